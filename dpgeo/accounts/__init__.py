@@ -1,0 +1,1 @@
+"""Organisations, roles and the people who sign in (Django app)."""

@@ -1,0 +1,1 @@
+"""The Released codec and one encoder per file format. Never sees private data."""

@@ -1,0 +1,74 @@
+"""The privacy ledger: append-only entries in integer micro-epsilon, with limits the database keeps.
+
+One ledger serves all datasets that share people. `spent_micro` is kept by conditional updates in
+the same transaction as the entry, so it always equals the sum of the entries.
+"""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class Ledger(models.Model):
+    """A privacy budget for one set of people, over the whole life of their data."""
+
+    name = models.CharField(max_length=200)
+    total_micro = models.BigIntegerField(help_text="Total budget in millionths of epsilon.")
+    spent_micro = models.BigIntegerField(default=0, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(spent_micro__gte=0), name="ledger_spent_not_negative"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(spent_micro__lte=models.F("total_micro")),
+                name="ledger_never_overspent",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(total_micro__gt=0), name="ledger_total_positive"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def left_micro(self) -> int:
+        """What is not yet spent or held, in micro-epsilon."""
+        return self.total_micro - self.spent_micro
+
+
+class EntryKind(models.TextChoices):
+    """A debit is taken when a job is accepted; a refund only where no noise was drawn."""
+
+    DEBIT = "debit", "Debit"
+    REFUND = "refund", "Refund"
+
+
+class Entry(models.Model):
+    """One line of the ledger. Never changed and never deleted."""
+
+    ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="entries")
+    job = models.UUIDField(help_text="The job that was paid for.")
+    kind = models.CharField(max_length=10, choices=EntryKind.choices)
+    micro = models.BigIntegerField(help_text="Signed millionths of epsilon; refunds are negative.")
+    what = models.CharField(max_length=300)
+    who = models.CharField(max_length=200, blank=True)
+    at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-at", "-id"]
+        verbose_name_plural = "entries"
+        constraints = [
+            models.UniqueConstraint(fields=["job", "kind"], name="entry_once_per_job_and_kind"),
+            models.CheckConstraint(
+                condition=models.Q(kind=EntryKind.DEBIT, micro__gt=0)
+                | models.Q(kind=EntryKind.REFUND, micro__lt=0),
+                name="entry_sign_fits_kind",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.micro / 1_000_000:g}"

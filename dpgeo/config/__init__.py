@@ -1,0 +1,1 @@
+"""Settings, URLs, Celery and WSGI: no logic."""

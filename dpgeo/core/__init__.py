@@ -1,0 +1,1 @@
+"""The vocabulary of privacy: epsilon, spends, guarantees, parameters, releases. No Django."""

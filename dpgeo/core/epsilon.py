@@ -1,0 +1,66 @@
+"""Epsilon is exact: a Fraction in code, an integer number of millionths in the database."""
+
+from __future__ import annotations
+
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+
+from dpgeo.core.errors import InvalidInput
+
+MICRO = 1_000_000
+"""Micro-epsilon in one epsilon."""
+
+MAX_EPSILON = 1000
+"""More than this promises nothing, and is a slip of the hand."""
+
+
+def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilon") -> Fraction:
+    """Read a positive epsilon of at most six decimals.
+
+    Raises InvalidInput for zero, negatives, NaN, infinities, more decimals and above MAX_EPSILON.
+    """
+    try:
+        decimal = (
+            Decimal(value.numerator) / value.denominator
+            if isinstance(value, Fraction)
+            else Decimal(str(value).strip())
+        )
+    except InvalidOperation:
+        raise InvalidInput(f"{value!r} is not a number; write it like 0.5.", field=field) from None
+    if not decimal.is_finite():
+        raise InvalidInput("Must be a finite number, such as 0.5.", field=field)
+    if decimal <= 0:
+        raise InvalidInput("Must be greater than zero, such as 0.5.", field=field)
+    if decimal > MAX_EPSILON:
+        raise InvalidInput(
+            f"Must be at most {MAX_EPSILON}; above about 10 nobody is protected.", field=field
+        )
+    exact = Fraction(decimal)
+    if (exact * MICRO).denominator != 1:
+        raise InvalidInput(
+            "Has more than six decimals; round it so that the ledger can hold it exactly.",
+            field=field,
+        )
+    return exact
+
+
+def to_micro(epsilon: Fraction) -> int:
+    """Whole micro-epsilon of an epsilon. Raises ValueError when it is not whole."""
+    micro = epsilon * MICRO
+    if micro.denominator != 1:
+        raise ValueError(f"{epsilon} is not a whole number of micro-epsilon")
+    return micro.numerator
+
+
+def from_micro(micro: int) -> Fraction:
+    """The epsilon of a number of micro-epsilon."""
+    return Fraction(micro, MICRO)
+
+
+def format_epsilon(epsilon: Fraction) -> str:
+    """The shortest exact decimal ("0.25"), or a fraction ("1/3") where there is none."""
+    decimal = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
+    if Fraction(decimal) != epsilon:
+        return f"{epsilon.numerator}/{epsilon.denominator}"
+    text = format(decimal.normalize(), "f")
+    return text

@@ -1,0 +1,146 @@
+"""A mechanism's public parameters: one frozen dataclass, from which form, schema and docs follow."""
+
+from __future__ import annotations
+
+import dataclasses
+import difflib
+import typing
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar, cast
+
+from dpgeo.core.errors import InvalidInput
+
+P = TypeVar("P")
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter as forms, schemas and docs see it. `kind` is int, bool or str."""
+
+    name: str
+    kind: type
+    default: int | bool | str
+    description: str
+    low: int | None
+    high: int | None
+    choices: tuple[str, ...]
+
+
+def param(
+    default: int | bool | str,
+    description: str,
+    *,
+    low: int | None = None,
+    high: int | None = None,
+    choices: Sequence[str] = (),
+) -> Any:
+    """A field of a parameter dataclass; bounds are inclusive and for whole numbers."""
+    metadata = {
+        "description": description,
+        "low": low,
+        "high": high,
+        "choices": tuple(choices),
+    }
+    return dataclasses.field(default=default, metadata=metadata)
+
+
+def parameters(cls: type[Any]) -> list[Parameter]:
+    """The parameters of a dataclass made of `param` fields, in order."""
+    hints = typing.get_type_hints(cls)
+    return [
+        Parameter(
+            name=field.name,
+            kind=hints[field.name],
+            default=cast("int | bool | str", field.default),
+            description=field.metadata["description"],
+            low=field.metadata["low"],
+            high=field.metadata["high"],
+            choices=field.metadata["choices"],
+        )
+        for field in dataclasses.fields(cls)
+    ]
+
+
+def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
+    """Read parameters from JSON or form strings; what is absent takes its default.
+
+    Raises InvalidInput that names the parameter: unknown or misspelt, of the wrong type, or out
+    of its bounds.
+    """
+    known = {parameter.name: parameter for parameter in parameters(cls)}
+    for name in values:
+        if name not in known:
+            raise InvalidInput(_unknown(name, list(known)), field=name)
+    return cls(**{name: _read(known[name], value) for name, value in values.items()})
+
+
+def json_schema(cls: type[Any]) -> dict[str, Any]:
+    """The JSON Schema (draft 2020-12) of the parameters; no others are allowed."""
+    return {
+        "type": "object",
+        "additionalProperties": False,
+        "properties": {parameter.name: _property(parameter) for parameter in parameters(cls)},
+    }
+
+
+def _unknown(name: str, known: list[str]) -> str:
+    close = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}."
+    return f"There is no parameter {name!r}; {hint}"
+
+
+def _read(parameter: Parameter, value: object) -> int | bool | str:
+    if parameter.kind is bool:
+        return _read_bool(parameter, value)
+    if parameter.kind is int:
+        return _read_int(parameter, value)
+    text = str(value)
+    if text not in parameter.choices:
+        raise InvalidInput(
+            f"{text!r} is not a choice; choose from {', '.join(parameter.choices)}.",
+            field=parameter.name,
+        )
+    return text
+
+
+def _read_bool(parameter: Parameter, value: object) -> bool:
+    if isinstance(value, bool):
+        return value
+    text = str(value).strip().lower()
+    if text not in {"true", "false"}:
+        raise InvalidInput("Must be true or false.", field=parameter.name)
+    return text == "true"
+
+
+def _read_int(parameter: Parameter, value: object) -> int:
+    try:
+        number = int(value) if isinstance(value, int) else int(str(value).strip())
+        if isinstance(value, bool):
+            raise ValueError
+    except ValueError:
+        raise InvalidInput(
+            f"{value!r} is not a whole number; write it like {parameter.default}.",
+            field=parameter.name,
+        ) from None
+    low, high = parameter.low, parameter.high
+    if (low is not None and number < low) or (high is not None and number > high):
+        raise InvalidInput(
+            f"Must be a whole number from {low} to {high}; {number} is not.", field=parameter.name
+        )
+    return number
+
+
+def _property(parameter: Parameter) -> dict[str, Any]:
+    names = {int: "integer", bool: "boolean", str: "string"}
+    schema: dict[str, Any] = {
+        "type": names[parameter.kind],
+        "description": parameter.description,
+        "default": parameter.default,
+    }
+    if parameter.low is not None:
+        schema["minimum"] = parameter.low
+    if parameter.high is not None:
+        schema["maximum"] = parameter.high
+    if parameter.choices:
+        schema["enum"] = list(parameter.choices)
+    return schema

@@ -1,0 +1,74 @@
+"""What a mechanism hands over: plain arrays that noise has paid for. All of it may be public.
+
+Everything a person ever sees of a dataset is a deterministic function of one `Released`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.guarantees import Counting, PureDP
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.spend import Measured
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GridRelease:
+    """A noisy count for every cell of a grid.
+
+    `counts` is int64 of the grid's shape, raw (negatives kept); cells that do not touch the study
+    area are exactly 0, for they are publicly known to be empty.
+    """
+
+    grid: Grid
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PartitionRelease:
+    """Noisy cells, and fresh noisy totals of disjoint boxes chosen from those noisy cells alone.
+
+    `boxes` is int32 (n, 4): first row, row after the last, first column, column after the last.
+    Together the boxes cover the grid. `totals` is int64 (n,); a box that does not touch the study
+    area has total 0. `answers` says how a cell's estimate follows: "uniform" or "least-squares".
+    """
+
+    grid: Grid
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+    boxes: NDArray[np.int32]
+    totals: NDArray[np.int64]
+    totals_noise: DiscreteLaplace
+    answers: str
+
+
+Content = GridRelease | PartitionRelease
+CONTENT_TYPES: tuple[type[Content], ...] = (GridRelease, PartitionRelease)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Released:
+    """The immutable outcome of one run of a mechanism, with all that is needed to explain it.
+
+    `bound` is the number of cells (people) or records (visits) that one unit adds at most.
+    `about` holds what the publisher says of it (title, dataset, publisher, licence, ...), so that
+    every file can be made again from this alone.
+    """
+
+    mechanism: str
+    parameters: Mapping[str, int | bool | str]
+    software: str
+    about: Mapping[str, str]
+    area: StudyArea
+    counting: Counting
+    bound: int
+    guarantee: PureDP
+    trace: tuple[Measured, ...]
+    content: Content

@@ -1,0 +1,47 @@
+"""What a mechanism declares it will spend, and the published trace of what it spent."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any, Self
+
+from dpgeo.core.noise import DiscreteLaplace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spend:
+    """One declared measurement: a label, unique in its plan, and its share of epsilon."""
+
+    label: str
+    epsilon: Fraction
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0:
+            raise ValueError(f"The spend {self.label!r} needs a positive epsilon.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measured:
+    """One line of the trace. `noise` is None where the spend was waived: charged, not drawn."""
+
+    label: str
+    epsilon: Fraction
+    noise: DiscreteLaplace | None
+
+    def to_json(self) -> dict[str, Any]:
+        """The line as a JSON object, epsilon as an exact fraction."""
+        return {
+            "label": self.label,
+            "epsilon": str(self.epsilon),
+            "noise": self.noise.to_json() if self.noise else None,
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Invert `to_json`."""
+        return cls(
+            label=document["label"],
+            epsilon=Fraction(document["epsilon"]),
+            noise=DiscreteLaplace.from_json(document["noise"]) if document["noise"] else None,
+        )

@@ -1,0 +1,1 @@
+"""Datasets, uploads and who may see them (Django app)."""

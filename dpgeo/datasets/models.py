@@ -1,0 +1,104 @@
+"""Datasets as their owners declare them, the files they upload, and the private reports."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.budgets.models import Ledger
+from dpgeo.core.guarantees import Unit
+from dpgeo.jobs.models import Job
+from dpgeo.spatial.area import StudyArea
+
+
+class UnitChoice(models.TextChoices):
+    """Whose presence the releases hide; the values are `core.guarantees.Unit`'s."""
+
+    PERSON = Unit.PERSON.value, "Person: all rows of one person"
+    RECORD = Unit.RECORD.value, "Record: one row"
+
+
+class Dataset(models.Model):
+    """A private table of locations, described by public facts alone.
+
+    The facts marked "frozen" cannot change after the first upload is accepted (`frozen_at`).
+    """
+
+    slug = models.SlugField(unique=True, max_length=80)
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.PROTECT, related_name="datasets"
+    )
+    title = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    licence = models.CharField(max_length=100, default="CC BY 4.0")
+    attribution = models.CharField(max_length=300, blank=True)
+    unit = models.CharField(max_length=10, choices=UnitChoice.choices, default=UnitChoice.PERSON)
+    study_area = models.JSONField(help_text="GeoJSON polygon, longitude first. Frozen.")
+    time_zone = models.CharField(max_length=60, default="UTC", help_text="Frozen.")
+    columns = models.JSONField(
+        default=dict,
+        blank=True,
+        help_text="Which column holds what: person, longitude, latitude, time. Frozen.",
+    )
+    ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="datasets")
+    frozen_at = models.DateTimeField(null=True, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    person_key = models.BinaryField(
+        max_length=32, editable=False, help_text="Secret key of the person hashes."
+    )
+
+    class Meta:
+        ordering = ["title"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(unit__in=UnitChoice.values), name="dataset_unit_is_known"
+            )
+        ]
+        permissions = [("see_private", "Can see totals, row errors, run times and failures")]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def area(self) -> StudyArea:
+        """The study area as geometry."""
+        return StudyArea.from_geojson(self.study_area)
+
+
+class UploadState(models.TextChoices):
+    """An upload waits until its columns are confirmed, then is ingested by a job."""
+
+    RECEIVED = "received", "Waiting for its columns to be confirmed"
+    QUEUED = "queued", "Queued"
+    READY = "ready", "Ready"
+    FAILED = "failed", "Failed"
+
+
+class Upload(models.Model):
+    """One uploaded file. `raw_name` and `canonical_name` are names in the private storage.
+
+    `report` is private: rows read, accepted, and refused by reason.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="uploads")
+    file_name = models.CharField(max_length=255)
+    size = models.BigIntegerField()
+    raw_name = models.CharField(max_length=255)
+    canonical_name = models.CharField(max_length=255, blank=True)
+    state = models.CharField(
+        max_length=10, choices=UploadState.choices, default=UploadState.RECEIVED
+    )
+    report = models.JSONField(null=True, blank=True)
+    job = models.OneToOneField(Job, null=True, blank=True, on_delete=models.PROTECT)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        ordering = ["-created_at"]
+
+    def __str__(self) -> str:
+        return f"{self.file_name} of {self.dataset}"

@@ -1,0 +1,1 @@
+"""Where canonical data is read, bounded and aggregated (DuckDB). No noise."""

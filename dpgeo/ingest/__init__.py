@@ -1,0 +1,1 @@
+"""Uploaded files become one canonical file: schema, readers, writer. No noise."""

@@ -1,0 +1,1 @@
+"""Lease, progress and reaper for background work (Django app)."""

@@ -1,0 +1,51 @@
+"""Background work. This table is the truth; the broker only wakes workers."""
+
+from __future__ import annotations
+
+import uuid
+
+from django.db import models
+
+
+class JobState(models.TextChoices):
+    """Life of a job. Only the owner sees more than queued, running, done."""
+
+    QUEUED = "queued", "Queued"
+    RUNNING = "running", "Running"
+    DONE = "done", "Done"
+    FAILED = "failed", "Failed"
+    CANCELLED = "cancelled", "Cancelled"
+
+
+class Job(models.Model):
+    """One piece of background work, held by at most one worker at a time through a lease."""
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    task = models.CharField(max_length=100, help_text="Name of the Celery task that runs it.")
+    state = models.CharField(max_length=10, choices=JobState.choices, default=JobState.QUEUED)
+    step = models.CharField(max_length=100, blank=True)
+    progress_done = models.BigIntegerField(default=0)
+    progress_total = models.BigIntegerField(default=0)
+    lease = models.UUIDField(null=True, blank=True, help_text="Token of the worker that holds it.")
+    lease_until = models.DateTimeField(null=True, blank=True)
+    attempts = models.PositiveIntegerField(default=0)
+    drawing = models.BooleanField(default=False, help_text="Noise may have been drawn: no refund.")
+    failure = models.TextField(blank=True, help_text="Private: for those who see private facts.")
+    created_at = models.DateTimeField(auto_now_add=True)
+    started_at = models.DateTimeField(null=True, blank=True)
+    finished_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["state", "lease_until"])]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=JobState.values), name="job_state_is_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(lease__isnull=True) | models.Q(state=JobState.RUNNING),
+                name="job_leased_only_while_running",
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.task} {self.state}"

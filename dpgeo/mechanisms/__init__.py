@@ -1,0 +1,1 @@
+"""One file per mechanism, and `registry.py`. Mechanisms never import each other."""

@@ -1,0 +1,23 @@
+"""Every mechanism, one line each. Forms, API, docs, conformance tests and benchmarks follow."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.mechanisms import uniform_grid
+from dpgeo.privacy.mechanism import Mechanism
+
+MECHANISMS: Mapping[str, Mechanism] = {
+    mechanism.key: mechanism for mechanism in (uniform_grid.MECHANISM,)
+}
+
+
+def find_mechanism(key: str) -> Mechanism:
+    """The mechanism of a key. Raises InvalidInput that lists the keys."""
+    if key not in MECHANISMS:
+        raise InvalidInput(
+            f"There is no mechanism {key!r}; choose from {', '.join(MECHANISMS)}.",
+            field="mechanism",
+        )
+    return MECHANISMS[key]

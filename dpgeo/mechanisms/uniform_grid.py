@@ -1,0 +1,78 @@
+"""Uniform grid: one noisy count for every cell.
+
+Idea. Cut the study area's frame into equal squares and count in each.
+
+Privacy argument. The cells are public and disjoint. A unit adds at most l in total to the counts
+(bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
+epsilon-differentially private. Cells outside the study area are empty by the public declaration
+of the area; setting them to 0 is post-processing.
+
+Utility. Every cell carries the same noise of scale about l/epsilon, whatever it holds; a region of
+m cells carries sqrt(m) times as much.
+
+References. Dwork, McSherry, Nissim and Smith 2006; Xiao, Xiong, Fan and Goryczka (DPCube),
+algorithm 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import GridRelease
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+LABEL = "cell counts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of the uniform grid."""
+
+    cells: int = param(64, "Cells along each side.", low=1, high=4096)
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """The whole of epsilon for the cells."""
+    return [Spend(label=LABEL, epsilon=epsilon)]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
+    """Measure every cell once."""
+    grid = Grid.over(view.area, params.cells)
+    cells = view.histogram(grid)
+    noise = meter.noise(LABEL, cells.sensitivity)
+    counts = meter.measure(LABEL, cells)
+    return GridRelease(grid=grid, counts=np.where(grid.inside(view.area), counts, 0), noise=noise)
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+    """Every cell carries noise of the whole epsilon."""
+    grid = Grid.over(area, params.cells)
+    return Forecast(
+        region="cell",
+        regions=int(np.count_nonzero(grid.inside(area))),
+        noise=DiscreteLaplace(epsilon, bound),
+        ground_metres=grid.ground_cell_metres,
+    )
+
+
+MECHANISM = Mechanism(
+    key="uniform-grid",
+    title="Uniform grid",
+    summary="Equal squares, each with its own noise. Simple, and best where counts are large.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+)

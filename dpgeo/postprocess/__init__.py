@@ -1,0 +1,1 @@
+"""What may be done with released objects, at no cost in privacy. Never sees private data."""

@@ -1,0 +1,1 @@
+"""Production randomness, keyed by the operating system. Only `dpgeo.releases` may import this."""

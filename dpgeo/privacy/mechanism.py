@@ -1,0 +1,98 @@
+"""The shape of a mechanism, and the one way to run it."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import dpgeo
+from dpgeo.core.errors import PrivacyError
+from dpgeo.core.guarantees import PureDP
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import Content, Released
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.randomness import Entropy
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Forecast:
+    """How noisy a release will be, from public inputs alone.
+
+    `region` names what is counted ("cell"), `regions` how many there are at most, `noise` what
+    each count carries, and `ground_metres` is the side of the smallest on the ground.
+    """
+
+    region: str
+    regions: int
+    noise: DiscreteLaplace
+    ground_metres: float
+
+    @property
+    def margin(self) -> int:
+        """Half the width of the 95 % interval of one count."""
+        return self.noise.margin()
+
+    @property
+    def stands_out_from(self) -> int:
+        """The smallest count that at most one empty region in a thousand reaches."""
+        return self.noise.threshold()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mechanism:
+    """A mechanism: public facts, a plan that sees no data, and the release itself.
+
+    `plan(params, epsilon)` declares spends that add up to epsilon; `release(view, params, meter)`
+    measures them; `forecast(params, epsilon, bound, area)` says beforehand how noisy it will be.
+    """
+
+    key: str
+    title: str
+    summary: str
+    params: type[Any]
+    plan: Callable[[Any, Fraction], Sequence[Spend]]
+    release: Callable[[PrivateView, Any, Meter], Content]
+    forecast: Callable[[Any, Fraction, int, StudyArea], Forecast]
+
+
+def checked_plan(mechanism: Mechanism, params: Any, epsilon: Fraction) -> Sequence[Spend]:
+    """The plan, once it is known to cost epsilon exactly. Raises PrivacyError otherwise."""
+    plan = mechanism.plan(params, epsilon)
+    total = sum((spend.epsilon for spend in plan), Fraction(0))
+    if total != epsilon:
+        raise PrivacyError(f"{mechanism.key} declares {total} where {epsilon} was asked.")
+    return plan
+
+
+def run(
+    mechanism: Mechanism,
+    view: PrivateView,
+    params: Any,
+    epsilon: Fraction,
+    entropy: Entropy,
+    about: Mapping[str, str],
+) -> Released:
+    """Run a mechanism once; what comes out has been paid for and may be public.
+
+    `about` is what the publisher says of the release: public words, see `Released.about`.
+    """
+    meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
+    content = mechanism.release(view, params, meter)
+    return Released(
+        mechanism=mechanism.key,
+        parameters=dataclasses.asdict(params),
+        software=f"dpgeo {dpgeo.__version__}",
+        about=about,
+        area=view.area,
+        counting=view.counting,
+        bound=view.bound,
+        guarantee=PureDP(epsilon, view.unit),
+        trace=meter.finish(),
+        content=content,
+    )

@@ -1,0 +1,33 @@
+"""What a mechanism may ask of a private dataset."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+
+class PrivateView(Protocol):
+    """A dataset with contributions bounded to `bound` per unit; counts come out opaque."""
+
+    @property
+    def area(self) -> StudyArea:
+        """The public study area, outside which there is no position."""
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence is hidden."""
+
+    @property
+    def counting(self) -> Counting:
+        """Whether a cell counts distinct people or visits."""
+
+    @property
+    def bound(self) -> int:
+        """The most cells (people) or records (visits) that one unit adds."""
+
+    def histogram(self, grid: Grid) -> PrivateCounts:
+        """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""

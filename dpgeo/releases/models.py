@@ -1,0 +1,117 @@
+"""Releases: requested, drawn once, published by a person, perhaps withdrawn."""
+
+from __future__ import annotations
+
+import secrets
+from fractions import Fraction
+
+from django.db import models
+
+from dpgeo.accounts.models import User
+from dpgeo.core.epsilon import from_micro
+from dpgeo.core.guarantees import Counting
+from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.jobs.models import Job
+
+
+def make_public_id() -> str:
+    """An unguessable id of 128 random bits, safe in URLs."""
+    return secrets.token_urlsafe(16)
+
+
+class ReleaseState(models.TextChoices):
+    """A draft answers 404 to strangers in every format."""
+
+    DRAFT = "draft", "Draft"
+    PUBLISHED = "published", "Published"
+    WITHDRAWN = "withdrawn", "Withdrawn"
+
+
+class CountingChoice(models.TextChoices):
+    """What a cell counts; the values are `core.guarantees.Counting`'s."""
+
+    PEOPLE = Counting.PEOPLE.value, "People: each person once per cell"
+    VISITS = Counting.VISITS.value, "Visits: every record"
+
+
+class Release(models.Model):
+    """One request and, once its job has committed, one immutable Released blob.
+
+    `salt` chooses which contributions of a person are kept, the same for every attempt of the job.
+    The row names the blob exactly once: `blob_name` and `blob_sha256` are set together by the
+    commit point and never change.
+    """
+
+    id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)
+    dataset = models.ForeignKey(Dataset, on_delete=models.PROTECT, related_name="releases")
+    upload = models.ForeignKey(Upload, on_delete=models.PROTECT, related_name="releases")
+    title = models.CharField(max_length=200)
+    description = models.TextField(blank=True)
+    mechanism = models.CharField(max_length=60)
+    parameters = models.JSONField(default=dict)
+    epsilon_micro = models.BigIntegerField()
+    bound = models.PositiveIntegerField(default=1)
+    counting = models.CharField(
+        max_length=10, choices=CountingChoice.choices, default=CountingChoice.PEOPLE
+    )
+    publish_when_done = models.BooleanField(default=False)
+    state = models.CharField(
+        max_length=10, choices=ReleaseState.choices, default=ReleaseState.DRAFT
+    )
+    job = models.OneToOneField(Job, on_delete=models.PROTECT, related_name="release")
+    salt = models.BinaryField(max_length=32, editable=False)
+    blob_name = models.CharField(max_length=255, blank=True, editable=False)
+    blob_sha256 = models.CharField(max_length=64, blank=True, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    published_at = models.DateTimeField(null=True, blank=True)
+    withdrawn_at = models.DateTimeField(null=True, blank=True)
+
+    class Meta:
+        ordering = ["-created_at"]
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(state__in=ReleaseState.values), name="release_state_is_known"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(blob_name="", blob_sha256="")
+                | (~models.Q(blob_name="") & ~models.Q(blob_sha256="")),
+                name="release_blob_named_with_its_checksum",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state=ReleaseState.DRAFT) | ~models.Q(blob_name=""),
+                name="release_public_only_with_a_blob",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(epsilon_micro__gt=0), name="release_epsilon_positive"
+            ),
+            models.CheckConstraint(condition=models.Q(bound__gte=1), name="release_bound_positive"),
+        ]
+
+    def __str__(self) -> str:
+        return self.title
+
+    @property
+    def epsilon(self) -> Fraction:
+        """The epsilon this release costs."""
+        return from_micro(self.epsilon_micro)
+
+
+class ReleaseFile(models.Model):
+    """One artefact of a release: a deterministic function of its blob."""
+
+    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="files")
+    name = models.CharField(max_length=100)
+    media_type = models.CharField(max_length=100)
+    stored_name = models.CharField(max_length=255)
+    sha256 = models.CharField(max_length=64)
+    size = models.BigIntegerField()
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["release", "name"], name="file_once_per_release")
+        ]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,127 @@
+"""The study area: the public polygon outside which no position is ever counted."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE, to_mercator
+
+
+@dataclass(frozen=True, slots=True)
+class StudyArea:
+    """A polygon or multipolygon in longitude and latitude (degrees, WGS84, EPSG:4326).
+
+    Raises ValueError when the shape is empty, invalid, leaves the projectable world or crosses
+    the antimeridian.
+    """
+
+    shape: Any
+
+    def __post_init__(self) -> None:
+        if self.shape.geom_type not in {"Polygon", "MultiPolygon"}:
+            raise ValueError(
+                f"The study area must be a polygon, not a {self.shape.geom_type}; draw its outline."
+            )
+        if self.shape.is_empty or not self.shape.is_valid or self.shape.area <= 0:
+            raise ValueError(
+                "The study area is empty or crosses itself; redraw its outline so that it "
+                "encloses some ground."
+            )
+        west, south, east, north = self.shape.bounds
+        if not all(map(math.isfinite, (west, south, east, north))):
+            raise ValueError("The study area has a coordinate that is not a number; correct it.")
+        if west < -180 or east > 180 or south < -MAX_LATITUDE or north > MAX_LATITUDE:
+            raise ValueError(
+                "The study area must lie between longitudes -180 and 180 and latitudes "
+                f"-{MAX_LATITUDE:g} and {MAX_LATITUDE:g}; check the order of the coordinates "
+                "(longitude first)."
+            )
+
+    @classmethod
+    def from_bounds(cls, west: float, south: float, east: float, north: float) -> Self:
+        """The box with these sides in degrees. Raises ValueError when a side is misplaced."""
+        if not all(map(math.isfinite, (west, south, east, north))):
+            raise ValueError("The study area has a coordinate that is not a number; correct it.")
+        if west >= east:
+            raise ValueError(
+                f"The western side {west:g} must lie west of the eastern side {east:g}; an area "
+                "across the antimeridian is not supported, split it in two."
+            )
+        if south >= north:
+            raise ValueError(
+                f"The southern side {south:g} must lie south of the northern side {north:g}; "
+                "exchange them."
+            )
+        return cls(shapely.box(west, south, east, north))
+
+    @classmethod
+    def from_geojson(cls, geometry: Mapping[str, Any]) -> Self:
+        """The area of a GeoJSON geometry (or Feature). Raises ValueError when it is not one."""
+        if geometry.get("type") == "Feature":
+            geometry = geometry.get("geometry") or {}
+        try:
+            shape = shapely.from_geojson(json.dumps(geometry))
+        except shapely.GEOSException as error:
+            raise ValueError(
+                "The study area is not a GeoJSON geometry; give a Polygon or MultiPolygon."
+            ) from error
+        return cls(shape)
+
+    def to_geojson(self) -> dict[str, Any]:
+        """The GeoJSON geometry of the area."""
+        geometry: dict[str, Any] = json.loads(shapely.to_geojson(self.shape))
+        return geometry
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """West, south, east, north in degrees."""
+        west, south, east, north = self.shape.bounds
+        return float(west), float(south), float(east), float(north)
+
+    @property
+    def is_box(self) -> bool:
+        """Whether the area is exactly its own bounding box."""
+        return bool(shapely.equals(self.shape, shapely.box(*self.bounds)))
+
+    @property
+    def mercator_bounds(self) -> tuple[float, float, float, float]:
+        """West, south, east, north in Web Mercator metres."""
+        west, south, east, north = self.bounds
+        xs, ys = to_mercator([west, east], [south, north])
+        return float(xs[0]), float(ys[0]), float(xs[1]), float(ys[1])
+
+    @property
+    def ground_square_kilometres(self) -> float:
+        """True area on the ground, by the equal-area cylindrical projection of the sphere."""
+        flat = shapely.transform(
+            self.shape,
+            lambda degrees: np.column_stack(
+                [
+                    np.radians(degrees[:, 0]) * EARTH_RADIUS_METRES / 1000,
+                    np.sin(np.radians(degrees[:, 1])) * EARTH_RADIUS_METRES / 1000,
+                ]
+            ),
+        )
+        return float(flat.area)
+
+    def covers(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.bool_]:
+        """Which positions (degrees, one-dimensional arrays) lie in the area or on its edge.
+
+        A position that is not a number lies nowhere.
+        """
+        lon = np.asarray(longitude, dtype=np.float64)
+        lat = np.asarray(latitude, dtype=np.float64)
+        west, south, east, north = self.bounds
+        inside = (lon >= west) & (lon <= east) & (lat >= south) & (lat <= north)
+        if not self.is_box:
+            shapely.prepare(self.shape)
+            inside[inside] = shapely.intersects_xy(self.shape, lon[inside], lat[inside])
+        return inside

@@ -1,0 +1,148 @@
+"""Grids of square cells, equispaced in Web Mercator, that all share one frame per study area."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
+
+FRAME_STEP_METRES = 4.096
+"""The frame's side is a multiple of this, so that any power of two up to 4096 divides it exactly
+in whole millimetres: grids of 64, 256 and 1024 cells over one area nest without warping."""
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """Square cells over the frame of a study area.
+
+    Row 0 is the northernmost row and column 0 the westernmost, as in an image. `west`, `north`
+    and `cell` are Web Mercator metres.
+    """
+
+    west: float
+    north: float
+    cell: float
+    columns: int
+    rows: int
+
+    @classmethod
+    def over(cls, area: StudyArea, cells: int) -> Self:
+        """`cells` x `cells` squares over the smallest square frame that holds `area`.
+
+        Cells that do not touch the area are known to be empty: see `inside`.
+        """
+        if cells < 1:
+            raise ValueError("A grid needs at least one cell along each side.")
+        west, south, east, north = area.mercator_bounds
+        steps = math.floor(max(east - west, north - south) / FRAME_STEP_METRES) + 1
+        side = steps * FRAME_STEP_METRES
+        return cls(
+            west=round((west + east - side) / 2, 3),
+            north=round((south + north + side) / 2, 3),
+            cell=side / cells,
+            columns=cells,
+            rows=cells,
+        )
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Invert `to_json`."""
+        return cls(**document)
+
+    def to_json(self) -> dict[str, float | int]:
+        """The five numbers that define the grid."""
+        return {
+            "west": self.west,
+            "north": self.north,
+            "cell": self.cell,
+            "columns": self.columns,
+            "rows": self.rows,
+        }
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """(rows, columns), the shape of an array of counts."""
+        return self.rows, self.columns
+
+    @property
+    def size(self) -> int:
+        """Number of cells."""
+        return self.rows * self.columns
+
+    @property
+    def mercator_bounds(self) -> tuple[float, float, float, float]:
+        """West, south, east, north in Web Mercator metres."""
+        return (
+            self.west,
+            self.north - self.rows * self.cell,
+            self.west + self.columns * self.cell,
+            self.north,
+        )
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """West, south, east, north in degrees."""
+        west, south, east, north = self.mercator_bounds
+        lon, lat = to_degrees([west, east], [south, north])
+        return float(lon[0]), float(lat[0]), float(lon[1]), float(lat[1])
+
+    @property
+    def ground_cell_metres(self) -> float:
+        """Side of a cell on the ground at the middle of the frame."""
+        _, south, _, north = self.bounds
+        return self.cell * ground_scale((south + north) / 2)
+
+    def locate(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
+        """Cell number (row * columns + column) of Web Mercator positions; -1 outside the frame."""
+        column = np.floor((np.asarray(x, dtype=np.float64) - self.west) / self.cell)
+        row = np.floor((self.north - np.asarray(y, dtype=np.float64)) / self.cell)
+        inside = (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
+        number = np.where(inside, row * self.columns + column, -1)
+        return number.astype(np.int64)
+
+    def inside(self, area: StudyArea) -> NDArray[np.bool_]:
+        """Which cells touch the study area, as a (rows, columns) mask.
+
+        Every position of a dataset lies in its study area, so the other cells are empty for
+        reasons that are public. The mask depends on public inputs alone.
+        """
+        west, south, east, north = area.mercator_bounds
+        left = self.west + np.arange(self.columns) * self.cell
+        top = self.north - np.arange(self.rows) * self.cell
+        in_columns = (left <= east) & (left + self.cell >= west)
+        in_rows = (top >= south) & (top - self.cell <= north)
+        mask: NDArray[np.bool_] = in_rows[:, None] & in_columns[None, :]
+        if not area.is_box:
+            shape = shapely.transform(
+                area.shape, lambda degrees: np.column_stack(to_mercator(*degrees.T))
+            )
+            shapely.prepare(shape)
+            row, column = np.nonzero(mask)
+            squares = shapely.box(
+                left[column], top[row] - self.cell, left[column] + self.cell, top[row]
+            )
+            mask[row, column] = shapely.intersects(shape, squares)
+        return mask
+
+    def box_bounds(self, boxes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
+        """(west, south, east, north) in degrees of boxes (n, 4) in cells.
+
+        A box is (first row, row after the last, first column, column after the last).
+        """
+        top, bottom, left, right = np.asarray(boxes, dtype=np.float64).T
+        west, north = to_degrees(self.west + left * self.cell, self.north - top * self.cell)
+        east, south = to_degrees(self.west + right * self.cell, self.north - bottom * self.cell)
+        return np.column_stack([west, south, east, north])
+
+    def cell_boxes(self) -> NDArray[np.int32]:
+        """Every cell as a box of its own, in row order; see `box_bounds`."""
+        row, column = np.divmod(np.arange(self.size, dtype=np.int32), np.int32(self.columns))
+        return np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)

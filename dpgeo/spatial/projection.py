@@ -1,0 +1,45 @@
+"""Web Mercator (EPSG:3857), the plane in which grids are equispaced.
+
+Formulas: Snyder, Map Projections: A Working Manual (1987), section 7, on the sphere.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+MERCATOR_RADIUS_METRES = 6_378_137.0
+"""Radius of the sphere that EPSG:3857 projects from."""
+
+EARTH_RADIUS_METRES = 6_371_008.8
+"""Mean radius of the earth, for true distances and areas on the ground."""
+
+MAX_LATITUDE = 85.0
+"""Positions nearer to the poles cannot be drawn in Web Mercator."""
+
+
+def to_mercator(
+    longitude: ArrayLike, latitude: ArrayLike
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Project degrees (WGS84) to Web Mercator metres; shapes broadcast."""
+    x = MERCATOR_RADIUS_METRES * np.radians(np.asarray(longitude, dtype=np.float64))
+    y = MERCATOR_RADIUS_METRES * np.arcsinh(
+        np.tan(np.radians(np.asarray(latitude, dtype=np.float64)))
+    )
+    return x, y
+
+
+def to_degrees(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Invert `to_mercator`: metres to (longitude, latitude) in degrees."""
+    longitude = np.degrees(np.asarray(x, dtype=np.float64) / MERCATOR_RADIUS_METRES)
+    latitude = np.degrees(
+        np.arctan(np.sinh(np.asarray(y, dtype=np.float64) / MERCATOR_RADIUS_METRES))
+    )
+    return longitude, latitude
+
+
+def ground_scale(latitude: float) -> float:
+    """Metres on the ground for each Web Mercator metre at a latitude in degrees."""
+    return math.cos(math.radians(latitude)) * EARTH_RADIUS_METRES / MERCATOR_RADIUS_METRES

@@ -1,0 +1,14 @@
+"""The project's settings with everything it writes in a folder of this run alone."""
+
+import atexit
+import os
+import shutil
+import tempfile
+
+if "DPGEO_VAR" not in os.environ:
+    os.environ["DPGEO_VAR"] = tempfile.mkdtemp(prefix="dpgeo-tests-")
+    atexit.register(shutil.rmtree, os.environ["DPGEO_VAR"], ignore_errors=True)
+
+from dpgeo.config.settings import *  # noqa: F403
+
+PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
