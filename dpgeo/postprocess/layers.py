@@ -1,0 +1,241 @@
+"""What a release shows, as layers of boxes of cells: first what was measured, then inferences.
+
+Maps, files and statements are all made from these layers.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import Content, GridRelease, PartitionRelease, Released
+from dpgeo.postprocess.boxes import box_image, box_sums, summed_area
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+EXACT_NOISE = "exact noise"
+"""The margin is an exact quantile of the noise that the value carries."""
+
+NOISE_ONLY = "noise only"
+"""The margin is exact for the noise, and something else of unknown size is not in it."""
+
+NOMINAL = "nominal"
+"""The margin follows from a formula whose conditions hold only in part."""
+
+NORMAL_95 = 1.959963984540054
+"""Half width of a 95 % interval in standard errors, were they normal."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layer:
+    """Counts of n disjoint boxes of cells, each with what is known of its error.
+
+    Only boxes that touch the study area are listed. No margin holds the bias of bounding
+    contributions: values estimate the bounded counts. Arrays may be read-only and share memory.
+    """
+
+    name: str
+    """Part of file names: "cells", "partitions" or "estimate"."""
+    title: str
+    kind: str
+    """"measured" or "inferred"."""
+    grid: Grid
+    boxes: NDArray[np.int32]
+    """(n, 4), see `PartitionRelease.boxes`."""
+    cells: NDArray[np.int64]
+    """(n,) cells of the box that touch the study area."""
+    value: NDArray[np.int64] | NDArray[np.float64]
+    """(n,) count of the box; where measured, the raw noisy integer."""
+    margin: NDArray[np.float64]
+    """(n,) half width of the 95 % interval."""
+    margin_label: str
+    """EXACT_NOISE, NOISE_ONLY or NOMINAL."""
+    note: str
+    """What the margin covers and what not, in a sentence for readers."""
+    threshold: NDArray[np.float64]
+    """(n,) what at most one empty box in a thousand reaches."""
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)
+    """Further columns (n,) for files."""
+
+
+def layers(released: Released) -> list[Layer]:
+    """The layers of a release, what was measured first."""
+    return _layers(released.content, released.area)
+
+
+def quantisation_step(layer: Layer) -> float:
+    """To what a picture of the layer may round its values: a quarter of the noise's scale.
+
+    Whole numbers of at least 1 for measured layers. Values rounded so always fit in 32 bits.
+    """
+    if not layer.value.size:
+        return 1.0
+    # The 95 % margin of Laplace noise is its scale times ln 20.
+    quarter = float(layer.margin.min()) / math.log(20) / 4
+    if layer.kind == "measured":
+        quarter = max(1.0, math.floor(quarter))
+    largest = max(float(layer.value.max()), -float(layer.value.min()), 1.0)
+    return max(quarter, largest / 2**30)
+
+
+@singledispatch
+def _layers(content: Content, area: StudyArea) -> list[Layer]:
+    raise TypeError(f"There are no layers for a {type(content).__name__}.")
+
+
+@_layers.register
+def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
+    row, column = np.nonzero(content.grid.inside(area))
+    margin, threshold = _noise_columns(content.noise, row.size)
+    cells = Layer(
+        name="cells",
+        title="Counts of cells",
+        kind="measured",
+        grid=content.grid,
+        boxes=_unit_boxes(row, column),
+        cells=_same(1, row.size),
+        value=content.counts[row, column],
+        margin=margin,
+        margin_label=EXACT_NOISE,
+        note="The margin is the exact 95 % quantile of the noise added to the cell.",
+        threshold=threshold,
+        columns={"row": row.astype(np.int32), "column": column.astype(np.int32)},
+    )
+    return [cells]
+
+
+@_layers.register
+def _partition_layers(content: PartitionRelease, area: StudyArea) -> list[Layer]:
+    inside = content.grid.inside(area)
+    sizes = box_sums(summed_area(inside), content.boxes)
+    return [_partitions(content, sizes), _estimate(content, sizes, inside)]
+
+
+def _partitions(content: PartitionRelease, sizes: NDArray[np.int64]) -> Layer:
+    listed = np.flatnonzero(sizes)
+    margin, threshold = _noise_columns(content.totals_noise, listed.size)
+    return Layer(
+        name="partitions",
+        title="Counts of partitions",
+        kind="measured",
+        grid=content.grid,
+        boxes=content.boxes[listed],
+        cells=sizes[listed],
+        value=content.totals[listed],
+        margin=margin,
+        margin_label=EXACT_NOISE,
+        note="The margin is the exact 95 % quantile of the fresh noise added to the partition.",
+        threshold=threshold,
+        columns={"partition": listed.astype(np.int32)},
+    )
+
+
+def _estimate(
+    content: PartitionRelease, sizes: NDArray[np.int64], inside: NDArray[np.bool_]
+) -> Layer:
+    row, column = np.nonzero(inside)
+    partition = box_image(content.boxes, content.grid.shape)[row, column]
+    noisy = content.counts[row, column]
+    infer = _uniform if content.answers == "uniform" else _least_squares
+    value, margin, threshold, label, note = infer(content, sizes, partition, noisy)
+    return Layer(
+        name="estimate",
+        title="Estimates of cells",
+        kind="inferred",
+        grid=content.grid,
+        boxes=_unit_boxes(row, column),
+        cells=_same(1, row.size),
+        value=value,
+        margin=margin,
+        margin_label=label,
+        note=note,
+        threshold=threshold,
+        columns={
+            "row": row.astype(np.int32),
+            "column": column.astype(np.int32),
+            "partition": partition,
+            "noisy_cell": noisy,
+        },
+    )
+
+
+Inference = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], str, str]
+"""Values, margins, thresholds (n,), margin label, note."""
+
+
+def _uniform(
+    content: PartitionRelease,
+    sizes: NDArray[np.int64],
+    partition: NDArray[np.int32],
+    noisy: NDArray[np.int64],
+) -> Inference:
+    """Every cell gets an even share of its partition's total (seed 004, section 4.4)."""
+    share = 1.0 / np.maximum(sizes, 1)
+    noise = content.totals_noise
+    return (
+        (content.totals * share)[partition],
+        (noise.margin() * share)[partition],
+        (noise.threshold() * share)[partition],
+        NOISE_ONLY,
+        "An even share of the partition's count. The margin covers the noise alone: how unevenly "
+        "the count is spread inside the partition is unknown and not in it.",
+    )
+
+
+def _least_squares(
+    content: PartitionRelease,
+    sizes: NDArray[np.int64],
+    partition: NDArray[np.int32],
+    noisy: NDArray[np.int64],
+) -> Inference:
+    """Cells and totals reconciled by inverse variances.
+
+    With n cells y_i of variance v1, their sum S, and a total Y of variance v2, the generalised
+    least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2), of variance
+    v1 - v1^2/(n v1 + v2) if the partition did not depend on the y_i. It does (it was grown on
+    them), hence a nominal margin.
+    """
+    cell, total = content.noise, content.totals_noise
+    v1, v2 = cell.variance, total.variance
+    weight = _weight(v1, v2, sizes)
+    sums = np.bincount(partition, weights=noisy, minlength=len(sizes))
+    correction = (content.totals - sums) * weight
+    # An empty cell reaches the threshold when its own noise or its partition's is rare enough,
+    # each with half of the chance, whatever the partition was grown on.
+    threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
+    return (
+        noisy + correction[partition],
+        (NORMAL_95 * np.sqrt(v1 * (1 - weight)))[partition],
+        threshold[partition],
+        NOMINAL,
+        "Cell and partition counts reconciled by least squares. The margin is nominal: the "
+        "partitions were drawn around the same noisy cells, so it is too narrow in places.",
+    )
+
+
+def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """v1/(n v1 + v2), with its limits where both variances vanish in floating point."""
+    if v1 == 0.0:
+        return np.zeros(len(sizes))
+    return 1.0 / (np.maximum(sizes, 1) + v2 / v1)
+
+
+def _unit_boxes(row: NDArray[np.intp], column: NDArray[np.intp]) -> NDArray[np.int32]:
+    return np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
+
+
+def _noise_columns(
+    noise: DiscreteLaplace, size: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    return _same(float(noise.margin()), size), _same(float(noise.threshold()), size)
+
+
+def _same(value: float, size: int) -> NDArray[Any]:
+    """The same number n times, in the memory of one."""
+    return np.broadcast_to(np.asarray(value), (size,))

@@ -1,0 +1,136 @@
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import GridRelease
+from dpgeo.postprocess.layers import EXACT_NOISE, NOISE_ONLY, NOMINAL, layers, quantisation_step
+from dpgeo.spatial.grid import Grid
+from tests.unit.postprocess.released import BAND, SQUARE, released, worked_example
+
+
+def test_a_grid_is_one_measured_layer_of_the_cells_inside() -> None:
+    noise = DiscreteLaplace(Fraction(1, 10), 2)
+    grid = Grid.over(BAND, 3)
+    counts = np.array([[0, 0, 0], [7, -3, 2], [0, 0, 0]])
+
+    (cells,) = layers(released(GridRelease(grid=grid, counts=counts, noise=noise), BAND))
+
+    assert (cells.name, cells.kind, cells.margin_label) == ("cells", "measured", EXACT_NOISE)
+    assert cells.value.tolist() == [7, -3, 2]
+    assert cells.boxes.tolist() == [[1, 2, 0, 1], [1, 2, 1, 2], [1, 2, 2, 3]]
+    assert cells.cells.tolist() == [1, 1, 1]
+    assert cells.columns["row"].tolist() == [1, 1, 1]
+    assert cells.columns["column"].tolist() == [0, 1, 2]
+    assert cells.margin.tolist() == [noise.margin()] * 3
+    assert cells.threshold.tolist() == [noise.threshold()] * 3
+
+
+def test_partitions_keep_the_fresh_integer_totals_and_their_exact_noise() -> None:
+    content = worked_example("least-squares")
+
+    partitions = layers(released(content))[0]
+
+    assert (partitions.name, partitions.kind) == ("partitions", "measured")
+    assert partitions.value.tolist() == [31, 37, 73, 0]
+    assert partitions.value.dtype == np.int64
+    assert partitions.cells.tolist() == [2, 1, 2, 4]
+    assert partitions.margin_label == EXACT_NOISE
+    assert partitions.margin.tolist() == [content.totals_noise.margin()] * 4
+    assert partitions.threshold.tolist() == [content.totals_noise.threshold()] * 4
+
+
+def test_least_squares_returns_the_worked_example_when_there_is_no_noise() -> None:
+    estimate = layers(released(worked_example("least-squares")))[1]
+
+    assert (estimate.name, estimate.kind, estimate.margin_label) == (
+        "estimate",
+        "inferred",
+        NOMINAL,
+    )
+    assert estimate.value.tolist() == [10, 21, 37, 20, 0, 0, 53, 0, 0]
+
+
+def test_uniform_answers_share_a_total_evenly_over_its_cells() -> None:
+    content = worked_example("uniform")
+
+    estimate = layers(released(content))[1]
+
+    assert estimate.value.tolist() == [15.5, 15.5, 37, 36.5, 0, 0, 36.5, 0, 0]
+    assert estimate.margin_label == NOISE_ONLY
+    assert "unevenly" in estimate.note
+    margin = content.totals_noise.margin()
+    assert estimate.margin.tolist()[:4] == [margin / 2, margin / 2, margin, margin / 2]
+
+
+def test_least_squares_solves_the_weighted_normal_equations() -> None:
+    content = dataclasses.replace(
+        worked_example("least-squares"),
+        counts=np.array([[12, 17, 30], [25, -4, 3], [50, 1, -6]]),
+        totals=np.array([35, 36, 70, 4]),
+    )
+    membership = np.zeros((4, 9))
+    for number, cells in enumerate(([0, 1], [2], [3, 6], [4, 5, 7, 8])):
+        membership[number, cells] = 1
+    design = np.vstack([np.eye(9), membership])
+    observed = np.concatenate([content.counts.ravel(), content.totals])
+    weights = np.repeat([1 / content.noise.variance, 1 / content.totals_noise.variance], [9, 4])
+    information = design.T @ (weights[:, None] * design)
+    expected = np.linalg.solve(information, design.T @ (weights * observed))
+
+    estimate = layers(released(content))[1]
+
+    np.testing.assert_allclose(estimate.value, expected)
+    deviations = np.sqrt(np.diag(np.linalg.inv(information)))
+    np.testing.assert_allclose(estimate.margin, 1.959963984540054 * deviations)
+
+
+@pytest.mark.parametrize("answers", ["uniform", "least-squares"])
+def test_only_cells_and_partitions_that_touch_the_area_are_listed(answers: str) -> None:
+    content = dataclasses.replace(
+        worked_example(answers, BAND),
+        counts=np.array([[0, 0, 0], [20, 1, 3], [0, 0, 0]]),
+        totals=np.array([0, 0, 20, 4]),
+    )
+
+    partitions, estimate = layers(released(content, BAND))
+
+    assert partitions.columns["partition"].tolist() == [2, 3]
+    assert partitions.cells.tolist() == [1, 2]
+    assert estimate.columns["row"].tolist() == [1, 1, 1]
+    assert estimate.columns["partition"].tolist() == [2, 3, 3]
+    assert estimate.columns["noisy_cell"].tolist() == [20, 1, 3]
+    expected = [20, 2, 2] if answers == "uniform" else [20, 1, 3]
+    assert estimate.value.tolist() == expected
+
+
+def test_least_squares_trusts_cells_whose_noise_has_vanished() -> None:
+    content = dataclasses.replace(
+        worked_example("least-squares"),
+        noise=DiscreteLaplace(Fraction(1000), 1),
+        totals=np.array([99, 99, 99, 99]),
+    )
+
+    estimate = layers(released(content))[1]
+
+    assert estimate.value.tolist() == [10, 21, 37, 20, 0, 0, 53, 0, 0]
+    assert estimate.margin.tolist() == [0] * 9
+
+
+def test_a_picture_may_round_to_a_quarter_of_the_noise_and_never_leaves_32_bits() -> None:
+    grid = Grid.over(SQUARE, 3)
+    counts = np.zeros((3, 3), dtype=np.int64)
+
+    def step(epsilon: Fraction, largest: int) -> float:
+        counts[1, 1] = largest
+        content = GridRelease(grid=grid, counts=counts, noise=DiscreteLaplace(epsilon, 1))
+        return quantisation_step(layers(released(content))[0])
+
+    assert step(Fraction(10), 5) == 1
+    assert 20 <= step(Fraction(1, 100), 5) <= 25
+    assert 2**40 / step(Fraction(10), 2**40) < 2**31
+    assert quantisation_step(layers(released(worked_example("uniform")))[1]) < 1
