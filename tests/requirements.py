@@ -1,0 +1,37 @@
+"""What a test needs beyond the project itself, such as a browser or a file of real data.
+
+`make test` shows what is missing as a skip. `make test-all` sets DPGEO_REQUIRE_ALL=1, and then the
+same lack is a failure, so that nothing is left out unseen.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
+"""Trial data kept beside the repository; it may be absent."""
+
+
+def need(condition: object, what: str) -> None:
+    """Go on where `condition` holds; otherwise skip, or fail when everything is required.
+
+    `what` names the missing thing and how to get it: "Chromium: apt-get install chromium". It can
+    be called in a test, in a fixture and at the top of a module.
+    """
+    if condition:
+        return
+    message = f"This needs {what}."
+    if os.environ.get("DPGEO_REQUIRE_ALL") == "1":
+        pytest.fail(message, pytrace=False)
+    pytest.skip(message, allow_module_level=True)
+
+
+def shared_data(name: str) -> Path:
+    """A file of the trial data. Where it is absent the test is skipped, never failed."""
+    path = SHARED_DATA / name
+    if not path.exists():
+        pytest.skip(f"This needs ../shared/data/{name}.", allow_module_level=True)
+    return path
