@@ -1,0 +1,23 @@
+"""The frontend's built assets, found by their source names."""
+
+from __future__ import annotations
+
+from django import template
+from django.utils.safestring import SafeString, mark_safe
+from django_vite.core.asset_loader import DjangoViteAssetLoader
+from django_vite.core.exceptions import DjangoViteAssetNotFoundError
+
+register = template.Library()
+
+
+@register.simple_tag
+def asset(path: str) -> SafeString:
+    """The tags of a Vite entry; nothing while the frontend is not built.
+
+    A page without its styles and scripts is plain but whole, so a missing build is no error here.
+    """
+    try:
+        tags = DjangoViteAssetLoader.instance().generate_vite_asset(path, "default")
+    except DjangoViteAssetNotFoundError:
+        return SafeString()
+    return mark_safe(tags)  # noqa: S308 - made by django-vite from the manifest of our own build

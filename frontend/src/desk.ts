@@ -1,0 +1,2 @@
+// The owner's desk.
+import "./styles/desk.css";
