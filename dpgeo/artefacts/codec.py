@@ -1,0 +1,220 @@
+"""The Released codec: one object to bytes and back, the same bytes every time.
+
+The bytes are a zip archive that `numpy.load(..., allow_pickle=False)` opens as an .npz. Its first
+member, "header", holds UTF-8 JSON as uint8; each further member is one array of the content. The
+header names the format and its version, and nothing in the archive depends on the clock, the
+machine or the order of mappings.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import typing
+import zipfile
+import zlib
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.lib import format as npy
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import DpgeoError
+from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.released import CONTENT_TYPES, Content, Released
+from dpgeo.core.spend import Measured
+from dpgeo.spatial.area import StudyArea
+
+FORMAT = "dpgeo-released"
+VERSION = 1
+
+MAX_HEADER_BYTES = 32 * 1024**2
+"""A study area of a million corners fits."""
+
+MAX_ARRAY_BYTES = 512 * 1024**2
+"""All arrays together, decompressed: four times a grid of 4096 x 4096 cells."""
+
+_SUFFIX = ".npy"
+
+_MALFORMED = (
+    ValueError,  # also JSON, Unicode and study areas
+    TypeError,
+    LookupError,
+    AttributeError,
+    ArithmeticError,
+    EOFError,
+    NotImplementedError,  # a compression method or zip version that is not ours
+    RuntimeError,  # an encrypted member, or JSON nested without end
+    zipfile.BadZipFile,
+    zlib.error,
+)
+
+
+class UnreadableRelease(DpgeoError):
+    """Bytes are not a Released object of a version that this software reads."""
+
+
+def encode(released: Released) -> bytes:
+    """The bytes of a Released object; equal objects give equal bytes.
+
+    Raises TypeError when an array is not of its field's declared dtype.
+    """
+    fields, arrays = _split(released.content)
+    header = {
+        "format": FORMAT,
+        "version": VERSION,
+        "mechanism": released.mechanism,
+        "parameters": dict(released.parameters),
+        "software": released.software,
+        "about": dict(released.about),
+        "area": released.area.to_geojson(),
+        "counting": released.counting.value,
+        "bound": released.bound,
+        "guarantee": {
+            "notion": "pure-dp",
+            "epsilon": str(released.guarantee.epsilon),
+            "unit": released.guarantee.unit.value,
+        },
+        "trace": [measured.to_json() for measured in released.trace],
+        "content": {"type": type(released.content).__name__, "fields": fields},
+    }
+    text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    members = {"header": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
+    buffer = io.BytesIO()
+    # Level 1: noise does not compress further, however hard one tries.
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
+        for name, array in members.items():
+            _write_member(archive, name, array)
+    return buffer.getvalue()
+
+
+def decode(data: bytes) -> Released:
+    """Invert `encode`; arrays come back read-only.
+
+    Raises UnreadableRelease for anything else: garbage, a truncated or altered archive, an unknown
+    version or content, and archives that would unpack beyond MAX_HEADER_BYTES or MAX_ARRAY_BYTES.
+    """
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            header = _read_header(archive)
+            content = _read_content(archive, header["content"])
+        return _assemble(header, content)
+    except _MALFORMED as error:
+        raise UnreadableRelease(
+            "This is not a whole release file of dpgeo; restore it from a backup. "
+            f"({type(error).__name__}: {error})"
+        ) from error
+
+
+def _split(content: Content) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+    """The fields of a content: those that go into the header, and the arrays."""
+    header: dict[str, Any] = {}
+    arrays: dict[str, NDArray[Any]] = {}
+    for name, hint in _fields(type(content)).items():
+        value = getattr(content, name)
+        dtype = _dtype(hint)
+        if dtype is None:
+            header[name] = value if hint is str else value.to_json()
+        elif value.dtype != dtype:
+            raise TypeError(f"{name} must be an array of {dtype}, not {value.dtype}.")
+        else:
+            arrays[name] = value
+    return header, arrays
+
+
+def _fields(cls: type[Any]) -> dict[str, Any]:
+    hints = typing.get_type_hints(cls)
+    return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def _dtype(hint: Any) -> np.dtype[Any] | None:
+    """The dtype of a field declared as NDArray[...], None for any other field."""
+    if typing.get_origin(hint) is not np.ndarray:
+        return None
+    (scalar,) = typing.get_args(typing.get_args(hint)[1])
+    dtype: np.dtype[Any] = np.dtype(scalar)
+    return dtype
+
+
+def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
+    # A member opened by name is dated 1980, whatever the clock says.
+    with archive.open(name + _SUFFIX, "w", force_zip64=True) as member:
+        portable = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
+        npy.write_array_header_1_0(member, npy.header_data_from_array_1_0(portable))
+        member.write(portable.reshape(-1).view(np.uint8).data)
+
+
+def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
+    header = _read_member(archive, "header", np.dtype(np.uint8), MAX_HEADER_BYTES)
+    document = json.loads(header.tobytes())
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise ValueError("its header does not name the format")
+    if document.get("version") != VERSION:
+        raise UnreadableRelease(
+            f"This release file is of version {document.get('version')!r}, and this software "
+            f"reads version {VERSION}; open it with the dpgeo that wrote it, or a newer one."
+        )
+    return document
+
+
+def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Content:
+    kinds = {cls.__name__: cls for cls in CONTENT_TYPES}
+    if document["type"] not in kinds:
+        raise UnreadableRelease(
+            f"This release file holds a {document['type']!r}, which this software does not know; "
+            "open it with a newer dpgeo."
+        )
+    kind = kinds[document["type"]]
+    values: dict[str, Any] = {}
+    room = MAX_ARRAY_BYTES
+    for name, hint in _fields(kind).items():
+        dtype = _dtype(hint)
+        if dtype is not None:
+            values[name] = _read_member(archive, name, dtype, room)
+            room -= values[name].nbytes
+        elif hint is str:
+            values[name] = str(document["fields"][name])
+        else:
+            values[name] = hint.from_json(document["fields"][name])
+    return kind(**values)
+
+
+def _read_member(
+    archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], limit: int
+) -> NDArray[Any]:
+    """One array; nothing is unpacked or allocated beyond `limit` bytes and its small header."""
+    with archive.open(name + _SUFFIX) as member:
+        if npy.read_magic(member) != (1, 0):
+            raise ValueError(f"member {name} is not an array of version 1.0")
+        shape, fortran, found = npy.read_array_header_1_0(member)
+        size = int(np.prod(shape, dtype=object)) * dtype.itemsize
+        if fortran or found != dtype.newbyteorder("<") or min(shape, default=0) < 0:
+            raise ValueError(f"member {name} is not a row-ordered array of {dtype}")
+        if size > limit:
+            raise ValueError(f"member {name} unpacks to {size} bytes; at most {limit} are read")
+        data = member.read(size + 1)
+    if len(data) != size:
+        raise ValueError(f"member {name} does not hold the {size} bytes of its shape")
+    array = np.frombuffer(data, dtype=found).reshape(shape)
+    return array.astype(dtype, copy=False)
+
+
+def _assemble(header: Mapping[str, Any], content: Content) -> Released:
+    guarantee = header["guarantee"]
+    if guarantee["notion"] != "pure-dp":
+        raise ValueError(f"its notion of privacy is {guarantee['notion']!r}")
+    return Released(
+        mechanism=str(header["mechanism"]),
+        parameters=dict(header["parameters"]),
+        software=str(header["software"]),
+        about=dict(header["about"]),
+        area=StudyArea.from_geojson(header["area"]),
+        counting=Counting(header["counting"]),
+        bound=int(header["bound"]),
+        guarantee=PureDP(Fraction(guarantee["epsilon"]), Unit(guarantee["unit"])),
+        trace=tuple(Measured.from_json(line) for line in header["trace"]),
+        content=content,
+    )

@@ -1,0 +1,157 @@
+"""Released objects for the tests of artefacts: invented, small, and of every content type."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from hypothesis import strategies as st
+
+from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import Content, GridRelease, PartitionRelease, Released
+from dpgeo.core.spend import Measured
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+TRIANGLE = StudyArea.from_geojson(
+    {"type": "Polygon", "coordinates": [[[4.3, 52.0], [4.9, 52.05], [4.55, 52.4], [4.3, 52.0]]]}
+)
+"""Leaves cells of its frame outside."""
+
+ABOUT = {
+    "title": "Evening walks",
+    "description": "Where people walk after six, in an invented city.",
+    "dataset": "Walks",
+    "dataset_slug": "walks",
+    "publisher": "City of Example",
+    "licence": "CC BY 4.0",
+    "attribution": "City of Example, invented data",
+    "dataset_total_epsilon": "2",
+}
+
+
+def grid_release(
+    cells: int = 8, *, area: StudyArea = TRIANGLE, epsilon: str = "0.5", bound: int = 3
+) -> Released:
+    """A uniform grid of noisy counts that follow from their position alone."""
+    grid = Grid.over(area, cells)
+    noise = DiscreteLaplace(Fraction(epsilon), bound)
+    values = (np.arange(grid.size, dtype=np.int64) * 7919 % 401 - 40).reshape(grid.shape)
+    content = GridRelease(grid=grid, counts=np.where(grid.inside(area), values, 0), noise=noise)
+    trace = (Measured(label="cell counts", epsilon=Fraction(epsilon), noise=noise),)
+    return _released("uniform-grid", {"cells": cells}, content, trace, area, bound)
+
+
+def partition_release(
+    cells: int = 8, *, answers: str = "least-squares", area: StudyArea = TRIANGLE
+) -> Released:
+    """Quarters of a grid, the last cut once more, with fresh totals."""
+    grid = Grid.over(area, cells)
+    half, bound = cells // 2, 3
+    cell_noise = DiscreteLaplace(Fraction(1, 4), bound)
+    total_noise = DiscreteLaplace(Fraction(1, 4), bound)
+    inside = grid.inside(area)
+    values = (np.arange(grid.size, dtype=np.int64) * 104729 % 101 - 20).reshape(grid.shape)
+    boxes = np.array(
+        [
+            [0, half, 0, half],
+            [0, half, half, cells],
+            [half, cells, 0, half],
+            [half, cells, half, cells - 1],
+            [half, cells, cells - 1, cells],
+        ],
+        dtype=np.int32,
+    )
+    touched = np.array([inside[top:low, left:right].any() for top, low, left, right in boxes])
+    content = PartitionRelease(
+        grid=grid,
+        counts=np.where(inside, values, 0),
+        noise=cell_noise,
+        boxes=boxes,
+        totals=np.where(touched, np.array([310, -7, 73, 1200, 4], dtype=np.int64), 0),
+        totals_noise=total_noise,
+        answers=answers,
+    )
+    trace = (
+        Measured(label="cell counts", epsilon=Fraction(1, 4), noise=cell_noise),
+        Measured(label="partition totals", epsilon=Fraction(1, 4), noise=total_noise),
+    )
+    parameters: dict[str, int | bool | str] = {"cells": cells, "answers": answers}
+    return _released("dpcube", parameters, content, trace, area, bound)
+
+
+def _released(
+    mechanism: str,
+    parameters: dict[str, int | bool | str],
+    content: Content,
+    trace: tuple[Measured, ...],
+    area: StudyArea,
+    bound: int,
+) -> Released:
+    return Released(
+        mechanism=mechanism,
+        parameters=parameters,
+        software="dpgeo 0.1.0",
+        about=ABOUT,
+        area=area,
+        counting=Counting.PEOPLE,
+        bound=bound,
+        guarantee=PureDP(sum((line.epsilon for line in trace), Fraction(0)), Unit.PERSON),
+        trace=trace,
+        content=content,
+    )
+
+
+_texts = st.text(max_size=20)
+_fractions = st.fractions(min_value=Fraction(1, 10**6), max_value=1000, max_denominator=10**6)
+_noises = st.builds(DiscreteLaplace, _fractions, st.integers(1, 10**6))
+_int64 = st.integers(-(2**63), 2**63 - 1)
+
+
+@st.composite
+def _areas(draw: st.DrawFn) -> StudyArea:
+    west, south = draw(st.floats(-170, 160)), draw(st.floats(-80, 70))
+    return StudyArea.from_bounds(
+        west, south, west + draw(st.floats(0.01, 10)), south + draw(st.floats(0.01, 10))
+    )
+
+
+@st.composite
+def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
+    grid = Grid.over(area, draw(st.integers(1, 5)))
+    values = draw(st.lists(_int64, min_size=grid.size, max_size=grid.size))
+    counts = np.array(values, dtype=np.int64).reshape(grid.shape)
+    if draw(st.booleans()):
+        return GridRelease(grid=grid, counts=counts, noise=draw(_noises))
+    return PartitionRelease(
+        grid=grid,
+        counts=counts,
+        noise=draw(_noises),
+        boxes=np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32),
+        totals=np.array([draw(_int64)], dtype=np.int64),
+        totals_noise=draw(_noises),
+        answers=draw(_texts),
+    )
+
+
+@st.composite
+def released_objects(draw: st.DrawFn) -> Released:
+    """Any Released object, hostile words and extreme numbers included."""
+    area = draw(_areas())
+    values = st.one_of(_int64, st.booleans(), _texts)
+    lines = st.builds(
+        Measured, label=_texts, epsilon=_fractions, noise=st.one_of(st.none(), _noises)
+    )
+    return Released(
+        mechanism=draw(_texts),
+        parameters=draw(st.dictionaries(_texts, values, max_size=3)),
+        software=draw(_texts),
+        about=draw(st.dictionaries(_texts, _texts, max_size=3)),
+        area=area,
+        counting=draw(st.sampled_from(Counting)),
+        bound=draw(st.integers(1, 10**9)),
+        guarantee=PureDP(draw(_fractions), draw(st.sampled_from(Unit))),
+        trace=tuple(draw(st.lists(lines, max_size=3))),
+        content=draw(_contents(area)),
+    )
