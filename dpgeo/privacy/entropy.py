@@ -1,1 +1,50 @@
-"""Production randomness, keyed by the operating system. Only `dpgeo.releases` may import this."""
+"""Production randomness, keyed by the operating system. Only `dpgeo.releases` may import this.
+
+Every stream is the keystream of ChaCha20 (RFC 8439) under 256 bits taken from the operating system
+when the stream is opened, so two streams are as independent as the operating system's keys. A
+process that was forked while a stream was in use takes a key of its own before its next word:
+parent and child never share one.
+"""
+
+from __future__ import annotations
+
+import os
+
+import numpy as np
+from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algorithms
+from numpy.typing import NDArray
+
+WORDS_PER_KEY = 1 << 32
+"""Words after which a key is renewed; ChaCha20's 32-bit block counter would last 8 times longer."""
+
+
+class SystemEntropy:
+    """Opens streams keyed by the operating system at the moment they are opened."""
+
+    def stream(self) -> SystemWords:
+        """A fresh stream under a new key."""
+        return SystemWords()
+
+
+class SystemWords:
+    """ChaCha20 keystream as 64-bit words."""
+
+    def __init__(self) -> None:
+        self._take_key()
+
+    def words(self, count: int) -> NDArray[np.uint64]:
+        """The next `count` words, uint64."""
+        if os.getpid() != self._process or count > self._left:
+            self._take_key()
+        self._left -= count
+        return np.frombuffer(self._cipher.update(bytes(8 * count)), dtype=np.uint64)
+
+    def _take_key(self) -> None:
+        self._process = os.getpid()
+        self._left = WORDS_PER_KEY
+        # The nonce may be zero: no key is used for a second stream.
+        algorithm = algorithms.ChaCha20(os.urandom(32), bytes(16))
+        self._cipher: CipherContext = Cipher(algorithm, mode=None).encryptor()
+
+    def __reduce_ex__(self, protocol: object) -> str:
+        raise TypeError("A stream of random words cannot be copied: its words would come twice.")

@@ -1,6 +1,46 @@
-"""Exact discrete Laplace noise."""
+"""Exact discrete Laplace noise, whole arrays at a time.
+
+What is drawn. X = G where a coin S shows 0 and X = -1 - G where it shows 1, with a = exp(-rate),
+G geometric, P(G = j) = (1-a) a^j, and P(S = 1) = a/(1+a). Then P(X = k) = (1-a)/(1+a) a^|k| for
+every whole k: from S = 0 for k >= 0, and from S = 1 for k = -1 - j < 0, where
+a/(1+a) (1-a) a^j = (1-a)/(1+a) a^(j+1). Zero is reached by one side only.
+
+How G is drawn at any scale. The digits of G in base B = 4096 are independent: in
+G = d_0 + B d_1 + ... + B^m T, the mass (1-a) a^G is a product of one factor per digit. Digit d_i
+has P(d) proportional to exp(-rate B^i d) on 0..B-1 and T is geometric with rate' = rate B^m (the
+quotient and remainder of Canonne, Kamath and Steinke 2020, algorithm 2, applied m times). m is the
+least for which the scale of T, 1/rate', is at most 512. S is such a digit too: in base 2, with the
+rate itself. T has a table of its first K values, K of them such that about one draw in a million
+lies beyond; P(T = K + j | T >= K) = P(T = j), so beyond the table the answer is K plus a new draw.
+
+How a digit is drawn. Its value is the number of boundaries F_k = P(digit <= k) not above u, where
+u in [0, 1) is an endless string of random bits. Tables hold the first 64 bits of every boundary,
+computed from integer bounds that enclose exp(-rate) and rounded outwards at every step, starting
+from 256 bits and with twice as many until both ends agree on the bits asked for. A random word
+settles the comparison unless it equals a boundary's first 64 bits. Then 64 bits of both are added
+(never drawn again, which would shift mass) until they differ. They do, with probability 1, and
+the bits of a boundary can always be found, since no boundary is rational: exp(-rate) is
+transcendental for rational rate != 0 (Lindemann), and a rational F_k = (1 - a^(k+1))/(1 - a^B)
+would make it a root of a polynomial.
+
+Privacy argument. Given independent uniform bits, X therefore has exactly the stated law. For
+integer vectors v, v' with sum |v_i - v'_i| <= l and independent X_i of rate epsilon/l, every output
+z has P(v + X = z)/P(v' + X = z) = prod a^(|z_i - v_i| - |z_i - v'_i|) <= a^(-l) = exp(epsilon). The
+loss is at most epsilon, with no delta. (Had the comparison stopped at 128 bits, masses of at least
+2^-64 would be off by a factor 1 +- eta with eta <= 2^-127/2^-64 = 2^-63, and the loss epsilon +
+2 l eta, each of at most l changed coordinates adding two such factors; going on makes eta zero.)
+Results and sums wrap modulo 2^64, which is a function of the exact sum alone: post-processing.
+Words from a cipher under a secret key replace uniform bits at the price of trusting the cipher.
+The time a draw takes depends on the noise; timings of releases stay private.
+"""
 
 from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from fractions import Fraction
+from functools import lru_cache
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -8,7 +48,227 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.privacy.randomness import RandomWords
 
+BASE_BITS = 12
+"""Digits are in base 4096: tables of 32 kilobytes stay in the processor's cache."""
+
+LARGEST_TABLE_SCALE = 512
+"""Scale up to which a geometric has a table of its own."""
+
+CHUNK = 1 << 15
+"""Draws made at a time, so that every array in hand stays in the cache."""
+
+GUIDE_BITS = 16
+"""At most this many leading bits of a word index the guide to a table."""
+
 
 def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np.int64]:
-    """`size` independent draws."""
-    raise NotImplementedError
+    """`size` independent draws of discrete Laplace noise, int64."""
+    coin = _table(noise.rate, 2)
+    geometric_draw = _geometric_sampler(noise.rate)
+
+    def draw(count: int) -> NDArray[np.int64]:
+        sign = -coin.draw(count, random)
+        # In two's complement -1 - G is G with every bit flipped.
+        return geometric_draw(count, random) ^ sign
+
+    return _in_chunks(draw, size)
+
+
+def sample_geometric(rate: Fraction, size: int, random: RandomWords) -> NDArray[np.int64]:
+    """`size` independent draws of P(j) = (1-a) a^j, j >= 0, a = exp(-rate); exact, int64."""
+    draw = _geometric_sampler(rate)
+    return _in_chunks(lambda count: draw(count, random), size)
+
+
+def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[np.int64]:
+    drawn = np.empty(size, dtype=np.int64)
+    for start in range(0, size, CHUNK):
+        stop = min(size, start + CHUNK)
+        drawn[start:stop] = draw(stop - start)
+    return drawn
+
+
+def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
+    """Draws digit by digit; the tables are ready when it is returned."""
+    if rate <= 0 or rate < Fraction(1, 1 << 56):
+        raise ValueError("The rate of noise must be at least 2^-56, for results to fit 64 bits.")
+    digits = []
+    while rate * LARGEST_TABLE_SCALE < 1:
+        digits.append(_table(rate, 1 << BASE_BITS))
+        rate *= 1 << BASE_BITS
+    top = _table(rate, None)
+
+    def draw(count: int, random: RandomWords) -> NDArray[np.int64]:
+        total = top.draw(count, random)
+        for digit in reversed(digits):
+            total <<= BASE_BITS
+            total += digit.draw(count, random)
+        return total
+
+    return draw
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    """P(d) proportional to exp(-rate d) on 0..outcomes-1, or on all d >= 0 where that is None.
+
+    `words` are the first 64 bits of the boundaries, ascending, and a last entry that no word
+    exceeds. `guide` says, by the leading bits of a word, how many boundaries surely lie below.
+    From `crowded` on, these bits can be shared by several boundaries.
+    """
+
+    rate: Fraction
+    outcomes: int | None
+    words: NDArray[np.uint64]
+    guide: NDArray[np.int64]
+    shift: np.uint64
+    crowded: np.uint64
+
+    @property
+    def boundaries(self) -> int:
+        return len(self.words) - 1
+
+    def draw(self, count: int, random: RandomWords) -> NDArray[np.int64]:
+        drawn = self._draw_once(count, random)
+        if self.outcomes is None:
+            beyond = np.flatnonzero(drawn == self.boundaries)
+            while beyond.size:
+                further = self._draw_once(beyond.size, random)
+                drawn[beyond] += further
+                beyond = beyond[further == self.boundaries]
+        return drawn
+
+    def _draw_once(self, count: int, random: RandomWords) -> NDArray[np.int64]:
+        words = random.words(count)
+        drawn: NDArray[np.int64] = self.guide[words >> self.shift]
+        boundary = self.words[drawn]
+        drawn += words > boundary
+        tied = words == boundary
+        crowded = np.flatnonzero(words >= self.crowded)
+        if crowded.size:
+            among = words[crowded]
+            place = np.searchsorted(self.words, among)
+            drawn[crowded] = place
+            tied[crowded] = self.words[place] == among
+        for position in np.flatnonzero(tied):
+            drawn[position] = self._settle(int(words[position]), random)
+        return drawn
+
+    def _settle(self, word: int, random: RandomWords) -> int:
+        """The value for a word that equals some boundary's first 64 bits, by further bits."""
+        bits, string = 64, word
+        ends = self.words[: self.boundaries]
+        first = int(np.searchsorted(ends, np.uint64(word)))
+        last = int(np.searchsorted(ends, np.uint64(word), side="right"))
+        for index in range(first, last):
+            while string == (boundary := boundary_bits(self.rate, self.outcomes, index, bits)):
+                string = string << 64 | int(random.words(1)[0])
+                bits += 64
+            if string < boundary:
+                return index
+        return last
+
+
+@lru_cache(maxsize=64)
+def _table(rate: Fraction, outcomes: int | None) -> _Table:
+    """The table of a digit, or of a geometric up to where about 2^-20 of its mass is left."""
+    # 14 > 20 ln 2
+    count = outcomes - 1 if outcomes else -(-14 * rate.denominator // rate.numerator)
+    ends = np.array(_first_boundaries(rate, outcomes, count), dtype=np.uint64)
+    guide_bits = min(GUIDE_BITS, count.bit_length() + 4)
+    shift = np.uint64(64 - guide_bits)
+    prefixes = np.arange(1 << guide_bits, dtype=np.uint64)
+    guide = np.searchsorted(ends, prefixes << shift).astype(np.int64)
+    shared = (ends[1:] >> shift) == (ends[:-1] >> shift)
+    crowded = (ends[1:][shared][:1] >> shift) << shift
+    greatest = np.uint64((1 << 64) - 1)
+    return _Table(
+        rate=rate,
+        outcomes=outcomes,
+        words=np.append(ends, greatest),
+        guide=guide,
+        shift=shift,
+        crowded=crowded[0] if crowded.size else greatest,
+    )
+
+
+def boundary_bits(rate: Fraction, outcomes: int | None, index: int, bits: int) -> int:
+    """floor(2^bits P(d <= index)) of a digit or geometric (see `_Table`), exactly."""
+
+    def attempt(precision: int) -> list[int] | None:
+        power = _exp_bounds(rate * (index + 1), precision)
+        return _agreed([power], _exp_bounds_of(rate, outcomes, precision), precision, bits)
+
+    return _refine(attempt, bits)[0]
+
+
+def _first_boundaries(rate: Fraction, outcomes: int | None, count: int) -> list[int]:
+    """floor(2^64 P(d <= index)) for the first `count` indices, exactly."""
+
+    def attempt(precision: int) -> list[int] | None:
+        powers = islice(_powers(_exp_bounds(rate, precision), precision), count)
+        return _agreed(powers, _exp_bounds_of(rate, outcomes, precision), precision, 64)
+
+    return _refine(attempt, 64)
+
+
+def _refine(attempt: Callable[[int], list[int] | None], bits: int) -> list[int]:
+    precision = bits + 192
+    while (found := attempt(precision)) is None:
+        precision *= 2
+    return found
+
+
+Bounds = tuple[int, int]
+"""Whole numbers that enclose a real number times 2^precision."""
+
+
+def _agreed(
+    powers: Iterator[Bounds] | list[Bounds], rest: Bounds, precision: int, bits: int
+) -> list[int] | None:
+    """floor(2^bits (1-p)/(1-r)) for each p, or None when the bounds leave one in doubt."""
+    one = 1 << precision
+    found = []
+    for low, high in powers:
+        least = ((one - high) << bits) // (one - rest[0])
+        most = ((one - low) << bits) // (one - rest[1]) if rest[1] < one else -1
+        if least != most:
+            return None
+        found.append(least)
+    return found
+
+
+def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
+    """Bounds of the mass ratio beyond the last outcome: exp(-rate outcomes), 0 without an end."""
+    return _exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
+
+
+def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
+    """Bounds of the first, second, third ... power of a number from 0 to 1."""
+    low, high = base
+    while True:
+        yield low, high
+        low = low * base[0] >> precision
+        high = -(-high * base[1] >> precision)
+
+
+def _exp_bounds(exponent: Fraction, precision: int) -> Bounds:
+    """Bounds of exp(-exponent), exponent > 0: Taylor's series at exponent/2^n <= 1/2, squared."""
+    squarings = max(0, (2 * exponent.numerator // exponent.denominator).bit_length())
+    work = precision + squarings + 32
+    reduced = exponent / (1 << squarings)
+    low = high = term_low = term_high = 1 << work
+    count = 0
+    # The series alternates and its terms shrink, so the rest is smaller than the last term.
+    while term_high > 1:
+        count += 1
+        term_low = term_low * reduced.numerator // (reduced.denominator * count)
+        term_high = -(-term_high * reduced.numerator // (reduced.denominator * count))
+        if count % 2:
+            low, high = low - term_high, high - term_low
+        else:
+            low, high = low + term_low, high + term_high
+    low, high = max(0, low - term_high), high + term_high
+    for _ in range(squarings):
+        low, high = low * low >> work, -(-high * high >> work)
+    return low >> (work - precision), -(-high >> (work - precision))
