@@ -6,6 +6,8 @@ the same transaction as the entry, so it always equals the sum of the entries.
 
 from __future__ import annotations
 
+from typing import Any, NoReturn
+
 from django.db import models
 
 
@@ -15,6 +17,12 @@ class Ledger(models.Model):
     name = models.CharField(max_length=200)
     total_micro = models.BigIntegerField(help_text="Total budget in millionths of epsilon.")
     spent_micro = models.BigIntegerField(default=0, editable=False)
+    promised_at = models.DateTimeField(
+        null=True,
+        blank=True,
+        editable=False,
+        help_text="First publication that rests on the total; from then on it is never raised.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -47,8 +55,20 @@ class EntryKind(models.TextChoices):
     REFUND = "refund", "Refund"
 
 
+class EntryQuerySet(models.QuerySet["Entry"]):
+    """Entries can be added and read."""
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("The ledger is append-only: entries are never changed or deleted.")
+
+    update = delete = bulk_update = _refuse
+
+
 class Entry(models.Model):
-    """One line of the ledger. Never changed and never deleted."""
+    """One line of the ledger. Never changed and never deleted.
+
+    The model and its manager refuse; a trigger (migration 0002) refuses changes by other means.
+    """
 
     ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="entries")
     job = models.UUIDField(help_text="The job that was paid for.")
@@ -57,6 +77,8 @@ class Entry(models.Model):
     what = models.CharField(max_length=300)
     who = models.CharField(max_length=200, blank=True)
     at = models.DateTimeField(auto_now_add=True)
+
+    objects = EntryQuerySet.as_manager()
 
     class Meta:
         ordering = ["-at", "-id"]
@@ -72,3 +94,13 @@ class Entry(models.Model):
 
     def __str__(self) -> str:
         return f"{self.what}: {self.micro / 1_000_000:g}"
+
+    def save(self, *args: Any, **kwargs: Any) -> None:
+        """Add the entry. Raises TypeError if it is in the ledger already."""
+        if not self._state.adding:
+            raise TypeError("The ledger is append-only: entries are never changed.")
+        super().save(*args, **kwargs)
+
+    def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
+        """Refuse, always."""
+        raise TypeError("The ledger is append-only: entries are never deleted.")

@@ -57,7 +57,6 @@ class Dataset(models.Model):
                 condition=models.Q(unit__in=UnitChoice.values), name="dataset_unit_is_known"
             )
         ]
-        permissions = [("see_private", "Can see totals, row errors, run times and failures")]
 
     def __str__(self) -> str:
         return self.title

@@ -32,6 +32,9 @@ class Job(models.Model):
     drawing = models.BooleanField(default=False, help_text="Noise may have been drawn: no refund.")
     failure = models.TextField(blank=True, help_text="Private: for those who see private facts.")
     created_at = models.DateTimeField(auto_now_add=True)
+    woken_at = models.DateTimeField(
+        null=True, blank=True, help_text="When a worker was last asked to take it."
+    )
     started_at = models.DateTimeField(null=True, blank=True)
     finished_at = models.DateTimeField(null=True, blank=True)
 

@@ -50,6 +50,9 @@ class Release(models.Model):
     mechanism = models.CharField(max_length=60)
     parameters = models.JSONField(default=dict)
     epsilon_micro = models.BigIntegerField()
+    total_micro = models.BigIntegerField(
+        help_text="The dataset's total budget when this was requested, which the release states."
+    )
     bound = models.PositiveIntegerField(default=1)
     counting = models.CharField(
         max_length=10, choices=CountingChoice.choices, default=CountingChoice.PEOPLE
@@ -98,7 +101,12 @@ class Release(models.Model):
 
 
 class ReleaseFile(models.Model):
-    """One artefact of a release: a deterministic function of its blob."""
+    """One artefact of a release: a deterministic function of its blob.
+
+    `stored_name` is a name in the private storage until the release is published, and in the
+    "releases" storage from then on (`public`). Where `gzipped`, the same name with ".gz" holds
+    the file compressed; `sha256` and `size` are of the plain bytes.
+    """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="files")
     name = models.CharField(max_length=100)
@@ -106,6 +114,8 @@ class ReleaseFile(models.Model):
     stored_name = models.CharField(max_length=255)
     sha256 = models.CharField(max_length=64)
     size = models.BigIntegerField()
+    gzipped = models.BooleanField(default=False)
+    public = models.BooleanField(default=False, editable=False)
 
     class Meta:
         ordering = ["name"]

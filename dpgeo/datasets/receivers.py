@@ -1,0 +1,19 @@
+"""What datasets do when a job ends elsewhere, for instance by the reaper."""
+
+from __future__ import annotations
+
+from typing import Any
+from uuid import UUID
+
+from dpgeo.datasets.services import upload_mark_failed
+from dpgeo.jobs.signals import job_failed
+
+
+def mark_failed(sender: object, job_id: UUID, **_: Any) -> None:
+    """An upload whose job failed has failed."""
+    upload_mark_failed(job_id=job_id)
+
+
+def connect() -> None:
+    """Listen."""
+    job_failed.connect(mark_failed, dispatch_uid="datasets.mark_failed")

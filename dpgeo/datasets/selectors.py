@@ -1,0 +1,51 @@
+"""Which datasets and uploads a person may see, and where their files are."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.db.models import QuerySet
+
+from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.core.errors import Conflict
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.storage import local_path, private_storage
+
+
+def datasets_visible_to(user: Visitor) -> QuerySet[Dataset]:
+    """The datasets of a person's organisations, in whatever state."""
+    return Dataset.objects.filter(organisation__in=organisations_of(user)).select_related(
+        "organisation", "ledger"
+    )
+
+
+def datasets_public() -> QuerySet[Dataset]:
+    """The datasets of which a release is published now."""
+    return (
+        Dataset.objects.filter(releases__state="published")
+        .distinct()
+        .select_related("organisation", "ledger")
+    )
+
+
+def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:
+    """The uploads of a person's organisations."""
+    return Upload.objects.filter(dataset__organisation__in=organisations_of(user)).select_related(
+        "dataset", "job"
+    )
+
+
+def ready_upload(dataset: Dataset) -> Upload | None:
+    """The newest upload that releases can be made from."""
+    return dataset.uploads.filter(state=UploadState.READY).order_by("-created_at").first()
+
+
+@contextmanager
+def canonical_path(upload: Upload) -> Iterator[Path]:
+    """The canonical file of a ready upload as a local path. Raises Conflict if there is none."""
+    if not upload.canonical_name or not private_storage().exists(upload.canonical_name):
+        raise Conflict("The prepared data of this upload are gone; upload the file again.")
+    with local_path(private_storage(), upload.canonical_name) as path:
+        yield path

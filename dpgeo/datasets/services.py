@@ -1,0 +1,320 @@
+"""Writes on datasets and uploads: declare, receive, confirm, ingest."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator, Mapping
+from fractions import Fraction
+from typing import TYPE_CHECKING, Any, BinaryIO
+from uuid import UUID
+
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.core.files import File
+from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
+from django.core.validators import validate_slug
+from django.db import transaction
+from django.utils import timezone
+from django.utils.text import slugify
+
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.services import ledger_create, ledger_set_total
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.datasets import declaration
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
+from dpgeo.jobs.running import Held, Listener, job_run
+from dpgeo.jobs.services import job_create, job_wake
+
+if TYPE_CHECKING:
+    from dpgeo.ingest.preview import Preview
+    from dpgeo.ingest.schema import Columns
+
+INGEST_TASK = "datasets.ingest"
+
+FROZEN = ("unit", "study_area", "time_zone")
+"""Declared facts on which the meaning of every release rests."""
+
+
+def dataset_create(
+    *,
+    organisation: Organisation,
+    title: str,
+    licence: str,
+    unit: str,
+    study_area: Mapping[str, Any],
+    time_zone: str,
+    budget: Fraction | None,
+    created_by: User | None,
+    description: str = "",
+    attribution: str = "",
+    ledger: Ledger | None = None,
+    slug: str = "",
+) -> Dataset:
+    """Declare a dataset, with a budget of its own or the ledger it shares with other datasets.
+
+    Raises InvalidInput that names the field.
+    """
+    facts = _clean(
+        {
+            "title": title,
+            "description": description,
+            "licence": licence,
+            "attribution": attribution,
+            "unit": unit,
+            "study_area": study_area,
+            "time_zone": time_zone,
+        }
+    )
+    if (budget is None) == (ledger is None):
+        raise InvalidInput("Give a budget, or the ledger to share, not both.", field="budget")
+    if ledger and ledger.datasets.exclude(organisation=organisation).exists():
+        raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
+    total = None if budget is None else parse_epsilon(budget, field="budget")
+    with transaction.atomic():
+        return Dataset.objects.create(
+            **facts,
+            organisation=organisation,
+            slug=_free_slug(slug, facts["title"]),
+            ledger=ledger or ledger_create(name=facts["title"], total=total or Fraction(0)),
+            created_by=created_by,
+            person_key=os.urandom(32),
+        )
+
+
+def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
+    """Change declared facts, and the `budget`. All changes are made, or none.
+
+    Raises Conflict for a frozen fact and for a budget that may not become what was asked.
+    """
+    facts = _clean({name: value for name, value in changes.items() if name != "budget"})
+    with transaction.atomic():
+        stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
+        for name in FROZEN:
+            if stored.frozen_at and name in facts and facts[name] != getattr(stored, name):
+                raise Conflict(
+                    "This was fixed when the first upload was confirmed, because releases rest on "
+                    "it; declare a new dataset that shares this one's budget.",
+                    field=name,
+                )
+        if "budget" in changes:
+            ledger_set_total(
+                ledger=stored.ledger, total=parse_epsilon(changes["budget"], field="budget")
+            )
+        if facts:
+            Dataset.objects.filter(pk=dataset.pk).update(**facts)
+    dataset.refresh_from_db()
+    return dataset
+
+
+def upload_receive(
+    *, dataset: Dataset, file: BinaryIO | UploadedFile, file_name: str, created_by: User | None
+) -> Upload:
+    """Stream a file to the private storage under a name that nobody can guess.
+
+    Raises InvalidInput, and keeps nothing, if the file is empty or too large.
+    """
+    storage = private_storage()
+    name = f"uploads/{secrets.token_hex(16)}"
+    try:
+        stored = storage.save(name, _within_limit(file, name))
+        size = storage.size(stored)
+        if size == 0:
+            raise InvalidInput("The file is empty; choose another.", field="file")
+    except BaseException:
+        remove(storage, name)
+        raise
+    return Upload.objects.create(
+        dataset=dataset,
+        file_name=declaration.clean_file_name(file_name),
+        size=size,
+        raw_name=stored,
+        created_by=created_by,
+    )
+
+
+def upload_preview(*, upload: Upload) -> Preview:
+    """The head of an upload with suggested columns, for its owner alone. Raises InvalidInput."""
+    from dpgeo.ingest.preview import preview
+
+    with local_path(private_storage(), upload.raw_name) as path:
+        return preview(path, upload.file_name)
+
+
+def upload_confirm(*, upload: Upload, columns: Columns, confirmed_by: User | None) -> Upload:
+    """Accept an upload with its columns, and queue its ingestion.
+
+    The first confirmation of a dataset freezes its declared facts and columns. Raises
+    InvalidInput for a column that the file has not, Conflict for columns other than the frozen
+    ones and for an upload that is on its way already.
+    """
+    dataset = upload.dataset
+    _check_columns(dataset, upload, columns)
+    declared = columns.to_json()
+    with transaction.atomic():
+        _freeze(dataset, declared)
+        job = job_create(task=INGEST_TASK)
+        waiting = (UploadState.RECEIVED, UploadState.FAILED)
+        confirmed = Upload.objects.filter(pk=upload.pk, state__in=waiting).update(
+            state=UploadState.QUEUED, job=job
+        )
+        if not confirmed:
+            raise Conflict("This upload is confirmed already.")
+        job_wake(job=job)
+    upload.refresh_from_db()
+    return upload
+
+
+def upload_ingest(*, upload_id: UUID, listener: Listener | None = None) -> bool:
+    """Write the canonical file of a confirmed upload. False when its job was not to be had."""
+    upload = Upload.objects.select_related("dataset").get(pk=upload_id)
+    if upload.job_id is None:
+        raise Conflict("Confirm the columns of this upload first.")
+    return job_run(job_id=upload.job_id, work=lambda held: _ingest(upload, held), listener=listener)
+
+
+def _ingest(upload: Upload, held: Held) -> None:
+    from dpgeo.ingest.reading import ingest
+    from dpgeo.ingest.schema import Columns, Schema
+
+    dataset = upload.dataset
+    schema = Schema(
+        columns=Columns.from_json(dataset.columns),
+        unit=Unit(dataset.unit),
+        area=dataset.area,
+        time_zone=dataset.time_zone,
+    )
+    storage = private_storage()
+    held.step("Reading rows")
+    with local_path(storage, upload.raw_name) as source, work_folder() as folder:
+        target = folder / "canonical.parquet"
+        report = ingest(
+            source,
+            upload.file_name,
+            schema,
+            bytes(dataset.person_key),
+            target,
+            lambda done, total: held.step("Reading rows", done, total),
+        )
+        held.step("Storing")
+        name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
+    kept = Upload.objects.filter(pk=upload.pk, job_id=held.job_id, canonical_name="").update(
+        canonical_name=name, report=report.to_json(), state=UploadState.READY
+    )
+    if not kept:
+        remove(storage, name)
+
+
+def upload_mark_failed(*, job_id: UUID) -> None:
+    """An ingestion ended without a canonical file; the upload may be confirmed again."""
+    Upload.objects.filter(job_id=job_id, state=UploadState.QUEUED).update(state=UploadState.FAILED)
+
+
+def _within_limit(file: Any, name: str) -> File:  # type: ignore[type-arg]
+    """The file, to be moved where a browser's upload lies on this disk already."""
+    if not isinstance(file, TemporaryUploadedFile):
+        return _Limited(file, name=name)
+    _check_size(file.size or 0)
+    return file
+
+
+def _check_size(size: int) -> None:
+    """Raise InvalidInput beyond the largest upload."""
+    limit = settings.DPGEO_MAX_UPLOAD_BYTES
+    if size > limit:
+        raise InvalidInput(
+            f"The file is larger than the {limit / 1e9:g} GB allowed here; split it, or "
+            "compress it as Parquet.",
+            field="file",
+        )
+
+
+class _Limited(File):  # type: ignore[type-arg]
+    """A file that stops being read once it is larger than an upload may be."""
+
+    def __init__(self, file: Any, name: str) -> None:
+        super().__init__(file, name=name)
+        self._file = file
+
+    def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
+        """The file's bytes. Raises InvalidInput beyond the limit."""
+        seen = 0
+        while chunk := self._file.read(chunk_size or 1 << 20):
+            seen += len(chunk)
+            _check_size(seen)
+            yield chunk
+
+
+def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
+    """The declared facts as they are stored. Raises InvalidInput, also for an unknown one."""
+    text = declaration.clean_text
+    readers: dict[str, Any] = {
+        "title": lambda value: text(value, field="title", longest=200, required=True),
+        "description": lambda value: text(value, field="description", longest=20_000),
+        "licence": lambda value: text(value, field="licence", longest=100, required=True),
+        "attribution": lambda value: text(value, field="attribution", longest=300),
+        "unit": declaration.clean_unit,
+        "study_area": declaration.clean_area,
+        "time_zone": declaration.clean_time_zone,
+    }
+    for name in facts:
+        if name not in readers:
+            raise InvalidInput(f"{name} cannot be set; leave it out.", field=name)
+    return {name: readers[name](value) for name, value in facts.items()}
+
+
+def _free_slug(slug: str, title: str) -> str:
+    """The address asked for, or one made from the title. Raises InvalidInput."""
+    if slug:
+        try:
+            validate_slug(slug)
+        except ValidationError:
+            slug_is_wrong = "Use letters, digits, hyphens and underscores, like city-trips."
+            raise InvalidInput(slug_is_wrong, field="slug") from None
+        if len(slug) > 80:
+            raise InvalidInput("Shorten it to at most 80 characters.", field="slug")
+        if Dataset.objects.filter(slug=slug).exists():
+            raise InvalidInput(
+                f"There is a dataset at {slug!r} already; choose another.", field="slug"
+            )
+        return slug
+    base = slugify(title)[:70] or "dataset"
+    taken = set(Dataset.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
+    return base if base not in taken else next(name for name in numbered if name not in taken)
+
+
+def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
+    """The columns fit the unit of privacy and the file. Raises InvalidInput."""
+    if dataset.unit == Unit.PERSON and not columns.person:
+        raise InvalidInput(
+            "Say which column tells persons apart: this dataset protects whole persons.",
+            field="person",
+        )
+    present = upload_preview(upload=upload).columns
+    for field in ("longitude", "latitude", "person", "time"):
+        name = getattr(columns, field)
+        if name and name not in present:
+            raise InvalidInput(
+                f"The file has no column {name!r}; it has {', '.join(present[:20])}.", field=field
+            )
+
+
+def _freeze(dataset: Dataset, declared: dict[str, Any]) -> None:
+    """Fix the columns with the first confirmation. Raises Conflict if others are fixed."""
+    Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).update(
+        frozen_at=timezone.now(), columns=declared
+    )
+    dataset.refresh_from_db()
+    if dataset.columns != declared:
+        fixed = ", ".join(
+            f"{name} = {column}" for name, column in dataset.columns.items() if column
+        )
+        raise Conflict(
+            f"The columns were fixed by the first upload ({fixed}); rename those of this file.",
+            field="columns",
+        )

@@ -1,0 +1,71 @@
+"""Files in Django's storages, by local path where there is one."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from django.conf import settings
+from django.core.files import File
+from django.core.files.storage import Storage, storages
+
+
+class LocalFile(File):  # type: ignore[type-arg]
+    """A file of this machine that a storage on the same disk may move instead of copying."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(path.open("rb"), name=path.name)
+        self._path = path
+
+    def temporary_file_path(self) -> str:
+        """Where the file lies; a local storage moves it from there."""
+        return str(self._path)
+
+
+def private_storage() -> Storage:
+    """Where raw uploads, canonical files, blobs and drafts lie. Nothing in it is ever public."""
+    return storages["private"]
+
+
+def public_storage() -> Storage:
+    """Where the files of published releases lie, and nothing else."""
+    return storages["releases"]
+
+
+def store(storage: Storage, name: str, path: Path) -> str:
+    """Put a local file into a storage, by moving it where that can be. Returns its name there."""
+    with LocalFile(path) as content:
+        return storage.save(name, content)
+
+
+def remove(storage: Storage, name: str) -> None:
+    """Delete a stored file if it is there."""
+    if name:
+        storage.delete(name)
+
+
+@contextmanager
+def work_folder() -> Iterator[Path]:
+    """A folder for this process alone, beside the storages, gone afterwards."""
+    base = Path(settings.VAR_DIR) / "work"
+    base.mkdir(parents=True, exist_ok=True, mode=0o700)
+    with tempfile.TemporaryDirectory(dir=base) as folder:
+        yield Path(folder)
+
+
+@contextmanager
+def local_path(storage: Storage, name: str) -> Iterator[Path]:
+    """A stored file as a local path: itself where the storage is local, else a copy."""
+    try:
+        path = Path(storage.path(name))
+    except NotImplementedError:
+        with work_folder() as folder:
+            path = folder / "copy"
+            with storage.open(name, "rb") as source, path.open("wb") as target:
+                shutil.copyfileobj(source, target)
+            yield path
+    else:
+        yield path

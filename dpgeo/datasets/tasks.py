@@ -1,0 +1,18 @@
+"""Background work on datasets."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from celery import shared_task
+
+from dpgeo.datasets.models import Upload
+from dpgeo.datasets.services import INGEST_TASK, upload_ingest
+
+
+@shared_task(name=INGEST_TASK)  # type: ignore[untyped-decorator]
+def ingest(job_id: str) -> None:
+    """Ingest the upload of a job; a job that was replaced meanwhile is left alone."""
+    upload = Upload.objects.filter(job_id=UUID(job_id)).first()
+    if upload is not None:
+        upload_ingest(upload_id=upload.pk)

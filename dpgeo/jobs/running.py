@@ -1,0 +1,127 @@
+"""Doing a job: the lease is taken, kept alive and given up here."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import traceback
+from collections.abc import Callable
+from types import TracebackType
+from typing import Protocol, Self
+from uuid import UUID
+
+from django.db import Error as DatabaseError
+from django.db import connection
+
+from dpgeo.core.errors import DpgeoError
+from dpgeo.jobs import services
+from dpgeo.jobs.services import LeaseLost
+
+logger = logging.getLogger(__name__)
+
+HEARTBEAT_SECONDS = 15.0
+"""Between two signs of life; a quarter of the lease, so that three may be missed."""
+
+REPORT_SECONDS = 1.0
+"""Progress within one step is written at most this often."""
+
+
+class Listener(Protocol):
+    """Hears of every step in the process that does the job, for a line on a terminal."""
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """`total` is 0 where the length of the step is not known."""
+
+
+class Held:
+    """A job in this process's hands, as a context manager.
+
+    While it is open a thread renews the lease, so that a long query does not lose it. `step`
+    reports progress and raises LeaseLost once another worker has taken the job over.
+    """
+
+    def __init__(self, job_id: UUID, lease: UUID, listener: Listener | None = None) -> None:
+        self.job_id = job_id
+        self.lease = lease
+        self._listener = listener
+        self._step = ""
+        self._reported = 0.0
+        self._lost = False
+        self._closed = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name=f"lease {job_id}", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._closed.set()
+        self._thread.join()
+
+    def step(self, name: str, done: int = 0, total: int = 0) -> None:
+        """Say what is being done and how far it is. Raises LeaseLost."""
+        if self._lost:
+            raise LeaseLost
+        if self._listener:
+            self._listener(name, done, total)
+        now = time.monotonic()
+        if name == self._step and now - self._reported < REPORT_SECONDS:
+            return
+        self._step, self._reported = name, now
+        services.job_progress(
+            job_id=self.job_id, lease=self.lease, step=name, done=done, total=total
+        )
+
+    def set_drawing(self) -> None:
+        """Commit that noise may be drawn from here on. Raises LeaseLost."""
+        services.job_set_drawing(job_id=self.job_id, lease=self.lease)
+
+    def _beat(self) -> None:
+        try:
+            while not self._closed.wait(HEARTBEAT_SECONDS):
+                try:
+                    services.job_renew(job_id=self.job_id, lease=self.lease)
+                except LeaseLost:
+                    self._lost = True
+                    return
+                except DatabaseError:
+                    # A busy database is not a lost lease; the next beat tries again.
+                    logger.warning("job %s: the lease could not be renewed", self.job_id)
+        finally:
+            connection.close()
+
+
+def job_run(
+    *, job_id: UUID, work: Callable[[Held], None], listener: Listener | None = None
+) -> bool:
+    """Take a job and work on it to its end or failure. False when it was not to be had.
+
+    An error that a person can mend fails the job with its message. Any other gives it back, to be
+    tried again, and is logged by kind and place alone: its message may quote private data.
+    """
+    lease = services.job_lease(job_id=job_id)
+    if lease is None:
+        return False
+    try:
+        with Held(job_id, lease, listener) as held:
+            try:
+                work(held)
+            except DpgeoError as error:
+                services.job_fail(job_id=job_id, lease=lease, reason=error.message)
+            except LeaseLost:
+                raise
+            except Exception as error:
+                place = "".join(traceback.format_tb(error.__traceback__))
+                logger.error("job %s: %s\n%s", job_id, type(error).__name__, place)
+                services.job_return(job_id=job_id, lease=lease)
+            else:
+                services.job_finish(job_id=job_id, lease=lease)
+    except LeaseLost:
+        logger.warning("job %s was taken over by another worker", job_id)
+    return True

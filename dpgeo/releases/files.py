@@ -1,0 +1,98 @@
+"""The files of a release in the storages: private while a draft, public when published."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import secrets
+import shutil
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from django.core.files import File
+from django.db import IntegrityError, transaction
+
+from dpgeo.datasets.storage import private_storage, public_storage, remove, store
+from dpgeo.releases.models import Release, ReleaseFile
+
+if TYPE_CHECKING:
+    from dpgeo.artefacts.files import BuiltFile
+
+INCOMPRESSIBLE = (".parquet", ".gz", ".zip", ".png")
+
+
+def checksum(path: Path) -> str:
+    """The SHA-256 of a file, in hexadecimal."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
+    """Store one artefact with the drafts and list it. Whoever comes second keeps the first's.
+
+    Two workers build the same bytes, for both read the committed blob.
+    """
+    existing = release.files.filter(name=built.name).first()
+    if existing:
+        return existing
+    sha256, size = checksum(built.path), built.path.stat().st_size
+    gzipped = not built.name.endswith(INCOMPRESSIBLE)
+    name = f"artefacts/{release.pk}/{secrets.token_hex(8)}/{built.name}"
+    storage = private_storage()
+    if gzipped:
+        store(storage, f"{name}.gz", compress(built.path))
+    store(storage, name, built.path)
+    try:
+        with transaction.atomic():
+            return ReleaseFile.objects.create(
+                release=release,
+                name=built.name,
+                media_type=built.media_type,
+                stored_name=name,
+                sha256=sha256,
+                size=size,
+                gzipped=gzipped,
+            )
+    except IntegrityError:
+        remove(storage, name)
+        remove(storage, f"{name}.gz")
+        return release.files.get(name=built.name)
+
+
+def compress(path: Path) -> Path:
+    """A gzip copy beside a file, the same bytes every time (no name, no time)."""
+    target = path.with_name(f"{path.name}.gz")
+    with (
+        path.open("rb") as source,
+        target.open("wb") as raw,
+        gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0) as packed,
+    ):
+        shutil.copyfileobj(source, packed, 1 << 20)
+    return target
+
+
+def make_public(release: Release) -> None:
+    """Move the files of a published release into the public storage; repeatable."""
+    private, public = private_storage(), public_storage()
+    for file in release.files.filter(public=False):
+        name = f"{release.pk}/{file.name}"
+        for suffix in ("", ".gz") if file.gzipped else ("",):
+            public.delete(name + suffix)
+            with private.open(file.stored_name + suffix, "rb") as content:
+                public.save(name + suffix, File(content))
+        ReleaseFile.objects.filter(pk=file.pk).update(public=True, stored_name=name)
+        _remove_stored(file)
+
+
+def remove_all(release: Release) -> None:
+    """Delete every file of a withdrawn release; its blob stays, private."""
+    for file in release.files.all():
+        _remove_stored(file)
+        file.delete()
+
+
+def _remove_stored(file: ReleaseFile) -> None:
+    storage = public_storage() if file.public else private_storage()
+    remove(storage, file.stored_name)
+    if file.gzipped:
+        remove(storage, f"{file.stored_name}.gz")

@@ -1,0 +1,105 @@
+"""What a release would cost and how noisy it would be: decided from public inputs alone."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpgeo.budgets.services import check_fits
+from dpgeo.core.epsilon import from_micro, parse_epsilon
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.spend import Spend
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan
+
+MAX_BOUND = 100_000
+"""Contributions of one person; more noise than this leaves nothing to see."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quote:
+    """A valid request: its exact cost, what remains, and the noise to expect."""
+
+    mechanism: Mechanism
+    params: Any
+    plan: Sequence[Spend]
+    forecast: Forecast
+    epsilon: Fraction
+    bound: int
+    counting: Counting
+    left_before: Fraction
+    left_after: Fraction
+    more_like_this: int
+
+
+def release_quote(
+    *,
+    dataset: Dataset,
+    mechanism: str,
+    parameters: Mapping[str, object],
+    epsilon: str | Fraction,
+    bound: int | str,
+    counting: str,
+) -> Quote:
+    """Check a request and price it; nothing is reserved and no data are read.
+
+    Raises InvalidInput that names the field, and BudgetExceeded with the numbers.
+    """
+    chosen = find_mechanism(mechanism)
+    params = parse_parameters(chosen.params, parameters)
+    cost = parse_epsilon(epsilon)
+    limit = parse_bound(bound, Unit(dataset.unit))
+    kind = parse_counting(counting)
+    plan = checked_plan(chosen, params, cost)
+    forecast = chosen.forecast(params, cost, limit, dataset.area)
+    dataset.ledger.refresh_from_db()
+    check_fits(ledger=dataset.ledger, epsilon=cost)
+    left = from_micro(dataset.ledger.left_micro)
+    return Quote(
+        mechanism=chosen,
+        params=params,
+        plan=plan,
+        forecast=forecast,
+        epsilon=cost,
+        bound=limit,
+        counting=kind,
+        left_before=left,
+        left_after=left - cost,
+        more_like_this=int((left - cost) / cost),
+    )
+
+
+def parse_bound(value: int | str, unit: Unit) -> int:
+    """The contribution bound. Raises InvalidInput."""
+    try:
+        bound = int(str(value).strip())
+    except ValueError:
+        raise InvalidInput(
+            f"{value!r} is not a whole number; write it like 10.", field="bound"
+        ) from None
+    if not 1 <= bound <= MAX_BOUND:
+        raise InvalidInput(
+            f"Must be from 1 to {MAX_BOUND:,}: how much of one person enters the map at most.",
+            field="bound",
+        )
+    if unit is Unit.RECORD and bound != 1:
+        raise InvalidInput(
+            "This dataset protects single records, each of which counts once; give 1.",
+            field="bound",
+        )
+    return bound
+
+
+def parse_counting(value: str) -> Counting:
+    """What a cell counts. Raises InvalidInput."""
+    try:
+        return Counting(str(value))
+    except ValueError:
+        raise InvalidInput(
+            f"{value!r} is not a way of counting; choose people or visits.", field="counting"
+        ) from None

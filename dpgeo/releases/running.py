@@ -1,0 +1,135 @@
+"""The job of a release: count, draw once, commit, write files. The only opener of noise.
+
+Whatever a worker drew is in one blob, and the first blob that `Release.blob_name` names stands for
+good: a later draw deletes its own. Everything after that reads the blob, never the data. Draws
+that are discarded are never logged.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+
+from django.core.files.base import ContentFile
+
+from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.released import Released
+from dpgeo.datasets.selectors import canonical_path
+from dpgeo.datasets.storage import private_storage, remove, work_folder
+from dpgeo.jobs.running import Held
+from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.privacy.entropy import SystemEntropy
+from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.randomness import RandomWords
+from dpgeo.releases import files
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.services import publish
+
+COUNTING = "Counting"
+
+
+class AnnouncedEntropy:
+    """Production randomness that records `drawing` before its first word is drawn.
+
+    Counting may fail and be refunded; from the first stream on there is no refund.
+    """
+
+    def __init__(self, held: Held) -> None:
+        self._held = held
+        self._entropy = SystemEntropy()
+        self._announced = False
+
+    def stream(self) -> RandomWords:
+        """A fresh stream. Raises LeaseLost, with nothing drawn, if the job was taken over."""
+        if not self._announced:
+            self._held.set_drawing()
+            self._announced = True
+        self._held.step("Drawing noise")
+        return self._entropy.stream()
+
+
+def work_on(release_id: str, held: Held) -> None:
+    """Do what is left to do of a release: draw unless that is done, write files, publish."""
+    release = Release.objects.select_related("dataset__ledger", "upload").get(pk=release_id)
+    if not release.blob_name:
+        commit(release, draw(release, held))
+    if release.state == ReleaseState.WITHDRAWN:
+        return
+    build_files(release, held)
+    if release.state == ReleaseState.PUBLISHED:
+        files.make_public(release)
+    elif release.publish_when_done:
+        held.step("Publishing")
+        publish(release)
+
+
+def draw(release: Release, held: Held) -> Released:
+    """Count in the private data and add noise, once. Raises DpgeoError before any draw."""
+    from dpgeo.engine.duckdb_view import DuckDBView
+
+    dataset = release.dataset
+    mechanism = find_mechanism(release.mechanism)
+    held.step(COUNTING)
+    with canonical_path(release.upload) as path:
+        view = DuckDBView(
+            path,
+            area=dataset.area,
+            unit=Unit(dataset.unit),
+            counting=Counting(release.counting),
+            bound=release.bound,
+            salt=bytes(release.salt),
+            progress=lambda done, total: held.step(COUNTING, done, total),
+        )
+        return run(
+            mechanism,
+            view,
+            parse_parameters(mechanism.params, release.parameters),
+            release.epsilon,
+            AnnouncedEntropy(held),
+            about(release),
+        )
+
+
+def about(release: Release) -> dict[str, str]:
+    """The public words that go into the blob, and so into every file."""
+    dataset = release.dataset
+    return {
+        "title": release.title,
+        "description": release.description,
+        "dataset": dataset.title,
+        "dataset_slug": dataset.slug,
+        "publisher": dataset.organisation.name,
+        "licence": dataset.licence,
+        "attribution": dataset.attribution,
+        "dataset_total_epsilon": format_epsilon(from_micro(release.total_micro)),
+    }
+
+
+def commit(release: Release, released: Released) -> None:
+    """The commit point: one row names one blob. A draw that comes second deletes its own."""
+    from dpgeo.artefacts.codec import encode
+
+    blob = encode(released)
+    storage = private_storage()
+    name = storage.save(f"blobs/{secrets.token_hex(16)}", ContentFile(blob))
+    first = Release.objects.filter(pk=release.pk, blob_name="").update(
+        blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
+    )
+    if not first:
+        remove(storage, name)
+    release.refresh_from_db()
+
+
+def build_files(release: Release, held: Held) -> None:
+    """Make every artefact from the committed blob and store what is not stored yet."""
+    from dpgeo.artefacts.files import build_files as build
+
+    held.step("Writing files")
+    with work_folder() as folder:
+        built = build(released_of(release), folder)
+        for number, file in enumerate(built, 1):
+            held.step(f"Writing files {number} of {len(built)}", number - 1, len(built))
+            files.keep_file(release, file)

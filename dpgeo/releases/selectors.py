@@ -1,0 +1,75 @@
+"""Which releases a person may see, and what they may read of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from django.core.files.storage import Storage
+from django.db.models import Q, QuerySet
+
+from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.core.errors import Conflict
+from dpgeo.core.released import Released
+from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+
+TABLES = ("dataset__organisation", "dataset__ledger", "job")
+
+
+@dataclass(frozen=True, slots=True)
+class StoredFile:
+    """An artefact and where it lies: `name` in `storage`, compressed at `gzip_name` or "" ."""
+
+    file: ReleaseFile
+    storage: Storage
+    name: str
+    gzip_name: str
+
+
+def releases_public() -> QuerySet[Release]:
+    """What is published now, newest first."""
+    return (
+        Release.objects.filter(state=ReleaseState.PUBLISHED)
+        .select_related(*TABLES)
+        .order_by("-published_at")
+    )
+
+
+def releases_visible_to(user: Visitor) -> QuerySet[Release]:
+    """What is published now, and everything of a person's own organisations."""
+    return Release.objects.filter(
+        Q(state=ReleaseState.PUBLISHED) | Q(dataset__organisation__in=organisations_of(user))
+    ).select_related(*TABLES)
+
+
+def release_visible(user: Visitor, release_id: str) -> Release:
+    """One release; of a withdrawn one strangers see that it was there.
+
+    Raises Release.DoesNotExist, for a stranger's draft as for an id that never was.
+    """
+    public = Q(state__in=(ReleaseState.PUBLISHED, ReleaseState.WITHDRAWN))
+    mine = Q(dataset__organisation__in=organisations_of(user))
+    return Release.objects.filter(public | mine).select_related(*TABLES).get(pk=release_id)
+
+
+def released_of(release: Release) -> Released:
+    """What was drawn, read from its blob. Raises Conflict before there is one."""
+    from dpgeo.artefacts.codec import decode
+
+    if not release.blob_name:
+        raise Conflict("This release has not been drawn yet.")
+    with private_storage().open(release.blob_name, "rb") as blob:
+        return decode(blob.read())
+
+
+def stored_file(release: Release, name: str) -> StoredFile:
+    """Where an artefact lies. Raises ReleaseFile.DoesNotExist; a withdrawn release has none."""
+    if release.state == ReleaseState.WITHDRAWN:
+        raise ReleaseFile.DoesNotExist
+    file = release.files.get(name=name)
+    return StoredFile(
+        file=file,
+        storage=public_storage() if file.public else private_storage(),
+        name=file.stored_name,
+        gzip_name=f"{file.stored_name}.gz" if file.gzipped else "",
+    )

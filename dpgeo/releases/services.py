@@ -1,0 +1,190 @@
+"""Writes on releases: request, publish, withdraw, cancel. `running.py` does the job itself."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import asdict
+from fractions import Fraction
+
+from django.db import transaction
+from django.utils import timezone
+
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may
+from dpgeo.budgets.services import budget_debit, ledger_promise
+from dpgeo.core.epsilon import to_micro
+from dpgeo.core.errors import Conflict, NotAllowed
+from dpgeo.datasets.declaration import clean_text
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.selectors import ready_upload
+from dpgeo.jobs.models import JobState
+from dpgeo.jobs.running import Listener, job_run
+from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
+from dpgeo.releases import files
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.quotes import Quote, release_quote
+
+__all__ = [
+    "RUN_TASK",
+    "Quote",
+    "release_cancel",
+    "release_publish",
+    "release_quote",
+    "release_request",
+    "release_retry",
+    "release_run",
+    "release_withdraw",
+]
+
+RUN_TASK = "releases.run"
+
+
+def release_request(
+    *,
+    dataset: Dataset,
+    title: str,
+    mechanism: str,
+    parameters: Mapping[str, object],
+    epsilon: str | Fraction,
+    bound: int | str,
+    counting: str,
+    requested_by: User | None,
+    description: str = "",
+    publish_when_done: bool = False,
+) -> Release:
+    """Pay for a release and queue its job; all of it, or nothing.
+
+    It will be published when done only if who asks may publish; `requested_by` is None for the
+    operator at the console, who may. Raises InvalidInput, BudgetExceeded, NotAllowed, and
+    Conflict where the dataset has no data yet.
+    """
+    if requested_by is not None and not may(requested_by, dataset, "request"):
+        raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
+    clean_title = clean_text(title, field="title", longest=200, required=True)
+    clean_description = clean_text(description, field="description", longest=20_000)
+    upload = ready_upload(dataset)
+    if upload is None:
+        raise Conflict("This dataset has no data yet; upload a file and confirm its columns.")
+    quote = release_quote(
+        dataset=dataset,
+        mechanism=mechanism,
+        parameters=parameters,
+        epsilon=epsilon,
+        bound=bound,
+        counting=counting,
+    )
+    may_publish = requested_by is None or may(requested_by, dataset, "publish")
+    with transaction.atomic():
+        job = job_create(task=RUN_TASK)
+        budget_debit(
+            ledger=dataset.ledger,
+            job=job.pk,
+            epsilon=quote.epsilon,
+            what=f"{clean_title} ({quote.mechanism.key})",
+            who=str(requested_by or "console"),
+        )
+        release = Release.objects.create(
+            dataset=dataset,
+            upload=upload,
+            title=clean_title,
+            description=clean_description,
+            mechanism=quote.mechanism.key,
+            parameters=asdict(quote.params),
+            epsilon_micro=to_micro(quote.epsilon),
+            total_micro=dataset.ledger.total_micro,
+            bound=quote.bound,
+            counting=quote.counting.value,
+            publish_when_done=publish_when_done and may_publish,
+            job=job,
+            salt=os.urandom(32),
+            created_by=requested_by,
+        )
+        job_wake(job=job)
+    return release
+
+
+def release_run(*, release_id: str, listener: Listener | None = None) -> bool:
+    """Do the job of a release: draw once, write its files, publish as preset.
+
+    False when the job was not to be had: done, cancelled, failed, or in another worker's hands.
+    """
+    from dpgeo.releases.running import work_on
+
+    release = Release.objects.get(pk=release_id)
+    return job_run(
+        job_id=release.job_id, work=lambda held: work_on(release_id, held), listener=listener
+    )
+
+
+def release_publish(*, release: Release, by: User | None) -> Release:
+    """Make a finished draft public. `by` is None for the operator at the console.
+
+    Raises NotAllowed without the approver's role, Conflict for what is no finished draft.
+    """
+    if by is not None and not may(by, release.dataset, "publish"):
+        raise NotAllowed("Publishing needs the approver's role; ask an approver.")
+    if release.job.state != JobState.DONE:
+        release.job.refresh_from_db()
+    if release.job.state != JobState.DONE:
+        raise Conflict("This release is not finished yet; publish it when its job is done.")
+    return publish(release)
+
+
+def publish(release: Release) -> Release:
+    """Make a drawn draft public, without asking who wants it: see `release_publish`.
+
+    The state changes first and files enter the public storage afterwards, so that no draft is
+    ever in there; until then they are read from the private one.
+    """
+    with transaction.atomic():
+        ledger_promise(ledger=release.dataset.ledger, total_micro=release.total_micro)
+        published = (
+            Release.objects.filter(pk=release.pk, state=ReleaseState.DRAFT)
+            .exclude(blob_name="")
+            .update(state=ReleaseState.PUBLISHED, published_at=timezone.now())
+        )
+        if not published:
+            raise Conflict("Only a finished draft can be published.")
+    release.refresh_from_db()
+    files.make_public(release)
+    return release
+
+
+def release_withdraw(*, release: Release, by: User | None) -> Release:
+    """Stop serving a published release, for good; copies remain wherever they are.
+
+    What it cost stays spent. Raises NotAllowed, and Conflict for what is not published.
+    """
+    if by is not None and not may(by, release.dataset, "publish"):
+        raise NotAllowed("Withdrawing needs the approver's role; ask an approver.")
+    withdrawn = Release.objects.filter(pk=release.pk, state=ReleaseState.PUBLISHED).update(
+        state=ReleaseState.WITHDRAWN, withdrawn_at=timezone.now()
+    )
+    if not withdrawn:
+        raise Conflict("Only a published release can be withdrawn.")
+    release.refresh_from_db()
+    files.remove_all(release)
+    return release
+
+
+def release_cancel(*, release: Release, by: User | None) -> Release:
+    """Cancel a release before its job starts; what it cost is given back.
+
+    Raises NotAllowed, and Conflict once the job has started.
+    """
+    _check_steward(release, by)
+    job_cancel(job=release.job)
+    return release
+
+
+def release_retry(*, release: Release, by: User | None) -> Release:
+    """Try a failed job again that drew noise and so stayed paid for. Raises Conflict otherwise."""
+    _check_steward(release, by)
+    job_retry(job=release.job)
+    return release
+
+
+def _check_steward(release: Release, by: User | None) -> None:
+    if by is not None and not may(by, release.dataset, "request"):
+        raise NotAllowed("Only the stewards of this dataset may do this.")

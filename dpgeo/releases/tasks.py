@@ -1,0 +1,18 @@
+"""Background work on releases."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from celery import shared_task
+
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import RUN_TASK, release_run
+
+
+@shared_task(name=RUN_TASK)  # type: ignore[untyped-decorator]
+def run(job_id: str) -> None:
+    """Do the job of a release."""
+    release = Release.objects.filter(job_id=UUID(job_id)).first()
+    if release is not None:
+        release_run(release_id=release.pk)
