@@ -32,7 +32,7 @@ from dpgeo.jobs.services import job_create, job_wake
 
 if TYPE_CHECKING:
     from dpgeo.ingest.preview import Preview
-    from dpgeo.ingest.schema import Columns
+    from dpgeo.ingest.schema import Columns, Schema
 
 INGEST_TASK = "datasets.ingest"
 
@@ -179,15 +179,10 @@ def upload_ingest(*, upload_id: UUID, listener: Listener | None = None) -> bool:
 
 def _ingest(upload: Upload, held: Held) -> None:
     from dpgeo.ingest.reading import ingest
-    from dpgeo.ingest.schema import Columns, Schema
+    from dpgeo.ingest.schema import Columns
 
     dataset = upload.dataset
-    schema = Schema(
-        columns=Columns.from_json(dataset.columns),
-        unit=Unit(dataset.unit),
-        area=dataset.area,
-        time_zone=dataset.time_zone,
-    )
+    schema = _schema(dataset, Columns.from_json(dataset.columns))
     storage = private_storage()
     held.step("Reading rows")
     with local_path(storage, upload.raw_name) as source, work_folder() as folder:
@@ -288,19 +283,27 @@ def _free_slug(slug: str, title: str) -> str:
     return base if base not in taken else next(name for name in numbered if name not in taken)
 
 
+def _schema(dataset: Dataset, columns: Columns) -> Schema:
+    """All that a row's meaning depends on. Raises InvalidInput for unusable columns."""
+    from dpgeo.ingest.schema import Schema
+
+    return Schema(
+        columns=columns,
+        unit=Unit(dataset.unit),
+        area=dataset.area,
+        time_zone=dataset.time_zone,
+    )
+
+
 def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
     """The columns fit the unit of privacy and the file. Raises InvalidInput."""
-    if dataset.unit == Unit.PERSON and not columns.person:
-        raise InvalidInput(
-            "Say which column tells persons apart: this dataset protects whole persons.",
-            field="person",
-        )
+    wanted = _schema(dataset, columns).wanted
     present = upload_preview(upload=upload).columns
-    for field in ("longitude", "latitude", "person", "time"):
-        name = getattr(columns, field)
-        if name and name not in present:
+    for role, name in wanted.items():
+        if name not in present:
             raise InvalidInput(
-                f"The file has no column {name!r}; it has {', '.join(present[:20])}.", field=field
+                f"The file has no column {name!r}; it has {', '.join(present[:20])}.",
+                field=f"columns.{role}",
             )
 
 

@@ -46,9 +46,12 @@ class Reaped:
     failed: int
 
 
-def job_create(*, task: str) -> Job:
-    """A queued job. Nothing runs before `job_wake`."""
-    return Job.objects.create(task=task)
+def job_create(*, task: str, job_id: UUID | None = None) -> Job:
+    """A queued job, of a given id or a new one. Nothing runs before `job_wake`.
+
+    Raises IntegrityError if there is a job of that id.
+    """
+    return Job.objects.create(id=job_id or uuid.uuid4(), task=task)
 
 
 def job_wake(*, job: Job) -> None:

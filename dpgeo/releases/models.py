@@ -62,7 +62,7 @@ class Release(models.Model):
         max_length=10, choices=ReleaseState.choices, default=ReleaseState.DRAFT
     )
     job = models.OneToOneField(Job, on_delete=models.PROTECT, related_name="release")
-    salt = models.BinaryField(max_length=32, editable=False)
+    salt = models.BinaryField(max_length=16, editable=False)
     blob_name = models.CharField(max_length=255, blank=True, editable=False)
     blob_sha256 = models.CharField(max_length=64, blank=True, editable=False)
     created_at = models.DateTimeField(auto_now_add=True)

@@ -6,8 +6,10 @@ import os
 from collections.abc import Mapping
 from dataclasses import asdict
 from fractions import Fraction
+from typing import Any
+from uuid import UUID
 
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 
 from dpgeo.accounts.models import User
@@ -39,6 +41,9 @@ __all__ = [
 
 RUN_TASK = "releases.run"
 
+SALT_BYTES = 16
+"""Of the secret that chooses which contributions of a person are kept."""
+
 
 def release_request(
     *,
@@ -52,15 +57,19 @@ def release_request(
     requested_by: User | None,
     description: str = "",
     publish_when_done: bool = False,
+    job_id: UUID | None = None,
 ) -> Release:
     """Pay for a release and queue its job; all of it, or nothing.
 
     It will be published when done only if who asks may publish; `requested_by` is None for the
-    operator at the console, who may. Raises InvalidInput, BudgetExceeded, NotAllowed, and
+    operator at the console, who may. A request that names its `job_id` can be sent again: it
+    leads to the release it paid for. Raises InvalidInput, BudgetExceeded, NotAllowed, and
     Conflict where the dataset has no data yet.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
+    if job_id and (paid := Release.objects.filter(dataset=dataset, job_id=job_id).first()):
+        return paid
     clean_title = clean_text(title, field="title", longest=200, required=True)
     clean_description = clean_text(description, field="description", longest=20_000)
     upload = ready_upload(dataset)
@@ -75,32 +84,44 @@ def release_request(
         counting=counting,
     )
     may_publish = requested_by is None or may(requested_by, dataset, "publish")
-    with transaction.atomic():
-        job = job_create(task=RUN_TASK)
-        budget_debit(
-            ledger=dataset.ledger,
-            job=job.pk,
-            epsilon=quote.epsilon,
-            what=f"{clean_title} ({quote.mechanism.key})",
-            who=str(requested_by or "console"),
-        )
-        release = Release.objects.create(
-            dataset=dataset,
-            upload=upload,
-            title=clean_title,
-            description=clean_description,
-            mechanism=quote.mechanism.key,
-            parameters=asdict(quote.params),
-            epsilon_micro=to_micro(quote.epsilon),
-            total_micro=dataset.ledger.total_micro,
-            bound=quote.bound,
-            counting=quote.counting.value,
-            publish_when_done=publish_when_done and may_publish,
-            job=job,
-            salt=os.urandom(32),
-            created_by=requested_by,
-        )
-        job_wake(job=job)
+    fields = {
+        "dataset": dataset,
+        "upload": upload,
+        "title": clean_title,
+        "description": clean_description,
+        "publish_when_done": publish_when_done and may_publish,
+        "created_by": requested_by,
+    }
+    try:
+        with transaction.atomic():
+            return _pay_and_queue(quote, fields, job_id)
+    except IntegrityError:
+        # The same request came twice at the same moment; the other one has paid.
+        return Release.objects.get(dataset=dataset, job_id=job_id)
+
+
+def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) -> Release:
+    dataset: Dataset = fields["dataset"]
+    job = job_create(task=RUN_TASK, job_id=job_id)
+    budget_debit(
+        ledger=dataset.ledger,
+        job=job.pk,
+        epsilon=quote.epsilon,
+        what=f"{fields['title']} ({quote.mechanism.key})",
+        who=str(fields["created_by"] or "console"),
+    )
+    release = Release.objects.create(
+        **fields,
+        mechanism=quote.mechanism.key,
+        parameters=asdict(quote.params),
+        epsilon_micro=to_micro(quote.epsilon),
+        total_micro=dataset.ledger.total_micro,
+        bound=quote.bound,
+        counting=quote.counting.value,
+        job=job,
+        salt=os.urandom(SALT_BYTES),
+    )
+    job_wake(job=job)
     return release
 
 

@@ -66,7 +66,7 @@ class Migration(migrations.Migration):
                         max_length=10,
                     ),
                 ),
-                ("salt", models.BinaryField(max_length=32)),
+                ("salt", models.BinaryField(max_length=16)),
                 ("blob_name", models.CharField(blank=True, editable=False, max_length=255)),
                 ("blob_sha256", models.CharField(blank=True, editable=False, max_length=64)),
                 ("created_at", models.DateTimeField(auto_now_add=True)),
