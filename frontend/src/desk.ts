@@ -1,2 +1,24 @@
-// The owner's desk.
+// The owner's desk. Every page works without this; here it becomes live.
 import "./styles/desk.css";
+import { followJobs } from "./desk-jobs";
+import { installRequest } from "./desk-request";
+import { installUpload } from "./desk-upload";
+
+followJobs(document);
+installRequest(document);
+installUpload(document);
+
+// A form that spends is sent once; the server refuses a second payment all the same.
+for (const form of document.querySelectorAll<HTMLFormElement>("form[data-once]")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset["sent"]) event.preventDefault();
+    form.dataset["sent"] = "yes";
+  });
+}
+window.addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll<HTMLFormElement>("form[data-once]")) {
+    delete form.dataset["sent"];
+  }
+});
+
+document.querySelector<HTMLElement>("[data-refusal]")?.focus();

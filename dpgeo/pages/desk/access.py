@@ -1,0 +1,59 @@
+"""Who sees what on the desk. Strangers are told the page does not exist."""
+
+from __future__ import annotations
+
+from typing import cast
+
+from django.http import Http404, HttpRequest
+from django.shortcuts import get_object_or_404
+
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may
+from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.jobs.models import Job
+from dpgeo.releases.models import Release
+
+
+def person(request: HttpRequest) -> User:
+    """The person who is signed in; only for views behind `login_required`."""
+    return cast(User, request.user)
+
+
+def need(user: User, dataset: Dataset, action: str) -> Dataset:
+    """The dataset, if the person may do this to it. Raises Http404 otherwise."""
+    if not may(user, dataset, action):
+        raise Http404("No such page.")
+    return dataset
+
+
+def dataset_for(request: HttpRequest, slug: str, action: str = "view") -> Dataset:
+    """The dataset of an address. Raises Http404."""
+    found = get_object_or_404(Dataset.objects.select_related("organisation", "ledger"), slug=slug)
+    return need(person(request), found, action)
+
+
+def upload_for(request: HttpRequest, upload_id: object, action: str = "view") -> Upload:
+    """The upload of an address. Raises Http404."""
+    uploads = Upload.objects.select_related("dataset__organisation", "dataset__ledger", "job")
+    found = get_object_or_404(uploads, id=upload_id)
+    need(person(request), found.dataset, action)
+    return found
+
+
+def release_for(request: HttpRequest, release_id: str, action: str = "view") -> Release:
+    """The release of an address. Raises Http404."""
+    releases = Release.objects.select_related(
+        "dataset__organisation", "dataset__ledger", "upload", "job", "created_by"
+    )
+    found = get_object_or_404(releases, id=release_id)
+    need(person(request), found.dataset, action)
+    return found
+
+
+def dataset_of_job(job: Job) -> Dataset:
+    """The dataset a job works on. Raises Http404 when it works on none."""
+    release = Release.objects.filter(job=job).select_related("dataset").first()
+    if release:
+        return release.dataset
+    upload = get_object_or_404(Upload.objects.select_related("dataset"), job=job)
+    return upload.dataset

@@ -1,0 +1,129 @@
+"""Declaring a dataset, changing what may still change, and its page."""
+
+from __future__ import annotations
+
+import zoneinfo
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.models import Dataset, UploadState
+from dpgeo.datasets.services import dataset_create, dataset_update
+from dpgeo.jobs.models import JobState
+from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.figures import budget_of, outline_of
+from dpgeo.pages.forms import DatasetForm, licence_choices
+
+REFUSED = 422
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def dataset_new(request: HttpRequest) -> HttpResponse:
+    """Declare a dataset."""
+    organisations = organisations_of(person(request))
+    if not organisations.exists():
+        raise Http404("No such page.")
+    form = DatasetForm(request.POST or None, organisations=organisations)
+    if request.method == "POST" and form.is_valid():
+        dataset = declare(request, form)
+        if dataset:
+            messages.success(request, "Declared. Now upload its file.")
+            return redirect("desk-upload-new", slug=dataset.slug)
+    return show_form(request, form, None)
+
+
+def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
+    """Ask the service; a refusal is put on the form and nothing typed is lost."""
+    values = form.cleaned_data
+    try:
+        return dataset_create(
+            organisation=values["organisation"],
+            title=values["title"],
+            description=values["description"],
+            licence=values["licence"],
+            attribution=values["attribution"],
+            unit=values["unit"],
+            study_area=form.study_area or {},
+            time_zone=values["time_zone"],
+            budget=values["budget"],
+            ledger=values["ledger"],
+            created_by=person(request),
+        )
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+        return None
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
+    """Change a dataset's words and, before the first upload is confirmed, its domain."""
+    dataset = dataset_for(request, slug, "edit")
+    form = DatasetForm(
+        request.POST or None,
+        organisations=organisations_of(person(request)),
+        dataset=dataset,
+        sets_budget=may(person(request), dataset, "set_budget"),
+    )
+    if request.method == "POST" and form.is_valid():
+        try:
+            dataset_update(dataset=dataset, changes=changes_of(form))
+        except DpgeoError as refusal:
+            form.add_refusal(refusal)
+        else:
+            messages.success(request, "Saved.")
+            return redirect("desk-dataset", slug=dataset.slug)
+    return show_form(request, form, dataset)
+
+
+def changes_of(form: DatasetForm) -> dict[str, Any]:
+    """What was typed, by the model's names."""
+    names = ("title", "description", "licence", "attribution", "unit", "time_zone", "budget")
+    changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
+    if form.study_area:
+        changes["study_area"] = form.study_area
+    return changes
+
+
+def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) -> HttpResponse:
+    """The form, with the address answering 422 where something has to be mended."""
+    context = {
+        "form": form,
+        "dataset": dataset,
+        "licences": licence_choices(),
+        "time_zones": sorted(zoneinfo.available_timezones()),
+    }
+    status = REFUSED if form.errors else 200
+    return render(request, "desk/dataset_form.html", context, status=status)
+
+
+@login_required
+@require_safe
+def dataset(request: HttpRequest, slug: str) -> HttpResponse:
+    """Facts, uploads, releases and the ledger of one dataset."""
+    found = dataset_for(request, slug)
+    user = person(request)
+    releases = found.releases.select_related("job", "created_by").order_by("-created_at")
+    context = {
+        "dataset": found,
+        "budget": budget_of(found),
+        "outline": outline_of(found.area),
+        "uploads": found.uploads.select_related("job", "created_by"),
+        "releases": releases,
+        "ready": found.uploads.filter(state=UploadState.READY).exists(),
+        "entries": found.ledger.entries.all(),
+        "shares": found.ledger.datasets.exclude(id=found.id),
+        "active": [JobState.QUEUED, JobState.RUNNING],
+        "may_edit": may(user, found, "edit"),
+        "may_upload": may(user, found, "upload"),
+        "may_request": may(user, found, "request"),
+        "sees_private": may(user, found, "see_private"),
+    }
+    return render(request, "desk/dataset.html", context)

@@ -1,0 +1,120 @@
+"""Figures as the desk shows them: budgets as bars, epsilon in decimals, jobs as steps."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.budgets.models import Ledger
+from dpgeo.core.epsilon import MICRO
+from dpgeo.datasets.models import Dataset
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.projection import to_mercator
+
+MOST_FUTURE_RELEASES = 12
+"""More dashes than this in a bar say nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Budget:
+    """A ledger as a bar. Widths are per cent of the total; epsilons are exact."""
+
+    total: Fraction
+    left: Fraction
+    spent: list[float]
+    held: float
+    held_epsilon: Fraction
+    future: list[float]
+    more: int | None
+    """How many more releases like the last fit; None before the first."""
+
+    @property
+    def more_words(self) -> str:
+        """What is left, in releases."""
+        if self.more is None:
+            return "the whole budget" if self.left == self.total else "no release yet"
+        if self.more == 0:
+            return "too little for one like the last"
+        return f"about {self.more} more like the last"
+
+    @property
+    def short(self) -> bool:
+        """Whether not even one more like the last fits."""
+        return self.more == 0
+
+
+def budget_of(dataset: Dataset) -> Budget:
+    """The dataset's ledger, which it may share with others, and its own last release."""
+    ledger = dataset.ledger
+    paid = net_by_job(ledger)
+    running = set(
+        Job.objects.filter(
+            id__in=paid, state__in=[JobState.QUEUED, JobState.RUNNING]
+        ).values_list("id", flat=True)
+    )
+    last = dataset.releases.order_by("-created_at").first()
+    more = ledger.left_micro // last.epsilon_micro if last else None
+    held_micro = sum(micro for job, micro in paid.items() if job in running)
+
+    def width(micro: int) -> float:
+        return round(100 * micro / ledger.total_micro, 3)
+
+    return Budget(
+        total=Fraction(ledger.total_micro, MICRO),
+        left=Fraction(ledger.left_micro, MICRO),
+        spent=[width(micro) for job, micro in paid.items() if job not in running],
+        held=width(held_micro),
+        held_epsilon=Fraction(held_micro, MICRO),
+        future=[width(last.epsilon_micro)] * min(more or 0, MOST_FUTURE_RELEASES) if last else [],
+        more=more,
+    )
+
+
+def net_by_job(ledger: Ledger) -> dict[object, int]:
+    """What each job has taken, in micro-epsilon, oldest first; refunded jobs are left out."""
+    entries = ledger.entries.order_by("id").values_list("job", "micro")
+    net: dict[object, int] = {}
+    for job, micro in entries:
+        net[job] = net.get(job, 0) + micro
+    return {job: micro for job, micro in net.items() if micro > 0}
+
+
+@dataclass(frozen=True, slots=True)
+class Outline:
+    """A study area as an SVG path in a box of `width` by `height` units."""
+
+    path: str
+    width: float
+    height: float
+
+    @property
+    def view_box(self) -> str:
+        """With room for the neatline around it."""
+        return f"-6 -6 {self.width + 12:.1f} {self.height + 12:.1f}"
+
+
+OUTLINE_WIDTH = 360.0
+OUTLINE_HEIGHT = 200.0
+
+
+def outline_of(area: StudyArea) -> Outline:
+    """The outline in Web Mercator, as large as fits, simplified to a quarter of a unit."""
+    west, south, east, north = area.mercator_bounds
+    scale = min(OUTLINE_WIDTH / (east - west), OUTLINE_HEIGHT / (north - south))
+
+    def project(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+        x, y = to_mercator(degrees[:, 0], degrees[:, 1])
+        return np.column_stack([(x - west) * scale, (north - y) * scale])
+
+    shape = shapely.simplify(shapely.transform(area.shape, project), 0.25)
+    polygons = getattr(shape, "geoms", [shape])
+    rings = [ring for polygon in polygons for ring in (polygon.exterior, *polygon.interiors)]
+    path = "".join(
+        "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in ring.coords[:-1]) + "Z" for ring in rings
+    )
+    return Outline(path, round((east - west) * scale, 1), round((north - south) * scale, 1))

@@ -1,0 +1,111 @@
+"""The desk's first page: what may still be published, what runs, what waits for a person."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.budgets.models import Entry
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.selectors import datasets_visible_to
+from dpgeo.jobs.models import JobState
+from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.figures import Budget, budget_of
+from dpgeo.pages.desk.jobs import Progress, progress_of
+from dpgeo.releases.models import Release, ReleaseState
+
+ACTIVE = [JobState.QUEUED, JobState.RUNNING]
+SHOWN_ENTRIES = 8
+PAGE_ENTRIES = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One dataset on the desk: its bar, its newest upload and what to do next."""
+
+    dataset: Dataset
+    budget: Budget
+    releases: int
+    upload: Upload | None
+    sees_private: bool
+
+    @property
+    def ready(self) -> bool:
+        """Whether a release can be requested."""
+        return self.upload is not None and self.upload.state == UploadState.READY
+
+
+def line_of(user: User, dataset: Dataset) -> Line:
+    """What the desk says of one dataset."""
+    uploads = dataset.uploads
+    ready = uploads.filter(state=UploadState.READY).first()
+    return Line(
+        dataset=dataset,
+        budget=budget_of(dataset),
+        releases=dataset.releases.filter(job__state=JobState.DONE).count(),
+        upload=ready or uploads.first(),
+        sees_private=may(user, dataset, "see_private"),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """A release or an upload whose job goes on, and how far it is."""
+
+    subject: Release | Upload
+    progress: Progress
+
+
+def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
+    """The work that goes on, as the person may see it."""
+    return [
+        Work(
+            subject,
+            progress_of(subject.job, sees_private=may(user, subject.dataset, "see_private")),
+        )
+        for subject in subjects
+        if subject.job
+    ]
+
+
+@login_required
+@require_safe
+def desk(request: HttpRequest) -> HttpResponse:
+    """Every dataset of the person's organisations, and what goes on."""
+    user = person(request)
+    datasets = datasets_visible_to(user).select_related("organisation", "ledger")
+    releases = Release.objects.filter(dataset__in=datasets).select_related("dataset", "job")
+    uploads = Upload.objects.filter(dataset__in=datasets).select_related("dataset", "job")
+    entries = Entry.objects.filter(ledger__datasets__in=datasets).distinct()
+    context = {
+        "lines": [line_of(user, dataset) for dataset in datasets],
+        "declares": organisations_of(user).exists(),
+        "published": releases.filter(state=ReleaseState.PUBLISHED).count(),
+        "drafts": releases.filter(state=ReleaseState.DRAFT, job__state=JobState.DONE),
+        "running": work_of(user, releases.filter(job__state__in=ACTIVE)),
+        "ingesting": work_of(user, uploads.filter(job__state__in=ACTIVE)),
+        "unconfirmed": uploads.filter(state=UploadState.RECEIVED),
+        "failed": releases.filter(job__state=JobState.FAILED)[:3],
+        "entries": entries.order_by("-at", "-id")[:SHOWN_ENTRIES],
+        "entry_count": entries.count(),
+    }
+    return render(request, "desk/home.html", context)
+
+
+@login_required
+@require_safe
+def ledger(request: HttpRequest) -> HttpResponse:
+    """Every entry of the ledgers the person's datasets draw on."""
+    datasets = datasets_visible_to(person(request))
+    entries = Entry.objects.filter(ledger__datasets__in=datasets).distinct()
+    pages = Paginator(entries.select_related("ledger").order_by("-at", "-id"), PAGE_ENTRIES)
+    page = pages.get_page(request.GET.get("page"))
+    return render(request, "desk/ledger.html", {"page": page, "nav": "ledger"})

@@ -1,0 +1,81 @@
+"""How far a job is, for pages and for the script that keeps them fresh."""
+
+from __future__ import annotations
+
+import uuid
+from dataclasses import dataclass
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import get_object_or_404
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_safe
+
+from dpgeo.accounts.selectors import may
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.pages.desk.access import dataset_of_job, need, person
+
+STATE_WORDS = {
+    JobState.QUEUED: "Waiting for a worker",
+    JobState.RUNNING: "Running",
+    JobState.DONE: "Done",
+    JobState.FAILED: "Failed",
+    JobState.CANCELLED: "Cancelled",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """A job's progress in words and per cent. Numbers of rows are private facts."""
+
+    id: uuid.UUID
+    state: str
+    active: bool
+    step: str
+    detail: str
+    percent: int
+    failure: str
+
+    def to_json(self) -> dict[str, Any]:
+        """What the script on the page needs."""
+        return {
+            "state": self.state,
+            "active": self.active,
+            "step": self.step,
+            "detail": self.detail,
+            "percent": self.percent,
+            "failure": self.failure,
+        }
+
+
+def progress_of(job: Job, *, sees_private: bool) -> Progress:
+    """The job as a person may see it; without `see_private`, waiting, running or done alone."""
+    state = JobState(job.state)
+    done, total = job.progress_done, job.progress_total
+    counted = sees_private and state is JobState.RUNNING and total > 0
+    return Progress(
+        id=job.id,
+        state=state.value,
+        active=state in {JobState.QUEUED, JobState.RUNNING},
+        step=(job.step if sees_private and state is JobState.RUNNING else "") or STATE_WORDS[state],
+        detail=f"{done:,} of {total:,}" if counted else "",
+        percent=min(100, 100 * done // total) if counted else 0,
+        failure=job.failure if sees_private else "",
+    )
+
+
+def job_context(job: Job, *, sees_private: bool) -> dict[str, Any]:
+    """What a page with a job on it needs."""
+    return {"job": job, "progress": progress_of(job, sees_private=sees_private)}
+
+
+@login_required
+@require_safe
+@never_cache
+def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
+    """A job's progress as JSON, to members of the dataset's organisation."""
+    found = get_object_or_404(Job, id=job_id)
+    dataset = need(person(request), dataset_of_job(found), "view")
+    sees_private = may(person(request), dataset, "see_private")
+    return JsonResponse(progress_of(found, sees_private=sees_private).to_json())

@@ -1,0 +1,113 @@
+"""What a release would cost and how noisy it would be, before anything is spent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from dpgeo.core.epsilon import MICRO
+from dpgeo.core.errors import DpgeoError
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.datasets.models import Dataset
+from dpgeo.pages.forms import ReleaseForm
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import Quote, release_quote
+
+
+@dataclass(frozen=True, slots=True)
+class Alternative:
+    """The same map for another epsilon: noise is inversely proportional to what is spent."""
+
+    epsilon: Fraction
+    margin: int
+    more: int
+    chosen: bool
+
+
+def quote_for(form: ReleaseForm) -> Quote | None:
+    """The quote of a form; None, with the errors on the form, where there is none."""
+    if not form.is_valid():
+        return None
+    values = form.cleaned_data
+    try:
+        return release_quote(
+            dataset=form.dataset,
+            mechanism=values["mechanism"],
+            parameters=form.parameters,
+            epsilon=values["epsilon"],
+            bound=values["bound"],
+            counting=values["counting"],
+        )
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+        return None
+
+
+def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
+    """The quote of what a form shows, typed or initial, complete or not, for `desk/quote.html`."""
+    data = {name: form[name].value() for name in form.fields}
+    trial = ReleaseForm(data, dataset=dataset, publishes=False)
+    trial.fields["title"].required = False
+    quote = quote_for(trial)
+    return {
+        "quote": quote,
+        "alternatives": alternatives(quote) if quote else [],
+        "problems": [] if quote else problems_of(trial),
+        "left": Fraction(dataset.ledger.left_micro, MICRO),
+        "ground": ground_words(quote.forecast.ground_metres) if quote else "",
+        "counting": data.get("counting"),
+        "dataset": dataset,
+    }
+
+
+def ground_words(metres: float) -> str:
+    """A length on the ground, to three figures."""
+    if metres >= 10_000:
+        return f"{metres / 1000:,.0f} km"
+    return f"{metres / 1000:.2g} km" if metres >= 1000 else f"{metres:.3g} m"
+
+
+def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
+    """(label, message) of every error, in the order of the fields."""
+    return [
+        (str(form[name].label) if name in form.fields else "", str(message))
+        for name, messages in form.errors.items()
+        for message in messages
+    ]
+
+
+def alternatives(quote: Quote) -> list[Alternative]:
+    """Half as much, this much and twice as much, as far as the budget holds."""
+    found = []
+    for factor in (Fraction(1, 2), Fraction(1), Fraction(2)):
+        epsilon = quote.epsilon * factor
+        if epsilon > quote.left_before or (epsilon * MICRO).denominator != 1:
+            continue
+        noise = quote.forecast.noise
+        scaled = DiscreteLaplace(noise.epsilon * factor, noise.sensitivity)
+        more = int((quote.left_before - epsilon) // epsilon)
+        found.append(Alternative(epsilon, scaled.margin(), more, factor == 1))
+    return found
+
+
+def like(release: Release) -> dict[str, Any]:
+    """A form's values that ask for the same again."""
+    values: dict[str, Any] = {
+        "mechanism": release.mechanism,
+        "epsilon": f"{release.epsilon_micro / MICRO:g}",
+        "bound": release.bound,
+        "counting": release.counting,
+    }
+    return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}
+
+
+def typed(form: ReleaseForm, data: Mapping[str, Any]) -> dict[str, Any]:
+    """What was sent so far as initial values, so that an unfinished form shows no errors.
+
+    A box that was not ticked is not sent at all.
+    """
+    values = {name: data[name] for name in form.fields if name in data}
+    boxes = [name for name, field in form.fields.items() if field.widget.input_type == "checkbox"]  # type: ignore[attr-defined]
+    return values | {name: data.get(name, False) for name in boxes}

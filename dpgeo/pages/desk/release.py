@@ -1,0 +1,91 @@
+"""One release on the desk: its progress, its draft, and what may be done with it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.http import require_POST, require_safe
+
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may
+from dpgeo.core.errors import DpgeoError
+from dpgeo.jobs.services import job_retry
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.desk.access import person, release_for
+from dpgeo.pages.desk.jobs import job_context
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import release_cancel, release_publish, release_withdraw
+
+
+@login_required
+@require_safe
+def release(request: HttpRequest, release_id: str) -> HttpResponse:
+    """Progress while it runs, then the draft or the published release."""
+    found = release_for(request, release_id)
+    user = person(request)
+    sees_private = may(user, found.dataset, "see_private")
+    mechanism = MECHANISMS.get(found.mechanism)
+    context: dict[str, Any] = {
+        "release": found,
+        "dataset": found.dataset,
+        "mechanism_title": mechanism.title if mechanism else found.mechanism,
+        "files": found.files.all(),
+        "may_publish": may(user, found.dataset, "publish"),
+        "may_request": may(user, found.dataset, "request"),
+        "sees_private": sees_private,
+    }
+    context |= job_context(found.job, sees_private=sees_private)
+    return render(request, "desk/release.html", context)
+
+
+def act(
+    request: HttpRequest, release_id: str, action: str, service: Callable[..., Any], words: str
+) -> HttpResponse:
+    """Do one thing to a release and say what happened, or why not, on its page."""
+    found: Release = release_for(request, release_id, action)
+    try:
+        service(release=found, by=person(request))
+    except DpgeoError as refusal:
+        messages.error(request, refusal.message)
+    else:
+        messages.success(request, words)
+    return redirect("desk-release", release_id=found.id)
+
+
+@login_required
+@require_POST
+def publish(request: HttpRequest, release_id: str) -> HttpResponse:
+    """Make a draft public."""
+    return act(request, release_id, "publish", release_publish, "Published. Everybody can see it.")
+
+
+@login_required
+@require_POST
+def withdraw(request: HttpRequest, release_id: str) -> HttpResponse:
+    """Stop serving a published release."""
+    return act(
+        request, release_id, "publish", release_withdraw, "Withdrawn. What it cost stays spent."
+    )
+
+
+@login_required
+@require_POST
+def cancel(request: HttpRequest, release_id: str) -> HttpResponse:
+    """Stop a release before noise is drawn."""
+    return act(request, release_id, "request", release_cancel, "Cancelled. Nothing was spent.")
+
+
+@login_required
+@require_POST
+def retry(request: HttpRequest, release_id: str) -> HttpResponse:
+    """Try a failed release again that was paid for and drew noise; it is not charged again."""
+
+    def again(*, release: Release, by: User) -> None:
+        job_retry(job=release.job)
+
+    return act(request, release_id, "request", again, "Trying again, at no further cost.")

@@ -1,0 +1,145 @@
+"""Requesting a release, in two steps: what it would be, then the spending."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.contrib.auth.decorators import login_required
+from django.core import signing
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dpgeo.accounts.selectors import may
+from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.models import Dataset, UploadState
+from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.quotes import like, quote_context, quote_for, typed
+from dpgeo.pages.forms import ReleaseForm
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import Quote, release_request
+
+TOKEN_SALT = "dpgeo.desk.request"  # noqa: S105
+TOKEN_SECONDS = 24 * 3600
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def release_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """The form; `step` says whether it comes to be reviewed, edited again or paid for."""
+    dataset = dataset_for(request, slug, "request")
+    if not dataset.uploads.filter(state=UploadState.READY).exists():
+        return render(request, "desk/release_wait.html", {"dataset": dataset})
+    step = request.POST.get("step", "")
+    if step in {"review", "spend"}:
+        return settle(request, dataset, spends=step == "spend")
+    form = form_for(request, dataset)
+    sent = request.POST or request.GET
+    if sent:
+        form = form_for(request, dataset, initial=typed(form, sent.dict()))
+    return show_form(request, dataset, form)
+
+
+def form_for(
+    request: HttpRequest, dataset: Dataset, *, data: Any = None, initial: Any = None
+) -> ReleaseForm:
+    """The form; a new one proposes the last release's settings again."""
+    last = dataset.releases.order_by("-created_at").first()
+    if initial is None and last:
+        initial = like(last)
+    publishes = may(person(request), dataset, "publish")
+    return ReleaseForm(data, dataset=dataset, publishes=publishes, initial=initial)
+
+
+def settle(request: HttpRequest, dataset: Dataset, *, spends: bool) -> HttpResponse:
+    """Show the receipt before spending, or spend. Errors lead back to the form, all typed kept."""
+    form = form_for(request, dataset, data=request.POST)
+    if not form.is_valid():
+        return show_form(request, dataset, form)
+    if spends:
+        release = spend(request, form)
+        return redirect("desk-release", release_id=release.id) if release else show_form(
+            request, dataset, form
+        )
+    quote = quote_for(form)
+    if quote is None:
+        return show_form(request, dataset, form)
+    return show_receipt(request, form, quote)
+
+
+def show_receipt(request: HttpRequest, form: ReleaseForm, quote: Quote) -> HttpResponse:
+    """The last page before spending. It carries a token, so that it can be paid only once."""
+    token = {"job": str(uuid.uuid4()), "user": person(request).pk, "dataset": form.dataset.pk}
+    context = {
+        "dataset": form.dataset,
+        "form": form,
+        "quote": quote,
+        "values": form.cleaned_data,
+        "parameters": [
+            (form[f"{form.cleaned_data['mechanism']}.{name}"].label, value)
+            for name, value in form.parameters.items()
+        ],
+        "hidden": [form[name].as_hidden() for name in form.fields],
+        "token": signing.dumps(token, salt=TOKEN_SALT),
+    }
+    return render(request, "desk/release_receipt.html", context)
+
+
+def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
+    """Ask for the release. The same receipt sent twice leads to the one release it paid for."""
+    job_id = paid_with(request, form.dataset)
+    if job_id is None:
+        form.add_error(None, "This receipt is too old; look at the cost again and confirm it.")
+        return None
+    values = form.cleaned_data
+    try:
+        return release_request(
+            dataset=form.dataset,
+            title=values["title"],
+            description=values["description"],
+            mechanism=values["mechanism"],
+            parameters=form.parameters,
+            epsilon=values["epsilon"],
+            bound=values["bound"],
+            counting=values["counting"],
+            publish_when_done=values.get("publish_when_done", False),
+            requested_by=person(request),
+            job_id=job_id,
+        )
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+        return None
+
+
+def paid_with(request: HttpRequest, dataset: Dataset) -> uuid.UUID | None:
+    """The job a receipt was made for; None when it is not this person's for this dataset."""
+    try:
+        token = signing.loads(
+            request.POST.get("token", ""), salt=TOKEN_SALT, max_age=TOKEN_SECONDS
+        )
+    except signing.BadSignature:
+        return None
+    if (token["user"], token["dataset"]) != (person(request).pk, dataset.pk):
+        return None
+    return uuid.UUID(token["job"])
+
+
+def show_form(request: HttpRequest, dataset: Dataset, form: ReleaseForm) -> HttpResponse:
+    """The form beside its quote."""
+    context = {"form": form} | quote_context(dataset, form)
+    status = REFUSED if form.is_bound and form.errors else 200
+    return render(request, "desk/release_form.html", context, status=status)
+
+
+@login_required
+@require_safe
+@never_cache
+def quote(request: HttpRequest, slug: str) -> HttpResponse:
+    """The quote of the fields in the query, as a piece of the form's page."""
+    dataset = dataset_for(request, slug, "request")
+    form = form_for(request, dataset)
+    form = form_for(request, dataset, initial=typed(form, request.GET.dict()))
+    return render(request, "desk/quote.html", quote_context(dataset, form))

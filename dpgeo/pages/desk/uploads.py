@@ -1,0 +1,141 @@
+"""A file on its way in: sent, looked at, its columns confirmed, read, and privately reported."""
+
+from __future__ import annotations
+
+import uuid
+from typing import Any
+
+from django.conf import settings
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.csrf import csrf_exempt, csrf_protect
+from django.views.decorators.http import require_http_methods
+
+from dpgeo.accounts.selectors import may
+from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.services import upload_confirm, upload_preview, upload_receive
+from dpgeo.ingest.schema import Columns
+from dpgeo.pages.desk.access import dataset_for, person, upload_for
+from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.jobs import job_context
+from dpgeo.pages.forms import ColumnsForm, UploadForm
+
+TOO_LARGE = 413
+
+
+@csrf_exempt  # The token sits in the body: it is checked below, once the sender may send one.
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
+    """Send a file. Strangers, and files above the limit, are turned away before the body is read.
+
+    Scripts that accept JSON get {"next": address} or {"errors": [...]} instead of a page.
+    """
+    dataset = dataset_for(request, slug, "upload")
+    length = int(request.META.get("CONTENT_LENGTH") or 0)
+    if request.method == "POST" and length > settings.DPGEO_MAX_UPLOAD_BYTES:
+        gigabytes = settings.DPGEO_MAX_UPLOAD_BYTES / 1024**3
+        form = UploadForm()
+        message = f"The file is larger than {gigabytes:.1f} GiB; split it, or send Parquet."
+        return refuse(request, dataset, form, [message], TOO_LARGE)
+    return receive(request, dataset)
+
+
+@csrf_protect
+def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
+    """The form, and the file it brings."""
+    if request.method != "POST":
+        return render(request, "desk/upload_new.html", {"dataset": dataset, "form": UploadForm()})
+    form = UploadForm(request.POST, request.FILES)
+    if form.is_valid():
+        file = form.cleaned_data["file"]
+        try:
+            upload = upload_receive(
+                dataset=dataset, file=file, file_name=file.name, created_by=person(request)
+            )
+        except DpgeoError as refusal:
+            form.add_error("file", refusal.message)
+        else:
+            address = reverse("desk-upload", args=[upload.id])
+            return JsonResponse({"next": address}) if wants_json(request) else redirect(address)
+    found = [str(error) for errors in form.errors.values() for error in errors]
+    return refuse(request, dataset, form, found, REFUSED)
+
+
+def refuse(
+    request: HttpRequest, dataset: Dataset, form: UploadForm, errors: list[str], status: int
+) -> HttpResponse:
+    """Say what is wrong with the file, to a script or to a person."""
+    if wants_json(request):
+        return JsonResponse({"errors": errors}, status=status)
+    context = {"dataset": dataset, "form": form, "errors": errors if not form.errors else []}
+    return render(request, "desk/upload_new.html", context, status=status)
+
+
+def wants_json(request: HttpRequest) -> bool:
+    """Whether a script asks."""
+    return request.headers.get("Accept") == "application/json"
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
+    """An upload's own page: columns to confirm, then progress, then the private report."""
+    found = upload_for(request, upload_id)
+    user = person(request)
+    waiting = {UploadState.RECEIVED, UploadState.FAILED}
+    if found.state in waiting and may(user, found.dataset, "upload"):
+        return columns(request, found)
+    context: dict[str, Any] = {"upload": found, "dataset": found.dataset}
+    context["sees_private"] = may(user, found.dataset, "see_private")
+    if found.job:
+        context |= job_context(found.job, sees_private=context["sees_private"])
+    return render(request, "desk/upload.html", context)
+
+
+def columns(request: HttpRequest, found: Upload) -> HttpResponse:
+    """The file's head and which column holds what; confirming starts the ingest job."""
+    dataset = found.dataset
+    sees_private = may(person(request), dataset, "see_private")
+    failure = found.job.failure if found.job and sees_private else ""
+    context: dict[str, Any] = {"upload": found, "dataset": dataset, "failure": failure}
+    try:
+        preview = upload_preview(upload=found)
+    except DpgeoError as refusal:
+        context["unreadable"] = refusal.message
+        return render(request, "desk/upload_columns.html", context)
+    form = ColumnsForm(
+        exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
+        columns=preview.columns,
+        unit=dataset.unit,
+        frozen=bool(dataset.frozen_at),
+        initial=dataset.columns or preview.suggested.to_json(),
+    )
+    confirms = request.method == "POST" and "exchange" not in request.POST
+    if confirms and form.is_valid() and confirm(request, found, form):
+        return redirect("desk-upload", upload_id=found.id)
+    context |= {"preview": preview, "form": form}
+    return render(
+        request, "desk/upload_columns.html", context, status=REFUSED if confirms else 200
+    )
+
+
+def exchanged(data: Any) -> dict[str, str]:
+    """The form with longitude and latitude in each other's place."""
+    values = {name: data.get(name, "") for name in Columns().to_json()}
+    return values | {"longitude": values["latitude"], "latitude": values["longitude"]}
+
+
+def confirm(request: HttpRequest, found: Upload, form: ColumnsForm) -> bool:
+    """Confirm the columns; a refusal goes on the form."""
+    try:
+        upload_confirm(
+            upload=found, columns=Columns(**form.cleaned_data), confirmed_by=person(request)
+        )
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+        return False
+    return True

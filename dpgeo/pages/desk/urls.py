@@ -1,0 +1,28 @@
+"""Addresses of the desk, and of its door."""
+
+from django.contrib.auth.views import LoginView, LogoutView
+from django.urls import path
+
+from dpgeo.pages.desk import datasets, home, jobs, release, releases, uploads
+
+urlpatterns = [
+    path("accounts/login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
+    path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path("desk/", home.desk, name="desk"),
+    path("desk/ledger/", home.ledger, name="desk-ledger"),
+    path("desk/datasets/new/", datasets.dataset_new, name="desk-dataset-new"),
+    path("desk/datasets/<slug:slug>/", datasets.dataset, name="desk-dataset"),
+    path("desk/datasets/<slug:slug>/edit/", datasets.dataset_edit, name="desk-dataset-edit"),
+    path("desk/datasets/<slug:slug>/upload/", uploads.upload_new, name="desk-upload-new"),
+    path("desk/datasets/<slug:slug>/release/", releases.release_new, name="desk-release-new"),
+    path("desk/datasets/<slug:slug>/quote", releases.quote, name="desk-quote"),
+    path("desk/uploads/<uuid:upload_id>/", uploads.upload, name="desk-upload"),
+    path("desk/releases/<str:release_id>/", release.release, name="desk-release"),
+    path("desk/releases/<str:release_id>/publish/", release.publish, name="desk-release-publish"),
+    path(
+        "desk/releases/<str:release_id>/withdraw/", release.withdraw, name="desk-release-withdraw"
+    ),
+    path("desk/releases/<str:release_id>/cancel/", release.cancel, name="desk-release-cancel"),
+    path("desk/releases/<str:release_id>/retry/", release.retry, name="desk-release-retry"),
+    path("desk/jobs/<uuid:job_id>.json", jobs.job, name="desk-job"),
+]

@@ -1,0 +1,473 @@
+"""The desk's forms: they read what was typed and name the field at fault; services decide."""
+
+from __future__ import annotations
+
+import json
+import zoneinfo
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+from django.db.models import QuerySet
+from django.forms.renderers import DjangoTemplates
+
+from dpgeo.accounts.models import Organisation
+from dpgeo.budgets.models import Ledger
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.errors import DpgeoError
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.parameters import Parameter, parameters, parse_parameters
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.spatial.area import StudyArea
+
+
+class DeskRenderer(DjangoTemplates):
+    """Every field of the desk is a label, a control, an explanation and its errors."""
+
+    field_template_name = "desk/field.html"
+
+
+class DeskForm(forms.Form):
+    """A form whose errors stand beside their fields, those of the services included."""
+
+    default_renderer = DeskRenderer
+    use_required_attribute = False
+
+    def add_refusal(self, refusal: DpgeoError) -> None:
+        """Show a service's refusal at the field it names, or above the form."""
+        name = self.field_of(refusal.field)
+        self.add_error(name if name in self.fields else None, refusal.message)
+
+    def field_of(self, name: str) -> str:
+        """The form's field for an input as services name it."""
+        return name
+
+
+def licence_choices() -> list[tuple[str, str]]:
+    """The licences that open data commonly carry."""
+    return [
+        ("CC BY 4.0", "CC BY 4.0: anyone may use it and must name you"),
+        ("CC0 1.0", "CC0 1.0: anyone may use it, no conditions"),
+        ("CC BY-SA 4.0", "CC BY-SA 4.0: as CC BY, and what is made of it too"),
+        ("ODbL 1.0", "ODbL 1.0: the Open Database Licence"),
+        ("OGL-UK-3.0", "Open Government Licence 3.0 (UK)"),
+    ]
+
+
+class DatasetForm(DeskForm):
+    """Everything public about a dataset, and its whole privacy budget."""
+
+    title = forms.CharField(
+        max_length=200, help_text="Public. Say what was counted, where and when."
+    )
+    description = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Public. How the data came about and what a reader should know.",
+    )
+    organisation = forms.ModelChoiceField(
+        queryset=Organisation.objects.none(),
+        empty_label=None,
+        label="Published by",
+        help_text="The name that stands on every map.",
+    )
+    unit = forms.ChoiceField(
+        label="Whose presence is hidden",
+        widget=forms.RadioSelect,
+        initial=Unit.PERSON.value,
+        choices=[
+            (
+                Unit.PERSON.value,
+                "One person, with all their rows. The file has a column that names the person.",
+            ),
+            (
+                Unit.RECORD.value,
+                "One row. Choose this only where nobody has two rows, or no column says whose.",
+            ),
+        ],
+    )
+    west = forms.FloatField(required=False, help_text="degrees longitude")
+    south = forms.FloatField(required=False, help_text="degrees latitude")
+    east = forms.FloatField(required=False, help_text="degrees longitude")
+    north = forms.FloatField(required=False, help_text="degrees latitude")
+    outline = forms.CharField(
+        required=False,
+        label="Outline as GeoJSON",
+        widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
+        help_text="A Polygon or MultiPolygon, longitude first. Use this or the four sides.",
+    )
+    budget = forms.CharField(
+        required=False,
+        label="Total budget, epsilon (ε)",
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+        help_text=(
+            "All releases together may spend this much, ever. At 1, whether a person is in the "
+            "data changes the odds of anything published by at most a factor 2.7; at 2, 7.4; "
+            "at 4, 55. It can't be raised once something is published."
+        ),
+    )
+    ledger = forms.ModelChoiceField(
+        queryset=Ledger.objects.none(),
+        required=False,
+        empty_label="Nobody: a budget of its own",
+        label="Shares people with",
+        help_text="Datasets about the same people must draw on one budget.",
+    )
+    licence = forms.CharField(
+        max_length=100,
+        initial="CC BY 4.0",
+        widget=forms.TextInput(attrs={"list": "licences"}),
+        help_text="What others may do with the published maps.",
+    )
+    attribution = forms.CharField(
+        required=False, max_length=300, help_text="The words others should use to name you."
+    )
+    time_zone = forms.CharField(
+        max_length=60,
+        initial="UTC",
+        widget=forms.TextInput(attrs={"list": "time-zones"}),
+        help_text="For times in the file that name no zone of their own.",
+    )
+
+    frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
+                     "time_zone", "ledger")  # fmt: skip
+    side_names = ("west", "south", "east", "north")
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        organisations: QuerySet[Organisation],
+        dataset: Dataset | None = None,
+        sets_budget: bool = True,
+    ) -> None:
+        super().__init__(data, initial=dataset_initial(dataset) if dataset else None)
+        self.dataset = dataset
+        self.study_area: dict[str, Any] | None = None
+        self._field("organisation").queryset = organisations
+        self._field("ledger").queryset = Ledger.objects.filter(
+            datasets__organisation__in=organisations
+        ).distinct()
+        if len(organisations) == 1:
+            self.fields["organisation"].initial = organisations[0]
+        if dataset:
+            self._keep_what_stands(dataset, sets_budget)
+
+    def _field(self, name: str) -> Any:
+        return self.fields[name]
+
+    def _keep_what_stands(self, dataset: Dataset, sets_budget: bool) -> None:
+        """Leave out what can't be changed: the publisher, and after the first upload the domain."""
+        names = ["organisation", "ledger"]
+        if dataset.frozen_at:
+            names += self.frozen_fields
+        if not sets_budget:
+            names.append("budget")
+        for name in set(names):
+            del self.fields[name]
+
+    def field_of(self, name: str) -> str:
+        """The study area is typed as four sides or an outline."""
+        if name == "study_area":
+            return "outline" if self.cleaned_data.get("outline") else "west"
+        return name
+
+    def clean_time_zone(self) -> str:
+        """A zone of the IANA database."""
+        name: str = self.cleaned_data["time_zone"]
+        if name not in zoneinfo.available_timezones():
+            raise ValidationError(
+                "There is no such time zone; write it like Europe/London, or UTC."
+            )
+        return name
+
+    def clean_budget(self) -> Fraction | None:
+        """Empty, or an epsilon."""
+        text = self.cleaned_data["budget"].strip()
+        if not text:
+            return None
+        try:
+            return parse_epsilon(text, field="budget")
+        except DpgeoError as refusal:
+            raise ValidationError(refusal.message) from None
+
+    def clean(self) -> dict[str, Any]:
+        """Read the study area and see that there is exactly one budget."""
+        values = super().clean() or {}
+        if "west" in self.fields:
+            self._read_area(values)
+        if "budget" in self.fields and not self.errors.get("budget"):
+            self._read_budget(values)
+        return values
+
+    def _read_budget(self, values: Mapping[str, Any]) -> None:
+        shared, own = values.get("ledger"), values.get("budget")
+        if own is None and shared is None:
+            self.add_error("budget", "Give the total budget, such as 2.")
+        if own is not None and shared is not None:
+            self.add_error(
+                "budget", "Leave this empty: the dataset draws on the budget it shares."
+            )
+
+    def _read_area(self, values: Mapping[str, Any]) -> None:
+        sides = [values.get(name) for name in self.side_names]
+        if any(name in self.errors for name in self.side_names):
+            return
+        if values.get("outline"):
+            if any(side is not None for side in sides):
+                self.add_error("outline", "Give the four sides or the outline, not both.")
+                return
+            self._keep_area("outline", lambda: read_outline(values["outline"]))
+            return
+        missing = [
+            name for name, side in zip(self.side_names, sides, strict=True) if side is None
+        ]
+        for name in missing:
+            self.add_error(name, f"Give the {name}ern side in degrees, such as -73.98.")
+        if not missing:
+            self._keep_area("west", lambda: StudyArea.from_bounds(*sides))  # type: ignore[arg-type]
+
+    def _keep_area(self, field: str, make: Any) -> None:
+        try:
+            self.study_area = make().to_geojson()
+        except ValueError as error:
+            message = str(error)
+            self.add_error("south" if field == "west" and "south" in message else field, message)
+
+
+def read_outline(text: str) -> StudyArea:
+    """The study area of GeoJSON text. Raises ValueError when it is not one."""
+    try:
+        document = json.loads(text)
+    except ValueError:
+        raise ValueError("This is not JSON; paste the whole GeoJSON text.") from None
+    if isinstance(document, dict) and document.get("type") == "FeatureCollection":
+        features = document.get("features")
+        if not isinstance(features, list) or len(features) != 1:
+            raise ValueError("A collection must hold exactly one feature: the outline.")
+        document = features[0]
+    if not isinstance(document, dict):
+        raise ValueError("The study area is not a GeoJSON geometry; give a Polygon.")
+    return StudyArea.from_geojson(document)
+
+
+def dataset_initial(dataset: Dataset) -> dict[str, Any]:
+    """What the form shows of a dataset that exists."""
+    area = dataset.area
+    initial: dict[str, Any] = {
+        name: getattr(dataset, name)
+        for name in ("title", "description", "unit", "licence", "attribution", "time_zone")
+    }
+    if area.is_box:
+        initial |= dict(zip(DatasetForm.side_names, area.bounds, strict=True))
+    else:
+        initial["outline"] = json.dumps(dataset.study_area)
+    initial["budget"] = f"{dataset.ledger.total_micro / 1_000_000:g}"
+    return initial
+
+
+class UploadForm(DeskForm):
+    """One file."""
+
+    file = forms.FileField(
+        allow_empty_file=True,
+        label="File",
+        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.txt,.parquet,.geoparquet,.gz"}),
+        help_text="CSV or (Geo)Parquet, one row per position. Nobody outside can ever fetch it.",
+    )
+
+
+class ColumnsForm(DeskForm):
+    """Which column holds what. Once the first file fixed the columns they are only shown."""
+
+    longitude = forms.ChoiceField(
+        required=False, help_text="East-west, in degrees from -180 to 180."
+    )
+    latitude = forms.ChoiceField(
+        required=False, help_text="North-south, in degrees from -90 to 90."
+    )
+    geometry = forms.ChoiceField(
+        required=False, help_text="GeoParquet points, instead of the two above."
+    )
+    person = forms.ChoiceField(
+        error_messages={"required": "Choose the column that says whose row it is."},
+        help_text="Any identifier. It is turned into a keyed hash and never kept.",
+    )
+    time = forms.ChoiceField(required=False, help_text="Optional: when the person was there.")
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        columns: Sequence[str],
+        unit: str,
+        frozen: bool,
+        initial: Mapping[str, str] | None = None,
+    ) -> None:
+        super().__init__(data, initial=dict(initial or {}))
+        if unit == Unit.RECORD:
+            del self.fields["person"]
+        for name, field in self.fields.items():
+            known = [column for column in columns if column]
+            declared = self.initial.get(name, "")
+            if declared and declared not in known:
+                known.append(declared)
+            choice: Any = field
+            choice.choices = [("", "None"), *((column, column) for column in known)]
+            choice.disabled = frozen
+
+    def field_of(self, name: str) -> str:
+        """Services speak of "columns.longitude" or of "longitude"."""
+        return name.removeprefix("columns.")
+
+    def clean(self) -> dict[str, Any]:
+        """A position is one geometry column, or two others."""
+        values = super().clean() or {}
+        longitude, latitude = values.get("longitude"), values.get("latitude")
+        if values.get("geometry"):
+            if longitude or latitude:
+                self.add_error("geometry", "Choose this or longitude and latitude, not both.")
+            return values
+        for name in ("longitude", "latitude"):
+            if not values.get(name):
+                self.add_error(name, f"Choose the column that holds the {name}.")
+        if longitude and longitude == latitude:
+            self.add_error("latitude", "Longitude and latitude must be two different columns.")
+        return values
+
+
+COUNTING_WORDS = [
+    (Counting.PEOPLE.value, "People: each person once per cell"),
+    (Counting.VISITS.value, "Visits: every row"),
+]
+
+
+class ReleaseForm(DeskForm):
+    """A release as its owner asks for it; the mechanisms' fields follow from their parameters."""
+
+    title = forms.CharField(max_length=200, help_text="Public. What the map shows, and of when.")
+    description = forms.CharField(
+        required=False, widget=forms.Textarea(attrs={"rows": 3}), help_text="Public."
+    )
+    mechanism = forms.ChoiceField(widget=forms.RadioSelect)
+    epsilon = forms.CharField(
+        label="Privacy to spend, epsilon (ε)",
+        initial="0.5",
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+        help_text="Smaller is more private and noisier.",
+    )
+    counting = forms.ChoiceField(
+        label="A cell counts",
+        widget=forms.RadioSelect,
+        choices=COUNTING_WORDS,
+        initial=Counting.PEOPLE.value,
+    )
+    bound = forms.IntegerField(
+        initial=1,
+        min_value=1,
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        error_messages={"invalid": "Must be a whole number, such as 10."},
+    )
+    publish_when_done = forms.BooleanField(
+        required=False,
+        label="Publish when done",
+        help_text="Otherwise it waits as a draft that members alone can see.",
+    )
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        dataset: Dataset,
+        publishes: bool,
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(data, initial=dict(initial or {}))
+        self.dataset = dataset
+        self.parameters: dict[str, Any] = {}
+        choices = [(key, mechanism.title) for key, mechanism in MECHANISMS.items()]
+        mechanism_field: Any = self.fields["mechanism"]
+        mechanism_field.choices = choices
+        mechanism_field.initial = choices[0][0]
+        for key, mechanism in MECHANISMS.items():
+            for parameter in parameters(mechanism.params):
+                self.fields[f"{key}.{parameter.name}"] = parameter_field(parameter)
+        self._fit_to_unit(Unit(dataset.unit))
+        if not publishes:
+            del self.fields["publish_when_done"]
+
+    def _fit_to_unit(self, unit: Unit) -> None:
+        """Where a row is the unit it adds to one cell, and there is nothing to choose."""
+        bound = self.fields["bound"]
+        if unit is Unit.RECORD:
+            bound.widget = forms.HiddenInput()
+            self.fields["counting"].widget = forms.HiddenInput()
+            self.fields["counting"].initial = Counting.VISITS.value
+            return
+        bound.label = "Each person adds to at most"
+        bound.help_text = (
+            "cells (or rows, when visits are counted). Who has more is cut to this many at "
+            "random. More keeps more of busy people and makes every cell noisier in proportion."
+        )
+
+    def field_of(self, name: str) -> str:
+        """A mechanism's parameters carry its key."""
+        qualified = f"{self.cleaned_data.get('mechanism')}.{name}"
+        return qualified if qualified in self.fields else name
+
+    def mechanisms(self) -> list[dict[str, Any]]:
+        """For the template: every mechanism with its own fields and whether it is chosen."""
+        chosen = self["mechanism"].value()
+        return [
+            {
+                "mechanism": mechanism,
+                "chosen": key == chosen,
+                "fields": [self[f"{key}.{p.name}"] for p in parameters(mechanism.params)],
+            }
+            for key, mechanism in MECHANISMS.items()
+        ]
+
+    def clean_epsilon(self) -> Fraction:
+        """An exact epsilon."""
+        try:
+            return parse_epsilon(self.cleaned_data["epsilon"])
+        except DpgeoError as refusal:
+            raise ValidationError(refusal.message) from None
+
+    def clean(self) -> dict[str, Any]:
+        """Read the chosen mechanism's parameters, each error at its own field."""
+        values = super().clean() or {}
+        mechanism = MECHANISMS.get(values.get("mechanism", ""))
+        if mechanism is None:
+            return values
+        for parameter in parameters(mechanism.params):
+            name = f"{mechanism.key}.{parameter.name}"
+            value = values.get(name)
+            if value in (None, ""):
+                value = parameter.default
+            try:
+                parse_parameters(mechanism.params, {parameter.name: value})
+            except DpgeoError as refusal:
+                self.add_error(name, refusal.message)
+            self.parameters[parameter.name] = value
+        return values
+
+
+def parameter_field(parameter: Parameter) -> forms.Field:
+    """The form's field of a mechanism's parameter."""
+    words: dict[str, Any] = {
+        "required": False,
+        "initial": parameter.default,
+        "label": parameter.name.replace("_", " ").capitalize(),
+        "help_text": parameter.description,
+    }
+    if parameter.kind is bool:
+        return forms.BooleanField(**words)
+    if parameter.choices:
+        return forms.ChoiceField(choices=[(text, text) for text in parameter.choices], **words)
+    if parameter.low is not None and parameter.high is not None:
+        words["help_text"] = f"{parameter.description} From {parameter.low} to {parameter.high:,}."
+    return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **words)

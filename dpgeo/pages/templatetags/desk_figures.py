@@ -1,0 +1,23 @@
+"""Figures as the desk writes them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+from django import template
+
+from dpgeo.core.epsilon import from_micro, format_epsilon
+
+register = template.Library()
+
+
+@register.filter
+def epsilon(value: Fraction | int, decimals: int = 2) -> str:
+    """An exact epsilon (or whole micro-epsilon) with at least so many decimals: 0.5 as 0.50."""
+    exact = value if isinstance(value, Fraction) else from_micro(value)
+    sign = "−" if exact < 0 else ""
+    text = format_epsilon(abs(exact))
+    if "/" in text:
+        return sign + text
+    whole, _, part = text.partition(".")
+    return f"{sign}{whole}.{part.ljust(decimals, '0')}"

@@ -1,0 +1,61 @@
+/** Keeps the progress of running jobs fresh, and shows the page anew when one ends. */
+
+interface Progress {
+  state: string;
+  active: boolean;
+  step: string;
+  detail: string;
+  percent: number;
+}
+
+const PAUSE = 1000;
+const LONGEST_PAUSE = 10_000;
+
+export function followJobs(page: Document): void {
+  for (const place of page.querySelectorAll<HTMLElement>('[data-job][data-active="1"]')) {
+    void follow(place, PAUSE);
+  }
+}
+
+async function follow(place: HTMLElement, pause: number): Promise<void> {
+  await new Promise((resolve) => setTimeout(resolve, pause));
+  if (document.hidden) {
+    await new Promise((resolve) =>
+      document.addEventListener("visibilitychange", resolve, { once: true }),
+    );
+  }
+  const progress = await ask(place.dataset["job"] ?? "");
+  if (!progress) return follow(place, Math.min(pause * 2, LONGEST_PAUSE));
+  if (!progress.active) {
+    location.reload();
+    return;
+  }
+  show(place, progress);
+  return follow(place, PAUSE);
+}
+
+/** The job's progress; nothing while the server cannot be reached. */
+async function ask(address: string): Promise<Progress | undefined> {
+  try {
+    const answer = await fetch(address, { headers: { Accept: "application/json" } });
+    return answer.ok ? ((await answer.json()) as Progress) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+export function show(place: HTMLElement, progress: Progress): void {
+  const bar = place.querySelector<HTMLElement>("[role=progressbar]");
+  bar?.setAttribute("aria-valuenow", String(progress.percent));
+  bar?.setAttribute("aria-label", progress.step);
+  bar?.firstElementChild?.setAttribute("style", `width:${progress.percent}%`);
+  bar?.classList.toggle("busy", progress.state === "running" && progress.percent === 0);
+  write(place, "[data-step]", progress.step);
+  write(place, "[data-detail]", progress.detail ? `, ${progress.detail}` : "");
+  write(place, "[data-percent]", progress.percent ? `${progress.percent} %` : "");
+}
+
+function write(place: HTMLElement, selector: string, text: string): void {
+  const element = place.querySelector(selector);
+  if (element) element.textContent = text;
+}
