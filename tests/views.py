@@ -1,0 +1,78 @@
+"""A private view over arrays, for tests of mechanisms: the same promises, no engine."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import to_mercator
+
+
+@dataclass(frozen=True, kw_only=True)
+class ArrayView:
+    """Positions in degrees and, where the unit is a person, whose they are.
+
+    Whoever has more than `bound` cells (people) or records (visits) keeps those of the least
+    hash of their own content and the salt: removing a person changes nobody else's.
+    """
+
+    area: StudyArea
+    longitude: ArrayLike = ()
+    latitude: ArrayLike = ()
+    persons: ArrayLike | None = None
+    unit: Unit = Unit.PERSON
+    counting: Counting = Counting.VISITS
+    bound: int = 1
+    salt: int = 1
+
+    def __post_init__(self) -> None:
+        assert self.unit is Unit.PERSON or self.bound == 1, "A record adds one record."
+        assert self.unit is Unit.RECORD or self.persons is not None or not np.size(self.longitude)
+
+    def histogram(self, grid: Grid) -> PrivateCounts:
+        """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
+        lon = np.asarray(self.longitude, dtype=np.float64)
+        lat = np.asarray(self.latitude, dtype=np.float64)
+        inside = self.area.covers(lon, lat)
+        x, y = to_mercator(lon[inside], lat[inside])
+        cells = grid.locate(x, y)
+        if self.unit is Unit.PERSON and cells.size:
+            persons = np.asarray(self.persons, dtype=np.int64)[inside]
+            cells = self._bounded(persons, cells, x, y)
+        counts = np.bincount(cells, minlength=grid.size).reshape(grid.shape)
+        return PrivateCounts(counts, sensitivity=self.bound)
+
+    def _bounded(
+        self,
+        persons: NDArray[np.int64],
+        cells: NDArray[np.int64],
+        x: NDArray[np.float64],
+        y: NDArray[np.float64],
+    ) -> NDArray[np.int64]:
+        if self.counting is Counting.PEOPLE:
+            persons, cells = np.unique(np.stack([persons, cells]), axis=1)
+            key = _hash(self.salt, persons, cells)
+        else:
+            key = _hash(self.salt, persons, x.view(np.int64), y.view(np.int64))
+        order = np.lexsort((key, persons))
+        persons, cells = persons[order], cells[order]
+        starts = np.flatnonzero(np.r_[True, persons[1:] != persons[:-1]])
+        rank = np.arange(persons.size) - np.repeat(starts, np.diff(np.r_[starts, persons.size]))
+        return cells[rank < self.bound]
+
+
+def _hash(salt: int, *columns: NDArray[np.int64]) -> NDArray[np.uint64]:
+    """A well-mixed word per row (the finaliser of SplitMix64, Steele et al. 2014, per column)."""
+    state = np.full(columns[0].size, salt, dtype=np.uint64)
+    for column in columns:
+        state = (state ^ column.view(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)
+        state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        state ^= state >> np.uint64(31)
+    return state
