@@ -1,0 +1,137 @@
+"""The canonical form of rows, and the one file they are written to.
+
+Privacy argument for all of `ingest`. Every function between an upload's row and its canonical row
+looks at that row, the declared schema and the dataset's secret key, and at nothing else: types
+are declared, not inferred; no decision is taken over the whole file; and a row that cannot be
+used takes no other with it. Taking one person's rows out of an upload therefore takes exactly
+that person's rows out of the canonical file, which is what the contribution bound, and with it
+every promise made later, rests on. (`tests/unit/ingest/test_person_local.py` holds this to be so,
+byte for byte.)
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.coordinates import LATITUDE, LONGITUDE, degrees, points
+from dpgeo.ingest.persons import hash_persons
+from dpgeo.ingest.report import Reason, Tally
+from dpgeo.ingest.schema import Role, Schema
+from dpgeo.ingest.times import seconds
+from dpgeo.spatial.projection import to_mercator
+
+CANONICAL = pa.schema(
+    [
+        pa.field("person_high", pa.uint64(), nullable=False),
+        pa.field("person_low", pa.uint64(), nullable=False),
+        pa.field("x", pa.float64(), nullable=False),
+        pa.field("y", pa.float64(), nullable=False),
+        pa.field("time", pa.int64()),
+    ]
+)
+"""Person: halves of a 128-bit keyed hash, 0 in record-unit datasets. Position: Web Mercator
+metres. Time: seconds since 1970 in UTC, null where no time column is declared."""
+
+ROW_GROUP = 262_144
+
+
+def canonical_rows(batch: Batch, schema: Schema, key: bytes, tally: Tally) -> pa.RecordBatch:
+    """The accepted rows of a batch, in order, of schema `CANONICAL`; the rest go to the tally."""
+    sieve = Sieve(batch.rows, tally)
+    size = len(batch.rows)
+    if schema.unit is Unit.PERSON:
+        high, low = hash_persons(batch.fields[Role.PERSON], key, sieve)
+    else:
+        high = low = np.zeros(size, dtype=np.uint64)
+    if Role.GEOMETRY in batch.fields:
+        longitude, latitude = points(batch.fields[Role.GEOMETRY], sieve)
+    else:
+        latitude = degrees(batch.fields[Role.LATITUDE], LATITUDE, sieve)
+        longitude = degrees(batch.fields[Role.LONGITUDE], LONGITUDE, sieve)
+    outside = np.zeros(size, dtype=bool)
+    outside[sieve.kept] = ~schema.area.covers(longitude[sieve.kept], latitude[sieve.kept])
+    sieve.refuse(outside, Reason.OUTSIDE_AREA, _Positions(longitude, latitude))
+    time = None
+    if Role.TIME in batch.fields:
+        time = seconds(batch.fields[Role.TIME], schema.time_zone, sieve)
+    kept = sieve.kept
+    x, y = to_mercator(longitude[kept], latitude[kept])
+    times = pa.nulls(len(x), pa.int64()) if time is None else pa.array(time[kept])
+    return pa.RecordBatch.from_arrays(
+        [pa.array(high[kept]), pa.array(low[kept]), pa.array(x), pa.array(y), times],
+        schema=CANONICAL,
+    )
+
+
+class _Positions:
+    """Positions as text, made only for the few that are shown as examples."""
+
+    def __init__(self, longitude: np.ndarray, latitude: np.ndarray) -> None:
+        self._longitude, self._latitude = longitude, latitude
+
+    def __getitem__(self, index: int) -> str:
+        return f"longitude {self._longitude[index]:.7g}, latitude {self._latitude[index]:.7g}"
+
+
+class CanonicalWriter:
+    """Writes canonical rows in row groups of `ROW_GROUP`, whatever the batches they come in."""
+
+    def __init__(self, writer: pq.ParquetWriter) -> None:
+        self._writer = writer
+        self._waiting: list[pa.RecordBatch] = []
+        self._rows = 0
+
+    def write(self, rows: pa.RecordBatch) -> None:
+        """Add rows; whole row groups go to the file."""
+        self._waiting.append(rows)
+        self._rows += rows.num_rows
+        if self._rows >= ROW_GROUP:
+            whole = self._rows // ROW_GROUP * ROW_GROUP
+            table = pa.Table.from_batches(self._waiting, CANONICAL)
+            self._writer.write_table(
+                table.slice(0, whole).combine_chunks(), row_group_size=ROW_GROUP
+            )
+            self._waiting = table.slice(whole).to_batches()
+            self._rows -= whole
+
+    def flush(self) -> None:
+        """Write what is left."""
+        if self._rows:
+            table = pa.Table.from_batches(self._waiting, CANONICAL).combine_chunks()
+            self._writer.write_table(table, row_group_size=ROW_GROUP)
+
+
+@contextmanager
+def canonical_file(target: Path) -> Iterator[CanonicalWriter]:
+    """A writer of `target`, which appears whole when the block ends well and else not at all.
+
+    Two writers of one target do not meet: each has a temporary file of its own beside it.
+    """
+    handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".part")
+    os.close(handle)
+    temporary = Path(name)
+    try:
+        with pq.ParquetWriter(temporary, CANONICAL, compression="zstd") as writer:
+            canonical = CanonicalWriter(writer)
+            yield canonical
+            canonical.flush()
+        _sync(temporary)
+        temporary.replace(target)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def _sync(path: Path) -> None:
+    """Have the file on the disk before its name says that it is there."""
+    with path.open("rb") as file:
+        os.fsync(file.fileno())

@@ -1,0 +1,171 @@
+"""CSV: delimited text with a header. Every value is text until its declared role says otherwise.
+
+`csv_lines` says why the rows are not read with a CSV library; the header, being public and one
+line, is.
+"""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest import csv_lines
+from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.csv_lines import Lines, Positions
+from dpgeo.ingest.header import check_names, positions
+from dpgeo.ingest.report import LONGEST_EXAMPLE, Reason, Tally
+from dpgeo.ingest.schema import Role
+
+DELIMITERS = ",;\t|"
+MAX_HEADER_BYTES = 1 << 20
+BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+
+
+@dataclass(frozen=True, slots=True)
+class Header:
+    """The column names, the delimiter between them, and the number of the line after them."""
+
+    names: list[str]
+    delimiter: str
+    next_line: int
+
+
+def read_csv(
+    path: Path,
+    wanted: Mapping[Role, str],
+    tally: Tally,
+    *,
+    block_bytes: int = csv_lines.BLOCK_BYTES,
+) -> Iterator[Batch]:
+    """The rows of a CSV file in batches; fields are pyarrow string arrays.
+
+    Refuses to the tally lines that are no row of the header's width. Raises InvalidInput when
+    the header is unusable or lacks a declared column.
+    """
+    total = path.stat().st_size
+    with path.open("rb") as file:
+        header = read_header(file)
+        where = positions(wanted, header.names)
+        for lines in csv_lines.read_lines(file, block_bytes, first=header.next_line):
+            yield _batch(lines, header, where, tally, total)
+
+
+def read_header(file: IO[bytes]) -> Header:
+    """The header, which is the first line that is not blank; leaves `file` after it.
+
+    The delimiter is the one of comma, semicolon, tab and bar that makes most columns. Raises
+    InvalidInput (field "file") when there is no usable header.
+    """
+    head = file.read(MAX_HEADER_BYTES + 1)
+    number, position = 1, len(BYTE_ORDER_MARK) if head.startswith(BYTE_ORDER_MARK) else 0
+    for line in head[position:].splitlines(keepends=True):
+        position += len(line)
+        if line.strip():
+            break
+        number += 1
+    else:
+        raise InvalidInput(
+            "The file has only blank lines; its first line must name the columns.", field="file"
+        )
+    if position > MAX_HEADER_BYTES:
+        raise InvalidInput(
+            "The header line is longer than 1 MiB; keep only the columns a map needs: person, "
+            "position and time.",
+            field="file",
+        )
+    file.seek(position)
+    text = _header_text(line)
+    delimiter, names = _columns(text)
+    check_names(names)
+    return Header(names, delimiter, number + 1)
+
+
+def _header_text(line: bytes) -> str:
+    try:
+        return line.decode().strip("\r\n")
+    except UnicodeDecodeError as error:
+        raise InvalidInput(
+            "The header is not UTF-8 text; save the file with the encoding UTF-8.", field="file"
+        ) from error
+
+
+def _columns(text: str) -> tuple[str, list[str]]:
+    """The delimiter that makes most columns, and their names."""
+    readings = []
+    for delimiter in DELIMITERS:
+        with suppress(csv.Error):
+            names = next(csv.reader([text], delimiter=delimiter, strict=True))
+            readings.append((delimiter, [name.strip() for name in names]))
+    if not readings:
+        raise InvalidInput(
+            "The header has a quotation mark out of place or a name that is far too long; "
+            "correct the first line.",
+            field="file",
+        )
+    return max(readings, key=lambda reading: len(reading[1]))
+
+
+def _batch(
+    lines: Lines, header: Header, where: Mapping[Role, int], tally: Tally, total: int
+) -> Batch:
+    tally.read += len(lines.starts)
+    sieve = Sieve(lines.numbers, tally)
+    shown = _Shown(lines)
+    fields = csv_lines.split(lines, ord(header.delimiter))
+    sieve.refuse(lines.too_long, Reason.LINE_TOO_LONG, shown)
+    sieve.refuse(csv_lines.undecodable(lines), Reason.UNDECODABLE, shown)
+    sieve.refuse(fields.unclosed, Reason.UNCLOSED_QUOTE, shown)
+    sieve.refuse(fields.stray, Reason.STRAY_QUOTE, shown)
+    sieve.refuse(fields.count + 1 != len(header.names), Reason.WRONG_FIELDS, shown)
+    which = np.flatnonzero(sieve.kept)
+    return Batch(
+        rows=lines.numbers[which],
+        fields={
+            role: _strings(lines.block, *fields.field(lines, which, index))
+            for role, index in where.items()
+        },
+        done=lines.done,
+        total=total,
+    )
+
+
+def _strings(block: bytes, start: Positions, end: Positions) -> Any:
+    """The fields between `start` and `end`, unquoted, as a pyarrow string array.
+
+    The fields and the gaps between them tile the block, so together they are one Arrow array
+    over the bytes as they are; every second element of it is a field.
+    """
+    if not len(start):
+        return pa.array([], pa.string())
+    if b'"' in block:
+        quoted = np.frombuffer(block, dtype=np.uint8)[start] == csv_lines.QUOTE
+        start, end = start + quoted, end - quoted
+    offsets: NDArray[np.int32] = np.column_stack([start, end]).ravel().astype(np.int32)
+    tiles = pa.StringArray.from_buffers(
+        len(offsets) - 1, pa.py_buffer(offsets), pa.py_buffer(block)
+    )
+    values = tiles.take(pa.array(np.arange(0, len(offsets), 2)))
+    if b'""' in block:
+        values = pc.replace_substring(values, '""', '"')
+    return values
+
+
+class _Shown:
+    """Beginnings of lines, cut out only for the few that are shown as examples."""
+
+    def __init__(self, lines: Lines) -> None:
+        self._lines = lines
+
+    def __getitem__(self, index: int) -> bytes:
+        start, end = int(self._lines.starts[index]), int(self._lines.ends[index])
+        return self._lines.block[start : min(end, start + 4 * LONGEST_EXAMPLE)]

@@ -1,0 +1,62 @@
+"""Column names: what a header may be, and where the declared columns stand in it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from difflib import get_close_matches
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.schema import Role
+
+MAX_COLUMNS = 10_000
+
+
+def check_names(names: Sequence[str]) -> None:
+    """Raise InvalidInput (field "file") for too many columns, none, or two of one name.
+
+    Columns without a name may be many; nothing can be declared to be in them.
+    """
+    if len(names) > MAX_COLUMNS:
+        raise InvalidInput(
+            f"The file has {len(names):,} columns; at most {MAX_COLUMNS:,} are read. Keep only "
+            "those a map needs: person, position and time.",
+            field="file",
+        )
+    if not any(names):
+        raise InvalidInput(
+            "The file has no header; its first line must name the columns.", field="file"
+        )
+    twice = [name for name, times in Counter(names).items() if name and times > 1]
+    if twice:
+        raise InvalidInput(
+            f"The header names {quoted(twice[:5])} more than once; give each column a name of "
+            "its own.",
+            field="file",
+        )
+
+
+def positions(wanted: Mapping[Role, str], names: Sequence[str]) -> dict[Role, int]:
+    """Where each declared column stands. Raises InvalidInput (field "columns.ROLE") if nowhere."""
+    where = {name: index for index, name in enumerate(names)}
+    for role, name in wanted.items():
+        if name not in where:
+            raise InvalidInput(
+                f"The file has no column {name!r} for the {role}{_advice(name, names)}",
+                field=f"columns.{role}",
+            )
+    return {role: where[name] for role, name in wanted.items()}
+
+
+def _advice(name: str, names: Sequence[str]) -> str:
+    by_small = {other.lower(): other for other in names if other}
+    close = [by_small[small] for small in get_close_matches(name.lower(), by_small, cutoff=0.5)]
+    if close:
+        return f"; did you mean {quoted(close)}?"
+    known = [other for other in names if other]
+    return f"; it has {quoted(known[:10])}{' and others' if len(known) > 10 else ''}."
+
+
+def quoted(names: Sequence[str]) -> str:
+    """Names in quotation marks, each cut to a readable length."""
+    return ", ".join(repr(name if len(name) <= 60 else name[:59] + "…") for name in names)

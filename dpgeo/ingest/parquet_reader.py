@@ -1,0 +1,218 @@
+"""Parquet and GeoParquet, by batches of rows, of the declared columns alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.header import check_names, positions
+from dpgeo.ingest.report import Tally
+from dpgeo.ingest.schema import Role
+from dpgeo.ingest.text import is_text
+
+BATCH_ROWS = 65_536
+BATCH_BYTES = 32 << 20
+MAX_FOOTER_BYTES = 64 << 20
+DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
+
+LONGITUDE_LATITUDE = {"OGC:CRS84", "EPSG:4326"}
+"""Coordinate reference systems in which GeoParquet's x is a WGS84 longitude, its y a latitude."""
+
+
+def read_parquet(
+    path: Path, wanted: Mapping[Role, str], tally: Tally, *, batch_rows: int = BATCH_ROWS
+) -> Iterator[Batch]:
+    """The rows of a Parquet file in batches; fields are pyarrow arrays of the stored types.
+
+    Raises InvalidInput when the file cannot be read, lacks a declared column, or holds something
+    in it that cannot be what it is declared as.
+    """
+    with open_parquet(path) as file:
+        schema = file.schema_arrow
+        positions(wanted, schema.names)
+        for role, name in wanted.items():
+            _check_type(role, schema.field(name))
+        if Role.GEOMETRY in wanted:
+            _check_geometry(wanted[Role.GEOMETRY], schema.metadata or {})
+        names = list(wanted.values())
+        size = min(batch_rows, _affordable_rows(file.metadata, names))
+        done = 0
+        for found in _guarded(file.iter_batches(batch_size=size, columns=names)):
+            rows = np.arange(done, done + found.num_rows, dtype=np.int64) + 1
+            done += found.num_rows
+            tally.read += found.num_rows
+            fields = {role: _plain(found.column(name)) for role, name in wanted.items()}
+            yield Batch(rows, fields, done, file.metadata.num_rows)
+
+
+@contextmanager
+def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
+    """The file with its footer read and its column names checked. Raises InvalidInput.
+
+    Text is read as dictionaries, so that one long value repeated in many rows is held once.
+    """
+    _check_footer(path)
+    with readable():
+        schema = pq.read_schema(path)
+    check_names(schema.names)
+    texts = [field.name for field in schema if is_text(field.type)]
+    with readable():
+        file = pq.ParquetFile(
+            path, read_dictionary=texts, pre_buffer=False, buffer_size=1 << 20, memory_map=False
+        )
+    with file:
+        yield file
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Turn whatever pyarrow says of a bad file into InvalidInput; the disk's errors stay."""
+    try:
+        yield
+    except (pa.ArrowException, ValueError, MemoryError, OSError) as error:
+        if getattr(error, "errno", None) is not None:
+            raise
+        if "crypt" in str(error).lower():
+            raise InvalidInput(
+                "The Parquet file is encrypted; write it without encryption.", field="file"
+            ) from error
+        raise InvalidInput(DAMAGED, field="file") from error
+
+
+def _guarded(batches: Iterator[Any]) -> Iterator[Any]:
+    while True:
+        with readable():
+            batch = next(batches, None)
+        if batch is None:
+            return
+        yield batch
+
+
+def _check_footer(path: Path) -> None:
+    """Refuse what is no whole Parquet file before a library allocates memory for it."""
+    with path.open("rb") as file:
+        size = file.seek(0, 2)
+        file.seek(max(0, size - 8))
+        tail = file.read()
+    if tail[4:] == b"PARE":
+        raise InvalidInput(
+            "The Parquet file is encrypted; write it without encryption.", field="file"
+        )
+    length = int.from_bytes(tail[:4], "little")
+    if size < 12 or tail[4:] != b"PAR1" or length > size - 12:
+        raise InvalidInput(DAMAGED, field="file")
+    if length > MAX_FOOTER_BYTES:
+        raise InvalidInput(
+            "The Parquet file describes too many columns or row groups; write only the columns "
+            "a map needs (person, position, time), in row groups of 100,000 rows or more.",
+            field="file",
+        )
+
+
+def _affordable_rows(metadata: Any, names: list[str]) -> int:
+    """How many rows of the columns `names` take some 32 MiB, by the sizes the file states."""
+    most = 1.0
+    for group in range(metadata.num_row_groups):
+        chunk = metadata.row_group(group)
+        if chunk.num_rows:
+            columns = (chunk.column(index) for index in range(chunk.num_columns))
+            size = sum(
+                column.total_uncompressed_size
+                for column in columns
+                if column.path_in_schema in names
+            )
+            most = max(most, size / chunk.num_rows)
+    return max(256, int(BATCH_BYTES / most))
+
+
+def _plain(column: Any) -> Any:
+    """A column without extension types and dictionaries, but for dictionaries of text."""
+    if isinstance(column, pa.ExtensionArray):
+        column = column.storage
+    if pa.types.is_dictionary(column.type) and not is_text(column.type):
+        column = column.dictionary_decode()
+    if pa.types.is_null(column.type):
+        column = column.cast(pa.string())
+    return column
+
+
+def _check_type(role: Role, field: Any) -> None:
+    kind = field.type
+    if isinstance(kind, pa.BaseExtensionType):
+        kind = kind.storage_type
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    if not (pa.types.is_null(kind) or any(test(kind) for test in ALLOWED[role])):
+        raise InvalidInput(
+            f"The column {field.name!r} holds values of type {str(field.type)[:60]}, which cannot "
+            f"be read as {role}; {REMEDY[role]}.",
+            field=f"columns.{role}",
+        )
+
+
+def _is_whole_decimal(kind: Any) -> bool:
+    return bool(pa.types.is_decimal(kind) and kind.scale == 0)
+
+
+def _is_wkb(kind: Any) -> bool:
+    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+NUMERIC: tuple[Callable[[Any], bool], ...] = (pa.types.is_integer, pa.types.is_floating)
+ALLOWED: dict[Role, tuple[Callable[[Any], bool], ...]] = {
+    Role.LONGITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
+    Role.LATITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
+    Role.PERSON: (*NUMERIC, _is_whole_decimal, is_text),
+    Role.TIME: (*NUMERIC, pa.types.is_timestamp, pa.types.is_date, is_text),
+    Role.GEOMETRY: (_is_wkb,),
+}
+REMEDY = {
+    Role.LONGITUDE: "write it as a number of degrees",
+    Role.LATITUDE: "write it as a number of degrees",
+    Role.PERSON: "write it as text or as a whole number",
+    Role.TIME: "write it as a timestamp, as ISO 8601 text or as seconds since 1970",
+    Role.GEOMETRY: "write it as points in well-known binary (WKB), as GeoParquet does",
+}
+
+
+def _check_geometry(name: str, metadata: Mapping[bytes, bytes]) -> None:
+    """Refuse a geometry column that GeoParquet's metadata says is not WKB in WGS84 degrees.
+
+    Without metadata the points are taken to be that; where they are not, they lie outside.
+    """
+    if b"geo" not in metadata:
+        return
+    try:
+        column = json.loads(metadata[b"geo"])["columns"][name]
+        encoding, crs = (
+            column["encoding"],
+            column.get("crs", {"id": {"authority": "OGC", "code": "CRS84"}}),
+        )
+        identifier = (crs or {}).get("id") or {}
+    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InvalidInput(
+            f"The file's GeoParquet metadata do not describe the column {name!r}; write it again, "
+            "for example with geopandas.",
+            field="columns.geometry",
+        ) from error
+    if encoding != "WKB":
+        raise InvalidInput(
+            f"The column {name!r} is encoded as {str(encoding)[:40]!r}; write its points as WKB.",
+            field="columns.geometry",
+        )
+    system = f"{identifier.get('authority')}:{identifier.get('code')}"
+    if crs is not None and system not in LONGITUDE_LATITUDE:
+        raise InvalidInput(
+            f"The column {name!r} is in {str(crs.get('name') or system)[:60]!r}, not in WGS84 "
+            "degrees; reproject it to EPSG:4326 first (in geopandas: .to_crs(4326)).",
+            field="columns.geometry",
+        )

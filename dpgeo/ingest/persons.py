@@ -1,0 +1,63 @@
+"""Persons become keyed hashes; the identifiers themselves end here."""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpgeo.ingest.batch import Sieve
+from dpgeo.ingest.report import Reason
+from dpgeo.ingest.text import is_text, mask, readable_text
+
+MISSING = ["", "null", "none", "nan", "nat", "na", "n/a", "<na>", r"\n", "undefined"]
+"""How files write that there is no value, in small letters. Taken as one person, all who are
+missing would be bounded together, and the promise would hold for none of them."""
+
+LARGEST_EXACT_FLOAT = 2**53
+
+
+def hash_persons(
+    values: Any, key: bytes, sieve: Sieve
+) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
+    """High and low half, uint64 (n,) each, of every person's 128-bit BLAKE2b under `key`.
+
+    Hashed is the identifier's text in UTF-8 without surrounding blanks, case kept. Whole numbers
+    are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", for zeros
+    in front are a part of a name). Other floats, and those too large to be exact, are refused, as
+    are rows without a person. Rows refused have some value of no meaning.
+    """
+    text = _identifiers(values, sieve)
+    encoded = text.dictionary_encode()
+    missing = pc.is_in(pc.utf8_lower(encoded.dictionary), value_set=pa.array(MISSING, pa.string()))
+    codes = encoded.indices
+    sieve.refuse(mask(pc.is_null(codes)), Reason.PERSON_MISSING)
+    sieve.refuse(mask(missing.take(codes)), Reason.PERSON_MISSING, text)
+    names = encoded.dictionary.cast(pa.binary()).to_pylist()
+    digests = b"".join(hashlib.blake2b(name, key=key, digest_size=16).digest() for name in names)
+    halves = np.frombuffer(digests or bytes(16), dtype=">u8").reshape(-1, 2).astype(np.uint64)
+    which = pc.fill_null(codes, 0).to_numpy(zero_copy_only=False)
+    return halves[which, 0], halves[which, 1]
+
+
+def _identifiers(values: Any, sieve: Sieve) -> Any:
+    """The identifiers as text; null where missing or refused."""
+    kind = values.type
+    if is_text(kind):
+        return pc.replace_substring_regex(
+            readable_text(values, sieve), r"^(-?[0-9]{1,15})\.0+$", r"\1"
+        )
+    if pa.types.is_floating(kind):
+        numbers = values.cast(pa.float64())
+        found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+        with np.errstate(invalid="ignore"):
+            whole = (found == np.floor(found)) & (np.abs(found) <= LARGEST_EXACT_FLOAT)
+        missing = np.isnan(found)
+        sieve.refuse(missing, Reason.PERSON_MISSING)
+        sieve.refuse(~whole & ~missing, Reason.PERSON_NOT_WHOLE, values)
+        values = pc.if_else(pa.array(whole), numbers, None).cast(pa.int64())
+    return values.cast(pa.string())

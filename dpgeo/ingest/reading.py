@@ -1,0 +1,68 @@
+"""From an uploaded file to its canonical file and private report. Light to import."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from dpgeo.ingest.report import Report, Tally
+from dpgeo.ingest.schema import Role, Schema
+from dpgeo.ingest.sniff import Format, sniff
+
+if TYPE_CHECKING:
+    from dpgeo.ingest.batch import Batch
+
+SECONDS_BETWEEN_REPORTS = 0.25
+
+
+def ingest(
+    source: Path,
+    file_name: str,
+    schema: Schema,
+    key: bytes,
+    target: Path,
+    progress: Callable[[int, int], None],
+) -> Report:
+    """Write the usable rows of `source` to `target` in canonical form; report on the rest.
+
+    `key` (16 to 64 bytes) is the dataset's secret for the persons' hashes. `progress(done, total)`
+    is called a few times a second and at the end, in bytes for text and rows for Parquet; what it
+    raises stops the work. Memory does not grow with the file. `target` appears whole or not at
+    all. A file with no usable row gives an empty canonical file.
+
+    Raises InvalidInput for what no row-by-row rule can mend: not a table, no header, a declared
+    column missing or of an impossible type.
+    """
+    if not 16 <= len(key) <= 64:
+        raise ValueError("The key of the person hashes has 16 to 64 bytes.")
+    from dpgeo.ingest.canonical import canonical_file, canonical_rows
+
+    tally = Tally()
+    batches = _batches(source, sniff(source, file_name), schema.wanted, tally)
+    done, total, due = 0, 0, time.monotonic()
+    with canonical_file(target) as writer:
+        for batch in batches:
+            writer.write(canonical_rows(batch, schema, key, tally))
+            done, total = batch.done, batch.total
+            if time.monotonic() >= due:
+                progress(done, total)
+                due = time.monotonic() + SECONDS_BETWEEN_REPORTS
+    progress(total, total)
+    return tally.report()
+
+
+def _batches(
+    source: Path, form: Format, wanted: Mapping[Role, str], tally: Tally
+) -> Iterator[Batch]:
+    """The rows of the file by the reader of its format; a new format is one more line here."""
+    match form:
+        case Format.CSV:
+            from dpgeo.ingest.csv_reader import read_csv
+
+            return read_csv(source, wanted, tally)
+        case Format.PARQUET:
+            from dpgeo.ingest.parquet_reader import read_parquet
+
+            return read_parquet(source, wanted, tally)

@@ -1,0 +1,125 @@
+"""What became of an upload's rows. Private: for the owner's eyes alone."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass, field
+from enum import StrEnum
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+EXAMPLES_PER_REASON = 5
+LONGEST_EXAMPLE = 60
+MAX_LINE_BYTES = 65_536
+MAX_FIELD_BYTES = 1_000
+
+
+class Reason(StrEnum):
+    """Why a row is refused, in the owner's words. A row is refused for the first that holds.
+
+    Each depends on the row and the declared schema alone.
+    """
+
+    LINE_TOO_LONG = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
+    UNDECODABLE = "the text is not UTF-8; save the file with that encoding"
+    UNCLOSED_QUOTE = "an unclosed quote (a line break within quotes is not read)"
+    STRAY_QUOTE = 'a quotation mark inside a field; quote the whole field and write "" for each'
+    WRONG_FIELDS = "more or fewer fields than the header has"
+    FIELD_TOO_LONG = f"a declared field is longer than {MAX_FIELD_BYTES:,} bytes"
+    PERSON_MISSING = "the person is missing"
+    PERSON_NOT_WHOLE = "the person is a number that is not whole or too large to be exact"
+    LATITUDE_MISSING = "the latitude is missing"
+    LATITUDE_COMMA = "the latitude has a decimal comma; write it as 40.72"
+    LATITUDE_NOT_FINITE = "the latitude is NaN or infinite"
+    LATITUDE_NOT_NUMBER = "the latitude is not a number"
+    LATITUDE_RANGE = "the latitude is outside -90 to 90 degrees"
+    LONGITUDE_MISSING = "the longitude is missing"
+    LONGITUDE_COMMA = "the longitude has a decimal comma; write it as -73.99"
+    LONGITUDE_NOT_FINITE = "the longitude is NaN or infinite"
+    LONGITUDE_NOT_NUMBER = "the longitude is not a number"
+    LONGITUDE_RANGE = "the longitude is outside -180 to 180 degrees"
+    GEOMETRY_MISSING = "the geometry is missing or empty"
+    GEOMETRY_UNREADABLE = "the geometry is not well-known binary (WKB)"
+    GEOMETRY_NOT_POINT = "the geometry is not a point"
+    OUTSIDE_AREA = "the position is outside the study area"
+    TIME_MISSING = "the time is missing"
+    TIME_UNREADABLE = "the time is neither ISO 8601 nor seconds since 1970"
+    TIME_RANGE = "the time is outside the years 1000 to 2999 (numbers are seconds since 1970)"
+
+
+@dataclass(frozen=True, slots=True)
+class Example:
+    """A refused row. `row` is the line of a text file (the header is line 1), else counts from 1.
+
+    `value` is what was found, cut short.
+    """
+
+    row: int
+    reason: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Rows read, rows accepted, and the rest by reason, with a few examples of each."""
+
+    read: int
+    accepted: int
+    refused: dict[str, int]
+    examples: list[Example]
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Invert `to_json`."""
+        examples = [Example(**example) for example in document["examples"]]
+        return cls(**{**document, "examples": examples})
+
+    def to_json(self) -> dict[str, Any]:
+        """The report as plain JSON."""
+        return asdict(self)
+
+
+@dataclass(slots=True)
+class Tally:
+    """Counts rows while a file is read."""
+
+    read: int = 0
+    refused: Counter[Reason] = field(default_factory=Counter)
+    examples: dict[Reason, list[Example]] = field(default_factory=dict)
+
+    def refuse(
+        self, reason: Reason, rows: NDArray[np.int64], value: Callable[[int], object]
+    ) -> None:
+        """Count `rows` (their numbers) as refused; `value(i)` is what row number `i` of them held.
+
+        Only the values of the first few are asked for.
+        """
+        self.refused[reason] += len(rows)
+        kept = self.examples.setdefault(reason, [])
+        for index in range(min(len(rows), EXAMPLES_PER_REASON - len(kept))):
+            kept.append(Example(int(rows[index]), reason.value, shorten(value(index))))
+
+    def report(self) -> Report:
+        """The finished report; the reasons are in the order in which they are examined."""
+        reasons = [reason for reason in Reason if self.refused[reason]]
+        return Report(
+            read=self.read,
+            accepted=self.read - self.refused.total(),
+            refused={reason.value: self.refused[reason] for reason in reasons},
+            examples=[example for reason in reasons for example in self.examples[reason]],
+        )
+
+
+def shorten(value: object) -> str:
+    """Text of at most `LONGEST_EXAMPLE` characters, none of them a control character."""
+    if isinstance(value, bytes):
+        value = value[: 4 * LONGEST_EXAMPLE].decode(errors="replace")
+    text = "" if value is None else str(value)
+    if len(text) > LONGEST_EXAMPLE:
+        text = text[: LONGEST_EXAMPLE - 1] + "…"
+    return "".join(
+        letter if letter.isprintable() else "\N{REPLACEMENT CHARACTER}" for letter in text
+    )

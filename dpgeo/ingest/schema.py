@@ -1,0 +1,124 @@
+"""What the owner declares about a file: which column holds what, and how a row is to be read."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from enum import StrEnum
+from typing import Any, Self
+from zoneinfo import ZoneInfo
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.spatial.area import StudyArea
+
+
+class Role(StrEnum):
+    """What a column may hold. The values are the field names of `Columns`."""
+
+    LONGITUDE = "longitude"
+    LATITUDE = "latitude"
+    PERSON = "person"
+    TIME = "time"
+    GEOMETRY = "geometry"
+
+
+@dataclass(frozen=True, slots=True)
+class Columns:
+    """The name of the column in each role; "" where there is none.
+
+    A position is either a pair of columns in degrees or one `geometry` column of points (WKB, as
+    GeoParquet writes them). Any combination can be held, for a suggestion may be partial;
+    `Schema` refuses the unusable ones.
+    """
+
+    longitude: str = ""
+    latitude: str = ""
+    person: str = ""
+    time: str = ""
+    geometry: str = ""
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Invert `to_json`. Raises InvalidInput (field "columns...") for what is not its like."""
+        known = {field.name for field in fields(cls)}
+        for name, value in document.items():
+            if name not in known:
+                raise InvalidInput(
+                    f"There is no column role {name!r}; the roles are {', '.join(sorted(known))}.",
+                    field="columns",
+                )
+            if not isinstance(value, str):
+                raise InvalidInput(
+                    f"The {name} column must be given by its name, as text.",
+                    field=f"columns.{name}",
+                )
+        return cls(**document)
+
+    def to_json(self) -> dict[str, str]:
+        """Role to column name."""
+        return asdict(self)
+
+
+@dataclass(frozen=True, slots=True)
+class Schema:
+    """All that a row's meaning may depend on beside the row itself. Public and frozen.
+
+    `time_zone` (IANA name) is that of times written without an offset. Raises InvalidInput when
+    the columns do not determine a position, a person is needed and not declared, one column has
+    two roles, or the time zone is unknown.
+    """
+
+    columns: Columns
+    unit: Unit
+    area: StudyArea
+    time_zone: str = "UTC"
+
+    def __post_init__(self) -> None:
+        self._check_position()
+        if self.unit is Unit.PERSON and not self.columns.person:
+            raise InvalidInput(
+                "This dataset protects persons: name the column that says whose row it is.",
+                field="columns.person",
+            )
+        taken: dict[str, Role] = {}
+        for role, name in self.wanted.items():
+            if name in taken:
+                raise InvalidInput(
+                    f"The column {name!r} is declared both as {taken[name]} and as {role}; "
+                    "choose another for one of them.",
+                    field=f"columns.{role}",
+                )
+            taken[name] = role
+        try:
+            ZoneInfo(self.time_zone)
+        except (OSError, ValueError) as error:
+            raise InvalidInput(
+                f"There is no time zone {self.time_zone!r}; write it as in Europe/Vienna or UTC.",
+                field="time_zone",
+            ) from error
+
+    def _check_position(self) -> None:
+        columns = self.columns
+        if columns.geometry and (columns.longitude or columns.latitude):
+            raise InvalidInput(
+                "Name either the geometry column or the longitude and latitude columns, not both.",
+                field="columns.geometry",
+            )
+        for role in () if columns.geometry else (Role.LONGITUDE, Role.LATITUDE):
+            if not getattr(columns, role):
+                raise InvalidInput(
+                    f"Name the column that holds the {role} in degrees.", field=f"columns.{role}"
+                )
+
+    @property
+    def wanted(self) -> dict[Role, str]:
+        """The columns to read, by role.
+
+        In a record-unit dataset the person column is not read even if one is declared: what is
+        not needed does not leave the upload.
+        """
+        names = {role: getattr(self.columns, role) for role in Role}
+        if self.unit is Unit.RECORD:
+            names[Role.PERSON] = ""
+        return {role: name for role, name in names.items() if name}

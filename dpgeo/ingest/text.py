@@ -1,0 +1,74 @@
+"""Text fields of a batch: decoded, trimmed and bounded in length."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from dpgeo.ingest.batch import Sieve
+from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
+
+
+def is_text(kind: Any) -> bool:
+    """Whether an Arrow type (or what a dictionary of it holds) is text or bytes."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    return bool(
+        pa.types.is_string(kind)
+        or pa.types.is_large_string(kind)
+        or pa.types.is_string_view(kind)
+        or pa.types.is_binary(kind)
+        or pa.types.is_large_binary(kind)
+    )
+
+
+def mask(condition: Any) -> NDArray[np.bool_]:
+    """A boolean Arrow array as a NumPy mask; null counts as false."""
+    values: NDArray[np.bool_] = pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
+    return values
+
+
+def readable_text(values: Any, sieve: Sieve) -> Any:
+    """`values` (text or bytes, perhaps a dictionary) as a trimmed pyarrow string array.
+
+    Refuses rows whose value is too long or not UTF-8; they come back as null.
+    """
+    codes = values.indices if pa.types.is_dictionary(values.type) else None
+    words = (values.dictionary if codes is not None else values).cast(pa.large_binary())
+    too_long = mask(pc.greater(pc.binary_length(words), MAX_FIELD_BYTES))
+    if too_long.any():
+        words = pc.if_else(pa.array(too_long), pa.scalar(None, words.type), words)
+    text, undecodable = _decode(words)
+    sieve.refuse(_spread(too_long, codes), Reason.FIELD_TOO_LONG)
+    sieve.refuse(_spread(undecodable, codes), Reason.UNDECODABLE)
+    text = pc.ascii_trim_whitespace(text)
+    return text if codes is None else text.take(codes)
+
+
+def _decode(words: Any) -> tuple[Any, NDArray[np.bool_]]:
+    try:
+        return words.cast(pa.string()), np.zeros(len(words), dtype=bool)
+    except pa.ArrowInvalid:
+        decoded = [None if word is None else _utf8(word) for word in words.to_pylist()]
+        text = pa.array(decoded, type=pa.string())
+        return text, mask(pc.and_(pc.is_valid(words), pc.is_null(text)))
+
+
+def _utf8(word: bytes) -> str | None:
+    try:
+        return word.decode()
+    except UnicodeDecodeError:
+        return None
+
+
+def _spread(of_words: NDArray[np.bool_], codes: Any) -> NDArray[np.bool_]:
+    """A mask over a dictionary's words as a mask over the rows that use them."""
+    if codes is None:
+        return of_words
+    if not of_words.any():
+        return np.zeros(len(codes), dtype=bool)
+    return mask(pa.array(of_words).take(codes))
