@@ -6,6 +6,7 @@ interface Progress {
   step: string;
   detail: string;
   percent: number;
+  segments: number[];
 }
 
 const PAUSE = 1000;
@@ -48,8 +49,11 @@ export function show(place: HTMLElement, progress: Progress): void {
   const bar = place.querySelector<HTMLElement>("[role=progressbar]");
   bar?.setAttribute("aria-valuenow", String(progress.percent));
   bar?.setAttribute("aria-label", progress.step);
-  bar?.firstElementChild?.setAttribute("style", `width:${progress.percent}%`);
-  bar?.classList.toggle("busy", progress.state === "running" && progress.percent === 0);
+  bar?.querySelectorAll("i").forEach((segment, index) => {
+    const width = progress.segments[index] ?? 0;
+    segment.classList.toggle("done", width === 100);
+    segment.querySelector("b")?.setAttribute("style", `width:${width}%`);
+  });
   write(place, "[data-step]", progress.step);
   write(place, "[data-detail]", progress.detail ? `, ${progress.detail}` : "");
   write(place, "[data-percent]", progress.percent ? `${progress.percent} %` : "");

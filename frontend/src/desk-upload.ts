@@ -82,7 +82,7 @@ function showSent(form: HTMLFormElement, sent: number, size: number): void {
   const percent = size ? Math.min(100, Math.floor((100 * sent) / size)) : 0;
   const bar = form.querySelector<HTMLElement>("[data-sending] [role=progressbar]");
   bar?.setAttribute("aria-valuenow", String(percent));
-  bar?.firstElementChild?.setAttribute("style", `width:${percent}%`);
+  bar?.querySelector("b")?.setAttribute("style", `width:${percent}%`);
   const words = form.querySelector("[data-sent]");
   if (!words) return;
   words.textContent =

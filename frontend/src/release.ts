@@ -1,2 +1,177 @@
 // The release page: the map island.
 import "maplibre-gl/dist/maplibre-gl.css";
+import { type Basemap, fetchBasemap } from "./basemap";
+import { type CellImage, paintCells } from "./cell-image";
+import { need } from "./dom";
+import { Hover } from "./hover";
+import { drawLegend, type Facts } from "./legend";
+import { formatLink, parseLink, type Show } from "./permalink";
+import { onThemeChange, readPalette } from "./ramps";
+import { decodeReleaseArray, type ReleaseArray } from "./release-array";
+import { drawStaticMap } from "./static-map";
+import { Surface } from "./surface";
+import { choices } from "./switch";
+
+const frame = document.querySelector<HTMLElement>("#map");
+if (frame) start(frame).catch((error: unknown) => say(frame, String(error instanceof Error ? error.message : error)));
+
+/** What the reader chose: which layer, and whether to see counts or their margins. */
+class Choice {
+  readonly surfaces: Surface[];
+  surface: Surface;
+  show: Show;
+  image: CellImage;
+
+  constructor(array: ReleaseArray, layer: string | null, show: Show) {
+    this.surfaces = array.layers.map((each) => new Surface(array, each));
+    this.surface = this.surfaces.find((each) => each.layer.name === layer) ?? this.surfaces[0]!;
+    this.show = show;
+    this.image = paintCells(this.surface, show);
+  }
+
+  change(surface: Surface, show: Show): void {
+    this.surface = surface;
+    this.show = show;
+    this.image = paintCells(surface, show);
+  }
+}
+
+async function start(frame: HTMLElement): Promise<void> {
+  const [array, basemap] = await Promise.all([
+    fetchArray(frame.dataset.array!),
+    fetchBasemap(frame.dataset.basemap!).catch(() => withoutOutlines()),
+  ]);
+  const link = parseLink(location.hash);
+  const choice = new Choice(array, link.layer, link.show);
+  const facts: Facts = {
+    counting: array.counting,
+    epsilon: frame.dataset.epsilon ?? "",
+    date: frame.dataset.date ?? "",
+  };
+  const legend = need<HTMLElement>(frame, ".legend");
+  const redrawLegend = () => drawLegend(legend, choice.surface, choice.image, choice.show, facts);
+  redrawLegend();
+  const redraw = canWebGL()
+    ? await interactive(frame, array, basemap, choice)
+    : still(frame, array, basemap, choice);
+  offerChoices(choice, () => {
+    redrawLegend();
+    redraw();
+  });
+  frame.dataset.state = "drawn";
+}
+
+async function fetchArray(url: string): Promise<ReleaseArray> {
+  const response = await fetch(url);
+  if (!response.ok) {
+    throw new Error(
+      `The map's data did not load (${response.status}). The table and the files below hold the same figures; reload the page to try again.`,
+    );
+  }
+  return decodeReleaseArray(await response.arrayBuffer());
+}
+
+/** The map is drawn without its coast rather than not at all. */
+function withoutOutlines(): Basemap {
+  const empty = { type: "MultiPolygon" as const, coordinates: [] };
+  return { land: empty, inside: empty, coast: { type: "MultiLineString", coordinates: [] }, bounds: null };
+}
+
+async function interactive(
+  frame: HTMLElement,
+  array: ReleaseArray,
+  basemap: Basemap,
+  choice: Choice,
+): Promise<() => void> {
+  const { drawMap, frameMap, recolour } = await import("./map");
+  let palette = readPalette(frame);
+  const { view } = parseLink(location.hash);
+  const drawn = drawMap(need(frame, ".canvas"), array, basemap, choice.image, palette, view);
+  const { map, heatmap } = drawn;
+  const neatline = need<HTMLCanvasElement>(frame, ".neatline");
+  const canvas = map.getCanvas();
+  canvas.setAttribute("aria-label", frame.dataset.label ?? "Map");
+  canvas.setAttribute("aria-describedby", "map-keys");
+  frameMap(map, neatline, () => palette);
+  const hover = new Hover(map, need(frame, ".sheet"), choice.surface, array.counting);
+  offerZoom(frame, map);
+  const remember = () => {
+    const { lat, lng } = map.getCenter();
+    const view = { zoom: map.getZoom(), latitude: lat, longitude: lng };
+    const link = { view, layer: layerInLink(choice), show: choice.show };
+    history.replaceState(null, "", formatLink(link) || location.pathname);
+  };
+  map.on("moveend", remember);
+  onThemeChange(() => {
+    palette = readPalette(frame);
+    recolour(drawn, palette);
+    map.fire("resize");
+  });
+  map.once("idle", () => (frame.dataset.state = "idle"));
+  return () => {
+    heatmap.show(choice.image);
+    hover.use(choice.surface);
+    remember();
+  };
+}
+
+function layerInLink(choice: Choice): string | null {
+  return choice.surface === choice.surfaces[0] ? null : choice.surface.layer.name;
+}
+
+/** Without WebGL: the same picture, still. */
+function still(
+  frame: HTMLElement,
+  array: ReleaseArray,
+  basemap: Basemap,
+  choice: Choice,
+): () => void {
+  frame.classList.add("still");
+  const canvas = document.createElement("canvas");
+  canvas.setAttribute("role", "img");
+  canvas.setAttribute("aria-label", frame.dataset.label ?? "Map");
+  need(frame, ".canvas").append(canvas);
+  const draw = (): void =>
+    drawStaticMap(canvas, array, choice.image, basemap, readPalette(frame));
+  draw();
+  onThemeChange(draw);
+  addEventListener("resize", draw);
+  say(frame, "This browser has no WebGL, so the map stands still. The table holds its figures.");
+  return draw;
+}
+
+function canWebGL(): boolean {
+  return document.createElement("canvas").getContext("webgl2") !== null;
+}
+
+function offerZoom(frame: HTMLElement, map: { zoomIn(): unknown; zoomOut(): unknown }): void {
+  const tools = need<HTMLElement>(frame, ".tools");
+  need(tools, "[data-zoom=in]").addEventListener("click", () => map.zoomIn());
+  need(tools, "[data-zoom=out]").addEventListener("click", () => map.zoomOut());
+  tools.hidden = false;
+}
+
+function offerChoices(choice: Choice, redraw: () => void): void {
+  const options = document.querySelector<HTMLElement>("#map-options");
+  if (!options) return;
+  options.hidden = false;
+  choices(need(options, "[data-choose=show]"), choice.show, (show) => {
+    choice.change(choice.surface, show as Show);
+    redraw();
+  });
+  const layers = options.querySelector<HTMLElement>("[data-choose=layer]");
+  if (!layers) return;
+  choices(layers, choice.surface.layer.name, (name) => {
+    const surface = choice.surfaces.find((each) => each.layer.name === name);
+    if (!surface) return;
+    choice.change(surface, choice.show);
+    redraw();
+  });
+}
+
+function say(frame: HTMLElement, message: string): void {
+  const notice = frame.querySelector<HTMLElement>(".map-notice");
+  if (!notice) return;
+  notice.textContent = message;
+  notice.hidden = false;
+}

@@ -1,5 +1,7 @@
-// Every page: the styles, and the header's menu on narrow screens.
+// Every page: the styles, the header's menu on narrow screens, and still maps where there are any.
 import "./styles/index.css";
 import { installMenu } from "./menu";
+import { installThumbnails } from "./thumbnails";
 
 installMenu(document);
+installThumbnails(document);

@@ -1,0 +1,25 @@
+/** The public shapes a map lies on, clipped by the server to the surroundings of a study area. */
+import type { LineString, MultiLineString, MultiPolygon, Polygon } from "geojson";
+
+export type Basemap = {
+  land: Polygon | MultiPolygon;
+  /** The land inside the study area. */
+  inside: Polygon | MultiPolygon;
+  coast: LineString | MultiLineString;
+  /** The map cannot be moved beyond these: west, south, east, north in degrees. */
+  bounds: [number, number, number, number] | null;
+};
+
+/** Distances from the coast in CSS pixels of the four waterlines, and how strong each is. */
+export const WATERLINES: ReadonlyArray<readonly [number, number]> = [
+  [20, 0.28],
+  [13.5, 0.45],
+  [8, 0.65],
+  [3.6, 0.9],
+];
+
+export async function fetchBasemap(url: string): Promise<Basemap> {
+  const response = await fetch(url);
+  if (!response.ok) throw new Error(`The outlines did not load (${response.status}).`);
+  return (await response.json()) as Basemap;
+}

@@ -1,0 +1,46 @@
+/** Classes of the ramp, from the released values alone. */
+
+export const STEPS = 7;
+
+const NICE = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
+
+/**
+ * Lower edges of at most `STEPS` classes, rising; the first is the least value.
+ *
+ * Edges stand a constant factor apart (counts of places span magnitudes) up to the 99.5th
+ * percentile, so that one crowded cell does not flatten the rest, and are rounded to be read.
+ */
+export function classEdges(values: readonly number[] | Float64Array, whole: boolean): number[] {
+  const sorted = Float64Array.from(values).sort();
+  if (sorted.length === 0) return [];
+  const low = Math.max(sorted[0]!, whole ? 1 : Number.MIN_VALUE);
+  const high = Math.max(low, sorted[Math.min(sorted.length - 1, Math.floor(sorted.length * 0.995))]!);
+  const edges = [sorted[0]!];
+  const last = sorted.at(-1)!;
+  for (let step = 1; step < STEPS; step++) {
+    const edge = nice(low * (high / low) ** (step / (STEPS - 0.5)), whole);
+    if (edge > edges.at(-1)! && edge <= last) edges.push(edge);
+  }
+  return edges;
+}
+
+/** The class of a value: the last edge it reaches. */
+export function classOf(value: number, edges: readonly number[]): number {
+  let index = 0;
+  while (index + 1 < edges.length && value >= edges[index + 1]!) index++;
+  return index;
+}
+
+/** Which step of the ramp a class takes when there are fewer classes than steps. */
+export function rampStep(index: number, classes: number): number {
+  if (classes <= 1) return Math.floor(STEPS / 2);
+  return Math.round((index * (STEPS - 1)) / (classes - 1));
+}
+
+function nice(value: number, whole: boolean): number {
+  const magnitude = 10 ** Math.floor(Math.log10(value));
+  const scaled = value / magnitude;
+  const best = NICE.reduce((a, b) => (Math.abs(b - scaled) < Math.abs(a - scaled) ? b : a));
+  const rounded = Number((best * magnitude).toPrecision(2));
+  return whole ? Math.round(rounded) : rounded;
+}

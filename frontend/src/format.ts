@@ -1,0 +1,46 @@
+/** Numbers as people read them. */
+import type { Reading } from "./surface";
+
+const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
+const fine = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 2 });
+
+/** Whole from ten on, two digits below; a true minus sign. */
+export function formatNumber(value: number): string {
+  const text = Math.abs(value) >= 10 || Number.isInteger(value) ? whole.format(value) : fine.format(value);
+  return text === "-0" ? "0" : text.replace("-", "\u2212");
+}
+
+/** A length on the ground in metres, rounded to two digits: "240 m", "1.2 km". */
+export function formatMetres(metres: number): string {
+  const rounded = Number(metres.toPrecision(2));
+  return rounded < 1000 ? `${formatNumber(rounded)} m` : `${fine.format(rounded / 1000)} km`;
+}
+
+export function formatMargin(margin: number): string {
+  return `\u00b1 ${formatNumber(margin)}`;
+}
+
+export type Spoken = { figure: string; margin: string; note: string };
+
+/** What a flag says of a cell or box: the figure, its margin, and a word where one is needed. */
+export function speak(reading: Reading, counting: string, cellSide: string): Spoken {
+  const { value, noise, cells, standsOut } = reading;
+  const notes: string[] = [];
+  if (cells > 1) {
+    const each = formatNumber(value / cells);
+    notes.push(`in ${formatNumber(cells)} cells, ${each} per ${cellSide} square`);
+  }
+  if (value < 0) notes.push("noise can push a count below zero");
+  else if (!standsOut) notes.push("cannot be told from zero");
+  return {
+    figure: formatNumber(value),
+    margin: `${formatMargin(noise.margin)} ${counting}`,
+    note: notes.join("; "),
+  };
+}
+
+export function formatPosition(longitude: number, latitude: number): string {
+  const side = (value: number, positive: string, negative: string) =>
+    `${Math.abs(value).toFixed(4)}\u00b0 ${value < 0 ? negative : positive}`;
+  return `${side(latitude, "N", "S")}, ${side(longitude, "E", "W")}`;
+}

@@ -1,0 +1,20 @@
+/** The texture of doubt: 45 degree lines in screen space where a count may well be zero. */
+
+/** Distance between lines and their width, in CSS pixels. */
+export const HATCH_PITCH = 6;
+export const HATCH_WIDTH = 1;
+
+/** How much hatch colour covers a pixel centre; `x` and `y` in CSS pixels from the map's corner. */
+export function hatchCover(x: number, y: number, pixelRatio: number): number {
+  const along = (((x + y) % HATCH_PITCH) + HATCH_PITCH) % HATCH_PITCH;
+  const distance = (Math.min(along, HATCH_PITCH - along) / Math.SQRT2) * pixelRatio;
+  return Math.min(1, Math.max(0, (HATCH_WIDTH * pixelRatio) / 2 + 0.5 - distance));
+}
+
+/** The same rule for a fragment shader: `float hatchCover(vec2 position, float pixelRatio)`. */
+export const HATCH_GLSL = `
+float hatchCover(vec2 position, float pixelRatio) {
+  float along = mod(position.x + position.y, ${HATCH_PITCH.toFixed(1)});
+  float away = min(along, ${HATCH_PITCH.toFixed(1)} - along) * ${Math.SQRT1_2} * pixelRatio;
+  return clamp(${HATCH_WIDTH.toFixed(1)} * pixelRatio / 2.0 + 0.5 - away, 0.0, 1.0);
+}`;

@@ -1,0 +1,58 @@
+/** The legend: never closed, so that no picture of a map is without it. */
+import type { CellImage } from "./cell-image";
+import { element } from "./dom";
+import { formatMargin, formatMetres, formatNumber } from "./format";
+import { groundCell } from "./mercator";
+import type { Show } from "./permalink";
+import type { Surface } from "./surface";
+
+export type Facts = { counting: string; epsilon: string; date: string };
+
+export function drawLegend(
+  legend: HTMLElement,
+  surface: Surface,
+  image: CellImage,
+  show: Show,
+  facts: Facts,
+): void {
+  const side = formatMetres(groundCell(surface.grid));
+  const subject = facts.counting === "visits" ? "Visits" : "People";
+  const title =
+    show === "margin" ? `Margin (\u00b1) per ${side} square` : `${subject} per ${side} square`;
+  const key = element("div", "key", ...ramp(image, show));
+  if (show === "estimate") {
+    key.append(element("div", "swatch hatch"), element("span", "", "Cannot be told from zero"));
+  }
+  legend.replaceChildren(
+    element("h2", "label", title),
+    key,
+    element("p", "xs quiet", `${marginWords(surface, facts.counting)} `, ...stamp(facts)),
+  );
+}
+
+function ramp(image: CellImage, show: Show): HTMLElement[] {
+  if (image.edges.length === 0) return [];
+  const count = image.edges.length;
+  const steps = image.steps.map((step) => element("i", `swatch tide-${step}`));
+  const row = element("div", "ramp", ...steps);
+  const axis = element("div", "axis", ...image.edges.map((edge) => element("span", "", formatNumber(edge))));
+  for (const part of [row, axis]) part.style.setProperty("--classes", String(count));
+  const words = show === "margin" ? "Larger is less sure" : "Stands out from noise";
+  return [row, element("span", "", words), axis, element("span", "")];
+}
+
+/** How sure the counts are, in a sentence. */
+export function marginWords(surface: Surface, counting: string): string {
+  const margins = surface.layer.noise.map((noise) => noise.margin);
+  const low = formatMargin(Math.min(...margins));
+  const high = formatMargin(Math.max(...margins));
+  const what = surface.layer.boxes ? "Each box, small or large, is" : "Each cell is";
+  const range = low === high ? low : `${low} to ${high}`;
+  const nominal = surface.layer.kind === "inferred" ? ", by a formula" : "";
+  return `${what} ${range} ${counting}${nominal}.`;
+}
+
+function stamp({ epsilon, date }: Facts): (Node | string)[] {
+  const mark = element("span", "eps", "\u03b5");
+  return [element("span", "num", mark, ` ${epsilon}`), date ? `, ${date}` : ""];
+}

@@ -1,0 +1,34 @@
+/** Web Mercator, the plane in which grids are equispaced. */
+import type { Grid } from "./release-array";
+
+const RADIUS = 6378137;
+const EARTH_RADIUS = 6371008.8;
+const DEGREES = 180 / Math.PI;
+
+export type Degrees = { longitude: number; latitude: number };
+
+export function toMercator({ longitude, latitude }: Degrees): { x: number; y: number } {
+  const y = Math.asinh(Math.tan(latitude / DEGREES));
+  return { x: (RADIUS * longitude) / DEGREES, y: RADIUS * y };
+}
+
+export function toDegrees(x: number, y: number): Degrees {
+  return { longitude: (x / RADIUS) * DEGREES, latitude: Math.atan(Math.sinh(y / RADIUS)) * DEGREES };
+}
+
+/** Side of a cell in metres on the ground, at the middle of the grid. */
+export function groundCell(grid: Grid): number {
+  const north = toDegrees(0, grid.north).latitude;
+  const south = toDegrees(0, grid.north - grid.rows * grid.cell).latitude;
+  return (grid.cell * Math.cos((north + south) / 2 / DEGREES) * EARTH_RADIUS) / RADIUS;
+}
+
+/** West, south, east, north of a grid in degrees. */
+export function gridBounds(grid: Grid): [number, number, number, number] {
+  const northWest = toDegrees(grid.west, grid.north);
+  const southEast = toDegrees(
+    grid.west + grid.columns * grid.cell,
+    grid.north - grid.rows * grid.cell,
+  );
+  return [northWest.longitude, southEast.latitude, southEast.longitude, northWest.latitude];
+}

@@ -1,0 +1,53 @@
+/** The map's colours, read from the design tokens so that a change of theme is a redraw. */
+import { STEPS } from "./classes";
+
+export type Rgb = readonly [number, number, number];
+
+export type Palette = {
+  land: string;
+  outside: string;
+  water: string;
+  waterline: string;
+  coast: string;
+  study: string;
+  hatch: string;
+  ink: string;
+  sheet: string;
+  tide: readonly string[];
+};
+
+export function readPalette(element: Element): Palette {
+  const style = getComputedStyle(element);
+  const token = (name: string): string => style.getPropertyValue(name).trim();
+  return {
+    land: token("--map-land"),
+    outside: token("--map-outside"),
+    water: token("--map-water"),
+    waterline: token("--map-waterline"),
+    coast: token("--map-coast"),
+    study: token("--map-study"),
+    hatch: token("--map-hatch"),
+    ink: token("--ink"),
+    sheet: token("--sheet"),
+    tide: Array.from({ length: STEPS }, (_, step) => token(`--tide-${step}`)),
+  };
+}
+
+export function parseHex(colour: string): Rgb {
+  const digits = /^#([0-9a-f]{6})$/i.exec(colour)?.[1];
+  if (!digits) throw new Error(`${colour} is not a colour like #12ab9f`);
+  const value = Number.parseInt(digits, 16);
+  return [value >> 16, (value >> 8) & 255, value & 255];
+}
+
+/** `share` of `b` laid over `a`. */
+export function mix(a: string, b: string, share: number): string {
+  const over = parseHex(b);
+  const mixed = parseHex(a).map((part, i) => Math.round(part + (over[i]! - part) * share));
+  return `#${mixed.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
+}
+
+/** Calls back when the reader's system turns light or dark. */
+export function onThemeChange(redraw: () => void): void {
+  matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+}

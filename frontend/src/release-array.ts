@@ -1,0 +1,174 @@
+/**
+ * Reads `map.bin`: the compact typed array a map is drawn from.
+ *
+ * "DPGM", uint32 version, uint32 length of the header, a JSON header, then arrays at offsets from
+ * the start of the data; all little-endian, as every browser's machine is.
+ */
+import type { MultiPolygon, Polygon } from "geojson";
+
+export type Grid = { west: number; north: number; cell: number; columns: number; rows: number };
+
+/** What is known of the noise of a count: 95 % margin, and what an empty one seldom reaches. */
+export type Noise = { margin: number; threshold: number; label: string };
+
+export type Layer = {
+  name: string;
+  title: string;
+  kind: "measured" | "inferred";
+  /** The count of each box is `step * stored`. */
+  step: number;
+  stored: Int8Array | Int16Array | Int32Array;
+  /** Four edges a box: first row, row after the last, first and after the last column. */
+  boxes: Uint16Array | null;
+  /** Cells of each box that touch the study area; null where every box is one cell. */
+  cells: Int32Array | Uint8Array | Uint16Array | Uint32Array | null;
+  noise: Noise[];
+  noiseIndex: Uint8Array | null;
+};
+
+export type ReleaseArray = {
+  grid: Grid;
+  bounds: [number, number, number, number];
+  area: Polygon | MultiPolygon;
+  counting: "people" | "visits";
+  inside: Uint8Array | null;
+  layers: Layer[];
+};
+
+/** The file is not one this page can read; the message is for the person looking at it. */
+export class UnreadableArray extends Error {}
+
+const VERSION = 1;
+const TYPES = {
+  int8: Int8Array,
+  uint8: Uint8Array,
+  int16: Int16Array,
+  uint16: Uint16Array,
+  int32: Int32Array,
+  uint32: Uint32Array,
+} as const;
+
+type TypeName = keyof typeof TYPES;
+type Reference = { type: TypeName; offset: number; length: number };
+type RawLayer = Omit<Layer, "stored" | "boxes" | "cells" | "noiseIndex"> & {
+  shape: "cells" | "boxes";
+  length: number;
+  value: Reference;
+  box: Reference | null;
+  cells: Reference | null;
+  noise_index: Reference | null;
+};
+type Header = Omit<ReleaseArray, "inside" | "layers"> & {
+  inside: Reference | null;
+  layers: RawLayer[];
+};
+
+export function decodeReleaseArray(file: ArrayBuffer): ReleaseArray {
+  const { header, data } = readHeader(file);
+  const { grid } = header;
+  check(isGrid(grid), "its grid is not one");
+  const size = grid.rows * grid.columns;
+  const read = (reference: Reference, length: number) => readArray(file, data, reference, length);
+  check(Array.isArray(header.layers) && header.layers.length > 0, "it holds no layer");
+  return {
+    grid,
+    bounds: header.bounds,
+    area: header.area,
+    counting: header.counting,
+    inside: header.inside && asType(read(header.inside, size), Uint8Array),
+    layers: header.layers.map((layer) => readLayer(layer, grid, read)),
+  };
+}
+
+function readHeader(file: ArrayBuffer): { header: Header; data: number } {
+  check(file.byteLength >= 12, "it is cut short");
+  const view = new DataView(file);
+  check(view.getUint32(0, false) === 0x4450474d, "it does not start with DPGM");
+  const version = view.getUint32(4, true);
+  check(version === VERSION, `it is of version ${version}, this page knows ${VERSION}`);
+  const data = 12 + view.getUint32(8, true);
+  check(data <= file.byteLength && data % 8 === 0, "its header is cut short");
+  try {
+    return { header: JSON.parse(new TextDecoder().decode(new Uint8Array(file, 12, data - 12))), data };
+  } catch {
+    throw new UnreadableArray("The map's data cannot be read: its header is not JSON.");
+  }
+}
+
+type Read = (reference: Reference, length: number) => InstanceType<(typeof TYPES)[TypeName]>;
+
+function readLayer(layer: RawLayer, grid: Grid, read: Read): Layer {
+  const { length } = layer;
+  if (layer.shape === "cells") {
+    check(length === grid.rows * grid.columns, `layer ${layer.name} does not cover its grid`);
+  }
+  check(layer.step > 0, `layer ${layer.name} has no step`);
+  check(Array.isArray(layer.noise) && layer.noise.length > 0, `layer ${layer.name} has no noise`);
+  const stored = read(layer.value, length);
+  check(
+    stored instanceof Int8Array || stored instanceof Int16Array || stored instanceof Int32Array,
+    `layer ${layer.name} holds counts without a sign`,
+  );
+  const noiseIndex = layer.noise_index && asType(read(layer.noise_index, length), Uint8Array);
+  check(
+    !noiseIndex || noiseIndex.every((index) => index < layer.noise.length),
+    `layer ${layer.name} names noise it does not describe`,
+  );
+  return {
+    name: layer.name,
+    title: layer.title,
+    kind: layer.kind,
+    step: layer.step,
+    stored,
+    boxes: layer.shape === "boxes" ? readBoxes(layer, grid, read) : null,
+    cells: layer.cells && (read(layer.cells, length) as Uint32Array),
+    noise: layer.noise,
+    noiseIndex,
+  };
+}
+
+function readBoxes(layer: RawLayer, grid: Grid, read: Read): Uint16Array {
+  check(layer.box !== null, `layer ${layer.name} has no boxes`);
+  const boxes = asType(read(layer.box, 4 * layer.length), Uint16Array);
+  for (let i = 0; i < boxes.length; i += 4) {
+    const [top, bottom, left, right] = boxes.subarray(i, i + 4) as unknown as number[];
+    check(
+      top! < bottom! && bottom! <= grid.rows && left! < right! && right! <= grid.columns,
+      `layer ${layer.name} has a box outside its grid`,
+    );
+  }
+  return boxes;
+}
+
+function readArray(file: ArrayBuffer, data: number, reference: Reference, length: number) {
+  const type = TYPES[reference.type];
+  check(type !== undefined, `it holds numbers of an unknown type, ${reference.type}`);
+  const start = data + reference.offset;
+  check(
+    reference.length === length &&
+      Number.isInteger(reference.offset) &&
+      reference.offset >= 0 &&
+      reference.offset % type.BYTES_PER_ELEMENT === 0 &&
+      start + length * type.BYTES_PER_ELEMENT <= file.byteLength,
+    "an array lies outside of it",
+  );
+  return new type(file, start, length);
+}
+
+function asType<T>(array: unknown, type: new (...rest: never[]) => T): T {
+  check(array instanceof type, "an array is of the wrong type");
+  return array;
+}
+
+function isGrid(grid: Grid | undefined): boolean {
+  return (
+    grid !== undefined &&
+    [grid.west, grid.north].every(Number.isFinite) &&
+    grid.cell > 0 &&
+    [grid.columns, grid.rows].every((side) => Number.isInteger(side) && side > 0 && side <= 65535)
+  );
+}
+
+function check(holds: boolean, fault: string): asserts holds {
+  if (!holds) throw new UnreadableArray(`The map's data cannot be read: ${fault}.`);
+}

@@ -1,0 +1,112 @@
+/** One layer spread over the cells of its grid, and what a single cell says. */
+import type { Grid, Layer, Noise, ReleaseArray } from "./release-array";
+
+export const NOWHERE = -1;
+
+export type Box = { top: number; bottom: number; left: number; right: number };
+
+export type Reading = {
+  box: Box;
+  /** Cells of the box inside the study area. */
+  cells: number;
+  value: number;
+  noise: Noise;
+  /** Whether the count stands out from what an empty box would show. */
+  standsOut: boolean;
+};
+
+export class Surface {
+  readonly grid: Grid;
+  readonly layer: Layer;
+  /** For each cell the number of its box, or NOWHERE outside the study area. */
+  readonly boxOf: Int32Array;
+
+  constructor(array: ReleaseArray, layer: Layer) {
+    this.grid = array.grid;
+    this.layer = layer;
+    this.boxOf = layer.boxes ? spread(layer.boxes, array.grid) : count(array.grid);
+    const { inside } = array;
+    if (inside) this.boxOf.forEach((_, cell) => inside[cell] || (this.boxOf[cell] = NOWHERE));
+  }
+
+  get length(): number {
+    return this.layer.stored.length;
+  }
+
+  value(box: number): number {
+    return this.layer.step * this.layer.stored[box]!;
+  }
+
+  noise(box: number): Noise {
+    return this.layer.noise[this.layer.noiseIndex?.[box] ?? 0]!;
+  }
+
+  cellsOf(box: number): number {
+    return this.layer.cells?.[box] ?? 1;
+  }
+
+  standsOut(box: number): boolean {
+    return this.value(box) >= this.noise(box).threshold;
+  }
+
+  /** People or visits per cell. */
+  density(box: number): number {
+    return this.value(box) / Math.max(1, this.cellsOf(box));
+  }
+
+  marginDensity(box: number): number {
+    return this.noise(box).margin / Math.max(1, this.cellsOf(box));
+  }
+
+  edges(box: number): Box {
+    const { boxes } = this.layer;
+    if (boxes) {
+      const [top, bottom, left, right] = boxes.subarray(4 * box, 4 * box + 4);
+      return { top: top!, bottom: bottom!, left: left!, right: right! };
+    }
+    const top = Math.floor(box / this.grid.columns);
+    const left = box % this.grid.columns;
+    return { top, bottom: top + 1, left, right: left + 1 };
+  }
+
+  /** The box of a cell, or NOWHERE outside the grid and the study area. */
+  at(row: number, column: number): number {
+    const { rows, columns } = this.grid;
+    if (row < 0 || column < 0 || row >= rows || column >= columns) return NOWHERE;
+    return this.boxOf[row * columns + column]!;
+  }
+
+  read(box: number): Reading {
+    return {
+      box: this.edges(box),
+      cells: this.cellsOf(box),
+      value: this.value(box),
+      noise: this.noise(box),
+      standsOut: this.standsOut(box),
+    };
+  }
+
+  /** The boxes that reach into the study area, each once. */
+  *visible(): Iterable<number> {
+    if (this.layer.boxes) {
+      for (let box = 0; box < this.length; box++) yield box;
+      return;
+    }
+    for (const box of this.boxOf) if (box !== NOWHERE) yield box;
+  }
+}
+
+function count(grid: Grid): Int32Array {
+  return Int32Array.from({ length: grid.rows * grid.columns }, (_, cell) => cell);
+}
+
+function spread(boxes: Uint16Array, grid: Grid): Int32Array {
+  const boxOf = new Int32Array(grid.rows * grid.columns).fill(NOWHERE);
+  for (let box = 0; 4 * box < boxes.length; box++) {
+    const [top, bottom, left, right] = boxes.subarray(4 * box, 4 * box + 4) as unknown as number[];
+    for (let row = top!; row < bottom!; row++) {
+      boxOf.fill(box, row * grid.columns + left!, row * grid.columns + right!);
+    }
+  }
+  return boxOf;
+}
