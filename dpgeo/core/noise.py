@@ -7,6 +7,11 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
+from dpgeo.core.errors import InvalidInput
+
+LEAST_RATE = Fraction(1, 1 << 56)
+"""Least epsilon / sensitivity: noise of this scale stays below 2^63 but for odds of e^-128."""
+
 
 @dataclass(frozen=True, slots=True)
 class DiscreteLaplace:
@@ -20,8 +25,16 @@ class DiscreteLaplace:
     sensitivity: int
 
     def __post_init__(self) -> None:
+        if not isinstance(self.epsilon, Fraction) or not isinstance(self.sensitivity, int):
+            raise TypeError("Noise needs an exact fraction and a whole number.")
         if self.epsilon <= 0 or self.sensitivity < 1:
             raise ValueError("Noise needs a positive epsilon and a sensitivity of at least 1.")
+        if self.rate < LEAST_RATE:
+            raise InvalidInput(
+                "Is too small for this bound: noisy counts would not fit 64 bits. Raise epsilon or "
+                "lower the bound.",
+                field="epsilon",
+            )
 
     @property
     def rate(self) -> Fraction:

@@ -1,4 +1,4 @@
-"""A mechanism's public parameters: one frozen dataclass, from which form, schema and docs follow."""
+"""A mechanism's public parameters: one frozen dataclass from which form, schema and docs follow."""
 
 from __future__ import annotations
 

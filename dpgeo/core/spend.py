@@ -17,8 +17,8 @@ class Spend:
     epsilon: Fraction
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0:
-            raise ValueError(f"The spend {self.label!r} needs a positive epsilon.")
+        if not isinstance(self.epsilon, Fraction) or self.epsilon <= 0:
+            raise ValueError(f"The spend {self.label!r} needs a positive epsilon, exact.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

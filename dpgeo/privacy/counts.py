@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import operator
 from typing import Any, NoReturn
 
 import numpy as np
@@ -13,16 +14,23 @@ class PrivateCounts:
     `sensitivity` in total (L1).
 
     The values can be regrouped and measured through the Meter, and in no other way read:
-    printing, iterating, pickling and conversion to an array are refused.
+    printing, comparing, iterating, copying, pickling and conversion to an array are refused, and
+    so is any change. This guards against slips, not against code that means to cheat.
     """
 
     __slots__ = ("__values", "_sensitivity")
 
-    def __init__(self, values: NDArray[np.int64], *, sensitivity: int) -> None:
-        if sensitivity < 1:
+    __values: NDArray[np.int64]
+    _sensitivity: int
+
+    def __init__(self, values: NDArray[np.integer[Any]], *, sensitivity: int) -> None:
+        if np.asarray(values).dtype.kind not in "iu":
+            # Truncating fractions would change the sensitivity.
+            raise TypeError("Private counts are whole numbers.")
+        if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of counts is at least 1.")
-        self.__values = np.asarray(values, dtype=np.int64)
-        self._sensitivity = sensitivity
+        object.__setattr__(self, "_PrivateCounts__values", np.asarray(values, dtype=np.int64))
+        object.__setattr__(self, "_sensitivity", operator.index(sensitivity))
 
     @property
     def shape(self) -> tuple[int, ...]:
@@ -38,10 +46,12 @@ class PrivateCounts:
         """Add the counts up by region: `region` has the counts' shape and holds 0..regions-1.
 
         A count whose region is negative is left out. Every count goes to at most one region, so
-        the L1 sensitivity does not grow.
+        the L1 sensitivity does not grow. Raises ValueError for other labels; they are public.
         """
         labels = np.asarray(region)
-        if labels.shape != self.shape or (labels.size and int(labels.max()) >= regions):
+        if labels.dtype.kind not in "iu" or labels.shape != self.shape:
+            raise ValueError("Regions must label every count with a whole number.")
+        if labels.size and int(labels.max()) >= regions:
             raise ValueError("Regions must label every count with a number below `regions`.")
         kept = labels >= 0
         totals = np.zeros(regions, dtype=np.int64)
@@ -56,7 +66,10 @@ class PrivateCounts:
         return f"PrivateCounts(shape={self.shape}, sensitivity={self._sensitivity})"
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("Private counts are read through Meter.measure only.")
+        raise TypeError("Private counts are read through Meter.measure only, and never changed.")
 
-    __array__ = __iter__ = __getitem__ = __len__ = __eq__ = __reduce_ex__ = _refuse
+    __array__ = __array_ufunc__ = __array_function__ = _refuse
+    __iter__ = __getitem__ = __contains__ = __len__ = __bool__ = __eq__ = __ne__ = _refuse
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+    __setattr__ = __delattr__ = __setstate__ = _refuse
     __hash__ = None  # type: ignore[assignment]

@@ -63,6 +63,10 @@ class Mechanism:
 
 def checked_plan(mechanism: Mechanism, params: Any, epsilon: Fraction) -> Sequence[Spend]:
     """The plan, once it is known to cost epsilon exactly. Raises PrivacyError otherwise."""
+    if not isinstance(epsilon, Fraction) or epsilon <= 0:
+        raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
+    if not isinstance(params, mechanism.params):
+        raise PrivacyError(f"These are not parameters of {mechanism.key}.", field="parameters")
     plan = mechanism.plan(params, epsilon)
     total = sum((spend.epsilon for spend in plan), Fraction(0))
     if total != epsilon:

@@ -4,12 +4,15 @@ Privacy argument. A plan declares labels and epsilons before any data is seen. `
 discrete Laplace noise of rate epsilon/sensitivity to an integer vector whose L1 sensitivity is
 computed from the contribution bound, so each measurement is epsilon-differentially private
 (Ghosh, Roughgarden and Sundararajan 2009), and adaptive sequential composition adds them up
-(Dwork et al. 2006). Every label is spent once or waived; all refusals come before the draw and
-depend on labels alone.
+(Dwork et al. 2006). Every label is spent once or waived. A label is closed before its noise is
+drawn, so that a draw that breaks off stays charged, and every refusal comes before the draw it
+refuses and depends on labels and public types alone: what a mechanism asks for follows from public
+inputs and earlier noisy answers, hence so does whether it is refused.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -39,11 +42,13 @@ class Meter:
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
         """Noisy counts, int64 of the counts' shape. Raises PrivacyError before any draw."""
+        if type(counts) is not PrivateCounts:
+            # Anything else could claim a sensitivity of its own.
+            raise PrivacyError("Only private counts that a view made can be measured.")
         noise = self.noise(label, counts.sensitivity)
         self._close(label, noise)
-        values = counts._read_by_meter()
-        values = values + sample(noise, values.size, self._entropy.stream()).reshape(values.shape)
-        return values
+        drawn = sample(noise, math.prod(counts.shape), self._entropy.stream())
+        return counts._read_by_meter() + drawn.reshape(counts.shape)
 
     def waive(self, label: str) -> None:
         """Give a declared measurement up: it stays charged, nothing is drawn."""

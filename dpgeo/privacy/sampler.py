@@ -45,7 +45,7 @@ from itertools import islice
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import LEAST_RATE, DiscreteLaplace
 from dpgeo.privacy.randomness import RandomWords
 
 BASE_BITS = 12
@@ -90,8 +90,8 @@ def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[n
 
 def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
     """Draws digit by digit; the tables are ready when it is returned."""
-    if rate <= 0 or rate < Fraction(1, 1 << 56):
-        raise ValueError("The rate of noise must be at least 2^-56, for results to fit 64 bits.")
+    if rate < LEAST_RATE:
+        raise ValueError(f"The rate of noise must be at least {LEAST_RATE}, to fit 64 bits.")
     digits = []
     while rate * LARGEST_TABLE_SCALE < 1:
         digits.append(_table(rate, 1 << BASE_BITS))
