@@ -208,9 +208,7 @@ class DatasetForm(DeskForm):
         if own is None and shared is None:
             self.add_error("budget", "Give the total budget, such as 2.")
         if own is not None and shared is not None:
-            self.add_error(
-                "budget", "Leave this empty: the dataset draws on the budget it shares."
-            )
+            self.add_error("budget", "Leave this empty: the dataset draws on the budget it shares.")
 
     def _read_area(self, values: Mapping[str, Any]) -> None:
         sides = [values.get(name) for name in self.side_names]
@@ -222,9 +220,7 @@ class DatasetForm(DeskForm):
                 return
             self._keep_area("outline", lambda: read_outline(values["outline"]))
             return
-        missing = [
-            name for name, side in zip(self.side_names, sides, strict=True) if side is None
-        ]
+        missing = [name for name, side in zip(self.side_names, sides, strict=True) if side is None]
         for name in missing:
             self.add_error(name, f"Give the {name}ern side in degrees, such as -73.98.")
         if not missing:

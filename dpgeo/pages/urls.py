@@ -1,5 +1,7 @@
 """Addresses of the pages."""
 
-from django.urls import URLPattern
+from django.urls import URLPattern, URLResolver, include, path
 
-urlpatterns: list[URLPattern] = []
+urlpatterns: list[URLPattern | URLResolver] = [
+    path("", include("dpgeo.pages.desk.urls")),
+]

@@ -53,9 +53,9 @@ def budget_of(dataset: Dataset) -> Budget:
     ledger = dataset.ledger
     paid = net_by_job(ledger)
     running = set(
-        Job.objects.filter(
-            id__in=paid, state__in=[JobState.QUEUED, JobState.RUNNING]
-        ).values_list("id", flat=True)
+        Job.objects.filter(id__in=paid, state__in=[JobState.QUEUED, JobState.RUNNING]).values_list(
+            "id", flat=True
+        )
     )
     last = dataset.releases.order_by("-created_at").first()
     more = ledger.left_micro // last.epsilon_micro if last else None

@@ -25,6 +25,13 @@ STATE_WORDS = {
 }
 
 
+STEPS = {
+    "releases.run": ("Counting", "Drawing noise", "Writing files", "Publishing"),
+    "datasets.ingest": ("Reading rows", "Storing"),
+}
+"""What the steps of each task begin with, in order."""
+
+
 @dataclass(frozen=True, slots=True)
 class Progress:
     """A job's progress in words and per cent. Numbers of rows are private facts."""
@@ -35,6 +42,7 @@ class Progress:
     step: str
     detail: str
     percent: int
+    segments: list[int]
     failure: str
 
     def to_json(self) -> dict[str, Any]:
@@ -45,6 +53,7 @@ class Progress:
             "step": self.step,
             "detail": self.detail,
             "percent": self.percent,
+            "segments": self.segments,
             "failure": self.failure,
         }
 
@@ -54,15 +63,25 @@ def progress_of(job: Job, *, sees_private: bool) -> Progress:
     state = JobState(job.state)
     done, total = job.progress_done, job.progress_total
     counted = sees_private and state is JobState.RUNNING and total > 0
+    percent = min(100, 100 * done // total) if counted else 0
     return Progress(
         id=job.id,
         state=state.value,
         active=state in {JobState.QUEUED, JobState.RUNNING},
         step=(job.step if sees_private and state is JobState.RUNNING else "") or STATE_WORDS[state],
         detail=f"{done:,} of {total:,}" if counted else "",
-        percent=min(100, 100 * done // total) if counted else 0,
+        percent=percent,
+        segments=segments_of(job, percent) if sees_private else [0],
         failure=job.failure if sees_private else "",
     )
+
+
+def segments_of(job: Job, percent: int) -> list[int]:
+    """How full each step is, in per cent."""
+    steps = STEPS.get(job.task, ("",))
+    found = [place for place, step in enumerate(steps) if job.step.startswith(step)]
+    at = found[0] if found and job.state == JobState.RUNNING else -1
+    return [100 if place < at else percent if place == at else 0 for place in range(len(steps))]
 
 
 def job_context(job: Job, *, sees_private: bool) -> dict[str, Any]:

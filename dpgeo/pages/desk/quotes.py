@@ -109,5 +109,5 @@ def typed(form: ReleaseForm, data: Mapping[str, Any]) -> dict[str, Any]:
     A box that was not ticked is not sent at all.
     """
     values = {name: data[name] for name in form.fields if name in data}
-    boxes = [name for name, field in form.fields.items() if field.widget.input_type == "checkbox"]  # type: ignore[attr-defined]
+    boxes = [name for name, field in form.fields.items() if field.widget.input_type == "checkbox"]
     return values | {name: data.get(name, False) for name in boxes}

@@ -11,15 +11,18 @@ from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
 from django.views.decorators.http import require_POST, require_safe
 
-from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
-from dpgeo.jobs.services import job_retry
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import person, release_for
 from dpgeo.pages.desk.jobs import job_context
 from dpgeo.releases.models import Release
-from dpgeo.releases.services import release_cancel, release_publish, release_withdraw
+from dpgeo.releases.services import (
+    release_cancel,
+    release_publish,
+    release_retry,
+    release_withdraw,
+)
 
 
 @login_required
@@ -84,8 +87,5 @@ def cancel(request: HttpRequest, release_id: str) -> HttpResponse:
 @require_POST
 def retry(request: HttpRequest, release_id: str) -> HttpResponse:
     """Try a failed release again that was paid for and drew noise; it is not charged again."""
-
-    def again(*, release: Release, by: User) -> None:
-        job_retry(job=release.job)
-
-    return act(request, release_id, "request", again, "Trying again, at no further cost.")
+    words = "Trying again, at no further cost."
+    return act(request, release_id, "request", release_retry, words)

@@ -61,13 +61,13 @@ def settle(request: HttpRequest, dataset: Dataset, *, spends: bool) -> HttpRespo
         return show_form(request, dataset, form)
     if spends:
         release = spend(request, form)
-        return redirect("desk-release", release_id=release.id) if release else show_form(
-            request, dataset, form
-        )
-    quote = quote_for(form)
-    if quote is None:
-        return show_form(request, dataset, form)
-    return show_receipt(request, form, quote)
+        if release:
+            return redirect("desk-release", release_id=release.id)
+    else:
+        quote = quote_for(form)
+        if quote:
+            return show_receipt(request, form, quote)
+    return show_form(request, dataset, form)
 
 
 def show_receipt(request: HttpRequest, form: ReleaseForm, quote: Quote) -> HttpResponse:
@@ -117,9 +117,7 @@ def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
 def paid_with(request: HttpRequest, dataset: Dataset) -> uuid.UUID | None:
     """The job a receipt was made for; None when it is not this person's for this dataset."""
     try:
-        token = signing.loads(
-            request.POST.get("token", ""), salt=TOKEN_SALT, max_age=TOKEN_SECONDS
-        )
+        token = signing.loads(request.POST.get("token", ""), salt=TOKEN_SALT, max_age=TOKEN_SECONDS)
     except signing.BadSignature:
         return None
     if (token["user"], token["dataset"]) != (person(request).pk, dataset.pk):

@@ -118,9 +118,7 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
     if confirms and form.is_valid() and confirm(request, found, form):
         return redirect("desk-upload", upload_id=found.id)
     context |= {"preview": preview, "form": form}
-    return render(
-        request, "desk/upload_columns.html", context, status=REFUSED if confirms else 200
-    )
+    return render(request, "desk/upload_columns.html", context, status=REFUSED if confirms else 200)
 
 
 def exchanged(data: Any) -> dict[str, str]:

@@ -6,7 +6,7 @@ from fractions import Fraction
 
 from django import template
 
-from dpgeo.core.epsilon import from_micro, format_epsilon
+from dpgeo.core.epsilon import format_epsilon, from_micro
 
 register = template.Library()
 
@@ -15,7 +15,7 @@ register = template.Library()
 def epsilon(value: Fraction | int, decimals: int = 2) -> str:
     """An exact epsilon (or whole micro-epsilon) with at least so many decimals: 0.5 as 0.50."""
     exact = value if isinstance(value, Fraction) else from_micro(value)
-    sign = "−" if exact < 0 else ""
+    sign = "\N{MINUS SIGN}" if exact < 0 else ""
     text = format_epsilon(abs(exact))
     if "/" in text:
         return sign + text

@@ -1,0 +1,169 @@
+"""The owner's desk: who may enter, what it says, and that nothing typed is lost."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+
+from dpgeo.accounts.models import Role
+from dpgeo.datasets.models import Dataset
+from tests.web.desk import Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """An organisation with an administrator who is signed in."""
+    return make_desk()
+
+
+def test_it_asks_strangers_to_sign_in(client: Client) -> None:
+    answer = client.get("/desk/")
+    assert answer.status_code == 302
+    assert answer["Location"] == "/accounts/login/?next=/desk/"
+
+
+def test_it_signs_in_with_name_and_password(desk: Desk, client: Client) -> None:
+    answer = client.post("/accounts/login/", {"username": "owner", "password": "wrong"})
+    assert "correct username and password" in answer.content.decode()
+    answer = client.post("/accounts/login/", {"username": "owner", "password": "secret-words"})
+    assert answer["Location"] == "/desk/"
+
+
+def test_it_says_what_to_do_first(desk: Desk) -> None:
+    page = desk.page("/desk/")
+    assert "Begin by declaring a dataset" in page
+    assert "/desk/datasets/new/" in page
+
+
+def test_it_tells_people_without_an_organisation_whom_to_ask(desk: Desk) -> None:
+    stranger = desk.signed_in("nobody", role=None)
+    assert "You belong to no organisation yet" in stranger.get("/desk/").content.decode()
+    assert stranger.get("/desk/datasets/new/").status_code == 404
+
+
+def test_it_declares_a_dataset_and_leads_to_the_upload(desk: Desk) -> None:
+    answer = desk.client.post("/desk/datasets/new/", desk.declaration())
+    dataset = Dataset.objects.get()
+    assert answer["Location"] == f"/desk/datasets/{dataset.slug}/upload/"
+    assert dataset.area.bounds == (10.0, 50.0, 10.1, 50.1)
+    assert dataset.ledger.total_micro == 2_000_000
+    page = desk.page("/desk/")
+    assert "Invented trips" in page
+    assert "the whole budget" in page
+    assert "No release yet" in page
+
+
+def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:
+    outline = '{"type":"Polygon","coordinates":[[[10,50],[10.2,50],[10.1,50.2],[10,50]]]}'
+    sides = dict.fromkeys(("west", "south", "east", "north"), "")
+    desk.client.post("/desk/datasets/new/", desk.declaration(outline=outline, **sides))
+    assert not Dataset.objects.get().area.is_box
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("title", "", "This field is required."),
+        ("west", "", "Give the western side in degrees"),
+        ("west", "north", "Enter a number."),
+        ("west", "nan", "Enter a number."),
+        ("north", "400.17", "must lie between"),
+        ("south", "51", "exchange them"),
+        ("outline", "{", "not both"),
+        ("budget", "0", "Must be greater than zero"),
+        ("budget", "-1", "Must be greater than zero"),
+        ("budget", "NaN", "Must be a finite number"),
+        ("budget", "much", "is not a number"),
+        ("budget", "0.1234567", "more than six decimals"),
+        ("budget", "", "Give the total budget"),
+        ("time_zone", "Moon/Crater", "Europe/London"),
+    ],
+)
+def test_it_says_at_the_field_what_is_wrong_and_keeps_what_was_typed(
+    desk: Desk, field: str, value: str, message: str
+) -> None:
+    answer = desk.client.post("/desk/datasets/new/", desk.declaration(**{field: value}))
+    assert answer.status_code == 422
+    errors = answer.context["form"].errors
+    assert any(message in str(error) for found in errors.values() for error in found)
+    assert set(errors) <= {field, "west"}
+    page = answer.content.decode()
+    assert "Trips that nobody made" in page
+    if value not in {"", "{"}:
+        assert f'value="{value}"' in page
+    assert not Dataset.objects.exists()
+
+
+def test_it_refuses_two_budgets_and_shares_one(desk: Desk) -> None:
+    first = desk.declare()
+    shared = {"ledger": str(first.ledger.pk)}
+    answer = desk.client.post("/desk/datasets/new/", desk.declaration(**shared))
+    assert answer.status_code == 422
+    desk.client.post("/desk/datasets/new/", desk.declaration(**shared, budget="", title="Other"))
+    assert Dataset.objects.get(title="Other").ledger == first.ledger
+
+
+def test_it_does_not_offer_the_ledgers_of_others(desk: Desk) -> None:
+    theirs = make_desk(name="Other house", owner="other").declare()
+    shared = desk.declaration(ledger=str(theirs.ledger.pk), budget="")
+    answer = desk.client.post("/desk/datasets/new/", shared)
+    assert answer.status_code == 422
+    assert "ledger" in answer.context["form"].errors
+
+
+def test_it_changes_what_is_not_fixed(desk: Desk) -> None:
+    dataset = desk.declare()
+    address = f"/desk/datasets/{dataset.slug}/edit/"
+    assert 'value="Invented trips"' in desk.page(address)
+    typed = desk.declaration(title="Renamed", west="9.9", budget="3")
+    assert desk.client.post(address, typed)["Location"] == f"/desk/datasets/{dataset.slug}/"
+    dataset.refresh_from_db()
+    assert dataset.title == "Renamed"
+    assert dataset.area.bounds[0] == pytest.approx(9.9)
+    assert dataset.ledger.total_micro == 3_000_000
+
+
+def test_it_leaves_the_domain_out_once_it_is_fixed(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/edit/")
+    assert "west" not in answer.context["form"].fields
+    assert "fixed when the first file was confirmed" in answer.content.decode()
+
+
+def test_it_lets_only_administrators_change_the_budget(desk: Desk) -> None:
+    dataset = desk.declare()
+    steward = desk.signed_in("steward", role=Role.STEWARD)
+    address = f"/desk/datasets/{dataset.slug}/edit/"
+    assert "budget" not in steward.get(address).context["form"].fields
+    steward.post(address, desk.declaration(budget="50"))
+    dataset.refresh_from_db()
+    assert dataset.ledger.total_micro == 2_000_000
+
+
+@pytest.mark.parametrize("page", ["", "edit/", "upload/", "release/", "quote"])
+def test_it_does_not_exist_for_members_of_other_organisations(desk: Desk, page: str) -> None:
+    dataset = desk.declare(ready=True)
+    address = f"/desk/datasets/{dataset.slug}/{page}"
+    assert desk.client.get(address).status_code == 200
+    stranger = make_desk(name="Other house", owner="other").client
+    assert stranger.get(address).status_code == 404
+    assert dataset.title not in stranger.get("/desk/").content.decode()
+
+
+def test_it_shows_facts_and_ledger_of_a_dataset(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    release = desk.request(dataset)
+    page = desk.page(f"/desk/datasets/{dataset.slug}/")
+    assert release.title in page
+    assert "0.50" in page
+    assert "1.50 left of 2" in page
+    assert "running jobs hold 0.50" in page
+
+
+def test_it_lists_every_ledger_entry_of_the_house_alone(desk: Desk) -> None:
+    desk.request(desk.declare(ready=True))
+    assert "A map (uniform-grid)" in desk.page("/desk/ledger/")
+    stranger = make_desk(name="Other house", owner="other")
+    assert "A map" not in stranger.page("/desk/ledger/")
