@@ -184,6 +184,15 @@ REMEDY = {
 }
 
 
+def primary_geometry(schema: Any) -> str:
+    """The column that GeoParquet's metadata name as the geometry, "" where they name none."""
+    try:
+        name = json.loads((schema.metadata or {})[b"geo"])["primary_column"]
+    except (ValueError, KeyError, TypeError):
+        return ""
+    return name if name in schema.names else ""
+
+
 def _check_geometry(name: str, metadata: Mapping[bytes, bytes]) -> None:
     """Refuse a geometry column that GeoParquet's metadata says is not WKB in WGS84 degrees.
 

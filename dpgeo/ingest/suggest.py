@@ -1,0 +1,147 @@
+"""Which columns may be meant, by their names, and what looks wrong about the first rows.
+
+Suggestions are made to the owner before the schema is declared and decide nothing by themselves.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Sequence
+from datetime import UTC, datetime
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.ingest.schema import Columns
+from dpgeo.spatial.area import StudyArea
+
+WORDS = {
+    "latitude": "latitude lat y",
+    "longitude": "longitude lon lng long x",
+    "person": (
+        "person user userid username uid device deviceid subscriber member customer client "
+        "patient rider passenger traveller traveler participant respondent imsi msisdn maid idfa "
+        "card vehicle taxi"
+    ),
+    "time": "timestamp time datetime date when utc minute",
+    "geometry": "geometry geom wkb",
+}
+EARLY_NUMBER = 315_532_800
+"""Seconds from 1970 to 1980: numbers below it, in a column of times, rarely count seconds."""
+
+
+def suggest(names: Sequence[str], geometry: str = "") -> Columns:
+    """The likeliest column for each role, "" where none is likely.
+
+    `geometry` is the column that the file itself says holds its geometry. A pair of coordinate
+    columns is preferred to it, for it is what people can check.
+    """
+    found = {role: _likeliest(names, words.split()) for role, words in WORDS.items()}
+    found["geometry"] = geometry or found["geometry"]
+    if found["longitude"] and found["latitude"]:
+        found["geometry"] = ""
+    elif found["geometry"]:
+        found["longitude"] = found["latitude"] = ""
+    return Columns(**found)
+
+
+def _likeliest(names: Sequence[str], words: list[str]) -> str:
+    """The first name that is, or has as one of its parts, the first of `words` that occurs."""
+    parts = [
+        {name.lower(), *re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())}
+        for name in names
+    ]
+    for word in words:
+        for name, own in zip(names, parts, strict=True):
+            if word in own and (len(word) > 1 or name.lower() == word):
+                return name
+    return ""
+
+
+def hints(
+    names: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns, area: StudyArea | None
+) -> list[str]:
+    """Sentences about what looks wrong in the first rows, were `columns` declared."""
+    said = []
+    if rows and sum(map(_is_number, names)) > len(names) / 2:
+        said.append(
+            "The first line looks like data. It is taken as the header: add a line with the "
+            "columns' names above it."
+        )
+    values = {name: [row[index] for row in rows] for index, name in enumerate(names)}
+    if columns.longitude and columns.latitude:
+        said += _position_hints(values[columns.longitude], values[columns.latitude], area)
+    if columns.time:
+        said += _time_hints(columns.time, values[columns.time])
+    return said
+
+
+def _position_hints(
+    longitudes: Sequence[str], latitudes: Sequence[str], area: StudyArea | None
+) -> list[str]:
+    if any(re.fullmatch(r"-?\d+,\d+", text) for text in [*longitudes, *latitudes]):
+        return [
+            "The coordinates have a decimal comma. Rows with one are refused: export the numbers "
+            "with a decimal point."
+        ]
+    lon, lat = _numbers(longitudes), _numbers(latitudes)
+    both = np.isfinite(lon) & np.isfinite(lat)
+    lon, lat = lon[both], lat[both]
+    if not len(lon):
+        return ["None of the first rows has a longitude and a latitude that are numbers."]
+    if np.median(np.abs(lon)) > 360 or np.median(np.abs(lat)) > 360:
+        return [
+            "The coordinates look projected (metres or feet), not degrees. Reproject them to "
+            "longitude and latitude (EPSG:4326) first."
+        ]
+    if _look_swapped(lon, lat, area):
+        return ["Latitude and longitude look swapped. Exchange the two columns."]
+    if (lon > 180).any():
+        return ["Longitudes go beyond 180. Rows with one are refused: subtract 360 from those."]
+    if area is not None and not area.covers(lon, lat).any():
+        return ["None of the first rows lies in the study area."]
+    return []
+
+
+def _look_swapped(
+    lon: NDArray[np.float64], lat: NDArray[np.float64], area: StudyArea | None
+) -> bool:
+    """Whether the rows fit only, or with an area far better, the other way round."""
+    if (np.abs(lat) > 90).sum() * 2 > len(lat):
+        return bool((np.abs(lon) <= 90).all())
+    return area is not None and bool(
+        not area.covers(lon, lat).any() and area.covers(lat, lon).sum() * 2 > len(lat)
+    )
+
+
+def _time_hints(name: str, texts: Sequence[str]) -> list[str]:
+    numbers = _numbers(texts)
+    numbers = numbers[np.isfinite(numbers)]
+    if not len(numbers) or EARLY_NUMBER <= np.median(numbers) < 2**33:
+        return []
+    first = float(numbers[0])
+    read_as = (
+        f"the first is {datetime.fromtimestamp(first, UTC):%Y-%m-%d %H:%M}"
+        if abs(first) < 2**33
+        else "which puts the first far in the future or past"
+    )
+    return [
+        f"The numbers in {name!r} are read as seconds since 1970 ({read_as}). If they count "
+        "something else, declare no time column or export the times as ISO 8601."
+    ]
+
+
+def _is_number(text: str) -> bool:
+    return math.isfinite(_number(text))
+
+
+def _number(text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        return math.nan
+
+
+def _numbers(texts: Sequence[str]) -> NDArray[np.float64]:
+    return np.array([_number(text) for text in texts], dtype=np.float64)
