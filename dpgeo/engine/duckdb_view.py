@@ -1,0 +1,292 @@
+"""A private view over a canonical Parquet file, read, bounded and counted by DuckDB.
+
+Bounding contributions. Every row (visits) or every distinct pair of person and cell (people) gets
+a key: a hash of the salt, the person and the row's own content in the high bits, the cell's number
+in the low ones. A person's sample is the `bound` smallest keys (seed 001's simple random
+sampling), and the cells are read back from them.
+
+Privacy argument. For a fixed salt the sample of a person is a function of that person's own rows:
+nothing in a key depends on other rows, on their order or on their number. Removing a person
+therefore takes away that person's at most `bound` counts and changes no other, whatever the
+quality of the hash: the L1 sensitivity is `bound`. Grouping is by all 128 bits of the person, so
+two people never share a sample.
+
+Ties. A key has 64 bits, of which a grid of 4096 x 4096 cells takes 24, so 40 are left for the
+hash. Two items of one person agree in them once in 2^40; the cell's number then decides, which is
+still a function of the person's own rows. Only the evenness of the choice suffers, by as little.
+
+Utility. DuckDB's hash of several values is an XOR of single hashes, under which the smallest of
+three items is the same one half of the time; the outer hash mixes again, which makes the choice
+even (tested).
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+if TYPE_CHECKING:
+    import duckdb
+
+SALT_BYTES = 16
+
+MEMORY_BYTES = 1 << 30
+"""What DuckDB may hold in memory; the process needs some 300 MB beside it."""
+
+SPILL_BYTES = 64 << 30
+"""What DuckDB may write to its temporary folder."""
+
+HEAP_BYTES = 50
+"""Measured memory of one kept key of one person, which `min(key, bound)` reserves ahead."""
+
+LIST_BYTES = 40
+"""Measured memory of one key in `list(key)`, its sorted copy included."""
+
+HEAP_LIMIT = 999_999
+"""The most keys that DuckDB's `min(key, n)` keeps."""
+
+# The same operations on float64 as `Grid.locate`, in the same order, so that both agree on every
+# bit. DuckDB sorts NaN above all numbers; the upper comparison drops it.
+_LOCATED = """
+WITH located AS (
+    SELECT *,
+        floor((x - $west) / $cell) AS column_number,
+        floor(($north - y) / $cell) AS row_number
+    FROM read_parquet($path)
+    WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
+), rows_inside AS (
+    SELECT person_high, person_low, x, y, time,
+        TRY_CAST(row_number * $columns + column_number AS UBIGINT) AS cell
+    FROM located
+    WHERE column_number >= 0 AND column_number < $columns
+        AND row_number >= 0 AND row_number < $rows
+)"""
+
+_VISITS = """, keyed AS (
+    SELECT person_high, person_low,
+        (hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, x, y, time))
+            & $hash_bits::UBIGINT) | cell AS key
+    FROM rows_inside
+)"""
+
+_PEOPLE = """, pairs AS (
+    SELECT DISTINCT person_high, person_low, cell FROM rows_inside
+), keyed AS (
+    SELECT person_high, person_low,
+        (hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell))
+            & $hash_bits::UBIGINT) | cell AS key
+    FROM pairs
+)"""
+
+_HEAP = """, sampled AS (
+    SELECT min(key, $bound) AS keys FROM keyed GROUP BY person_high, person_low
+)"""
+
+_LIST = """, sampled AS (
+    SELECT list_slice(list_sort(list(key)), 1, $bound) AS keys
+    FROM keyed GROUP BY person_high, person_low
+)"""
+
+_COUNT_SAMPLED = """
+SELECT cell, count(*) AS amount
+FROM (SELECT unnest(keys) & ~$hash_bits::UBIGINT AS cell FROM sampled)
+GROUP BY cell"""
+
+_COUNT_ROWS = """
+SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
+
+_SIZES = """
+SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_parquet($path)"""
+
+Parameters = dict[str, str | int | float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sampling:
+    """How the rows are worked through; whatever is chosen, the counts are the same.
+
+    `heap` keeps a person's smallest keys as they come, in room reserved ahead; otherwise all keys
+    are listed and sorted. Neither can spill to disk, so people are dealt out over `passes`.
+    """
+
+    heap: bool
+    passes: int
+
+
+def choose_sampling(
+    counting: Counting, *, rows: int, people: int, bound: int, memory: int, threads: int
+) -> Sampling:
+    """The sampling whose state is smaller, in as many passes as keep it within half of `memory`.
+
+    Every thread reserves its own heap for a person whose rows it meets. Distinct pairs of person
+    and cell were collected before, and take less room listed than in heaps.
+    """
+    heap_bytes = HEAP_BYTES * bound * people * threads
+    list_bytes = LIST_BYTES * rows
+    heap = counting == Counting.VISITS and heap_bytes <= list_bytes and bound <= HEAP_LIMIT
+    state = heap_bytes if heap else list_bytes
+    return Sampling(heap=heap, passes=max(1, -(-state // (memory // 2))))
+
+
+class DuckDBView:
+    """A `PrivateView` over the canonical file at `path`.
+
+    The columns read are person_high and person_low (uint64), x and y (float64, Web Mercator
+    metres) and time (int64 or null). `salt` is 16 secret bytes, fresh for each job, so that all
+    measurements of a job see one sample. `progress(done, total)` hears of each pass.
+
+    Raises InvalidInput (field "bound") for a bound below 1, or other than 1 when the unit is a
+    record, and ValueError for a salt of another length.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        *,
+        area: StudyArea,
+        unit: Unit,
+        counting: Counting,
+        bound: int,
+        salt: bytes,
+        progress: Callable[[int, int], None] | None = None,
+        memory_bytes: int = MEMORY_BYTES,
+        threads: int | None = None,
+        sampling: Sampling | None = None,
+    ) -> None:
+        if bound < 1:
+            raise InvalidInput("Must be at least 1: what one person may add.", field="bound")
+        if unit == Unit.RECORD and bound != 1:
+            raise InvalidInput(
+                "Must be 1 where every record is a unit of its own; declare a person column to "
+                "let one person add more.",
+                field="bound",
+            )
+        if len(salt) != SALT_BYTES:
+            raise ValueError(f"The salt must have {SALT_BYTES} bytes.")
+        self._path = path
+        self._area = area
+        self._unit = unit
+        self._counting = counting
+        self._bound = bound
+        self._salt = salt
+        self._progress = progress
+        self._memory_bytes = memory_bytes
+        self._threads = threads or os.cpu_count() or 1
+        self._sampling = sampling
+
+    @property
+    def area(self) -> StudyArea:
+        """The public study area, outside which there is no position."""
+        return self._area
+
+    @property
+    def unit(self) -> Unit:
+        """Whose presence is hidden."""
+        return self._unit
+
+    @property
+    def counting(self) -> Counting:
+        """Whether a cell counts distinct people or visits."""
+        return self._counting
+
+    @property
+    def bound(self) -> int:
+        """The most cells (people) or records (visits) that one unit adds."""
+        return self._bound
+
+    def histogram(self, grid: Grid) -> PrivateCounts:
+        """Bounded counts per cell, of the grid's shape and L1 sensitivity `bound`."""
+        counts = np.zeros(grid.size, dtype=np.int64)
+        with tempfile.TemporaryDirectory(prefix="dpgeo-count-") as scratch:
+            connection = self._connect(scratch)
+            try:
+                self._count(connection, grid, counts)
+            finally:
+                connection.close()
+        return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
+
+    def _connect(self, scratch: str) -> duckdb.DuckDBPyConnection:
+        import duckdb
+
+        return duckdb.connect(
+            config={
+                "threads": self._threads,
+                "memory_limit": f"{self._memory_bytes}B",
+                "temp_directory": scratch,
+                "max_temp_directory_size": f"{SPILL_BYTES}B",
+                "preserve_insertion_order": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+        )
+
+    def _count(
+        self, connection: duckdb.DuckDBPyConnection, grid: Grid, counts: NDArray[np.int64]
+    ) -> None:
+        """Add the bounded counts to `counts`, pass by pass."""
+        # DuckDB would read a star or a bracket in a folder's name as a pattern.
+        parameters: Parameters = {"path": glob.escape(str(self._path)), **_frame(grid)}
+        query, passes = self._query(connection, grid, parameters)
+        for number in range(passes):
+            parameters |= {"passes": passes, "number": number}
+            found = connection.execute(query, parameters).fetchnumpy()
+            counts[found["cell"]] += found["amount"]
+            if self._progress:
+                self._progress(number + 1, passes)
+
+    def _query(
+        self, connection: duckdb.DuckDBPyConnection, grid: Grid, parameters: Parameters
+    ) -> tuple[str, int]:
+        """The query of one pass and the number of passes; completes its parameters."""
+        if self._unit == Unit.RECORD:
+            return _LOCATED + _COUNT_ROWS, 1
+        sampling = self._sampling or self._choose(connection, parameters["path"])
+        parameters |= {"bound": self._bound, **self._key(grid)}
+        keyed = _PEOPLE if self._counting == Counting.PEOPLE else _VISITS
+        sampled = _HEAP if sampling.heap else _LIST
+        return _LOCATED + keyed + sampled + _COUNT_SAMPLED, sampling.passes
+
+    def _choose(self, connection: duckdb.DuckDBPyConnection, path: Any) -> Sampling:
+        (sizes,) = connection.execute(_SIZES, {"path": path}).fetchall()
+        rows, people = sizes
+        return choose_sampling(
+            self._counting,
+            rows=rows,
+            people=people,
+            bound=self._bound,
+            memory=self._memory_bytes,
+            threads=self._threads,
+        )
+
+    def _key(self, grid: Grid) -> Parameters:
+        """The salt and which bits of a key are the hash's."""
+        half = SALT_BYTES // 2
+        return {
+            "salt_high": int.from_bytes(self._salt[:half]),
+            "salt_low": int.from_bytes(self._salt[half:]),
+            "hash_bits": (1 << 64) - (1 << (grid.size - 1).bit_length()),
+        }
+
+
+def _frame(grid: Grid) -> Parameters:
+    return {
+        "west": grid.west,
+        "north": grid.north,
+        "cell": grid.cell,
+        "columns": grid.columns,
+        "rows": grid.rows,
+    }

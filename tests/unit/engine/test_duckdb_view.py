@@ -1,0 +1,292 @@
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.engine.duckdb_view import HEAP_LIMIT, DuckDBView, Sampling, choose_sampling
+from dpgeo.spatial.grid import Grid
+from tests.unit.engine.canonical import AREA, Row, centre, located, wanderers, write
+
+SALT = bytes(range(16))
+BOTH = pytest.mark.parametrize("counting", list(Counting))
+
+
+def count(
+    path: Path,
+    grid: Grid,
+    *,
+    counting: Counting = Counting.PEOPLE,
+    unit: Unit = Unit.PERSON,
+    bound: int = 3,
+    salt: bytes = SALT,
+    threads: int = 2,
+    sampling: Sampling | None = None,
+) -> NDArray[np.int64]:
+    """The bounded counts themselves, which only tests may look at."""
+    view = DuckDBView(
+        path,
+        area=AREA,
+        unit=unit,
+        counting=counting,
+        bound=bound,
+        salt=salt,
+        threads=threads,
+        sampling=sampling,
+    )
+    counts = view.histogram(grid)
+    assert counts.sensitivity == bound
+    assert counts.shape == grid.shape
+    return counts._read_by_meter()
+
+
+def edge_positions(grid: Grid) -> list[Row]:
+    """Positions on the edges of cells and of the frame, and one step of a float beside them."""
+    xs = grid.west + np.arange(grid.columns + 1) * grid.cell
+    ys = grid.north - np.arange(grid.rows + 1) * grid.cell
+    middle_x, middle_y = centre(grid, grid.rows // 2, grid.columns // 2)
+    across = (*xs, *np.nextafter(xs, -np.inf), *np.nextafter(xs, np.inf))
+    along = (*ys, *np.nextafter(ys, -np.inf), *np.nextafter(ys, np.inf))
+    return [
+        *((0, float(x), middle_y, None) for x in across),
+        *((0, middle_x, float(y), None) for y in along),
+    ]
+
+
+@pytest.mark.parametrize("cells", [1, 7, 64, 1000, 4096])
+def test_it_locates_every_position_as_the_grid_does(tmp_path: Path, cells: int) -> None:
+    grid = Grid.over(AREA, cells)
+    random = np.random.default_rng(cells)
+    nowhere = [float("nan"), float("inf"), float("-inf"), 1e300]
+    rows = [
+        *wanderers(random, 1, 2000),
+        *edge_positions(grid),
+        *((0, value, grid.north - 1, None) for value in nowhere),
+        *((0, grid.west + 1, value, None) for value in nowhere),
+    ]
+    cell = located(grid, rows)
+    expected = np.bincount(cell[cell >= 0], minlength=grid.size).reshape(grid.shape)
+    assert (cell < 0).any()
+
+    counts = count(write(tmp_path / "canonical.parquet", rows), grid, unit=Unit.RECORD, bound=1)
+
+    np.testing.assert_array_equal(counts, expected)
+
+
+@BOTH
+def test_a_bound_above_all_contributions_counts_everything(
+    tmp_path: Path, counting: Counting
+) -> None:
+    grid = Grid.over(AREA, 8)
+    rows = wanderers(np.random.default_rng(1), 20, 500)
+    pairs = list(zip((row[0] for row in rows), located(grid, rows).tolist(), strict=True))
+    amounts = Counter(cell for _, cell in (set(pairs) if counting == Counting.PEOPLE else pairs))
+    expected = [amounts[cell] for cell in range(grid.size)]
+
+    for bound in (1000, HEAP_LIMIT + 1):
+        counts = count(
+            write(tmp_path / "canonical.parquet", rows), grid, counting=counting, bound=bound
+        )
+        assert counts.ravel().tolist() == expected
+
+
+@BOTH
+def test_removing_a_person_takes_away_at_most_the_bound_and_changes_nothing_else(
+    tmp_path: Path, counting: Counting
+) -> None:
+    grid = Grid.over(AREA, 16)
+    rows = wanderers(np.random.default_rng(2), 25, 400)
+    whole = count(write(tmp_path / "whole.parquet", rows), grid, counting=counting)
+    for person in range(25):
+        others = [row for row in rows if row[0] != person]
+        alone = [row for row in rows if row[0] == person]
+        without = count(write(tmp_path / "without.parquet", others), grid, counting=counting)
+        of_one = count(write(tmp_path / "alone.parquet", alone), grid, counting=counting)
+        np.testing.assert_array_equal(whole - without, of_one)
+        assert of_one.sum() == min(3, _contributions(grid, alone, counting))
+        if counting == Counting.PEOPLE:
+            assert of_one.max() <= 1
+
+
+def _contributions(grid: Grid, rows: list[Row], counting: Counting) -> int:
+    cells = located(grid, rows)
+    return len(set(cells.tolist())) if counting == Counting.PEOPLE else len(cells)
+
+
+@BOTH
+def test_counts_depend_neither_on_row_order_nor_on_how_the_work_is_divided(
+    tmp_path: Path, counting: Counting
+) -> None:
+    grid = Grid.over(AREA, 32)
+    rows = wanderers(np.random.default_rng(3), 300, 6000)
+    path = write(tmp_path / "canonical.parquet", rows)
+    expected = count(path, grid, counting=counting, threads=1)
+    shuffled = [rows[index] for index in np.random.default_rng(4).permutation(len(rows))]
+    write(tmp_path / "shuffled.parquet", shuffled)
+
+    for heap in (True, False):
+        for passes in (1, 3):
+            for file in ("canonical.parquet", "shuffled.parquet"):
+                counts = count(
+                    tmp_path / file,
+                    grid,
+                    counting=counting,
+                    threads=3,
+                    sampling=Sampling(heap=heap, passes=passes),
+                )
+                np.testing.assert_array_equal(counts, expected)
+
+
+@BOTH
+def test_another_salt_draws_another_sample(tmp_path: Path, counting: Counting) -> None:
+    grid = Grid.over(AREA, 32)
+    path = write(tmp_path / "canonical.parquet", wanderers(np.random.default_rng(5), 50, 2000))
+
+    one = count(path, grid, counting=counting)
+    other = count(path, grid, counting=counting, salt=SALT[::-1])
+
+    assert one.sum() == other.sum() == 150
+    assert (one != other).any()
+
+
+def test_a_cell_counts_a_person_once_however_often_they_came(tmp_path: Path) -> None:
+    grid = Grid.over(AREA, 4)
+    x, y = centre(grid, 1, 2)
+    rows: list[Row] = [(7, x, y, when) for when in range(50)]
+    path = write(tmp_path / "canonical.parquet", rows)
+
+    people = count(path, grid, bound=10)
+    visits = count(path, grid, bound=10, counting=Counting.VISITS)
+
+    assert (people[1, 2], people.sum()) == (1, 1)
+    assert (visits[1, 2], visits.sum()) == (10, 10)
+
+
+def test_exact_duplicates_are_separate_visits(tmp_path: Path) -> None:
+    grid = Grid.over(AREA, 4)
+    x, y = centre(grid, 0, 3)
+    path = write(tmp_path / "canonical.parquet", [(7, x, y, 5)] * 4)
+
+    assert count(path, grid, counting=Counting.VISITS, bound=10)[0, 3] == 4
+    assert count(path, grid, counting=Counting.VISITS, bound=2)[0, 3] == 2
+
+
+def test_people_who_share_half_of_their_key_are_two_people(tmp_path: Path) -> None:
+    grid = Grid.over(AREA, 4)
+    x, y = centre(grid, 1, 2)
+    tables = [
+        pq.read_table(write(tmp_path / "one.parquet", [(7, x, y, 1), (8, x, y, 1)])),
+        pq.read_table(write(tmp_path / "two.parquet", [(7, x, y, 1)], person_high=4)),
+    ]
+    pq.write_table(pa.concat_tables(tables), tmp_path / "canonical.parquet")
+
+    assert count(tmp_path / "canonical.parquet", grid, bound=1)[1, 2] == 3
+
+
+@BOTH
+def test_every_item_of_a_person_is_as_likely_to_be_kept(tmp_path: Path, counting: Counting) -> None:
+    """DuckDB's hash of several columns, taken once, keeps some cells twice as often as others."""
+    grid = Grid.over(AREA, 64)
+    places = [
+        centre(grid, row, column) for row, column in ((1, 1), (1, 2), (1, 3), (1, 4), (50, 9))
+    ]
+    people = 20_000
+    rows: list[Row] = [(person, x, y, 9) for person in range(people) for x, y in places]
+
+    counts = count(write(tmp_path / "canonical.parquet", rows), grid, counting=counting, bound=2)
+
+    kept = counts[counts > 0]
+    assert kept.size == 5
+    # Binomial with chance 2/5: seven standard deviations are 485.
+    assert np.abs(kept - people * 2 / 5).max() < 485
+
+
+def test_every_record_counts_where_records_are_the_unit(tmp_path: Path) -> None:
+    grid = Grid.over(AREA, 4)
+    x, y = centre(grid, 3, 0)
+    path = write(tmp_path / "canonical.parquet", [(0, x, y, None)] * 6, person_high=0)
+
+    for counting in Counting:
+        counts = count(path, grid, unit=Unit.RECORD, bound=1, counting=counting)
+        assert (counts[3, 0], counts.sum()) == (6, 6)
+
+
+@BOTH
+@pytest.mark.parametrize("unit", list(Unit))
+def test_an_empty_file_counts_nothing(tmp_path: Path, unit: Unit, counting: Counting) -> None:
+    path = write(tmp_path / "canonical.parquet", [])
+
+    assert count(path, Grid.over(AREA, 16), unit=unit, bound=1, counting=counting).sum() == 0
+
+
+def test_a_file_in_a_folder_named_like_a_pattern_is_read(tmp_path: Path) -> None:
+    grid = Grid.over(AREA, 4)
+    folder = tmp_path / "a*[b]?'c"
+    folder.mkdir()
+    path = write(folder / "canonical.parquet", [(1, *centre(grid, 0, 1), None)])
+
+    assert count(path, grid)[0, 1] == 1
+
+
+def test_it_reports_each_pass(tmp_path: Path) -> None:
+    heard: list[tuple[int, int]] = []
+    view = DuckDBView(
+        write(tmp_path / "canonical.parquet", wanderers(np.random.default_rng(6), 9, 90)),
+        area=AREA,
+        unit=Unit.PERSON,
+        counting=Counting.VISITS,
+        bound=2,
+        salt=SALT,
+        sampling=Sampling(heap=True, passes=3),
+        progress=lambda done, total: heard.append((done, total)),
+    )
+
+    view.histogram(Grid.over(AREA, 4))
+
+    assert heard == [(1, 3), (2, 3), (3, 3)]
+
+
+@pytest.mark.parametrize(("unit", "bound"), [(Unit.PERSON, 0), (Unit.PERSON, -2), (Unit.RECORD, 2)])
+def test_it_refuses_a_bound_that_the_unit_does_not_allow(unit: Unit, bound: int) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        DuckDBView(
+            Path("unread.parquet"),
+            area=AREA,
+            unit=unit,
+            counting=Counting.PEOPLE,
+            bound=bound,
+            salt=SALT,
+        )
+    assert caught.value.field == "bound"
+
+
+def test_it_refuses_a_salt_of_another_length() -> None:
+    with pytest.raises(ValueError, match="16 bytes"):
+        DuckDBView(
+            Path("unread.parquet"),
+            area=AREA,
+            unit=Unit.PERSON,
+            counting=Counting.PEOPLE,
+            bound=1,
+            salt=b"short",
+        )
+
+
+def test_large_files_are_worked_through_in_passes_that_fit_the_memory() -> None:
+    def chosen(counting: Counting, bound: int) -> Sampling:
+        return choose_sampling(
+            counting, rows=10**8, people=2 * 10**6, bound=bound, memory=1 << 30, threads=2
+        )
+
+    assert chosen(Counting.VISITS, 10) == Sampling(heap=True, passes=4)
+    assert chosen(Counting.VISITS, 1000) == Sampling(heap=False, passes=8)
+    assert chosen(Counting.PEOPLE, 10) == Sampling(heap=False, passes=8)
+    small = choose_sampling(Counting.VISITS, rows=0, people=0, bound=10, memory=1 << 30, threads=2)
+    assert small.passes == 1
