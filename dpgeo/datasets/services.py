@@ -142,7 +142,7 @@ def upload_preview(*, upload: Upload) -> Preview:
     from dpgeo.ingest.preview import preview
 
     with local_path(private_storage(), upload.raw_name) as path:
-        return preview(path, upload.file_name)
+        return preview(path, upload.file_name, upload.dataset.area)
 
 
 def upload_confirm(*, upload: Upload, columns: Columns, confirmed_by: User | None) -> Upload:

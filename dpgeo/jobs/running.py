@@ -116,6 +116,9 @@ def job_run(
                 services.job_fail(job_id=job_id, lease=lease, reason=error.message)
             except LeaseLost:
                 raise
+            except (KeyboardInterrupt, SystemExit):
+                services.job_return(job_id=job_id, lease=lease)
+                raise
             except Exception as error:
                 place = "".join(traceback.format_tb(error.__traceback__))
                 logger.error("job %s: %s\n%s", job_id, type(error).__name__, place)

@@ -141,13 +141,17 @@ def job_retry(*, job: Job) -> None:
     job.refresh_from_db()
 
 
+def job_give_up(*, job: Job) -> bool:
+    """Fail a job that was tried too often and that nobody holds. False for any other."""
+    given_up = _leaderless(timezone.now()).filter(pk=job.pk, attempts__gte=MAX_ATTEMPTS)
+    return _end_unfinished(given_up, JobState.FAILED, _exhausted(job))
+
+
 def jobs_reap() -> Reaped:
     """Wake the jobs nobody works on, and fail those that were tried too often."""
     now = timezone.now()
-    failed = 0
-    for job in _leaderless(now).filter(attempts__gte=MAX_ATTEMPTS):
-        same = _leaderless(now).filter(pk=job.pk, attempts__gte=MAX_ATTEMPTS)
-        failed += _end_unfinished(same, JobState.FAILED, _exhausted(job))
+    exhausted = _leaderless(now).filter(attempts__gte=MAX_ATTEMPTS)
+    failed = sum(job_give_up(job=job) for job in exhausted)
     quiet = Q(woken_at__isnull=True) | Q(woken_at__lt=now - WAKE_AFTER)
     waiting = list(_leaderless(now).filter(quiet))
     for job in waiting:

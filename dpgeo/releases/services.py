@@ -96,6 +96,8 @@ def release_request(
         with transaction.atomic():
             return _pay_and_queue(quote, fields, job_id)
     except IntegrityError:
+        if job_id is None:
+            raise
         # The same request came twice at the same moment; the other one has paid.
         return Release.objects.get(dataset=dataset, job_id=job_id)
 

@@ -1,0 +1,66 @@
+"""People and publishers in the admin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin
+from django.contrib.auth.admin import UserAdmin
+from django.http import HttpRequest
+
+from dpgeo.accounts.admin_access import OrganisationScoped, TabularInline
+from dpgeo.accounts.models import Membership, Organisation, User
+from dpgeo.accounts.selectors import may_administer, organisations_of
+
+admin.site.site_header = "dpgeo administration"
+admin.site.site_title = "dpgeo"
+admin.site.index_title = "Your datasets"
+
+admin.site.register(User, UserAdmin)
+
+
+class MembershipInline(TabularInline):
+    """Who belongs to an organisation; its administrators decide."""
+
+    model = Membership
+    extra = 0
+    autocomplete_fields = ["user"]
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Every member sees who else is one."""
+        return organisations_of(request.user).exists()
+
+    def has_add_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
+        """Superusers, and the organisation's administrators."""
+        return bool(request.user.is_superuser) if obj is None else may_administer(request.user, obj)
+
+    def has_change_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
+        """As for adding."""
+        return self.has_add_permission(request, obj)
+
+    def has_delete_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
+        """As for adding."""
+        return self.has_add_permission(request, obj)
+
+
+@admin.register(Organisation)
+class OrganisationAdmin(OrganisationScoped):
+    """Publishers. Superusers add them; their administrators keep them."""
+
+    list_display = ["name", "slug", "contact"]
+    prepopulated_fields = {"slug": ["name"]}
+    inlines = [MembershipInline]
+    organisation_path = "pk"
+
+    def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
+        """Only where the fields can be written."""
+        writable = self.has_change_permission(request, obj) if obj else True
+        return dict(self.prepopulated_fields) if writable else {}
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Superusers."""
+        return bool(request.user.is_superuser)
+
+    def has_change_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
+        """Superusers, and the organisation's administrators."""
+        return bool(request.user.is_superuser) if obj is None else may_administer(request.user, obj)

@@ -1,0 +1,64 @@
+"""What staff see in the admin: their own organisations' things, mostly to read."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from django.contrib import admin
+from django.db.models import QuerySet
+from django.http import HttpRequest
+from django.urls import NoReverseMatch, reverse
+
+from dpgeo.accounts.selectors import organisations_of
+
+if TYPE_CHECKING:
+    # Generic for the type checker alone.
+    ModelAdmin: TypeAlias = admin.ModelAdmin[Any]
+    TabularInline: TypeAlias = admin.TabularInline[Any, Any]
+else:
+    ModelAdmin, TabularInline = admin.ModelAdmin, admin.TabularInline
+
+
+def desk_url(name: str, *args: object) -> str:
+    """The address of a desk page, or "" where there is none."""
+    try:
+        return reverse(name, args=args)
+    except NoReverseMatch:
+        return ""
+
+
+class OrganisationScoped(ModelAdmin):
+    """Read-only, and only what belongs to the organisations of who looks.
+
+    `organisation_path` is the lookup from the model to its organisation.
+    """
+
+    organisation_path = "organisation"
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
+        """The rows of the person's organisations."""
+        rows = super().get_queryset(request)
+        if request.user.is_superuser:
+            return rows
+        mine = {f"{self.organisation_path}__in": organisations_of(request.user)}
+        return rows.filter(**mine).distinct()
+
+    def has_module_permission(self, request: HttpRequest) -> bool:
+        """Staff who belong to an organisation."""
+        return request.user.is_staff and organisations_of(request.user).exists()
+
+    def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """As the module; which rows is up to the queryset."""
+        return self.has_module_permission(request)
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """No: services add."""
+        return False
+
+    def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """No: services change."""
+        return False
+
+    def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """No: what was paid for stays on record."""
+        return False

@@ -1,0 +1,138 @@
+"""Datasets and uploads in the admin. Forms live on the desk; this page leads to them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.contrib import admin, messages
+from django.forms import ModelForm
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils.html import format_html, format_html_join
+from django.utils.safestring import SafeString
+
+from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
+from dpgeo.accounts.selectors import may
+from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.services import dataset_update
+
+EDITABLE = ("title", "description", "licence", "attribution")
+FIXED_BEFORE = ("organisation", "slug")
+FIXED_AFTER = (
+    *("unit", "study_area", "time_zone", "columns"),
+    *("budget", "frozen_at", "created_at", "created_by"),
+)
+
+
+@admin.register(Dataset)
+class DatasetAdmin(OrganisationScoped):
+    """Declared datasets, with the ways to a file and to a map."""
+
+    list_display = ["title", "organisation", "unit", "budget", "upload_link", "release_link"]
+    list_filter = ["organisation", "unit"]
+    search_fields = ["title", "slug"]
+    fields = (*FIXED_BEFORE, *EDITABLE, *FIXED_AFTER)
+    readonly_fields = (*FIXED_BEFORE, *FIXED_AFTER)
+    change_form_template = "admin/datasets/dataset/change_form.html"
+
+    @admin.display(description="Budget")
+    def budget(self, dataset: Dataset) -> str:
+        """What is left of what."""
+        left, total = (
+            format_epsilon(from_micro(micro))
+            for micro in (dataset.ledger.left_micro, dataset.ledger.total_micro)
+        )
+        return f"{left} of {total} left"
+
+    @admin.display(description="Upload")
+    def upload_link(self, dataset: Dataset) -> SafeString | str:
+        """To the desk's upload page."""
+        return link(desk_url("desk-upload-new", dataset.slug), "Upload a file")
+
+    @admin.display(description="Release")
+    def release_link(self, dataset: Dataset) -> SafeString | str:
+        """To the desk's request form."""
+        return link(desk_url("desk-release-new", dataset.slug), "New release")
+
+    def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+        """Every member declares datasets, on the desk."""
+        return self.has_module_permission(request)
+
+    def has_change_permission(self, request: HttpRequest, obj: Dataset | None = None) -> bool:
+        """Stewards change the words; what is frozen is shown."""
+        if obj is None:
+            return self.has_module_permission(request)
+        return may(request.user, obj, "edit")
+
+    def add_view(
+        self, request: HttpRequest, form_url: str = "", extra_context: Any = None
+    ) -> HttpResponse:
+        """The form is on the desk, where the study area can be drawn."""
+        if url := desk_url("desk-dataset-new"):
+            return redirect(url)
+        messages.info(request, "Declare datasets with: python manage.py ingest FILE --create ...")
+        return redirect("admin:datasets_dataset_changelist")
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """With the buttons."""
+        dataset = self.get_object(request, object_id)
+        buttons = []
+        if dataset is not None:
+            buttons = [
+                ("Upload a file", desk_url("desk-upload-new", dataset.slug)),
+                ("New release", desk_url("desk-release-new", dataset.slug)),
+                ("On the desk", desk_url("desk-dataset", dataset.slug)),
+            ]
+        shown = {"buttons": [(label, url) for label, url in buttons if url]}
+        return super().change_view(request, object_id, form_url, shown | (extra_context or {}))
+
+    def save_model(
+        self, request: HttpRequest, obj: Dataset, form: ModelForm[Dataset], change: bool
+    ) -> None:
+        """Through the service, as everywhere."""
+        dataset_update(dataset=obj, changes={name: form.cleaned_data[name] for name in EDITABLE})
+
+
+@admin.register(Upload)
+class UploadAdmin(OrganisationScoped):
+    """Uploaded files and their private reports."""
+
+    list_display = ["file_name", "dataset", "state", "created_at", "desk_link"]
+    list_filter = ["state"]
+    fields = readonly_fields = (
+        *("dataset", "file_name", "size", "state", "rows", "job", "created_at", "created_by"),
+        "desk_link",
+    )
+    organisation_path = "dataset__organisation"
+
+    @admin.display(description="Report (private)")
+    def rows(self, upload: Upload) -> SafeString | str:
+        """Rows accepted, and refused by reason."""
+        if not upload.report:
+            return "Not read yet."
+        refused = format_html_join(
+            "", "<li>{} refused: {}</li>", ((n, why) for why, n in upload.report["refused"].items())
+        )
+        return format_html(
+            "{} of {} rows accepted<ul>{}</ul>",
+            upload.report["accepted"],
+            upload.report["read"],
+            refused,
+        )
+
+    @admin.display(description="Desk")
+    def desk_link(self, upload: Upload) -> SafeString | str:
+        """To the page where its columns are confirmed."""
+        return link(desk_url("desk-upload", upload.pk), "Preview, columns and report")
+
+
+def link(url: str, label: str) -> SafeString | str:
+    """A link, or the admin's dash where there is no such page."""
+    return format_html('<a href="{}">{}</a>', url, label) if url else "-"

@@ -1,0 +1,29 @@
+"""Background work in the admin: to read. Times and failures are private facts of the owner."""
+
+from __future__ import annotations
+
+from django.contrib import admin
+from django.db.models import Q, QuerySet
+from django.http import HttpRequest
+
+from dpgeo.accounts.admin_access import OrganisationScoped
+from dpgeo.accounts.selectors import organisations_of
+from dpgeo.jobs.models import Job
+
+
+@admin.register(Job)
+class JobAdmin(OrganisationScoped):
+    """What runs, for uploads and releases."""
+
+    list_display = ["task", "state", "step", "attempts", "created_at", "finished_at"]
+    list_filter = ["state", "task"]
+    exclude = ["lease"]
+
+    def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
+        """Jobs of the uploads and releases of the person's organisations."""
+        if request.user.is_superuser:
+            return Job.objects.all()
+        mine = organisations_of(request.user)
+        return Job.objects.filter(
+            Q(release__dataset__organisation__in=mine) | Q(upload__dataset__organisation__in=mine)
+        ).distinct()

@@ -1,0 +1,136 @@
+"""Releases in the admin: to read, publish, withdraw, cancel and try again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from django.contrib import admin, messages
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.urls import URLPattern, path
+from django.utils.html import format_html_join
+from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
+
+from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.errors import DpgeoError
+from dpgeo.jobs.models import JobState
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.services import (
+    release_cancel,
+    release_publish,
+    release_retry,
+    release_withdraw,
+)
+
+ACTIONS: dict[str, Callable[..., Release]] = {
+    "publish": release_publish,
+    "withdraw": release_withdraw,
+    "cancel": release_cancel,
+    "retry": release_retry,
+}
+
+DONE = {
+    "publish": "Published.",
+    "withdraw": "Withdrawn. Copies that were downloaded remain where they are.",
+    "cancel": "Cancelled, and its epsilon given back.",
+    "retry": "Queued again, at no further cost.",
+}
+
+
+def open_actions(user: Any, release: Release) -> list[str]:
+    """What this person can do with a release now."""
+    state, job = release.state, release.job
+    possible = {
+        "publish": state == ReleaseState.DRAFT and job.state == JobState.DONE,
+        "withdraw": state == ReleaseState.PUBLISHED,
+        "cancel": job.state == JobState.QUEUED and not job.drawing,
+        "retry": job.state == JobState.FAILED and job.drawing,
+    }
+    needed = {"publish": "publish", "withdraw": "publish", "cancel": "request", "retry": "request"}
+    return [
+        name for name, now in possible.items() if now and may(user, release.dataset, needed[name])
+    ]
+
+
+@admin.register(Release)
+class ReleaseAdmin(OrganisationScoped):
+    """Every release of the person's organisations."""
+
+    list_display = ["title", "dataset", "mechanism", "epsilon_shown", "state", "progress"]
+    list_filter = ["state", "mechanism", "dataset"]
+    search_fields = ["title"]
+    fields = readonly_fields = (
+        *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
+        *("epsilon_shown", "bound", "counting", "publish_when_done", "state", "progress"),
+        *("failure", "file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
+    )
+    organisation_path = "dataset__organisation"
+    change_form_template = "admin/releases/release/change_form.html"
+
+    @admin.display(description="Epsilon", ordering="epsilon_micro")
+    def epsilon_shown(self, release: Release) -> str:
+        """Exact."""
+        return format_epsilon(release.epsilon)
+
+    @admin.display(description="Job")
+    def progress(self, release: Release) -> str:
+        """State and step."""
+        job = release.job
+        running = job.state == JobState.RUNNING and job.step
+        return f"{job.get_state_display()}: {job.step}" if running else job.get_state_display()
+
+    @admin.display(description="Failure (private)")
+    def failure(self, release: Release) -> str:
+        """Why the job failed."""
+        return release.job.failure
+
+    @admin.display(description="Files")
+    def file_list(self, release: Release) -> SafeString:
+        """Name, size and checksum."""
+        return format_html_join(
+            "",
+            "<div>{} · {} bytes · <code>{}</code></div>",
+            ((file.name, file.size, file.sha256) for file in release.files.all()),
+        )
+
+    def get_urls(self) -> list[URLPattern]:
+        """The buttons' addresses, before the admin's own."""
+        act = self.admin_site.admin_view(require_POST(self.act))
+        name = "releases_release_act"
+        return [path("<str:release_id>/act/<str:action>/", act, name=name), *super().get_urls()]
+
+    def act(self, request: HttpRequest, release_id: str, action: str) -> HttpResponse:
+        """Do what a button says, as the person who pressed it."""
+        release = self.get_object(request, release_id)
+        if release is None or action not in ACTIONS or not isinstance(request.user, User):
+            raise Http404
+        try:
+            ACTIONS[action](release=release, by=request.user)
+        except DpgeoError as error:
+            messages.error(request, error.message)
+        else:
+            messages.success(request, DONE[action])
+        return redirect("admin:releases_release_change", release_id)
+
+    def change_view(
+        self,
+        request: HttpRequest,
+        object_id: str,
+        form_url: str = "",
+        extra_context: dict[str, Any] | None = None,
+    ) -> HttpResponse:
+        """With the buttons."""
+        release = self.get_object(request, object_id)
+        shown: dict[str, Any] = {}
+        if release is not None:
+            shown = {
+                "open_actions": open_actions(request.user, release),
+                "page_url": desk_url("desk-release", release.pk),
+                "release_id": release.pk,
+            }
+        return super().change_view(request, object_id, form_url, shown | (extra_context or {}))

@@ -1,0 +1,120 @@
+"""`python manage.py release SLUG ...`: price, request and await a release."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.urls import NoReverseMatch, reverse
+
+from dpgeo.accounts.console import acting_user
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.errors import InvalidInput
+from dpgeo.datasets.models import Dataset
+from dpgeo.jobs.console import job_wait, plain_errors
+from dpgeo.jobs.models import JobState
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.services import Quote, release_quote, release_request, release_run
+
+
+class Command(BaseCommand):
+    help = "Spends part of a dataset's privacy budget on a release; --dry-run only says how much."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("dataset", metavar="SLUG")
+        parser.add_argument("--mechanism", required=True, metavar="KEY")
+        parser.add_argument("--epsilon", required=True, metavar="E", help="What it costs.")
+        parser.add_argument(
+            "--bound", default="1", metavar="L", help="Cells (or visits) of one person at most."
+        )
+        parser.add_argument(
+            "--param", action="append", default=[], metavar="NAME=VALUE", help="May be repeated."
+        )
+        parser.add_argument("--counting", default="people", help="people or visits.")
+        parser.add_argument("--title", default="", help="By default the dataset's.")
+        parser.add_argument("--description", default="")
+        parser.add_argument("--publish", action="store_true", help="Publish when done.")
+        parser.add_argument("--wait", action="store_true", help="Wait for the end.")
+        parser.add_argument("--dry-run", action="store_true", help="Price it; spend nothing.")
+        parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        parameters = parse_pairs(options["param"])
+        with plain_errors({"slug": "SLUG", **{name: f"--param {name}" for name in parameters}}):
+            dataset = Dataset.objects.filter(slug=options["dataset"]).first()
+            if dataset is None:
+                raise InvalidInput(f"There is no dataset {options['dataset']!r}.", field="slug")
+            asked = {name: options[name] for name in ("mechanism", "epsilon", "bound", "counting")}
+            quote = release_quote(dataset=dataset, parameters=parameters, **asked)
+            self._show(quote, dataset)
+            if options["dry_run"]:
+                self.stdout.write("Dry run: nothing was spent.")
+                return
+            release = release_request(
+                dataset=dataset,
+                title=options["title"] or dataset.title,
+                description=options["description"],
+                parameters=parameters,
+                publish_when_done=options["publish"],
+                requested_by=acting_user(options["user"]),
+                **asked,
+            )
+        if options["publish"] and not release.publish_when_done:
+            self.stdout.write("It will stay a draft: publishing needs the approver's role.")
+        self.stdout.write(f"Release {release.pk} is queued.")
+        if options["wait"]:
+            self._await(release)
+
+    def _show(self, quote: Quote, dataset: Dataset) -> None:
+        noise = quote.forecast
+        for line in (
+            f"{quote.mechanism.title} of {dataset.title}, counting {quote.counting.value}, "
+            f"at most {quote.bound} of each {dataset.unit}",
+            *(f"  {spend.label}: epsilon {format_epsilon(spend.epsilon)}" for spend in quote.plan),
+            f"Cost: epsilon {format_epsilon(quote.epsilon)}; left before "
+            f"{format_epsilon(quote.left_before)}, after {format_epsilon(quote.left_after)} "
+            f"({quote.more_like_this} more like this)",
+            f"Expected noise: plus or minus {noise.margin:,} (95 %) in each of {noise.regions:,} "
+            f"{noise.region}s, {noise.ground_metres:,.0f} m wide; counts from "
+            f"{noise.stands_out_from:,} stand out",
+        ):
+            self.stdout.write(line)
+
+    def _await(self, release: Release) -> None:
+        job = job_wait(
+            job_id=release.job_id,
+            run=lambda listener: release_run(release_id=release.pk, listener=listener),
+            output=self.stdout,
+        )
+        if job.state != JobState.DONE:
+            raise CommandError(f"The release was not made. {job.failure}".strip())
+        release.refresh_from_db()
+        for file in release.files.all():
+            self.stdout.write(f"  {file.name}  {file.size:,} bytes  sha256 {file.sha256}")
+        if release.state == ReleaseState.PUBLISHED:
+            self.stdout.write(self.style.SUCCESS(f"Published: {address(release)}"))
+        else:
+            self.stdout.write(self.style.SUCCESS(f"Draft, not published: {release.pk}"))
+
+
+def address(release: Release) -> str:
+    """The page of a release, or its id where there are no pages."""
+    try:
+        return reverse("release", args=[release.pk])
+    except NoReverseMatch:
+        return release.pk
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
+    """Read name=value pairs. Raises CommandError."""
+    parameters: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise CommandError(f"--param: write {pair!r} as name=value, like cells=64.")
+        if name in parameters:
+            raise CommandError(f"--param: {name} is given twice; give it once.")
+        parameters[name] = value
+    return parameters
