@@ -1,0 +1,126 @@
+"""map.bin: what a browser draws a release from, one small typed array a layer.
+
+"DPGM", uint32 version, uint32 length of the header, a JSON header, then arrays at offsets from the
+start of the data, which is a multiple of 8; all little-endian. Values are rounded to a step below
+a quarter of the noise's scale; the files stay exact.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.artefacts.table import is_cells
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import Layer, quantisation_step
+
+MAGIC = b"DPGM"
+VERSION = 1
+NAME = "map.bin"
+MEDIA_TYPE = "application/octet-stream"
+
+MAX_NOISES = 256
+"""As many kinds of noise as a uint8 tells apart."""
+
+_ALIGNMENT = 8
+
+
+class _Data:
+    """The arrays so far, each at a multiple of 8 bytes."""
+
+    def __init__(self) -> None:
+        self._parts: list[bytes] = []
+        self._size = 0
+
+    def add(self, array: NDArray[Any]) -> dict[str, str | int]:
+        """Append an array and say where it lies; its length is in elements."""
+        data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
+        offset = self._size
+        padded = data + bytes(-len(data) % _ALIGNMENT)
+        self._parts.append(padded)
+        self._size += len(padded)
+        return {"type": array.dtype.name, "offset": offset, "length": array.size}
+
+    def tobytes(self) -> bytes:
+        return b"".join(self._parts)
+
+
+def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
+    """Write the layers of a release, which share one grid."""
+    grid = shown[0].grid
+    inside = grid.inside(released.area)
+    data = _Data()
+    header = {
+        "grid": grid.to_json(),
+        "bounds": list(grid.bounds),
+        "area": released.area.to_geojson(),
+        "counting": released.counting.value,
+        "inside": None if inside.all() else data.add(inside.ravel().astype(np.uint8)),
+        "layers": [_layer(layer, data) for layer in shown],
+    }
+    text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
+    text += b" " * (-(len(MAGIC) + 8 + len(text)) % _ALIGNMENT)
+    numbers = np.array([VERSION, len(text)], dtype="<u4").tobytes()
+    path.write_bytes(MAGIC + numbers + text + data.tobytes())
+
+
+def _layer(layer: Layer, data: _Data) -> dict[str, Any]:
+    step = quantisation_step(layer)
+    stored = _smallest(np.rint(layer.value / step).astype(np.int64))
+    noise, index = _noises(layer)
+    if is_cells(layer):
+        place = layer.boxes[:, 0].astype(np.int64) * layer.grid.columns + layer.boxes[:, 2]
+        stored = _spread(stored, place, layer.grid.size)
+        index = _spread(index, place, layer.grid.size)
+    boxes = not is_cells(layer)
+    return {
+        "name": layer.name,
+        "title": layer.title,
+        "kind": layer.kind,
+        "shape": "boxes" if boxes else "cells",
+        "length": stored.size,
+        "step": step,
+        "value": data.add(stored),
+        "box": data.add(layer.boxes.astype(np.uint16)) if boxes else None,
+        "cells": data.add(layer.cells.astype(np.int32)) if boxes else None,
+        "noise": noise,
+        "noise_index": data.add(index) if len(noise) > 1 else None,
+    }
+
+
+def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
+    """The values in the smallest signed type that holds them."""
+    largest = int(np.abs(values).max(initial=0))
+    kinds = (np.int8, np.int16, np.int32)
+    return values.astype(next(kind for kind in kinds if largest <= np.iinfo(kind).max))
+
+
+def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArray[Any]:
+    """An image of all cells, 0 where there is none."""
+    image = np.zeros(size, dtype=values.dtype)
+    image[place] = values
+    return image
+
+
+def _noises(layer: Layer) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:
+    """The distinct noises of a layer and which of them each box carries.
+
+    Beyond MAX_NOISES, neighbouring sizes share the larger margin and threshold: never too small.
+    """
+    # Complex numbers sort as pairs, much faster than rows do.
+    distinct, index = np.unique(layer.margin + 1j * layer.threshold, return_inverse=True)
+    pairs = np.column_stack([distinct.real, distinct.imag])
+    if len(pairs) > MAX_NOISES:
+        group = np.arange(len(pairs)) * MAX_NOISES // len(pairs)
+        starts = np.searchsorted(group, np.arange(MAX_NOISES))
+        pairs, index = np.maximum.reduceat(pairs, starts, axis=0), group[index]
+    noise = [
+        {"margin": pair[0], "threshold": pair[1], "label": layer.margin_label}
+        for pair in pairs.tolist()
+    ]
+    return noise, index.astype(np.uint8)

@@ -1,0 +1,148 @@
+"""The privacy statement: everything that is promised about a release, for people and programs.
+
+A versioned JSON document that follows from the Released object alone. Words are for readers,
+symbols and exact numbers for reviewers; epsilons are exact decimals in strings.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpgeo.artefacts import wording
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.released import Released
+from dpgeo.core.spend import Measured
+from dpgeo.postprocess.layers import Layer, layers, quantisation_step
+
+FORMAT = "dpgeo-privacy-statement"
+VERSION = "1.0"
+NAME = "statement.json"
+MEDIA_TYPE = "application/json"
+
+
+def statement(released: Released) -> dict[str, Any]:
+    """The privacy statement of a release as a JSON document."""
+    about = released.about
+    shown = layers(released)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "title": about.get("title", ""),
+        "description": about.get("description", ""),
+        "dataset": {"title": about.get("dataset", ""), "slug": about.get("dataset_slug", "")},
+        "publisher": about.get("publisher", ""),
+        "licence": about.get("licence", ""),
+        "attribution": about.get("attribution", ""),
+        "citation": _citation(released),
+        "counts": {
+            "counting": released.counting.value,
+            "meaning": wording.COUNTING[released.counting],
+        },
+        "unit_of_privacy": _unit(released),
+        "contribution_bound": _bound(released),
+        "guarantee": _guarantee(released),
+        "dataset_guarantee": _dataset_guarantee(released),
+        "mechanism": {
+            "key": released.mechanism,
+            "parameters": dict(sorted(released.parameters.items())),
+        },
+        "spends": [_spend(line) for line in released.trace],
+        "expected_error": [_expected_error(layer) for layer in shown],
+        "post_processing": _post_processing(shown),
+        "not_protected": wording.not_protected(released.guarantee.unit),
+        "known_limits": wording.known_limits(released.counting, released.bound),
+        "proof": wording.proof(released.mechanism),
+        "study_area": released.area.to_geojson(),
+        "software": released.software,
+    }
+
+
+def _total(released: Released) -> Fraction | None:
+    """What may ever be spent on the dataset's people, as promised at this release's request."""
+    text = released.about.get("dataset_total_epsilon", "")
+    return Fraction(text) if text else None
+
+
+def _citation(released: Released) -> str:
+    about = released.about
+    return (
+        f"{about.get('publisher', '')}: {about.get('title', '')}. Differentially private release "
+        f"of {about.get('dataset', '')}, epsilon {format_epsilon(released.guarantee.epsilon)} per "
+        f"{released.guarantee.unit.value}. Made with {released.software}."
+    )
+
+
+def _unit(released: Released) -> dict[str, str]:
+    unit = released.guarantee.unit
+    return {"unit": unit.value, "meaning": wording.UNIT[unit]}
+
+
+def _bound(released: Released) -> dict[str, Any]:
+    meaning = wording.bound(released.guarantee.unit, released.counting, released.bound)
+    return {"bound": released.bound, "meaning": meaning}
+
+
+def _guarantee(released: Released) -> dict[str, Any]:
+    unit = released.guarantee.unit
+    return {
+        "notion": "pure differential privacy",
+        "delta": "0",
+        "symbols": wording.PURE_DP,
+        "neighbours": {"words": wording.NEIGHBOURS[unit], "symbols": wording.NEIGHBOURS_SYMBOLS},
+        **_strength(released.guarantee.epsilon),
+    }
+
+
+def _dataset_guarantee(released: Released) -> dict[str, Any] | None:
+    total = _total(released)
+    if total is None:
+        return None
+    sentence = wording.privacy_sentence(total, released.guarantee.unit)
+    return {**_strength(total), "sentence": sentence, "meaning": wording.DATASET_TOTAL}
+
+
+def _strength(epsilon: Fraction) -> dict[str, Any]:
+    """An epsilon, and the factor by which odds may change: null beyond what a float holds."""
+    odds = math.exp(float(epsilon)) if epsilon < 700 else None
+    return {"epsilon": format_epsilon(epsilon), "odds_factor": odds}
+
+
+def _spend(line: Measured) -> dict[str, Any]:
+    document: dict[str, Any] = {"label": line.label, "epsilon": format_epsilon(line.epsilon)}
+    if line.noise is None:
+        return {**document, "drawn": False, "meaning": wording.WAIVED, "noise": None}
+    noise = {
+        "distribution": "discrete Laplace",
+        "probability": wording.DISCRETE_LAPLACE,
+        "epsilon": format_epsilon(line.noise.epsilon),
+        "sensitivity": line.noise.sensitivity,
+        "scale": float(1 / line.noise.rate),
+        "standard_deviation": math.sqrt(line.noise.variance),
+        "margin_95": line.noise.margin(),
+    }
+    return {**document, "drawn": True, "sensitivity": line.noise.sensitivity, "noise": noise}
+
+
+def _expected_error(layer: Layer) -> dict[str, Any]:
+    """How far off the values of a layer are; margins of noisy places are public."""
+    margin, threshold = layer.margin, layer.threshold
+    return {
+        "layer": layer.name,
+        "title": layer.title,
+        "kind": layer.kind,
+        "values": len(layer.boxes),
+        "margin_95": {"smallest": float(margin.min()), "largest": float(margin.max())},
+        "margin_label": layer.margin_label,
+        "margin_note": layer.note,
+        "stands_out_from": {"smallest": float(threshold.min()), "largest": float(threshold.max())},
+    }
+
+
+def _post_processing(shown: Sequence[Layer]) -> list[str]:
+    steps = [wording.OUTSIDE]
+    steps += [f"{layer.title}: {layer.note}" for layer in shown if layer.kind == "inferred"]
+    picture = ", ".join(f"{quantisation_step(layer):g} in {layer.title.lower()}" for layer in shown)
+    return [*steps, f"{wording.PICTURE} {picture}."]

@@ -1,0 +1,84 @@
+"""A layer as a table: what the formats for analysts have in common."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import Layer
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import to_degrees
+
+CHUNK = 65_536
+"""Rows written at a time, which bounds the memory that a file of millions takes."""
+
+
+def columns(layer: Layer) -> dict[str, NDArray[Any]]:
+    """The columns (n,) of a layer but its bounds and margin label, in the order of every file.
+
+    `row` and `column` count from the north-west corner; `rows`, `columns` and `cells` say how
+    large a box is where a layer does not consist of single cells.
+    """
+    top, bottom, left, right = layer.boxes.T
+    place: dict[str, NDArray[Any]] = {"row": top, "column": left}
+    if not is_cells(layer):
+        place |= {"rows": bottom - top, "columns": right - left, "cells": layer.cells}
+    further = {name: values for name, values in layer.columns.items() if name not in place}
+    return {
+        **place,
+        **further,
+        "estimate": layer.value,
+        "margin": layer.margin,
+        "threshold": layer.threshold,
+    }
+
+
+def is_cells(layer: Layer) -> bool:
+    """Whether every box of the layer is one cell, by its kind and not by chance."""
+    return "row" in layer.columns
+
+
+def decimals(grid: Grid) -> int:
+    """Decimals of a degree that place a corner to a thousandth of a cell, and to 1 cm at least."""
+    west, south, east, north = grid.bounds
+    finest = min((east - west) / grid.columns, (north - south) / grid.rows)
+    return min(12, max(7, math.ceil(3 - math.log10(finest))))
+
+
+def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Longitudes (columns + 1,) and latitudes (rows + 1,) of the grid's lines, rounded for text.
+
+    Neighbours share an edge to the last digit.
+    """
+    longitude, latitude = to_degrees(
+        grid.west + np.arange(grid.columns + 1) * grid.cell,
+        grid.north - np.arange(grid.rows + 1) * grid.cell,
+    )
+    places = decimals(grid)
+    return longitude.round(places), latitude.round(places)
+
+
+def summary(released: Released, layer: Layer) -> dict[str, str]:
+    """What a file says of itself, so that it explains itself when it travels alone."""
+    about = released.about
+    return {
+        "title": about.get("title", ""),
+        "layer": layer.title,
+        "dataset": about.get("dataset", ""),
+        "publisher": about.get("publisher", ""),
+        "licence": about.get("licence", ""),
+        "attribution": about.get("attribution", ""),
+        "mechanism": released.mechanism,
+        "epsilon": format_epsilon(released.guarantee.epsilon),
+        "unit": released.guarantee.unit.value,
+        "counting": released.counting.value,
+        "bound": str(released.bound),
+        "margin_label": layer.margin_label,
+        "margin_note": layer.note,
+        "statement": "statement.json",
+    }

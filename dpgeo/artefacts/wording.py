@@ -1,0 +1,128 @@
+"""The words and symbols of privacy statements, in one place so that they can be reviewed."""
+
+from __future__ import annotations
+
+from decimal import ROUND_CEILING, Context, Decimal
+from fractions import Fraction
+
+from dpgeo.core.guarantees import Counting, Unit
+
+COUNTING = {
+    Counting.PEOPLE: "Distinct people: a person counts once in a cell, however often they were "
+    "there.",
+    Counting.VISITS: "Visits: every record counts, up to the contribution bound.",
+}
+
+UNIT = {
+    Unit.PERSON: "A person: all rows of one person together.",
+    Unit.RECORD: "A record: one row. Who has several rows is protected row by row.",
+}
+
+PURE_DP = "P[M(D) ∈ S] ≤ e^ε · P[M(D') ∈ S] for all neighbouring D, D' and all sets S of outputs"
+
+NEIGHBOURS = {
+    Unit.PERSON: "Two datasets are neighbours when one is the other with all rows of one person "
+    "added or removed.",
+    Unit.RECORD: "Two datasets are neighbours when one is the other with one row added or removed.",
+}
+
+NEIGHBOURS_SYMBOLS = "D ~ D' ⇔ D' = D ⊎ r(u) or D = D' ⊎ r(u) for the rows r(u) of one unit u"
+
+DATASET_TOTAL = (
+    "The most that will ever be spent on these people, by this release and all others of the "
+    "dataset together, as promised when this release was requested."
+)
+
+DISCRETE_LAPLACE = "P(k) = (1 - a)/(1 + a) · a^|k| for whole k, a = exp(-epsilon/sensitivity)"
+
+WAIVED = "Charged to the budget and not drawn: the mechanism had no use for it."
+
+OUTSIDE = (
+    "Cells that do not touch the study area hold 0: that nobody can be there is publicly known."
+)
+
+PICTURE = (
+    "The files hold every value as it was drawn or inferred, negative ones included. The picture "
+    "on the map is rounded to steps of"
+)
+
+
+def privacy_sentence(total: Fraction, unit: Unit) -> str:
+    """What presence in the data may change, in one sentence for everybody."""
+    who = "you were" if unit is Unit.PERSON else "any one record was"
+    return (
+        f"Whether {who} in the data changes the odds of anything published from it by at most a "
+        f"factor {format_odds(total)}."
+    )
+
+
+def format_odds(epsilon: Fraction) -> str:
+    """e^epsilon to three digits, rounded up: "2.72", "22,100", "1.98e434"."""
+    context = Context(prec=3, rounding=ROUND_CEILING)
+    # Sixty digits first: to round a rounded number up can overshoot, to round it down is false.
+    exact = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp(Context(prec=60))
+    rounded = context.plus(exact)
+    if rounded >= 10**9:
+        return f"{rounded:.2e}".replace("e+", "e")
+    return f"{rounded:,f}"
+
+
+def bound(unit: Unit, counting: Counting, limit: int) -> str:
+    """What the contribution bound means here."""
+    if unit is Unit.RECORD:
+        return "One record adds 1 to one cell."
+    things = "distinct cells" if counting is Counting.PEOPLE else "records"
+    return (
+        f"One person adds to at most {limit} {things}; where there are more, {limit} are kept at "
+        "random."
+    )
+
+
+def not_protected(unit: Unit) -> list[str]:
+    """What the guarantee does not hide."""
+    facts = [
+        "That this dataset exists, who publishes it, its study area and its description.",
+        "Facts about groups and places: a crowded square looks crowded, with or without any one "
+        "person.",
+        "What others know from elsewhere, and what they can work out from it.",
+        "Other releases from the same data: each adds its own epsilon, up to the dataset's total.",
+    ]
+    if unit is Unit.RECORD:
+        facts.insert(
+            0,
+            "People with several records: for somebody with k records the odds can change by the "
+            "k-th power of the factor.",
+        )
+    return facts
+
+
+def known_limits(counting: Counting, limit: int) -> list[str]:
+    """What a careful reader has to keep in mind."""
+    things = "cells" if counting is Counting.PEOPLE else "records"
+    return [
+        f"Values estimate the bounded counts, in which nobody adds more than {limit} {things}. "
+        "Where people have more, true counts are higher. This bias is in no margin.",
+        "Counts below the threshold do not stand out from noise: at most one empty place in a "
+        "thousand reaches it.",
+        "Negative counts are noise and are kept, so that sums over many cells stay right.",
+        "Positions outside the study area, and rows that could not be read, are not counted.",
+        "Errors of the data themselves, such as people who are missing from it, are in no margin.",
+    ]
+
+
+def proof(mechanism: str) -> dict[str, str]:
+    """Why the guarantee holds, and where the full argument stands."""
+    return {
+        "argument": (
+            "Contributions are bounded before counting, so that one unit changes the counts by at "
+            "most the stated sensitivity in total (L1). Discrete Laplace noise of that "
+            "sensitivity makes each measurement epsilon-differentially private for its own "
+            "epsilon; the epsilons of all measurements add up; whatever follows uses measured "
+            "values alone and costs nothing."
+        ),
+        "references": (
+            "Dwork, McSherry, Nissim and Smith 2006 (sensitivity, composition); Ghosh, "
+            "Roughgarden and Sundararajan 2009 (discrete Laplace)."
+        ),
+        "where": f'The heading "Privacy argument" in the source of the mechanism {mechanism}.',
+    }

@@ -1,0 +1,272 @@
+"""Files of a release: the same bytes every time, and the same values to every reader."""
+
+from __future__ import annotations
+
+import csv
+import dataclasses
+import json
+import math
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpgeo.artefacts.codec import decode, encode
+from dpgeo.artefacts.files import build_files, files_instead
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.spatial.area import StudyArea
+from tests.unit.artefacts.releases import ABOUT, grid_release, partition_release
+
+RELEASES = {
+    "grid": grid_release(16),
+    "grid over a box": grid_release(9, area=StudyArea.from_bounds(-0.3, -0.2, 0.4, 0.1)),
+    "least squares": partition_release(16),
+    "uniform": partition_release(16, answers="uniform"),
+}
+KINDS = pytest.mark.parametrize("kind", RELEASES)
+
+BUILD = """
+import sys
+from pathlib import Path
+from dpgeo.artefacts.codec import decode
+from dpgeo.artefacts.files import build_files
+build_files(decode(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2]))
+"""
+
+
+def build(released: Released, folder: Path) -> dict[str, Path]:
+    return {file.name: file.path for file in build_files(released, folder)}
+
+
+def expected(layer: Layer) -> dict[str, list[Any]]:
+    """The values every file must hold."""
+    return {
+        "estimate": layer.value.tolist(),
+        "margin": layer.margin.tolist(),
+        "threshold": layer.threshold.tolist(),
+        "row": layer.boxes[:, 0].tolist(),
+        "column": layer.boxes[:, 2].tolist(),
+        "margin_label": [layer.margin_label] * len(layer.boxes),
+    }
+
+
+def check(table: Any, layer: Layer) -> None:
+    """A frame has the layer's values, bit for bit."""
+    for name, values in expected(layer).items():
+        assert list(table[name]) == values, name
+
+
+def test_every_layer_comes_in_every_format(tmp_path: Path) -> None:
+    assert list(build(partition_release(), tmp_path)) == [
+        "partitions.parquet",
+        "partitions.geojson",
+        "partitions.csv",
+        "estimate.parquet",
+        "estimate.geojson",
+        "estimate.csv",
+        "map.bin",
+        "statement.json",
+    ]
+
+
+@KINDS
+def test_two_processes_write_the_same_bytes(kind: str, tmp_path: Path) -> None:
+    blob = tmp_path / "blob"
+    blob.write_bytes(encode(RELEASES[kind]))
+    contents = []
+    for seed in ("1", "2"):
+        folder = tmp_path / seed
+        folder.mkdir()
+        subprocess.run(
+            [sys.executable, "-c", BUILD, str(blob), str(folder)],
+            check=True,
+            env=os.environ | {"PYTHONHASHSEED": seed},
+            timeout=120,
+        )
+        contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
+    assert contents[0] == contents[1]
+
+
+def test_the_blob_alone_makes_the_files(tmp_path: Path) -> None:
+    released = partition_release()
+    contents = []
+    for number, source in enumerate((released, decode(encode(released)))):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        contents.append({name: path.read_bytes() for name, path in build(source, folder).items()})
+    assert contents[0] == contents[1]
+
+
+@KINDS
+def test_geopandas_reads_the_geoparquet(kind: str, tmp_path: Path) -> None:
+    import geopandas
+
+    released = RELEASES[kind]
+    files = build(released, tmp_path)
+    for layer in layers(released):
+        frame = geopandas.read_parquet(files[f"{layer.name}.parquet"])
+        check(frame, layer)
+        assert frame.crs == "EPSG:4326"
+        np.testing.assert_array_equal(
+            frame.geometry.bounds.to_numpy(), layer.grid.box_bounds(layer.boxes)
+        )
+        assert frame.geometry.is_valid.all()
+        assert frame.geometry.exterior.is_ccw.all()
+
+
+@KINDS
+def test_duckdb_reads_the_geoparquet(kind: str, tmp_path: Path) -> None:
+    import duckdb
+
+    released = RELEASES[kind]
+    files = build(released, tmp_path)
+    for layer in layers(released):
+        relation = duckdb.connect().execute(
+            'SELECT estimate, margin, threshold, "row", "column", margin_label, bbox '
+            "FROM read_parquet(?)",
+            [str(files[f"{layer.name}.parquet"])],
+        )
+        table = relation.fetchall()
+        for place, name in enumerate(expected(layer)):
+            assert [line[place] for line in table] == expected(layer)[name], name
+        boxes = [[line[6][side] for side in ("xmin", "ymin", "xmax", "ymax")] for line in table]
+        assert boxes == layer.grid.box_bounds(layer.boxes).tolist()
+
+
+def test_the_geoparquet_can_be_read_in_part(tmp_path: Path) -> None:
+    import geopandas
+
+    released = RELEASES["grid over a box"]
+    path = build(released, tmp_path)["cells.parquet"]
+    (layer,) = layers(released)
+    sides = layer.grid.box_bounds(layer.boxes)
+    part = geopandas.read_parquet(path, bbox=(0.1, -0.1, 0.2, 0.0))
+    west, south, east, north = sides.T
+    wanted = (west <= 0.2) & (east >= 0.1) & (south <= 0.0) & (north >= -0.1)
+    assert 0 < len(part) < len(layer.boxes)
+    assert list(part["estimate"]) == layer.value[wanted].tolist()
+
+
+def test_the_geoparquet_says_what_it_is(tmp_path: Path) -> None:
+    import pyarrow.parquet
+
+    path = build(grid_release(), tmp_path)["cells.parquet"]
+    file = pyarrow.parquet.ParquetFile(path)
+    geo = json.loads(file.metadata.metadata[b"geo"])
+    about = json.loads(file.metadata.metadata[b"dpgeo"])
+    assert geo["version"] == "1.1.0"
+    assert geo["columns"]["geometry"]["covering"]["bbox"]["xmin"] == ["bbox", "xmin"]
+    assert file.metadata.row_group(0).column(0).compression == "ZSTD"
+    assert (about["epsilon"], about["unit"], about["bound"]) == ("0.5", "person", "3")
+
+
+@KINDS
+def test_pandas_reads_the_csv(kind: str, tmp_path: Path) -> None:
+    import pandas
+
+    released = RELEASES[kind]
+    files = build(released, tmp_path)
+    for layer in layers(released):
+        frame = pandas.read_csv(files[f"{layer.name}.csv"])
+        check(frame, layer)
+        sides = frame[["west", "south", "east", "north"]].to_numpy()
+        np.testing.assert_allclose(sides, layer.grid.box_bounds(layer.boxes), atol=1e-7)
+
+
+@KINDS
+def test_a_csv_holds_nothing_but_numbers_and_its_label(kind: str, tmp_path: Path) -> None:
+    released = dataclasses.replace(RELEASES[kind], about={"title": '=HYPERLINK("x")'})
+    files = build(released, tmp_path)
+    for layer in layers(released):
+        with files[f"{layer.name}.csv"].open(encoding="ascii", newline="") as file:
+            for line in csv.DictReader(file):
+                assert line.pop("margin_label") == layer.margin_label
+                assert all(math.isfinite(float(value)) for value in line.values())
+
+
+@KINDS
+def test_gdal_reads_the_geojson(kind: str, tmp_path: Path) -> None:
+    import pyogrio
+
+    released = RELEASES[kind]
+    files = build(released, tmp_path)
+    for layer in layers(released):
+        frame = pyogrio.read_dataframe(files[f"{layer.name}.geojson"])
+        check(frame, layer)
+        assert frame.crs == "EPSG:4326"
+        np.testing.assert_allclose(
+            frame.geometry.bounds.to_numpy(), layer.grid.box_bounds(layer.boxes), atol=1e-7
+        )
+
+
+def test_the_geojson_follows_rfc_7946(tmp_path: Path) -> None:
+    import shapely
+
+    path = build(RELEASES["least squares"], tmp_path)["partitions.geojson"]
+    collection = json.loads(path.read_text(encoding="utf-8"))
+    assert "crs" not in collection
+    west, south, east, north = collection["bbox"]
+    for feature in collection["features"]:
+        ring = shapely.Polygon(feature["geometry"]["coordinates"][0])
+        assert feature["geometry"]["coordinates"][0][0] == feature["geometry"]["coordinates"][0][-1]
+        assert ring.exterior.is_ccw
+        assert shapely.box(west, south, east, north).covers(ring)
+
+
+def test_neighbouring_cells_share_their_edges_in_geojson(tmp_path: Path) -> None:
+    path = build(RELEASES["grid over a box"], tmp_path)["cells.geojson"]
+    rings = {
+        (feature["properties"]["row"], feature["properties"]["column"]): feature["geometry"][
+            "coordinates"
+        ][0]
+        for feature in json.loads(path.read_text(encoding="utf-8"))["features"]
+    }
+    for (row, column), ring in rings.items():
+        if (row, column + 1) in rings:
+            other = rings[row, column + 1]
+            assert (ring[1], ring[2]) == (other[0], other[3])
+
+
+def test_words_with_quotes_and_lines_keep_the_geojson_whole(tmp_path: Path) -> None:
+    title = 'Ä "quoted" \\ title\nwith % and {braces} and \u2028'
+    released = dataclasses.replace(grid_release(4), about={**ABOUT, "title": title})
+    path = build(released, tmp_path)["cells.geojson"]
+    assert json.loads(path.read_text(encoding="utf-8"))["about"]["title"] == title
+
+
+def test_no_geojson_above_200_000_features(tmp_path: Path) -> None:
+    released = grid_release(450, area=StudyArea.from_bounds(0, 0, 1, 1))
+    (layer,) = layers(released)
+    assert len(layer.boxes) > 200_000
+    files = build(released, tmp_path)
+    assert "cells.geojson" not in files
+    assert files_instead("cells.geojson", list(files)) == "cells.parquet"
+    assert files_instead("other.geojson", list(files)) == ""
+    assert files_instead("cells.shp", list(files)) == ""
+
+
+def test_files_of_several_chunks_hold_every_row(tmp_path: Path) -> None:
+    import geopandas
+    import pandas
+
+    released = grid_release(300, area=StudyArea.from_bounds(0, 0, 1, 1))
+    (layer,) = layers(released)
+    files = build(released, tmp_path)
+    check(geopandas.read_parquet(files["cells.parquet"]), layer)
+    check(pandas.read_csv(files["cells.csv"]), layer)
+    features = json.loads(files["cells.geojson"].read_text(encoding="utf-8"))["features"]
+    assert [each["properties"]["estimate"] for each in features] == layer.value.tolist()
+
+
+def test_no_file_names_the_machine_or_the_moment(tmp_path: Path) -> None:
+    moment = re.compile(rb"20[2-9]\d-\d\d-\d\d|T\d\d:\d\d")
+    for path in build(grid_release(), tmp_path).values():
+        content = path.read_bytes()
+        assert not moment.search(content)
+        assert str(tmp_path).encode() not in content

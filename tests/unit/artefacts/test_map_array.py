@@ -1,0 +1,125 @@
+"""map.bin holds what the map needs, rounded below the noise."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpgeo.artefacts import map_array
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import Layer, layers, quantisation_step
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from tests.unit.artefacts.releases import grid_release, partition_release
+
+
+class Reader:
+    """Reads the format as its description says, and as the map does."""
+
+    def __init__(self, content: bytes) -> None:
+        assert content[:4] == b"DPGM"
+        version, length = np.frombuffer(content, "<u4", 2, 4).tolist()
+        assert version == 1
+        assert (12 + length) % 8 == 0
+        self.header: dict[str, Any] = json.loads(content[12 : 12 + length])
+        self._data = content[12 + length :]
+
+    def array(self, reference: dict[str, Any]) -> NDArray[Any]:
+        dtype = np.dtype(reference["type"]).newbyteorder("<")
+        assert reference["offset"] % dtype.itemsize == 0
+        return np.frombuffer(self._data, dtype, reference["length"], reference["offset"])
+
+
+def read(released: Released, folder: Path) -> Reader:
+    map_array.write(released, layers(released), folder / "map.bin")
+    return Reader((folder / "map.bin").read_bytes())
+
+
+@pytest.mark.parametrize(
+    "released", [grid_release(16), partition_release(16), partition_release(16, answers="uniform")]
+)
+def test_values_are_within_half_a_step_of_a_quarter_of_the_noise(
+    released: Released, tmp_path: Path
+) -> None:
+    reader = read(released, tmp_path)
+    assert Grid.from_json(reader.header["grid"]) == layers(released)[0].grid
+    for layer, entry in zip(layers(released), reader.header["layers"], strict=True):
+        assert entry["step"] == quantisation_step(layer)
+        stored = reader.array(entry["value"])
+        assert len(stored) == entry["length"]
+        if entry["shape"] == "cells":
+            stored = stored.reshape(layer.grid.shape)[layer.boxes[:, 0], layer.boxes[:, 2]]
+        assert np.abs(stored * entry["step"] - layer.value).max() <= entry["step"] / 2
+        assert (entry["name"], entry["kind"]) == (layer.name, layer.kind)
+
+
+def test_each_cell_carries_its_own_margin(tmp_path: Path) -> None:
+    released = partition_release(16)
+    reader = read(released, tmp_path)
+    layer, entry = layers(released)[1], reader.header["layers"][1]
+    index = reader.array(entry["noise_index"]).reshape(layer.grid.shape)
+    place = layer.boxes[:, 0], layer.boxes[:, 2]
+    margins = np.array([noise["margin"] for noise in entry["noise"]])
+    thresholds = np.array([noise["threshold"] for noise in entry["noise"]])
+    np.testing.assert_array_equal(margins[index[place]], layer.margin)
+    np.testing.assert_array_equal(thresholds[index[place]], layer.threshold)
+    assert {noise["label"] for noise in entry["noise"]} == {"nominal"}
+
+
+def test_boxes_and_their_sizes_are_listed(tmp_path: Path) -> None:
+    released = partition_release(16)
+    reader = read(released, tmp_path)
+    layer, entry = layers(released)[0], reader.header["layers"][0]
+    assert entry["shape"] == "boxes"
+    assert reader.array(entry["box"]).reshape(-1, 4).tolist() == layer.boxes.tolist()
+    assert reader.array(entry["cells"]).tolist() == layer.cells.tolist()
+    assert entry["noise_index"] is None
+
+
+def test_the_mask_says_which_cells_touch_the_area(tmp_path: Path) -> None:
+    released = grid_release(16)
+    reader = read(released, tmp_path)
+    inside = layers(released)[0].grid.inside(released.area)
+    assert not inside.all()
+    assert reader.array(reader.header["inside"]).tolist() == inside.ravel().tolist()
+
+
+def test_no_mask_where_every_cell_is_inside(tmp_path: Path) -> None:
+    square = Grid.over(StudyArea.from_bounds(0, 0, 1, 1), 1).bounds
+    released = grid_release(4, area=StudyArea.from_bounds(*square))
+    inside = layers(released)[0].grid.inside(released.area)
+    assert (read(released, tmp_path).header["inside"] is None) == bool(inside.all())
+
+
+def test_more_kinds_of_noise_than_fit_are_never_understated() -> None:
+    size = 1000
+    margin = np.random.default_rng(4).uniform(1, 9, size)
+    layer = Layer(
+        name="estimate",
+        title="Estimates",
+        kind="inferred",
+        grid=Grid(0.0, 0.0, 1.0, size, 1),
+        boxes=np.array([[0, 1, i, i + 1] for i in range(size)], dtype=np.int32),
+        cells=np.ones(size, dtype=np.int64),
+        value=np.zeros(size),
+        margin=margin,
+        margin_label="nominal",
+        note="",
+        threshold=margin * 2,
+    )
+    noise, index = map_array._noises(layer)
+    shown = np.array([[each["margin"], each["threshold"]] for each in noise])[index]
+    assert len(noise) == 256
+    assert (shown[:, 0] >= layer.margin).all()
+    assert (shown[:, 1] >= layer.threshold).all()
+    assert (shown[:, 0] <= layer.margin * 1.2).all()
+
+
+@pytest.mark.parametrize(("largest", "kind"), [(1, "int8"), (10**3, "int16"), (10**6, "int32")])
+def test_values_take_the_smallest_type(largest: int, kind: str) -> None:
+    assert map_array._smallest(np.array([0, -largest])).dtype.name == kind

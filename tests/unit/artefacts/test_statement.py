@@ -1,0 +1,111 @@
+"""The privacy statement says everything that is promised, exactly."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import math
+from decimal import Decimal
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpgeo.artefacts.files import build_files
+from dpgeo.artefacts.statement import statement
+from dpgeo.artefacts.wording import format_odds, privacy_sentence
+from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.spend import Measured
+from tests.unit.artefacts.releases import grid_release, partition_release
+
+
+def test_the_spends_add_up_to_epsilon_exactly() -> None:
+    document = statement(partition_release())
+    total = sum(Fraction(spend["epsilon"]) for spend in document["spends"])
+    assert total == Fraction(document["guarantee"]["epsilon"]) == Fraction(1, 2)
+
+
+def test_every_spend_names_its_noise() -> None:
+    for spend in statement(partition_release())["spends"]:
+        assert spend["noise"]["distribution"] == "discrete Laplace"
+        assert spend["sensitivity"] == 3
+        assert spend["noise"]["scale"] == 12.0
+
+
+def test_a_waived_spend_is_charged_and_said_to_be_undrawn() -> None:
+    released = grid_release()
+    waived = Measured(label="look", epsilon=Fraction(1, 4), noise=None)
+    document = statement(dataclasses.replace(released, trace=(*released.trace, waived)))
+    assert document["spends"][-1]["epsilon"] == "0.25"
+    assert document["spends"][-1]["drawn"] is False
+
+
+def test_the_sentence_speaks_of_the_whole_dataset() -> None:
+    document = statement(grid_release())
+    assert document["dataset_guarantee"]["epsilon"] == "2"
+    assert document["dataset_guarantee"]["sentence"] == (
+        "Whether you were in the data changes the odds of anything published from it by at most "
+        "a factor 7.39."
+    )
+
+
+def test_a_release_that_does_not_state_the_total_promises_none() -> None:
+    released = dataclasses.replace(grid_release(), about={"title": "Walks"})
+    assert statement(released)["dataset_guarantee"] is None
+
+
+def test_records_are_not_called_people() -> None:
+    released = dataclasses.replace(grid_release(), guarantee=PureDP(Fraction(1, 2), Unit.RECORD))
+    document = statement(released)
+    assert "any one record was" in document["dataset_guarantee"]["sentence"]
+    assert "several records" in document["not_protected"][0]
+    assert document["unit_of_privacy"]["unit"] == "record"
+
+
+@pytest.mark.parametrize("counting", list(Counting))
+def test_the_bias_of_bounding_is_among_the_limits(counting: Counting) -> None:
+    released = dataclasses.replace(grid_release(), counting=counting)
+    limits = " ".join(statement(released)["known_limits"])
+    assert "nobody adds more than 3" in limits
+    assert "This bias is in no margin." in limits
+
+
+def test_the_file_names_the_checksum_of_every_other(tmp_path: Path) -> None:
+    built = build_files(partition_release(), tmp_path)
+    document = json.loads((tmp_path / "statement.json").read_text(encoding="utf-8"))
+    listed = {entry["name"]: entry["sha256"] for entry in document["files"]}
+    assert listed == {
+        file.name: hashlib.sha256(file.path.read_bytes()).hexdigest()
+        for file in built
+        if file.name != "statement.json"
+    }
+
+
+def test_a_huge_epsilon_is_still_valid_json() -> None:
+    released = dataclasses.replace(
+        grid_release(),
+        about={"dataset_total_epsilon": "1000"},
+        guarantee=PureDP(Fraction(900), Unit.PERSON),
+    )
+    document = json.loads(json.dumps(statement(released), allow_nan=False))
+    assert document["guarantee"]["odds_factor"] is None
+    assert "factor 1.98e434." in document["dataset_guarantee"]["sentence"]
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "text"),
+    [("1", "2.72"), ("2", "7.39"), ("0.000001", "1.01"), ("10", "22,100"), ("20", "486,000,000")],
+)
+def test_odds_are_written_for_people(epsilon: str, text: str) -> None:
+    assert format_odds(Fraction(epsilon)) == text
+
+
+@given(st.fractions(min_value=Fraction(1, 10**6), max_value=100, max_denominator=10**6))
+def test_the_factor_is_never_understated(epsilon: Fraction) -> None:
+    factor = float(Decimal(format_odds(epsilon).replace(",", "")))
+    exact = math.exp(epsilon)
+    assert exact * (1 - 1e-12) <= factor <= exact * 1.011
+    assert f"factor {format_odds(epsilon)}." in privacy_sentence(epsilon, Unit.PERSON)
