@@ -1,0 +1,102 @@
+"""The public shapes a map lies on: Natural Earth's land around a study area.
+
+The land comes with the built frontend (`frontend/scripts/prepare-land.mjs`); without it maps have
+no coast, and nothing else changes.
+"""
+
+from __future__ import annotations
+
+import json
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+from django.conf import settings
+from numpy.typing import NDArray
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
+
+SURROUNDINGS = 1.5
+"""How far the map reaches beyond the study area on each side, in sides of the area."""
+
+DETAIL = 3000
+"""Bends and islands finer than this fraction of the area's side are left out."""
+
+SOURCE_DETAIL = 2e-4
+"""Degrees below which the source has no bends to straighten."""
+
+
+def basemap(area: StudyArea) -> dict[str, Any]:
+    """Land, the land inside the area, and the coast, as GeoJSON geometries in degrees.
+
+    "bounds" are west, south, east, north of what is covered. A function of public inputs alone.
+    """
+    bounds = surroundings(area)
+    land = _near_land(land_polygons(land_file()), bounds, area)
+    clipped = shapely.clip_by_rect(land, *bounds)
+    inside = shapely.intersection(shapely.make_valid(clipped), area.shape)
+    return {
+        "bounds": list(bounds),
+        "land": _to_geojson(shapely.multipolygons(_parts(clipped, "Polygon"))),
+        "inside": _to_geojson(shapely.multipolygons(_parts(inside, "Polygon"))),
+        "coast": _to_geojson(_coast(land, bounds)),
+    }
+
+
+def surroundings(area: StudyArea) -> tuple[float, float, float, float]:
+    """West, south, east, north in degrees of the country that a map of the area may show."""
+    west, south, east, north = area.mercator_bounds
+    reach = SURROUNDINGS * max(east - west, north - south)
+    lon, lat = to_degrees([west - reach, east + reach], [south - reach, north + reach])
+    return (
+        max(-180.0, float(lon[0])),
+        max(-MAX_LATITUDE, float(lat[0])),
+        min(180.0, float(lon[1])),
+        min(MAX_LATITUDE, float(lat[1])),
+    )
+
+
+def land_file() -> Path:
+    """Where the frontend's build puts the land."""
+    return Path(settings.BASE_DIR) / "frontend" / "dist" / "land.json"
+
+
+@lru_cache(maxsize=1)
+def land_polygons(path: Path) -> NDArray[np.object_]:
+    """The world's land as polygons; none where the frontend is not built."""
+    if not path.exists():
+        return np.empty(0, dtype=object)
+    return np.asarray(shapely.get_parts(shapely.from_geojson(path.read_text())))
+
+
+def _near_land(
+    polygons: NDArray[np.object_], bounds: tuple[float, float, float, float], area: StudyArea
+) -> NDArray[np.object_]:
+    """The whole polygons that reach into the bounds, no more detailed than a map of the area."""
+    near = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
+    west, south, east, north = area.bounds
+    tolerance = max(east - west, north - south) / DETAIL
+    if tolerance <= SOURCE_DETAIL:
+        return near
+    return shapely.simplify(near[shapely.area(near) > tolerance**2], tolerance)
+
+
+def _coast(land: NDArray[np.object_], bounds: tuple[float, float, float, float]) -> Any:
+    """The shores within the bounds, without the edges along which polygons were cut."""
+    shores = shapely.clip_by_rect(shapely.boundary(land), *bounds)
+    return shapely.multilinestrings(_parts(shores, "LineString"))
+
+
+def _parts(shapes: Any, kind: str) -> list[Any]:
+    """The simple shapes of a kind, without what else clipping may leave."""
+    return [part for part in shapely.get_parts(shapes) if part.geom_type == kind]
+
+
+def _to_geojson(shape: Any) -> dict[str, Any]:
+    # Five decimals are about a metre.
+    rounded = shapely.transform(shape, lambda degrees: np.round(degrees, 5))
+    geometry: dict[str, Any] = json.loads(shapely.to_geojson(rounded))
+    return geometry

@@ -1,0 +1,170 @@
+"""The public pages: the catalogue, a release with its map, and how it was made private."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from django.core.cache import cache
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_safe
+
+from dpgeo.core.epsilon import from_micro
+from dpgeo.pages import pictures
+from dpgeo.pages.basemap import basemap
+from dpgeo.pages.summaries import Summary, summary_of
+from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.selectors import release_visible, releases_public
+
+MAPS_PER_PAGE = 24
+MAP_ARRAY = "map.bin"
+STATEMENT = "statement.json"
+DAY = 24 * 60 * 60
+
+FORMATS = {
+    ".parquet": ("GeoParquet", "columns, for notebooks and QGIS"),
+    ".geojson": ("GeoJSON", "shapes, for web maps"),
+    ".csv": ("CSV", "one row a count, for spreadsheets"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """One map of the catalogue."""
+
+    release: Release
+    summary: Summary
+    all_epsilon: Fraction
+    array_url: str
+
+
+@dataclass(frozen=True, slots=True)
+class Download:
+    """One file to take away."""
+
+    file: ReleaseFile
+    url: str
+    form: str
+    use: str
+    layer: str
+
+
+@require_safe
+def catalogue(request: HttpRequest) -> HttpResponse:
+    """Every published map, newest first."""
+    page = Paginator(releases_public(), MAPS_PER_PAGE).get_page(request.GET.get("page"))
+    cards = [
+        Card(found, summary_of(found), all_epsilon(found), file_url(found, MAP_ARRAY))
+        for found in page
+    ]
+    return render(
+        request, "public/catalogue.html", {"section": "maps", "page": page, "cards": cards}
+    )
+
+
+@require_safe
+def release(request: HttpRequest, release_id: str) -> HttpResponse:
+    """One map with its figures and files; of a withdrawn one, that it was there."""
+    found = visible_or_404(request, release_id)
+    if found.state == ReleaseState.WITHDRAWN:
+        return render(request, "public/withdrawn.html", release_context(found), status=410)
+    if not found.blob_name:
+        return render(request, "public/not_drawn.html", release_context(found))
+    summary = summary_of(found)
+    context = release_context(found) | {
+        "summary": summary,
+        "downloads": downloads(found, summary),
+        "array_url": file_url(found, MAP_ARRAY),
+    }
+    return render(request, "public/release.html", context)
+
+
+@require_safe
+def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
+    """How one map was made private, each spend in words."""
+    found = visible_or_404(request, release_id)
+    if found.state == ReleaseState.WITHDRAWN:
+        return render(request, "public/withdrawn.html", release_context(found), status=410)
+    if not found.blob_name:
+        return render(request, "public/not_drawn.html", release_context(found))
+    summary = summary_of(found)
+    context = release_context(found) | {
+        "summary": summary,
+        "bars": pictures.bars([spend.share for spend in summary.spends]),
+        "curves": pictures.curves(summary.shift_of_one),
+        "statement": found.files.filter(name=STATEMENT).first(),
+        "statement_url": file_url(found, STATEMENT),
+        "array_url": file_url(found, MAP_ARRAY),
+    }
+    return render(request, "public/release_privacy.html", context)
+
+
+@require_safe
+def about_privacy(request: HttpRequest) -> HttpResponse:
+    """What the maps promise, for citizens."""
+    context = {"section": "privacy", "curves": pictures.curves(0.05)}
+    return render(request, "public/about_privacy.html", context)
+
+
+@require_safe
+@gzip_page
+def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
+    """The land around a release's study area; see `basemap.basemap`."""
+    found = visible_or_404(request, release_id)
+    key = f"dpgeo.pages.basemap.{found.dataset_id}.{found.blob_sha256}"
+    shapes = cache.get(key)
+    if shapes is None:
+        shapes = basemap(found.dataset.area)
+        cache.set(key, shapes, DAY)
+    response = JsonResponse(shapes)
+    public = found.state == ReleaseState.PUBLISHED
+    response["Cache-Control"] = f"public, max-age={DAY}" if public else "private, no-store"
+    return response
+
+
+def visible_or_404(request: HttpRequest, release_id: str) -> Release:
+    """The release if this visitor may know of it. A stranger's draft looks like no release."""
+    try:
+        return release_visible(request.user, release_id)
+    except Release.DoesNotExist:
+        raise Http404("There is no such map.") from None
+
+
+def release_context(found: Release) -> dict[str, Any]:
+    """What every page of one release shows: the dataset's whole budget, never what is left."""
+    return {
+        "section": "maps",
+        "release": found,
+        "dataset": found.dataset,
+        "publisher": found.dataset.organisation,
+        "all_epsilon": all_epsilon(found),
+        "is_draft": found.state == ReleaseState.DRAFT,
+    }
+
+
+def all_epsilon(found: Release) -> Fraction:
+    """The most that can ever be spent on the data behind a release."""
+    return from_micro(found.dataset.ledger.total_micro)
+
+
+def downloads(found: Release, summary: Summary) -> list[Download]:
+    """The files for people, layer by layer as they are measured; the map's own array is not one."""
+    titles = {layer.name: layer.title for layer in summary.layers}
+    order = list(titles.values())
+    listed = []
+    for file in found.files.all():
+        stem, dot, ending = file.name.rpartition(".")
+        if dot + ending in FORMATS and stem in titles:
+            form, use = FORMATS[dot + ending]
+            listed.append(Download(file, file_url(found, file.name), form, use, titles[stem]))
+    return sorted(listed, key=lambda each: (order.index(each.layer), each.form))
+
+
+def file_url(found: Release, name: str) -> str:
+    """Where a file of a release is served."""
+    return reverse("api:release-file", args=[found.pk, name])

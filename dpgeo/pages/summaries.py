@@ -1,0 +1,181 @@
+"""What the public pages say of a release in words and figures, all from its Released blob."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from django.core.cache import cache
+
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.released import Released
+from dpgeo.core.spend import Measured
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.postprocess.summary import cells_standing_out, largest, total
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import released_of
+
+TABLE_ROWS = 20
+"""Counts in the table that stands behind every map."""
+
+FOR_EVER = None
+"""A blob never changes, so neither does what is said of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One large count: where its box has its middle (degrees), and how sure it is."""
+
+    latitude: float
+    longitude: float
+    value: float
+    margin: float
+    cells: int
+
+
+@dataclass(frozen=True, slots=True)
+class LayerName:
+    """A layer as the map's switch offers it."""
+
+    name: str
+    title: str
+    measured: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SpendLine:
+    """One measurement that was paid for; `share` is its part of the whole in per cent."""
+
+    label: str
+    epsilon: Fraction
+    share: float
+    sensitivity: int
+    scale: float
+    margin: int
+    drawn: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """The figures of one release. `unit` and `counting` are the values of their enumerations."""
+
+    unit: str
+    counting: str
+    bound: int
+    epsilon: Fraction
+    mechanism: str
+    mechanism_summary: str
+    software: str
+    total: int
+    total_margin: float
+    count_margin: float
+    counts: int
+    boxes: bool
+    cells: int
+    cells_standing_out: int
+    cell_metres: float
+    square_kilometres: float
+    rows: tuple[Row, ...]
+    layers: tuple[LayerName, ...]
+    spends: tuple[SpendLine, ...]
+
+    @property
+    def by_person(self) -> bool:
+        """Whether a whole person is hidden, rather than one record."""
+        return self.unit == Unit.PERSON.value
+
+    @property
+    def counts_people(self) -> bool:
+        """Whether each person adds at most 1 to a cell."""
+        return self.counting == Counting.PEOPLE.value
+
+    @property
+    def shift_of_one(self) -> float:
+        """How far one unit can move one published count, in scales of that count's noise."""
+        drawn = [spend for spend in self.spends if spend.drawn]
+        most = 1 if self.counts_people else self.bound
+        return max((most / spend.scale for spend in drawn), default=0.0)
+
+    @property
+    def total_low(self) -> float:
+        """Lower end of the total's 95 % interval."""
+        return self.total - self.total_margin
+
+    @property
+    def total_high(self) -> float:
+        """Upper end of the total's 95 % interval."""
+        return self.total + self.total_margin
+
+
+def summary_of(release: Release) -> Summary:
+    """The summary of a release that has been drawn; kept by the checksum of its blob.
+
+    Raises Conflict before there is a blob.
+    """
+    key = f"dpgeo.pages.summary.{release.blob_sha256}"
+    kept = cache.get(key) if release.blob_sha256 else None
+    if isinstance(kept, Summary):
+        return kept
+    summary = summarise(released_of(release))
+    cache.set(key, summary, FOR_EVER)
+    return summary
+
+
+def summarise(released: Released) -> Summary:
+    """The figures of a release; a function of the Released alone."""
+    shown = layers(released)
+    measured = shown[0]
+    whole = total(measured)
+    mechanism = MECHANISMS.get(released.mechanism)
+    return Summary(
+        unit=released.guarantee.unit.value,
+        counting=released.counting.value,
+        bound=released.bound,
+        epsilon=released.guarantee.epsilon,
+        mechanism=mechanism.title if mechanism else released.mechanism,
+        mechanism_summary=mechanism.summary if mechanism else "",
+        software=released.software,
+        total=whole.value,
+        total_margin=whole.margin,
+        count_margin=float(measured.margin.max()) if measured.margin.size else 0.0,
+        counts=whole.counts,
+        boxes=bool((measured.cells > 1).any()),
+        cells=int(measured.cells.sum()),
+        cells_standing_out=cells_standing_out(measured),
+        cell_metres=measured.grid.ground_cell_metres,
+        square_kilometres=released.area.ground_square_kilometres,
+        rows=_rows(measured),
+        layers=tuple(
+            LayerName(layer.name, layer.title, layer.kind == "measured") for layer in shown
+        ),
+        spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
+    )
+
+
+def _rows(layer: Layer) -> tuple[Row, ...]:
+    chosen = largest(layer, TABLE_ROWS)
+    bounds = layer.grid.box_bounds(layer.boxes[chosen])
+    return tuple(
+        Row(
+            latitude=float((south + north) / 2),
+            longitude=float((west + east) / 2),
+            value=float(layer.value[index]),
+            margin=float(layer.margin[index]),
+            cells=int(layer.cells[index]),
+        )
+        for index, (west, south, east, north) in zip(chosen, bounds, strict=True)
+    )
+
+
+def _spend(line: Measured, whole: Fraction) -> SpendLine:
+    noise = line.noise
+    return SpendLine(
+        label=line.label,
+        epsilon=line.epsilon,
+        share=float(100 * line.epsilon / whole),
+        sensitivity=noise.sensitivity if noise else 0,
+        scale=float(1 / noise.rate) if noise else 0.0,
+        margin=noise.margin() if noise else 0,
+        drawn=noise is not None,
+    )

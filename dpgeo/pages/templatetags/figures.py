@@ -1,0 +1,55 @@
+"""Figures as people read them."""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+from django import template
+
+from dpgeo.core.epsilon import format_epsilon
+
+register = template.Library()
+
+MINUS = "\u2212"
+
+
+@register.filter
+def figure(value: float) -> str:
+    """Whole with thousands separated from ten on, two digits below; a true minus sign."""
+    exact = float(value) == round(float(value))
+    text = f"{value:,.0f}" if abs(value) >= 10 or exact else f"{value:.2g}"
+    return "0" if text == "-0" else text.replace("-", MINUS)
+
+
+@register.filter
+def epsilon(value: Fraction) -> str:
+    """An epsilon in its shortest exact form."""
+    return format_epsilon(Fraction(value))
+
+
+@register.filter
+def odds(value: Fraction) -> str:
+    """The factor e^epsilon in words, never smaller than it is: 1 gives "2.72"."""
+    exponent = float(value)
+    if exponent > math.log(1e6):
+        return "more than a million"
+    factor = math.exp(exponent)
+    digits = max(0, 2 - math.floor(math.log10(factor)))
+    upwards = math.ceil(factor * 10**digits) / 10**digits
+    return f"{upwards:,.{digits}f}" if digits else f"{upwards:,.0f}"
+
+
+@register.filter
+def metres(value: float) -> str:
+    """A length on the ground to two digits: "240 m", "1.2 km"."""
+    if not value:
+        return "0 m"
+    rounded = round(value, 1 - math.floor(math.log10(value)))
+    return f"{rounded:g} m" if rounded < 1000 else f"{rounded / 1000:.2g} km"
+
+
+@register.filter
+def degrees(value: float, sides: str) -> str:
+    """An angle with its side of the world: `{{ latitude|degrees:"NS" }}`."""
+    return f"{abs(value):.4f}° {sides[0] if value >= 0 else sides[1]}"
