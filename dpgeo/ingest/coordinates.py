@@ -89,9 +89,11 @@ def points(values: Any, sieve: Sieve) -> tuple[NDArray[np.float64], NDArray[np.f
     binary = pc.if_else(pa.array(too_long), pa.scalar(None, values.type), values)
     shapes = shapely.from_wkb(binary.to_numpy(zero_copy_only=False), on_invalid="ignore")
     kind = shapely.get_type_id(shapes)
+    empty = shapely.is_empty(shapes)
     sieve.refuse(kind < 0, Reason.GEOMETRY_UNREADABLE)
     sieve.refuse(kind != shapely.GeometryType.POINT, Reason.GEOMETRY_NOT_POINT, shapes)
-    sieve.refuse(shapely.is_empty(shapes), Reason.GEOMETRY_MISSING)
+    sieve.refuse(empty, Reason.GEOMETRY_MISSING)
+    shapes[empty | (kind != shapely.GeometryType.POINT)] = None  # GEOS raises for these
     longitude, latitude = shapely.get_x(shapes), shapely.get_y(shapes)
     for found, axis in ((latitude, LATITUDE), (longitude, LONGITUDE)):
         sieve.refuse(~np.isfinite(found), axis.not_finite, found)

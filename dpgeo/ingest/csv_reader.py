@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import csv
 from collections.abc import Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
@@ -101,18 +100,16 @@ def _header_text(line: bytes) -> str:
 
 def _columns(text: str) -> tuple[str, list[str]]:
     """The delimiter that makes most columns, and their names."""
-    readings = []
-    for delimiter in DELIMITERS:
-        with suppress(csv.Error):
-            names = next(csv.reader([text], delimiter=delimiter, strict=True))
-            readings.append((delimiter, [name.strip() for name in names]))
-    if not readings:
+    try:
+        delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([text], delimiter=mark))))
+        names = next(csv.reader([text], delimiter=delimiter, strict=True))
+    except csv.Error as error:
         raise InvalidInput(
             "The header has a quotation mark out of place or a name that is far too long; "
             "correct the first line.",
             field="file",
-        )
-    return max(readings, key=lambda reading: len(reading[1]))
+        ) from error
+    return delimiter, [name.strip() for name in names]
 
 
 def _batch(

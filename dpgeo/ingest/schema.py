@@ -92,7 +92,7 @@ class Schema:
             taken[name] = role
         try:
             ZoneInfo(self.time_zone)
-        except (OSError, ValueError) as error:
+        except (KeyError, OSError, ValueError) as error:
             raise InvalidInput(
                 f"There is no time zone {self.time_zone!r}; write it as in Europe/Vienna or UTC.",
                 field="time_zone",

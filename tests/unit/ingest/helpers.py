@@ -1,0 +1,95 @@
+"""Small uploads for the tests of ingest, and what becomes of them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.canonical import CANONICAL, canonical_rows
+from dpgeo.ingest.csv_lines import BLOCK_BYTES
+from dpgeo.ingest.csv_reader import read_csv
+from dpgeo.ingest.parquet_reader import BATCH_ROWS, read_parquet
+from dpgeo.ingest.report import Report, Tally
+from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.spatial.area import StudyArea
+
+KEY = bytes(range(32))
+AREA = StudyArea.from_bounds(-10, 30, 10, 60)
+COLUMNS = Columns(longitude="lon", latitude="lat", person="who")
+
+
+def schema(
+    columns: Columns = COLUMNS,
+    unit: Unit = Unit.PERSON,
+    area: StudyArea = AREA,
+    time_zone: str = "UTC",
+) -> Schema:
+    return Schema(columns, unit, area, time_zone)
+
+
+def read_text(
+    path: Path, declared: Schema, block_bytes: int = BLOCK_BYTES
+) -> tuple[pa.Table, Report]:
+    """Canonical rows and report of a CSV file, read in blocks of a given size."""
+    tally = Tally()
+    batches = read_csv(path, declared.wanted, tally, block_bytes=block_bytes)
+    return _collected(batches, declared, tally)
+
+
+def read_columns(
+    path: Path, declared: Schema, batch_rows: int = BATCH_ROWS
+) -> tuple[pa.Table, Report]:
+    """Canonical rows and report of a Parquet file, read in batches of a given size."""
+    tally = Tally()
+    batches = read_parquet(path, declared.wanted, tally, batch_rows=batch_rows)
+    return _collected(batches, declared, tally)
+
+
+def _collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, Report]:
+    rows = [canonical_rows(batch, declared, KEY, tally) for batch in batches]
+    return pa.Table.from_batches(rows, CANONICAL).combine_chunks(), tally.report()
+
+
+def csv_of(folder: Path, text: str | bytes, declared: Schema | None = None) -> tuple[Any, Report]:
+    """Canonical rows and report of a CSV file with this content."""
+    path = folder / "upload.csv"
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return read_text(path, declared or schema())
+
+
+def refused(folder: Path, row: str | bytes, declared: Schema | None = None) -> dict[str, int]:
+    """Why a row is refused that stands between two good ones (columns who, lat, lon, t)."""
+    line = row if isinstance(row, bytes) else row.encode()
+    good = b"anna,45,5,0\n"
+    _, report = csv_of(folder, b"who,lat,lon,t\n" + good + line + b"\n" + good, declared)
+    assert report.read == 3
+    assert report.accepted == 3 - len(report.refused)
+    return report.refused
+
+
+def parquet_of(
+    folder: Path, columns: dict[str, Any], declared: Schema | None = None
+) -> tuple[Any, Report]:
+    """Canonical rows and report of a Parquet file with these columns."""
+    path = folder / "upload.parquet"
+    pq.write_table(pa.table(columns), path)
+    return read_columns(path, declared or schema())
+
+
+def people(rows: Any) -> list[tuple[int, int]]:
+    """The person of every canonical row."""
+    return list(zip(rows["person_high"].to_pylist(), rows["person_low"].to_pylist(), strict=True))
+
+
+def bits(rows: Any) -> list[bytes]:
+    """The bytes of every canonical column, validity included."""
+    return [rows[name].to_numpy(zero_copy_only=False).tobytes() for name in rows.column_names]
+
+
+def concatenated(tables: Sequence[Any]) -> Any:
+    return pa.concat_tables([CANONICAL.empty_table(), *tables]).combine_chunks()

@@ -1,0 +1,82 @@
+"""Persons: keyed hashes, the same however an identifier is stored."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+
+from tests.unit.ingest.helpers import KEY, csv_of, parquet_of, people, refused
+
+MISSING = {"the person is missing": 1}
+
+
+def stored(tmp_path: Path, values: Any) -> list[tuple[int, int]]:
+    size = len(values)
+    found, _ = parquet_of(tmp_path, {"who": values, "lat": [45.0] * size, "lon": [5.0] * size})
+    return people(found)
+
+
+def written(tmp_path: Path, *names: str) -> list[tuple[int, int]]:
+    rows = "".join(f'"{name}",45,5\n' for name in names)
+    return people(csv_of(tmp_path, "who,lat,lon\n" + rows)[0])
+
+
+def test_a_person_is_the_keyed_hash_of_the_identifier(tmp_path: Path) -> None:
+    digest = hashlib.blake2b("Zo\u00eb".encode(), key=KEY, digest_size=16).digest()
+    expected = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")
+    assert written(tmp_path, "Zo\u00eb", " Zo\u00eb ") == [expected, expected]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        pa.array([7], pa.int8()), pa.array([7], pa.uint64()), pa.array([7.0], pa.float64()),
+        pa.array([7], pa.decimal128(20, 0)), pa.array(["7"]), pa.array([b"7"]),
+        pa.array(["7"]).dictionary_encode(), pa.array([7]).dictionary_encode(),
+        pa.array(["7.0"]), pa.array([" 7.000"]),
+    ],
+)  # fmt: skip
+def test_a_whole_number_is_one_person_however_stored(tmp_path: Path, values: pa.Array) -> None:
+    assert stored(tmp_path, values) == written(tmp_path, "7")
+
+
+def test_different_identifiers_are_different_persons(tmp_path: Path) -> None:
+    names = ["7", "07", "007", "7.5", "-7", "seven", "Seven", "7a", "0"]
+    assert len(set(written(tmp_path, *names))) == len(names)
+
+
+def test_the_largest_whole_numbers_keep_every_digit(tmp_path: Path) -> None:
+    large = [2**63 - 1, 2**63 - 2]
+    assert stored(tmp_path, large) == written(tmp_path, *map(str, large))
+
+
+@pytest.mark.parametrize("value", [7.5, float("inf"), 2.0**54])
+def test_it_refuses_numbers_that_cannot_name_a_person(tmp_path: Path, value: float) -> None:
+    _, report = parquet_of(tmp_path, {"who": [value, 1.0], "lat": [45, 45], "lon": [5, 5]})
+    assert report.refused == {
+        "the person is a number that is not whole or too large to be exact": 1
+    }
+
+
+@pytest.mark.parametrize(
+    "text", ["", "  ", "NULL", "None", "nan", "NaN", "NA", "<NA>", r"\N", '""']
+)
+def test_a_row_without_a_person_is_refused(tmp_path: Path, text: str) -> None:
+    assert refused(tmp_path, f"{text},45,5,0") == MISSING
+
+
+@pytest.mark.parametrize("values", [["a", None], [1, None], [1.5 - 0.5, float("nan")]])
+def test_a_stored_null_is_no_person(tmp_path: Path, values: list[Any]) -> None:
+    _, report = parquet_of(tmp_path, {"who": values, "lat": [45, 45], "lon": [5, 5]})
+    assert report.refused == MISSING
+
+
+def test_stored_text_that_is_not_utf_8_is_refused_alone(tmp_path: Path) -> None:
+    values = pa.array([b"anna", b"jos\xe9", b"ben"], pa.binary())
+    found, report = parquet_of(tmp_path, {"who": values, "lat": [45] * 3, "lon": [5] * 3})
+    assert people(found) == written(tmp_path, "anna", "ben")
+    assert report.refused == {"the text is not UTF-8; save the file with that encoding": 1}

@@ -1,0 +1,58 @@
+"""What may be declared about a file."""
+
+from __future__ import annotations
+
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.schema import Columns, Role
+from tests.unit.ingest.helpers import schema
+
+
+def test_columns_survive_json() -> None:
+    columns = Columns(longitude="x", latitude="y", person="user", time="t")
+    assert Columns.from_json(columns.to_json()) == columns
+
+
+def test_it_refuses_a_role_it_does_not_know() -> None:
+    with pytest.raises(InvalidInput, match="no column role 'lattitude'") as caught:
+        Columns.from_json({"lattitude": "lat"})
+    assert caught.value.field == "columns"
+
+
+def test_it_refuses_a_column_name_that_is_not_text() -> None:
+    with pytest.raises(InvalidInput) as caught:
+        Columns.from_json({"latitude": 3})
+    assert caught.value.field == "columns.latitude"
+
+
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [
+        (Columns(latitude="lat", person="who"), "columns.longitude"),
+        (Columns(longitude="lon", person="who"), "columns.latitude"),
+        (Columns(longitude="lon", latitude="lat"), "columns.person"),
+        (Columns(longitude="lon", latitude="lon", person="who"), "columns.latitude"),
+        (Columns(longitude="lon", geometry="geom", person="who"), "columns.geometry"),
+    ],
+)
+def test_it_refuses_columns_that_determine_no_row(columns: Columns, field: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        schema(columns)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("name", ["Europe/Vienn", "", "../../etc/passwd", "+02:00"])
+def test_it_refuses_a_time_zone_that_does_not_exist(name: str) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        schema(time_zone=name)
+    assert caught.value.field == "time_zone"
+
+
+def test_a_dataset_of_records_reads_no_person_column() -> None:
+    columns = Columns(longitude="lon", latitude="lat", person="who")
+    assert schema(columns, unit=Unit.RECORD).wanted == {
+        Role.LONGITUDE: "lon",
+        Role.LATITUDE: "lat",
+    }
