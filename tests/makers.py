@@ -1,0 +1,116 @@
+"""Makers of organisations, people, datasets, uploads and releases for tests. All of it invented."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import secrets
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from dpgeo.accounts.models import Organisation, Role, User
+from dpgeo.accounts.services import membership_set, organisation_create
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.services import dataset_create, upload_receive
+from dpgeo.datasets.storage import private_storage, store
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import release_request, release_run
+from dpgeo.spatial.projection import to_mercator
+
+AREA = {
+    "type": "Polygon",
+    "coordinates": [[[10.0, 50.0], [10.1, 50.0], [10.1, 50.1], [10.0, 50.1], [10.0, 50.0]]],
+}
+
+CSV = b"who,lat,lon\nann,50.01,10.01\nbob,50.02,10.02\nann,50.05,10.05\neve,400.17,10.02\n"
+"""Three persons, four rows, one of them nowhere on earth."""
+
+_numbers = itertools.count(1)
+
+
+def make_organisation(name: str = "") -> Organisation:
+    return organisation_create(name=name or f"Transport office {next(_numbers)}")
+
+
+def make_user(
+    organisation: Organisation | None = None, role: Role = Role.STEWARD, **fields: Any
+) -> User:
+    user = User.objects.create_user(username=f"person{next(_numbers)}", **fields)
+    if organisation is not None:
+        membership_set(organisation=organisation, user=user, role=role)
+    return user
+
+
+def make_dataset(organisation: Organisation | None = None, **changes: Any) -> Dataset:
+    facts: dict[str, Any] = {
+        "organisation": organisation or make_organisation(),
+        "title": f"City trips {next(_numbers)}",
+        "licence": "CC BY 4.0",
+        "unit": "person",
+        "study_area": AREA,
+        "time_zone": "Europe/Berlin",
+        "budget": Fraction(4),
+        "created_by": None,
+    }
+    return dataset_create(**{**facts, **changes})
+
+
+def make_received(dataset: Dataset, content: bytes = CSV, file_name: str = "trips.csv") -> Upload:
+    return upload_receive(
+        dataset=dataset, file=io.BytesIO(content), file_name=file_name, created_by=None
+    )
+
+
+def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
+    """A canonical file of random positions within `AREA`."""
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    from dpgeo.ingest.canonical import CANONICAL
+
+    random = np.random.default_rng(1)
+    x, y = to_mercator(random.uniform(10.0, 10.1, rows), random.uniform(50.0, 50.1, rows))
+    person = random.integers(1, people + 1, rows).astype(np.uint64)
+    columns = [pa.array(person), pa.array(person), pa.array(x), pa.array(y)]
+    table = pa.Table.from_arrays([*columns, pa.nulls(rows, pa.int64())], schema=CANONICAL)
+    pq.write_table(table, path)
+
+
+def make_ready(dataset: Dataset, folder: Path, rows: int = 200) -> Upload:
+    """An upload as if it had been ingested."""
+    path = folder / f"{secrets.token_hex(4)}.parquet"
+    write_canonical(path, rows)
+    name = store(private_storage(), f"canonical/{path.name}", path)
+    return Upload.objects.create(
+        dataset=dataset,
+        file_name="trips.csv",
+        size=1,
+        raw_name="uploads/none",
+        canonical_name=name,
+        state=UploadState.READY,
+        report={"read": rows, "accepted": rows, "refused": {}, "examples": []},
+    )
+
+
+def make_request(dataset: Dataset, by: User | None = None, **changes: Any) -> Release:
+    asked: dict[str, Any] = {
+        "dataset": dataset,
+        "title": "Trips of a week",
+        "mechanism": "uniform-grid",
+        "parameters": {"cells": 8},
+        "epsilon": "1",
+        "bound": 5,
+        "counting": "people",
+        "requested_by": by,
+    }
+    return release_request(**{**asked, **changes})
+
+
+def make_release(dataset: Dataset, by: User | None = None, **changes: Any) -> Release:
+    """A release whose job has been done, a draft unless asked otherwise."""
+    release = make_request(dataset, by, **changes)
+    release_run(release_id=release.pk)
+    return Release.objects.select_related("job", "dataset__ledger").get(pk=release.pk)

@@ -1,0 +1,144 @@
+"""The ledger never overspends, never forgets, and is never rewritten."""
+
+from __future__ import annotations
+
+import uuid
+from fractions import Fraction
+
+import pytest
+from django.db import DatabaseError, connection, transaction
+
+from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.budgets.services import (
+    budget_debit,
+    budget_refund,
+    ledger_create,
+    ledger_promise,
+    ledger_set_total,
+)
+from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
+
+pytestmark = pytest.mark.django_db
+
+
+def debit(ledger: Ledger, epsilon: Fraction, job: uuid.UUID | None = None) -> Entry:
+    return budget_debit(
+        ledger=ledger, job=job or uuid.uuid4(), epsilon=epsilon, what="A map", who="ann"
+    )
+
+
+def test_a_debit_is_exact_and_leaves_the_rest() -> None:
+    ledger = ledger_create(name="people", total=Fraction(1))
+    for _ in range(3):
+        debit(ledger, Fraction(333_333, 1_000_000))
+    ledger.refresh_from_db()
+    assert ledger.left_micro == 1
+
+
+def test_it_refuses_what_the_budget_does_not_hold_with_the_numbers() -> None:
+    ledger = ledger_create(name="people", total=Fraction(1))
+    debit(ledger, Fraction(3, 4))
+    with pytest.raises(BudgetExceeded) as refused:
+        debit(ledger, Fraction(1, 2))
+    assert refused.value.field == "epsilon"
+    assert "0.5" in refused.value.message
+    assert "0.25 of 1 is left" in refused.value.message
+    assert "at most 0.25" in refused.value.message
+    assert Entry.objects.count() == 1
+
+
+def test_a_job_is_charged_once() -> None:
+    ledger = ledger_create(name="people", total=Fraction(1))
+    job = uuid.uuid4()
+    debit(ledger, Fraction(1, 4), job)
+    with pytest.raises(Conflict):
+        debit(ledger, Fraction(1, 4), job)
+    ledger.refresh_from_db()
+    assert ledger.spent_micro == 250_000
+
+
+def test_a_refund_is_given_once() -> None:
+    ledger = ledger_create(name="people", total=Fraction(1))
+    entry = debit(ledger, Fraction(1, 4))
+    assert budget_refund(job=entry.job) is not None
+    assert budget_refund(job=entry.job) is None
+    ledger.refresh_from_db()
+    assert ledger.spent_micro == 0
+    assert [line.kind for line in ledger.entries.order_by("id")] == ["debit", "refund"]
+
+
+def test_what_was_never_paid_is_not_refunded() -> None:
+    assert budget_refund(job=uuid.uuid4()) is None
+    assert not Entry.objects.exists()
+
+
+def test_entries_are_neither_changed_nor_deleted() -> None:
+    ledger = ledger_create(name="people", total=Fraction(1))
+    entry = debit(ledger, Fraction(1, 4))
+    entry.what = "Something else"
+    with pytest.raises(TypeError, match="append-only"):
+        entry.save()
+    with pytest.raises(TypeError, match="append-only"):
+        entry.delete()
+    with pytest.raises(TypeError, match="append-only"):
+        Entry.objects.filter(pk=entry.pk).update(micro=1)
+    with pytest.raises(TypeError, match="append-only"):
+        Entry.objects.all().delete()
+
+
+def test_the_database_itself_refuses_to_change_an_entry() -> None:
+    entry = debit(ledger_create(name="people", total=Fraction(1)), Fraction(1, 4))
+    with (
+        pytest.raises(DatabaseError, match="append-only"),
+        transaction.atomic(),
+        connection.cursor() as cursor,
+    ):
+        cursor.execute("UPDATE budgets_entry SET micro = 1 WHERE id = %s", [entry.pk])
+    assert Entry.objects.get(pk=entry.pk).micro == 250_000
+
+
+def test_the_database_itself_refuses_an_overspent_ledger() -> None:
+    ledger = ledger_create(name="people", total=Fraction(1))
+    with pytest.raises(DatabaseError), transaction.atomic():
+        Ledger.objects.filter(pk=ledger.pk).update(spent_micro=1_000_001)
+
+
+def test_the_database_itself_refuses_a_second_debit_of_a_job() -> None:
+    entry = debit(ledger_create(name="people", total=Fraction(1)), Fraction(1, 4))
+    with pytest.raises(DatabaseError), transaction.atomic():
+        Entry.objects.create(
+            ledger=entry.ledger, job=entry.job, kind=EntryKind.DEBIT, micro=1, what="", who=""
+        )
+
+
+@pytest.mark.parametrize("total", ["0", "-1", "nan", "0.0000001", "1e9"])
+def test_a_ledger_needs_a_budget_that_means_something(total: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        ledger_create(name="people", total=total)  # type: ignore[arg-type]
+    assert refused.value.field == "budget"
+
+
+def test_a_budget_may_be_raised_before_the_first_publication_only() -> None:
+    ledger = ledger_create(name="people", total=Fraction(1))
+    ledger_set_total(ledger=ledger, total=Fraction(2))
+    ledger_promise(ledger=ledger, total_micro=2_000_000)
+    with pytest.raises(Conflict, match="lowered, not raised"):
+        ledger_set_total(ledger=ledger, total=Fraction(3))
+    assert ledger_set_total(ledger=ledger, total=Fraction(3, 2)).total_micro == 1_500_000
+
+
+def test_a_budget_is_never_less_than_what_is_spent() -> None:
+    ledger = ledger_create(name="people", total=Fraction(1))
+    debit(ledger, Fraction(3, 4))
+    with pytest.raises(Conflict, match=r"0\.75 is already spent"):
+        ledger_set_total(ledger=ledger, total=Fraction(1, 2))
+    ledger.refresh_from_db()
+    assert ledger.total_micro == 1_000_000
+
+
+def test_a_publication_may_not_state_less_than_the_budget() -> None:
+    ledger = ledger_create(name="people", total=Fraction(2))
+    with pytest.raises(Conflict, match="raised since"):
+        ledger_promise(ledger=ledger, total_micro=1_000_000)
+    ledger.refresh_from_db()
+    assert ledger.promised_at is None

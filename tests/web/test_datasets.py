@@ -1,0 +1,371 @@
+"""Datasets are declared in public words and frozen; uploads stay private and streamed."""
+
+from __future__ import annotations
+
+import io
+import stat
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.files.uploadedfile import TemporaryUploadedFile
+from django.utils import timezone
+
+from dpgeo.accounts.models import Role
+from dpgeo.accounts.selectors import may, role_in
+from dpgeo.budgets.services import ledger_promise
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.selectors import (
+    canonical_path,
+    datasets_public,
+    datasets_visible_to,
+    ready_upload,
+    uploads_visible_to,
+)
+from dpgeo.datasets.services import (
+    dataset_update,
+    upload_confirm,
+    upload_ingest,
+    upload_preview,
+    upload_receive,
+)
+from dpgeo.datasets.storage import private_storage
+from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.services import MAX_ATTEMPTS, jobs_reap
+from tests.makers import (
+    AREA,
+    CSV,
+    make_dataset,
+    make_organisation,
+    make_ready,
+    make_received,
+    make_release,
+    make_user,
+)
+
+pytestmark = pytest.mark.django_db
+
+COLUMNS = Columns(longitude="lon", latitude="lat", person="who")
+
+
+def stored_uploads() -> set[str]:
+    folder = Path(private_storage().path("uploads"))
+    return set(map(str, folder.iterdir())) if folder.exists() else set()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("title", "  "),
+        ("title", "x" * 201),
+        ("title", "a\x00b"),
+        ("licence", ""),
+        ("unit", "household"),
+        ("time_zone", "Mars/Olympus"),
+        ("time_zone", "../../etc/passwd"),
+        ("time_zone", ""),
+        ("study_area", None),
+        ("study_area", {}),
+        ("study_area", {"type": "Point", "coordinates": [1, 2]}),
+        ("study_area", {"type": "Polygon", "coordinates": []}),
+        ("study_area", {"type": "Polygon", "coordinates": "here"}),
+        ("study_area", {"type": "Feature", "geometry": None}),
+        (
+            "study_area",
+            {"type": "Polygon", "coordinates": [[[50, 100], [51, 100], [51, 101], [50, 100]]]},
+        ),
+        ("budget", Fraction(0)),
+        ("budget", Fraction(1, 3)),
+        ("budget", "nan"),
+        ("budget", None),
+        ("slug", "not a slug"),
+        ("slug", "x" * 81),
+    ],
+)
+def test_a_wrong_declaration_is_refused_by_its_field(field: str, value: Any) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        make_dataset(**{field: value})
+    assert refused.value.field == field
+    assert refused.value.message
+
+
+def test_a_dataset_gets_an_address_from_its_title_and_a_key_of_its_own() -> None:
+    first, second = (make_dataset(title="Fahrräder in der Stadt") for _ in range(2))
+    assert (first.slug, second.slug) == ("fahrrader-in-der-stadt", "fahrrader-in-der-stadt-2")
+    assert len(first.person_key) == 32
+    assert bytes(first.person_key) != bytes(second.person_key)
+    assert make_dataset(title="東京").slug == "dataset"
+
+
+def test_an_address_is_given_once() -> None:
+    make_dataset(slug="city")
+    with pytest.raises(InvalidInput) as refused:
+        make_dataset(slug="city")
+    assert refused.value.field == "slug"
+
+
+def test_datasets_of_one_organisation_can_share_a_ledger() -> None:
+    first = make_dataset()
+    second = make_dataset(first.organisation, budget=None, ledger=first.ledger)
+    assert second.ledger == first.ledger
+    with pytest.raises(InvalidInput) as refused:
+        make_dataset(budget=None, ledger=first.ledger)
+    assert refused.value.field == "ledger"
+
+
+def test_what_releases_rest_on_is_frozen_by_the_first_confirmed_upload() -> None:
+    dataset = make_dataset()
+    dataset_update(dataset=dataset, changes={"time_zone": "Europe/Paris"})
+    upload_confirm(upload=make_received(dataset), columns=COLUMNS, confirmed_by=None)
+    for field, value in (
+        ("unit", "record"),
+        ("time_zone", "UTC"),
+        ("study_area", {**AREA, "coordinates": [[[9, 50], [10, 50], [10, 51], [9, 50]]]}),
+    ):
+        with pytest.raises(Conflict) as refused:
+            dataset_update(dataset=dataset, changes={"title": "New", field: value})
+        assert refused.value.field == field
+    dataset.refresh_from_db()
+    assert (dataset.time_zone, dataset.title != "New") == ("Europe/Paris", True)
+    dataset_update(dataset=dataset, changes={"title": "New", "time_zone": "Europe/Paris"})
+    assert dataset.title == "New"
+
+
+def test_a_refused_budget_leaves_the_other_facts_as_they_were() -> None:
+    dataset = make_dataset(title="Before")
+    ledger_promise(ledger=dataset.ledger, total_micro=4_000_000)
+    with pytest.raises(Conflict):
+        dataset_update(dataset=dataset, changes={"title": "After", "budget": Fraction(5)})
+    dataset.refresh_from_db()
+    assert dataset.title == "Before"
+
+
+def test_a_fact_that_is_not_declared_cannot_be_set() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        dataset_update(dataset=make_dataset(), changes={"person_key": b"known"})
+    assert refused.value.field == "person_key"
+
+
+def test_a_raw_upload_is_private_and_its_name_unguessable() -> None:
+    dataset = make_dataset()
+    upload = make_received(dataset, file_name="C:\\people\\..\\tri\x00ps.csv")
+    assert upload.file_name == "trips.csv"
+    assert upload.size == len(CSV)
+    path = Path(private_storage().path(upload.raw_name))
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert len(path.name) == 32
+    assert path.read_bytes() == CSV
+
+
+def test_a_file_over_the_limit_is_refused_and_nothing_kept(settings: Any) -> None:
+    settings.DPGEO_MAX_UPLOAD_BYTES = 10
+    dataset, before = make_dataset(), stored_uploads()
+    with pytest.raises(InvalidInput) as refused:
+        make_received(dataset)
+    assert refused.value.field == "file"
+    assert stored_uploads() == before
+    assert not Upload.objects.exists()
+
+
+def test_a_browsers_file_over_the_limit_is_refused_too(settings: Any) -> None:
+    settings.DPGEO_MAX_UPLOAD_BYTES = 10
+    file = TemporaryUploadedFile("trips.csv", "text/csv", 11, None)
+    with pytest.raises(InvalidInput):
+        upload_receive(dataset=make_dataset(), file=file, file_name="a.csv", created_by=None)
+
+
+def test_a_browsers_file_is_kept_whole() -> None:
+    file = TemporaryUploadedFile("trips.csv", "text/csv", len(CSV), None)
+    file.write(CSV)
+    file.seek(0)
+    upload = upload_receive(dataset=make_dataset(), file=file, file_name="a.csv", created_by=None)
+    file.close()
+    path = Path(private_storage().path(upload.raw_name))
+    assert path.read_bytes() == CSV
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+
+
+def test_an_empty_file_is_refused_and_nothing_kept() -> None:
+    dataset, before = make_dataset(), stored_uploads()
+    with pytest.raises(InvalidInput) as refused:
+        upload_receive(dataset=dataset, file=io.BytesIO(), file_name="a.csv", created_by=None)
+    assert refused.value.field == "file"
+    assert stored_uploads() == before
+
+
+def test_a_broken_transfer_leaves_nothing_behind() -> None:
+    class Broken(io.BytesIO):
+        def read(self, size: int | None = -1, /) -> bytes:
+            raise ConnectionError
+
+    dataset, before = make_dataset(), stored_uploads()
+    with pytest.raises(ConnectionError):
+        upload_receive(dataset=dataset, file=Broken(), file_name="a.csv", created_by=None)
+    assert stored_uploads() == before
+
+
+def test_a_preview_suggests_the_columns() -> None:
+    preview = upload_preview(upload=make_received(make_dataset()))
+    assert preview.columns == ["who", "lat", "lon"]
+    assert (preview.suggested.latitude, preview.suggested.longitude) == ("lat", "lon")
+
+
+def test_a_confirmed_upload_becomes_a_canonical_file_and_a_private_report() -> None:
+    dataset = make_dataset()
+    upload = upload_confirm(upload=make_received(dataset), columns=COLUMNS, confirmed_by=None)
+    assert upload.state == UploadState.QUEUED
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert upload.state == UploadState.READY
+    assert upload.report is not None
+    assert (upload.report["read"], upload.report["accepted"]) == (4, 3)
+    assert ready_upload(dataset) == upload
+    with canonical_path(upload) as path:
+        assert pq.read_metadata(path).num_rows == 3
+        assert stat.S_IMODE(path.stat().st_mode) == 0o600
+        assert b"ann" not in path.read_bytes()
+    assert not upload_ingest(upload_id=upload.pk)
+
+
+def test_a_file_without_a_usable_row_is_accepted() -> None:
+    upload = make_received(make_dataset(), b"who,lat,lon\nann,400.17,10\n")
+    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert upload.state == UploadState.READY
+    assert upload.report is not None
+    assert upload.report["accepted"] == 0
+
+
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [
+        (Columns(longitude="lon", latitude="lat"), "columns.person"),
+        (Columns(longitude="lon", latitude="latitude", person="who"), "columns.latitude"),
+        (Columns(longitude="", latitude="lat", person="who"), "columns.longitude"),
+        (Columns(longitude="lon", latitude="lon", person="who"), "columns.latitude"),
+    ],
+)
+def test_unusable_columns_are_refused_and_freeze_nothing(columns: Columns, field: str) -> None:
+    dataset = make_dataset()
+    upload = make_received(dataset)
+    with pytest.raises(InvalidInput) as refused:
+        upload_confirm(upload=upload, columns=columns, confirmed_by=None)
+    assert refused.value.field == field
+    dataset.refresh_from_db()
+    assert dataset.frozen_at is None
+    assert not Job.objects.exists()
+
+
+def test_a_record_dataset_needs_no_person() -> None:
+    dataset = make_dataset(unit="record")
+    columns = Columns(longitude="lon", latitude="lat")
+    upload = upload_confirm(upload=make_received(dataset), columns=columns, confirmed_by=None)
+    upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert upload.state == UploadState.READY
+
+
+def test_later_uploads_keep_the_columns_of_the_first() -> None:
+    dataset = make_dataset()
+    upload_confirm(upload=make_received(dataset), columns=COLUMNS, confirmed_by=None)
+    other = make_received(dataset, CSV.replace(b"who,lat", b"id,lat"))
+    with pytest.raises(Conflict, match="fixed by the first upload"):
+        upload_confirm(
+            upload=other,
+            columns=Columns(longitude="lon", latitude="lat", person="id"),
+            confirmed_by=None,
+        )
+    other.refresh_from_db()
+    assert other.state == UploadState.RECEIVED
+
+
+def test_an_upload_is_confirmed_once() -> None:
+    upload = make_received(make_dataset())
+    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    with pytest.raises(Conflict):
+        upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    assert Job.objects.count() == 1
+
+
+def test_a_failed_ingestion_fails_the_upload_which_may_be_confirmed_again() -> None:
+    upload = make_received(make_dataset())
+    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    Job.objects.update(attempts=MAX_ATTEMPTS)
+    assert jobs_reap().failed == 1
+    upload.refresh_from_db()
+    assert upload.state == UploadState.FAILED
+    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    assert upload_ingest(upload_id=upload.pk)
+    assert Upload.objects.get(pk=upload.pk).state == UploadState.READY
+
+
+def test_a_file_that_is_gone_is_said_to_be_gone(tmp_path: Path) -> None:
+    upload = make_ready(make_dataset(), tmp_path)
+    private_storage().delete(upload.canonical_name)
+    with pytest.raises(Conflict, match="upload the file again"), canonical_path(upload):
+        pass
+
+
+def test_a_new_upload_is_a_new_version_and_releases_keep_theirs(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    first = make_ready(dataset, tmp_path)
+    release = make_release(dataset)
+    second = make_ready(dataset, tmp_path)
+    Upload.objects.filter(pk=first.pk).update(created_at=timezone.now() - timedelta(hours=1))
+    assert ready_upload(dataset) == second
+    assert release.upload == first
+
+
+def test_a_lost_ingestion_is_taken_up_by_the_reaper_without_a_second_file() -> None:
+    upload = make_received(make_dataset())
+    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    kept = upload.canonical_name
+    Job.objects.update(state=JobState.QUEUED)
+    upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert upload.canonical_name == kept
+    folder = Path(private_storage().path("canonical"))
+    names = Upload.objects.exclude(canonical_name="").values_list("canonical_name", flat=True)
+    assert kept in names
+    assert len([path for path in folder.iterdir() if f"canonical/{path.name}" == kept]) == 1
+
+
+def test_only_members_see_a_dataset_and_its_uploads(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    member = make_user(dataset.organisation)
+    stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
+    gone = make_user(dataset.organisation, is_active=False)
+    boss = make_user(is_superuser=True)
+    for person, sees in ((member, 1), (stranger, 0), (gone, 0), (boss, 1)):
+        assert datasets_visible_to(person).count() == sees
+        assert uploads_visible_to(person).count() == sees
+    assert not datasets_public().exists()
+
+
+@pytest.mark.parametrize(
+    ("role", "allowed"),
+    [
+        (None, set()),
+        (Role.STEWARD, {"view", "edit", "upload", "request", "see_private"}),
+        (Role.APPROVER, {"view", "edit", "upload", "request", "see_private", "publish"}),
+        (
+            Role.ADMINISTRATOR,
+            {"view", "edit", "upload", "request", "see_private", "publish", "set_budget"},
+        ),
+    ],
+)
+def test_a_role_allows_what_it_says(role: Role | None, allowed: set[str]) -> None:
+    dataset = make_dataset()
+    user = make_user(dataset.organisation if role else None, role or Role.STEWARD)
+    actions = {"view", "edit", "upload", "request", "see_private", "publish", "set_budget"}
+    assert {action for action in actions if may(user, dataset, action)} == allowed
+    assert role_in(user, dataset.organisation) == role

@@ -1,0 +1,285 @@
+"""One worker holds a job at a time; the dead are replaced, the impossible refunded."""
+
+from __future__ import annotations
+
+import io
+import time
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from fractions import Fraction
+from typing import Any
+from uuid import UUID
+
+import pytest
+from celery import current_app
+from django.core.management import call_command
+from django.db import transaction
+from django.utils import timezone
+
+from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.services import budget_debit, ledger_create
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.jobs import running
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.running import Held, job_run
+from dpgeo.jobs.services import (
+    MAX_ATTEMPTS,
+    WAKE_AFTER,
+    LeaseLost,
+    job_cancel,
+    job_create,
+    job_finish,
+    job_lease,
+    job_progress,
+    job_renew,
+    job_retry,
+    job_set_drawing,
+    job_wake,
+    jobs_reap,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def paid() -> tuple[Job, Ledger]:
+    """A queued job of epsilon 1/4 on a budget of 1."""
+    ledger = ledger_create(name="people", total=Fraction(1))
+    job = job_create(task="tests.nothing")
+    budget_debit(ledger=ledger, job=job.pk, epsilon=Fraction(1, 4), what="A map", who="ann")
+    return job, ledger
+
+
+def spent(ledger: Ledger) -> int:
+    ledger.refresh_from_db()
+    return ledger.spent_micro
+
+
+def take(job: Job) -> UUID:
+    lease = job_lease(job_id=job.pk)
+    assert lease is not None
+    return lease
+
+
+def let_lapse(job: Job) -> None:
+    Job.objects.filter(pk=job.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
+
+
+def test_a_job_is_held_by_one_worker() -> None:
+    job = job_create(task="tests.nothing")
+    take(job)
+    assert job_lease(job_id=job.pk) is None
+
+
+def test_a_lapsed_lease_is_taken_over_and_its_holder_told() -> None:
+    job = job_create(task="tests.nothing")
+    first = take(job)
+    let_lapse(job)
+    second = take(job)
+    for late in (
+        lambda: job_progress(job_id=job.pk, lease=first, step="Counting"),
+        lambda: job_renew(job_id=job.pk, lease=first),
+        lambda: job_set_drawing(job_id=job.pk, lease=first),
+        lambda: job_finish(job_id=job.pk, lease=first),
+    ):
+        with pytest.raises(LeaseLost):
+            late()
+    job_finish(job_id=job.pk, lease=second)
+    job.refresh_from_db()
+    assert (job.state, job.drawing, job.attempts) == (JobState.DONE, False, 2)
+
+
+def test_an_ended_job_is_not_taken_again() -> None:
+    job = job_create(task="tests.nothing")
+    job_finish(job_id=job.pk, lease=take(job))
+    assert job_lease(job_id=job.pk) is None
+
+
+def test_progress_renews_the_lease() -> None:
+    job = job_create(task="tests.nothing")
+    lease = take(job)
+    Job.objects.filter(pk=job.pk).update(lease_until=timezone.now() + timedelta(seconds=1))
+    job_progress(job_id=job.pk, lease=lease, step="Counting", done=3, total=9)
+    job.refresh_from_db()
+    assert (job.step, job.progress_done, job.progress_total) == ("Counting", 3, 9)
+    assert job.lease_until is not None
+    assert job.lease_until > timezone.now() + timedelta(seconds=50)
+
+
+def test_a_task_is_sent_by_name_once_the_transaction_is_committed(
+    monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    sent: list[tuple[str, list[str]]] = []
+    monkeypatch.setattr(current_app, "send_task", lambda name, args, **_: sent.append((name, args)))
+    with django_capture_on_commit_callbacks(execute=True), transaction.atomic():
+        job = job_create(task="tests.nothing")
+        job_wake(job=job)
+        assert sent == []
+    assert sent == [("tests.nothing", [str(job.pk)])]
+
+
+def test_a_broker_that_is_down_does_not_lose_the_job(
+    monkeypatch: pytest.MonkeyPatch, django_capture_on_commit_callbacks: Any
+) -> None:
+    def refuse(*_: object, **__: object) -> None:
+        raise ConnectionError
+
+    monkeypatch.setattr(current_app, "send_task", refuse)
+    with django_capture_on_commit_callbacks(execute=True):
+        job = job_create(task="tests.nothing")
+        job_wake(job=job)
+    Job.objects.update(woken_at=timezone.now() - 2 * WAKE_AFTER)
+    assert jobs_reap().woken == 1
+    assert job_lease(job_id=job.pk) is not None
+
+
+def test_the_reaper_wakes_what_nobody_works_on_and_nothing_else() -> None:
+    long_ago = timezone.now() - 2 * WAKE_AFTER
+    waiting, held, lapsed, fresh = (job_create(task="tests.nothing") for _ in range(4))
+    take(held)
+    take(lapsed)
+    let_lapse(lapsed)
+    Job.objects.update(woken_at=long_ago)
+    job_wake(job=fresh)
+    assert jobs_reap().woken == 2
+    woken = set(Job.objects.filter(woken_at__gt=long_ago).values_list("pk", flat=True))
+    assert woken == {waiting.pk, lapsed.pk, fresh.pk}
+    assert jobs_reap().woken == 0
+
+
+def test_the_reaper_fails_and_refunds_what_never_drew(paid: tuple[Job, Ledger]) -> None:
+    job, ledger = paid
+    Job.objects.filter(pk=job.pk).update(attempts=MAX_ATTEMPTS)
+    assert jobs_reap().failed == 1
+    job.refresh_from_db()
+    assert job.state == JobState.FAILED
+    assert "No noise was drawn" in job.failure
+    assert spent(ledger) == 0
+
+
+def test_the_reaper_never_refunds_what_may_have_drawn(paid: tuple[Job, Ledger]) -> None:
+    job, ledger = paid
+    job_set_drawing(job_id=job.pk, lease=take(job))
+    let_lapse(job)
+    Job.objects.filter(pk=job.pk).update(attempts=MAX_ATTEMPTS)
+    assert jobs_reap().failed == 1
+    job.refresh_from_db()
+    assert "stays spent" in job.failure
+    assert spent(ledger) == 250_000
+
+
+def test_a_failed_job_that_is_still_paid_for_can_be_tried_again(paid: tuple[Job, Ledger]) -> None:
+    job, ledger = paid
+    job_set_drawing(job_id=job.pk, lease=take(job))
+    let_lapse(job)
+    Job.objects.filter(pk=job.pk).update(attempts=MAX_ATTEMPTS)
+    jobs_reap()
+    job_retry(job=job)
+    assert job_lease(job_id=job.pk) is not None
+    assert spent(ledger) == 250_000
+
+
+def test_a_refunded_job_cannot_be_tried_again(paid: tuple[Job, Ledger]) -> None:
+    job, _ = paid
+    Job.objects.filter(pk=job.pk).update(attempts=MAX_ATTEMPTS)
+    jobs_reap()
+    with pytest.raises(Conflict):
+        job_retry(job=job)
+
+
+def test_a_job_is_cancelled_and_refunded_before_it_starts(paid: tuple[Job, Ledger]) -> None:
+    job, ledger = paid
+    job_cancel(job=job)
+    assert job.state == JobState.CANCELLED
+    assert spent(ledger) == 0
+    assert job_lease(job_id=job.pk) is None
+
+
+def test_a_started_job_is_not_cancelled(paid: tuple[Job, Ledger]) -> None:
+    job, ledger = paid
+    take(job)
+    with pytest.raises(Conflict):
+        job_cancel(job=job)
+    assert spent(ledger) == 250_000
+
+
+def test_an_error_a_person_can_mend_fails_the_job_and_refunds(paid: tuple[Job, Ledger]) -> None:
+    job, ledger = paid
+
+    def refuse(held: Held) -> None:
+        raise InvalidInput("The bound is too large; lower it.")
+
+    assert job_run(job_id=job.pk, work=refuse)
+    job.refresh_from_db()
+    assert (job.state, job.failure) == (JobState.FAILED, "The bound is too large; lower it.")
+    assert spent(ledger) == 0
+
+
+def test_an_unknown_error_returns_the_job_and_is_logged_without_its_words(
+    paid: tuple[Job, Ledger], caplog: pytest.LogCaptureFixture
+) -> None:
+    job, ledger = paid
+
+    private = "could not convert 'Ann at 50.01, 10.01'"
+
+    def break_down(held: Held) -> None:
+        raise RuntimeError(private)
+
+    assert job_run(job_id=job.pk, work=break_down)
+    job.refresh_from_db()
+    assert (job.state, job.failure, job.lease) == (JobState.QUEUED, "", None)
+    assert "RuntimeError" in caplog.text
+    assert "Ann" not in caplog.text
+    assert spent(ledger) == 250_000
+
+
+def test_who_is_interrupted_gives_the_job_back(paid: tuple[Job, Ledger]) -> None:
+    def interrupt(held: Held) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        job_run(job_id=paid[0].pk, work=interrupt)
+    assert Job.objects.get(pk=paid[0].pk).state == JobState.QUEUED
+
+
+def test_a_job_taken_over_meanwhile_is_left_to_the_other() -> None:
+    job = job_create(task="tests.nothing")
+    other = uuid.uuid4()
+
+    def lose(held: Held) -> None:
+        Job.objects.filter(pk=job.pk).update(lease=other)
+        held.step("Counting")
+
+    assert job_run(job_id=job.pk, work=lose)
+    job.refresh_from_db()
+    assert (job.state, job.lease) == (JobState.RUNNING, other)
+
+
+def test_progress_within_a_step_is_written_at_most_once_a_second(
+    django_assert_max_num_queries: Callable[..., Any],
+) -> None:
+    job = job_create(task="tests.nothing")
+    with Held(job.pk, take(job)) as held, django_assert_max_num_queries(3):
+        for done in range(1000):
+            held.step("Counting", done, 1000)
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_lease_is_kept_alive_during_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "HEARTBEAT_SECONDS", 0.05)
+    job = job_create(task="tests.nothing")
+    lease = take(job)
+    let_lapse(job)
+    with Held(job.pk, lease):
+        deadline = time.monotonic() + 10
+        while Job.objects.get(pk=job.pk).lease_until < timezone.now():  # type: ignore[operator]
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+
+
+def test_the_reap_command_does_one_round_when_asked() -> None:
+    job_create(task="tests.nothing")
+    output = io.StringIO()
+    call_command("reap", "--once", stdout=output)
+    assert "woken 1" in output.getvalue()
