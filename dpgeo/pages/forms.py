@@ -300,12 +300,15 @@ class ColumnsForm(DeskForm):
         *,
         columns: Sequence[str],
         unit: str,
+        geometry: bool,
         frozen: bool,
         initial: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
         if unit == Unit.RECORD:
             del self.fields["person"]
+        if not geometry:
+            del self.fields["geometry"]
         for name, field in self.fields.items():
             known = [column for column in columns if column]
             declared = self.initial.get(name, "")

@@ -14,7 +14,7 @@ from dpgeo.core.epsilon import MICRO
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.projection import to_mercator
+from dpgeo.spatial.projection import ground_scale, to_mercator
 
 MOST_FUTURE_RELEASES = 12
 """More dashes than this in a bar say nothing."""
@@ -99,7 +99,9 @@ class Outline:
 
 
 OUTLINE_WIDTH = 360.0
-OUTLINE_HEIGHT = 200.0
+OUTLINE_HEIGHT = 300.0
+FINEST_MESH = 1.5
+"""Cells smaller than this many units of a drawing only blacken it."""
 
 
 def outline_of(area: StudyArea) -> Outline:
@@ -118,3 +120,33 @@ def outline_of(area: StudyArea) -> Outline:
         "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in ring.coords[:-1]) + "Z" for ring in rings
     )
     return Outline(path, round((east - west) * scale, 1), round((north - south) * scale, 1))
+
+
+@dataclass(frozen=True, slots=True)
+class Mesh:
+    """The cells of a grid over an outline, in its units: side, and where one of them begins."""
+
+    cell: float
+    left: float
+    top: float
+    across: int
+
+    @property
+    def visible(self) -> bool:
+        """Whether its lines can be told apart."""
+        return self.cell >= FINEST_MESH
+
+
+def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
+    """The mesh of cells of a side on the ground at the area's middle, centred as grids are."""
+    west, _, east, _ = area.mercator_bounds
+    scale = outline.width / (east - west)
+    _, low, _, high = area.bounds
+    cell = ground_metres / ground_scale((low + high) / 2) * scale
+    longer = max(outline.width, outline.height)
+    return Mesh(
+        cell=cell,
+        left=(outline.width - longer) / 2,
+        top=(outline.height - longer) / 2,
+        across=round(longer / cell),
+    )

@@ -69,7 +69,7 @@ def progress_of(job: Job, *, sees_private: bool) -> Progress:
         state=state.value,
         active=state in {JobState.QUEUED, JobState.RUNNING},
         step=(job.step if sees_private and state is JobState.RUNNING else "") or STATE_WORDS[state],
-        detail=f"{done:,} of {total:,}" if counted else "",
+        detail=f"{done:,} of {total:,}" if counted and " of " not in job.step else "",
         percent=percent,
         segments=segments_of(job, percent) if sees_private else [0],
         failure=job.failure if sees_private else "",

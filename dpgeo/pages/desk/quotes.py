@@ -7,10 +7,13 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from django.forms import BooleanField
+
 from dpgeo.core.epsilon import MICRO
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.datasets.models import Dataset
+from dpgeo.pages.desk.figures import mesh_of, outline_of
 from dpgeo.pages.forms import ReleaseForm
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import Quote, release_quote
@@ -51,8 +54,11 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
     trial = ReleaseForm(data, dataset=dataset, publishes=False)
     trial.fields["title"].required = False
     quote = quote_for(trial)
+    outline = outline_of(dataset.area)
     return {
         "quote": quote,
+        "outline": outline,
+        "mesh": mesh_of(dataset.area, outline, quote.forecast.ground_metres) if quote else None,
         "alternatives": alternatives(quote) if quote else [],
         "problems": [] if quote else problems_of(trial),
         "left": Fraction(dataset.ledger.left_micro, MICRO),
@@ -109,5 +115,5 @@ def typed(form: ReleaseForm, data: Mapping[str, Any]) -> dict[str, Any]:
     A box that was not ticked is not sent at all.
     """
     values = {name: data[name] for name in form.fields if name in data}
-    boxes = [name for name, field in form.fields.items() if field.widget.input_type == "checkbox"]
+    boxes = [name for name, field in form.fields.items() if isinstance(field, BooleanField)]
     return values | {name: data.get(name, False) for name in boxes}

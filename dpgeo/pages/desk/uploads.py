@@ -91,6 +91,8 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
         return columns(request, found)
     context: dict[str, Any] = {"upload": found, "dataset": found.dataset}
     context["sees_private"] = may(user, found.dataset, "see_private")
+    if found.report:
+        context["refused"] = found.report["read"] - found.report["accepted"]
     if found.job:
         context |= job_context(found.job, sees_private=context["sees_private"])
     return render(request, "desk/upload.html", context)
@@ -111,13 +113,15 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
         columns=preview.columns,
         unit=dataset.unit,
+        geometry=bool((dataset.columns or preview.suggested.to_json()).get("geometry")),
         frozen=bool(dataset.frozen_at),
         initial=dataset.columns or preview.suggested.to_json(),
     )
     confirms = request.method == "POST" and "exchange" not in request.POST
     if confirms and form.is_valid() and confirm(request, found, form):
         return redirect("desk-upload", upload_id=found.id)
-    context |= {"preview": preview, "form": form}
+    hints = [] if "exchange" in request.POST else preview.hints
+    context |= {"preview": preview, "form": form, "hints": hints}
     return render(request, "desk/upload_columns.html", context, status=REFUSED if confirms else 200)
 
 

@@ -20,4 +20,5 @@ def epsilon(value: Fraction | int, decimals: int = 2) -> str:
     if "/" in text:
         return sign + text
     whole, _, part = text.partition(".")
-    return f"{sign}{whole}.{part.ljust(decimals, '0')}"
+    padded = part.ljust(decimals, "0")
+    return f"{sign}{whole}.{padded}" if padded else f"{sign}{whole}"

@@ -1,0 +1,180 @@
+"""Uploads on the desk: sent with and without a script, looked at, confirmed, reported."""
+
+from __future__ import annotations
+
+import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
+from django.test import Client
+from pytest_django import Settings
+
+from dpgeo.accounts.models import Role
+from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.services import upload_ingest
+from dpgeo.jobs.models import Job
+from dpgeo.jobs.services import job_lease, job_progress
+from tests.web.desk import HEAD, Desk, invented_rows, make_desk
+
+pytestmark = pytest.mark.django_db
+
+JSON = {"Accept": "application/json"}
+COLUMNS = {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """An organisation with an administrator who is signed in."""
+    return make_desk()
+
+
+def csv(text: str, name: str = "trips.csv") -> SimpleUploadedFile:
+    """A file as a browser sends it."""
+    return SimpleUploadedFile(name, text.encode())
+
+
+def send(desk: Desk, text: str | None = None) -> Upload:
+    """An upload that waits for its columns."""
+    dataset = desk.declare()
+    file = csv(invented_rows() if text is None else text)
+    desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": file})
+    return Upload.objects.get()
+
+
+def test_it_takes_a_file_from_a_plain_form(desk: Desk) -> None:
+    upload = send(desk)
+    assert upload.state == UploadState.RECEIVED
+    page = desk.page(f"/desk/uploads/{upload.pk}/")
+    assert "Which column holds what?" in page
+    assert "10.02" in page
+
+
+def test_it_tells_a_script_where_to_go_next(desk: Desk) -> None:
+    address = f"/desk/datasets/{desk.declare().slug}/upload/"
+    answer = desk.client.post(address, {"file": csv(invented_rows())}, headers=JSON)
+    assert answer.json() == {"next": f"/desk/uploads/{Upload.objects.get().pk}/"}
+
+
+@pytest.mark.parametrize(
+    ("sent", "message"),
+    [({}, "This field is required."), ({"file": csv("")}, "empty")],
+)
+def test_it_refuses_nothing_at_all(
+    desk: Desk, sent: dict[str, SimpleUploadedFile], message: str
+) -> None:
+    address = f"/desk/datasets/{desk.declare().slug}/upload/"
+    answer = desk.client.post(address, sent)
+    assert answer.status_code == 422
+    assert message in answer.content.decode()
+    assert not Upload.objects.exists()
+
+
+def test_it_refuses_a_file_above_the_limit_before_reading_it(
+    desk: Desk, settings: Settings
+) -> None:
+    settings.DPGEO_MAX_UPLOAD_BYTES = 100
+    address = f"/desk/datasets/{desk.declare().slug}/upload/"
+    answer = desk.client.post(address, {"file": csv(invented_rows())}, headers=JSON)
+    assert answer.status_code == 413
+    assert "larger" in answer.json()["errors"][0]
+
+
+def test_it_wants_a_token_with_the_file(desk: Desk) -> None:
+    address = f"/desk/datasets/{desk.declare().slug}/upload/"
+    strict = Client(enforce_csrf_checks=True)
+    strict.force_login(desk.user)
+    assert strict.post(address, {"file": csv(invented_rows())}).status_code == 403
+    assert not Upload.objects.exists()
+
+
+def test_it_turns_strangers_away_without_a_look_at_their_file(desk: Desk) -> None:
+    address = f"/desk/datasets/{desk.declare().slug}/upload/"
+    assert Client().post(address, {"file": csv("x")})["Location"].startswith("/accounts/login/")
+    stranger = make_desk(name="Other house", owner="other").client
+    assert stranger.post(address, {"file": csv("x")}).status_code == 404
+
+
+def test_it_exchanges_swapped_coordinates_at_one_click(desk: Desk) -> None:
+    text = invented_rows().replace("device,lon,lat", "device,lat,lon")
+    upload = send(desk, text)
+    address = f"/desk/uploads/{upload.pk}/"
+    assert "swapped" in desk.page(address)
+    answer = desk.client.post(
+        address, COLUMNS | {"longitude": "lon", "latitude": "lat", "exchange": "1"}
+    )
+    assert answer.status_code == 200
+    form = answer.context["form"]
+    assert (form["longitude"].value(), form["latitude"].value()) == ("lat", "lon")
+    assert Upload.objects.get().state == UploadState.RECEIVED
+
+
+@pytest.mark.parametrize(
+    ("field", "column"),
+    [("longitude", "lat"), ("longitude", ""), ("person", ""), ("latitude", "nowhere")],
+)
+def test_it_refuses_columns_that_cannot_be(desk: Desk, field: str, column: str) -> None:
+    upload = send(desk)
+    answer = desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS | {field: column})
+    assert answer.status_code == 422
+    assert answer.context["form"].errors
+    upload.dataset.refresh_from_db()
+    assert upload.dataset.frozen_at is None
+
+
+def test_it_reads_the_file_once_confirmed_and_reports_privately(desk: Desk) -> None:
+    upload = send(desk, invented_rows() + "p1,400.17,50,\np2,,50.02,\n")
+    address = f"/desk/uploads/{upload.pk}/"
+    assert desk.client.post(address, COLUMNS)["Location"] == address
+    assert "Waiting for a worker" in desk.page(address)
+    assert upload_ingest(upload_id=upload.pk)
+    page = desk.page(address)
+    assert "Private" in page
+    assert "400.17" in page
+    assert "The longitude is missing" in page
+    assert "Request a release" in page
+
+
+def test_it_takes_a_file_without_a_usable_row(desk: Desk) -> None:
+    upload = send(desk, HEAD)
+    desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS)
+    assert upload_ingest(upload_id=upload.pk)
+    assert "Rows read" in desk.page(f"/desk/uploads/{upload.pk}/")
+
+
+def test_it_says_why_a_file_cannot_be_read_at_all(desk: Desk) -> None:
+    upload = send(desk, "lon,lon,lat\n1,2,3\n")
+    page = desk.page(f"/desk/uploads/{upload.pk}/")
+    assert "Upload another file" in page
+    assert 'role="alert"' in page
+
+
+def test_it_shows_the_columns_fixed_by_the_first_file(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    other = csv(invented_rows().replace("device", "who"))
+    answer = desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": other})
+    page = desk.page(answer["Location"])
+    assert "The first file fixed these columns" in page
+    answer = desk.client.post(answer["Location"], COLUMNS | {"person": "who"})
+    assert answer.status_code == 422
+    assert "device" in str(answer.context["form"].errors)
+
+
+def test_it_shows_an_upload_to_members_alone(desk: Desk) -> None:
+    upload = send(desk)
+    stranger = make_desk(name="Other house", owner="other").client
+    assert stranger.get(f"/desk/uploads/{upload.pk}/").status_code == 404
+    assert stranger.post(f"/desk/uploads/{upload.pk}/", COLUMNS).status_code == 404
+
+
+def test_it_tells_how_far_a_job_is(desk: Desk) -> None:
+    upload = send(desk)
+    desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS)
+    job = Job.objects.get()
+    address = f"/desk/jobs/{job.pk}.json"
+    assert desk.client.get(address).json()["step"] == "Waiting for a worker"
+    lease = job_lease(job_id=job.pk)
+    assert lease
+    job_progress(job_id=job.pk, lease=lease, step="Reading rows", done=30, total=40)
+    found = desk.signed_in("steward", role=Role.STEWARD).get(address).json()
+    assert (found["step"], found["detail"], found["percent"]) == ("Reading rows", "30 of 40", 75)
+    assert found["segments"] == [75, 0]
+    stranger = make_desk(name="Other house", owner="other").client
+    assert stranger.get(address).status_code == 404
