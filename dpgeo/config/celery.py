@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+from logging.config import dictConfig
 
 from celery import Celery
+from celery.signals import setup_logging
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
 
@@ -12,3 +14,13 @@ app = Celery("dpgeo")
 app.set_default()  # for the other threads of a web server, too
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
+
+
+def log_as_the_settings_say(**_: object) -> None:
+    """Stand in for Celery's own logging, which would print the arguments of tasks."""
+    from django.conf import settings
+
+    dictConfig(settings.LOGGING)
+
+
+setup_logging.connect(log_as_the_settings_say)

@@ -6,13 +6,26 @@ from pathlib import Path
 
 import environ
 
+from dpgeo.config.logs import logging_settings
+
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
 
 VAR_DIR = Path(env.str("DPGEO_VAR", default=str(BASE_DIR / "var")))
 """Everything this installation writes: database, private files, public files, queue."""
 
+PRIVATE_DIR = VAR_DIR / "private"
+INCOMING_DIR = VAR_DIR / "incoming"
+RELEASES_DIR = VAR_DIR / "releases"
+QUEUE_DIR = VAR_DIR / "queue"
+for folder in (PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, QUEUE_DIR / "messages"):
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+
 DEBUG = env.bool("DPGEO_DEBUG", default=False)
+LOGGING = logging_settings(
+    json=env.str("DPGEO_LOG_FORMAT", default="text") == "json",
+    level=env.str("DPGEO_LOG_LEVEL", default="INFO"),
+)
 
 
 def read_secret_key() -> str:
@@ -41,6 +54,18 @@ SECRET_KEY = read_secret_key()
 ALLOWED_HOSTS = env.list("DPGEO_HOSTS", default=["127.0.0.1", "localhost"])
 CSRF_TRUSTED_ORIGINS = env.list("DPGEO_ORIGINS", default=[])
 
+HTTPS = env.bool("DPGEO_HTTPS", default=False)
+"""Whether people reach the site by https, through a proxy that sets X-Forwarded-Proto itself."""
+
+SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
+SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
+SECURE_REFERRER_POLICY = "same-origin"  # a draft's address is a secret
+SESSION_COOKIE_AGE = 12 * 3600
+SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "dpgeo_session", "dpgeo_csrf"
+X_FRAME_OPTIONS = "DENY"
+
 INSTALLED_APPS = [
     "dpgeo.accounts",
     "dpgeo.budgets",
@@ -65,6 +90,7 @@ INSTALLED_APPS = [
 
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
+    "dpgeo.config.security.content_security_policy",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -123,18 +149,20 @@ DJANGO_VITE = {"default": {"manifest_path": BASE_DIR / "frontend" / "dist" / "ma
 STORAGES = {
     "default": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": str(VAR_DIR / "private")},
+        "OPTIONS": {"location": str(PRIVATE_DIR)},
     },
     "private": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": str(VAR_DIR / "private"), "file_permissions_mode": 0o600},
+        "OPTIONS": {"location": str(PRIVATE_DIR), "file_permissions_mode": 0o600},
     },
     "releases": {
         "BACKEND": "django.core.files.storage.FileSystemStorage",
-        "OPTIONS": {"location": str(VAR_DIR / "releases")},
+        "OPTIONS": {"location": str(RELEASES_DIR)},
     },
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
 }
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"  # names that Vite hashed
+FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 
@@ -145,10 +173,10 @@ CELERY_WORKER_PREFETCH_MULTIPLIER = 1
 CELERY_BROKER_CONNECTION_RETRY_ON_STARTUP = True
 if CELERY_BROKER_URL.startswith("filesystem:"):
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        "data_folder_in": str(VAR_DIR / "queue" / "messages"),
-        "data_folder_out": str(VAR_DIR / "queue" / "messages"),
-        "control_folder": str(VAR_DIR / "queue" / "control"),
-        "processed_folder": str(VAR_DIR / "queue" / "processed"),
+        "data_folder_in": str(QUEUE_DIR / "messages"),
+        "data_folder_out": str(QUEUE_DIR / "messages"),
+        "control_folder": str(QUEUE_DIR / "control"),
+        "processed_folder": str(QUEUE_DIR / "processed"),
         "store_processed": False,
         "polling_interval": 0.05,
     }

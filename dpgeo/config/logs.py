@@ -1,0 +1,121 @@
+"""Logs: one line per event on standard error, with nothing in it that a row of data could be in.
+
+An exception is logged by its type and the places it passed through. Its message is left out,
+because messages quote the values they stumbled over. Those who may see private facts find the
+failure of a job on its page.
+"""
+
+from __future__ import annotations
+
+import logging
+from types import TracebackType
+from typing import Any
+
+import structlog
+from structlog.types import EventDict, Processor, WrappedLogger
+
+ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
+
+TASK_FACTS = ("name", "id", "description")
+"""What may be told of a task that failed; Celery also offers its arguments and the exception."""
+
+
+def places(error: BaseException) -> str:
+    """The types and places of an exception and of those that led to it, without their messages."""
+    lines = []
+    seen: set[int] = set()
+    link: BaseException | None = error
+    while link is not None and id(link) not in seen:
+        seen.add(id(link))
+        where = []
+        step = link.__traceback__
+        while step is not None:
+            code = step.tb_frame.f_code
+            module = step.tb_frame.f_globals.get("__name__", code.co_filename)
+            where.append(f"{module}:{step.tb_lineno} {code.co_name}")
+            step = step.tb_next
+        lines.append(f"{type(link).__name__} at " + " > ".join(where))
+        link = link.__cause__ or link.__context__
+    return " | after ".join(lines)
+
+
+def without_messages(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
+    """Replace the exception of an event by its type and places."""
+    info: Any = event.pop("exc_info", None)
+    if isinstance(info, BaseException):
+        event["error"] = places(info)
+    elif isinstance(info, tuple) and info[1] is not None:
+        event["error"] = places(info[1])
+    event.pop("stack_info", None)
+    return event
+
+
+class TaskFactsOnly(logging.Filter):
+    """Cuts Celery's reports of tasks down to what may be told."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep every record, reworded."""
+        if isinstance(record.args, dict) and "description" in record.args:
+            record.msg = "task %(name)s %(id)s %(description)s"
+            record.args = {name: record.args.get(name) for name in TASK_FACTS}
+        return True
+
+
+def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, Any]:
+    """The settings of `logging.config.dictConfig`, for Django, Celery and gunicorn alike."""
+    renderer: Any = structlog.processors.JSONRenderer()
+    if not json:
+        renderer = structlog.processors.LogfmtRenderer(
+            key_order=["timestamp", "level", "logger", "event"], bool_as_flag=False
+        )
+    before: list[Processor] = [
+        structlog.stdlib.add_logger_name,
+        structlog.stdlib.add_log_level,
+        structlog.processors.TimeStamper(fmt="iso", utc=True),
+        without_messages,
+    ]
+    structlog.configure(
+        processors=[
+            structlog.stdlib.filter_by_level,
+            *before,
+            structlog.stdlib.ProcessorFormatter.wrap_for_formatter,
+        ],
+        logger_factory=structlog.stdlib.LoggerFactory(),
+        wrapper_class=structlog.stdlib.BoundLogger,
+        cache_logger_on_first_use=True,
+    )
+    return {
+        "version": 1,
+        "disable_existing_loggers": False,
+        "filters": {"task_facts_only": {"()": TaskFactsOnly}},
+        "formatters": {
+            "line": {
+                "()": structlog.stdlib.ProcessorFormatter,
+                "processors": [
+                    structlog.stdlib.ProcessorFormatter.remove_processors_meta,
+                    renderer,
+                ],
+                "foreign_pre_chain": before,
+            }
+        },
+        "handlers": {
+            "stderr": {
+                "class": "logging.StreamHandler",
+                "formatter": "line",
+                "filters": ["task_facts_only"],
+            }
+        },
+        "root": {"handlers": ["stderr"], "level": "WARNING"},
+        "loggers": {
+            "dpgeo": {"level": level},
+            "django": {"handlers": [], "level": "WARNING"},
+            # Below ERROR this logger only lists addresses that people mistyped or may not see.
+            "django.request": {"level": "ERROR"},
+            "django.security.DisallowedHost": {"level": "CRITICAL"},
+            "django.server": {"handlers": [], "level": "WARNING", "propagate": True},
+            "gunicorn.error": {"handlers": [], "level": "WARNING", "propagate": True},
+            "gunicorn.http.wsgi": {"level": "ERROR"},
+            "gunicorn.access": {"handlers": [], "level": "CRITICAL", "propagate": False},
+            "kombu.connection": {"level": "ERROR"},  # it wonders at a broker without a host
+        },
+    }

