@@ -1,0 +1,287 @@
+"""Requesting a release on the desk: quoted, confirmed, paid once, published, withdrawn."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from dpgeo.accounts.models import Role
+from dpgeo.core.parameters import parameters
+from dpgeo.datasets.models import Dataset
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.services import release_run
+from tests.web.desk import Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """An organisation with an administrator who is signed in."""
+    return make_desk()
+
+
+@pytest.fixture
+def dataset(desk: Desk) -> Dataset:
+    """A dataset whose file has been read, with a budget of 2."""
+    return desk.declare(ready=True)
+
+
+def asked(**changes: str) -> dict[str, str]:
+    """What a person types to ask for a release."""
+    typed = {
+        "title": "Evenings of May",
+        "description": "Nobody was there.",
+        "mechanism": "uniform-grid",
+        "uniform-grid.cells": "8",
+        "epsilon": "0.5",
+        "counting": "people",
+        "bound": "3",
+        "step": "review",
+    }
+    return typed | changes
+
+
+def address(dataset: Dataset) -> str:
+    """Where releases of a dataset are requested."""
+    return f"/desk/datasets/{dataset.slug}/release/"
+
+
+def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
+    """The fields of the last page before spending, with the button pressed."""
+    page = desk.client.post(address(dataset), asked(**changes)).content.decode()
+    hidden = re.findall(r'<input type="hidden" name="([^"]+)"(?: value="([^"]*)")?', page)
+    return {name: value for name, value in hidden if name != "csrfmiddlewaretoken"} | {
+        "step": "spend"
+    }
+
+
+def spent(dataset: Dataset) -> int:
+    """Micro-epsilon taken from the dataset's ledger."""
+    dataset.ledger.refresh_from_db()
+    return dataset.ledger.spent_micro
+
+
+def test_it_asks_for_a_file_first(desk: Desk) -> None:
+    assert "nothing to count yet" in desk.page(address(desk.declare()))
+
+
+def test_its_form_follows_from_the_registry(desk: Desk, dataset: Dataset) -> None:
+    page = desk.page(address(dataset))
+    for key, mechanism in MECHANISMS.items():
+        assert mechanism.summary in page
+        for parameter in parameters(mechanism.params):
+            assert f'name="{key}.{parameter.name}"' in page
+
+
+def test_it_quotes_cost_noise_and_what_remains(desk: Desk, dataset: Dataset) -> None:
+    fields = {name: value for name, value in asked().items() if name != "step"}
+    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", fields)
+    quote = answer.context["quote"]
+    page = answer.content.decode()
+    assert f"± {quote.forecast.margin}" in page
+    assert f"{quote.forecast.stands_out_from} <span" in page
+    assert "2.000" in page
+    assert "1.500" in page
+    assert "Enough for 3 more like this one" in page
+    assert "<html" not in page
+    assert spent(dataset) == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("title", "", "This field is required."),
+        ("epsilon", "0", "greater than zero"),
+        ("epsilon", "-1", "greater than zero"),
+        ("epsilon", "NaN", "finite"),
+        ("epsilon", "0.1234567", "six decimals"),
+        ("epsilon", "half", "is not a number"),
+        ("epsilon", "2.5", "of 2 is left"),
+        ("bound", "0", "greater than or equal to 1"),
+        ("bound", "some", "whole number"),
+        ("bound", "1000000", "100,000"),
+        ("counting", "cars", "not one of the available choices"),
+        ("mechanism", "magic", "not one of the available choices"),
+        ("uniform-grid.cells", "1000000000", "from 1 to 4096"),
+        ("uniform-grid.cells", "many", "not a whole number"),
+    ],
+)
+@pytest.mark.parametrize("step", ["review", "spend"])
+def test_it_says_at_the_field_what_is_wrong_and_spends_nothing(
+    desk: Desk, dataset: Dataset, field: str, value: str, message: str, step: str
+) -> None:
+    typed = receipt(desk, dataset) | asked(**{field: value, "step": step})
+    answer = desk.client.post(address(dataset), typed)
+    assert answer.status_code == 422
+    errors = answer.context["form"].errors
+    assert message in str(errors[field])
+    page = answer.content.decode()
+    assert "Nobody was there." in page
+    if value and field not in {"counting", "mechanism"}:
+        assert f'value="{value}"' in page
+    assert spent(dataset) == 0
+    assert not Release.objects.exists()
+
+
+@pytest.mark.parametrize(("field", "value"), [("epsilon", "0"), ("epsilon", "9"), ("bound", "0")])
+def test_its_quote_says_what_is_wrong(desk: Desk, dataset: Dataset, field: str, value: str) -> None:
+    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", asked(**{field: value}))
+    assert answer.status_code == 200
+    assert answer.context["quote"] is None
+    assert len(answer.context["problems"]) == 1
+
+
+def test_it_shows_the_receipt_before_spending(desk: Desk, dataset: Dataset) -> None:
+    page = desk.client.post(address(dataset), asked()).content.decode()
+    assert "Spend 0.500 and run" in page
+    assert "Left after" in page
+    assert "1.500" in page
+    assert spent(dataset) == 0
+    assert not Job.objects.filter(task="releases.run").exists()
+
+
+def test_it_leads_back_to_the_form_with_everything_kept(desk: Desk, dataset: Dataset) -> None:
+    sent = receipt(desk, dataset, **{"publish_when_done": "on"}) | {"step": "edit"}
+    answer = desk.client.post(address(dataset), sent)
+    form = answer.context["form"]
+    assert form["title"].value() == "Evenings of May"
+    assert form["uniform-grid.cells"].value() == "8"
+    assert "checked" in str(form["publish_when_done"])
+    assert spent(dataset) == 0
+
+
+def test_it_is_paid_once_however_often_it_is_sent(desk: Desk, dataset: Dataset) -> None:
+    sent = receipt(desk, dataset)
+    answers = [desk.client.post(address(dataset), sent) for _ in range(3)]
+    release = Release.objects.get()
+    assert {answer["Location"] for answer in answers} == {f"/desk/releases/{release.pk}/"}
+    assert spent(dataset) == 500_000
+    assert (release.title, release.parameters, release.bound) == (
+        "Evenings of May",
+        {"cells": 8},
+        3,
+    )
+    assert release.created_by == desk.user
+
+
+def test_it_takes_no_receipt_of_somebody_else(desk: Desk, dataset: Dataset) -> None:
+    sent = receipt(desk, dataset)
+    colleague = desk.signed_in("colleague", role=Role.STEWARD)
+    for token in (sent["token"], "", "nonsense"):
+        answer = colleague.post(address(dataset), sent | {"token": token})
+        assert answer.status_code == 422
+        assert "confirm it" in answer.content.decode()
+    assert spent(dataset) == 0
+
+
+def test_it_takes_no_receipt_of_another_dataset(desk: Desk, dataset: Dataset) -> None:
+    other = desk.declare(ready=True, title="Other")
+    assert desk.client.post(address(other), receipt(desk, dataset)).status_code == 422
+    assert spent(other) == 0
+
+
+def test_it_refuses_what_the_budget_does_not_hold_any_more(desk: Desk, dataset: Dataset) -> None:
+    sent = receipt(desk, dataset, epsilon="1.5")
+    desk.request(dataset, epsilon="1")
+    answer = desk.client.post(address(dataset), sent)
+    assert answer.status_code == 422
+    assert "of 2 is left" in str(answer.context["form"].errors["epsilon"])
+    assert spent(dataset) == 1_000_000
+
+
+def test_it_proposes_the_last_settings_again(desk: Desk, dataset: Dataset) -> None:
+    desk.request(dataset, epsilon="0.25", bound=7)
+    form = desk.client.get(address(dataset)).context["form"]
+    assert form["epsilon"].value() == "0.25"
+    assert form["bound"].value() == 7
+    assert form["uniform-grid.cells"].value() == 8
+
+
+def test_it_offers_publication_to_approvers_alone(desk: Desk, dataset: Dataset) -> None:
+    steward = desk.signed_in("steward", role=Role.STEWARD)
+    assert "publish_when_done" not in steward.get(address(dataset)).context["form"].fields
+    assert "publish_when_done" in desk.client.get(address(dataset)).context["form"].fields
+
+
+def test_it_waits_then_shows_the_draft_then_publishes_and_withdraws(
+    desk: Desk, dataset: Dataset
+) -> None:
+    release = desk.request(dataset)
+    page = f"/desk/releases/{release.pk}/"
+    assert "Its 0.50 is held, not spent" in desk.page(page)
+    assert release_run(release_id=release.pk)
+    shown = desk.page(page)
+    assert f"/maps/{release.pk}/" in shown
+    assert f"/api/v1/releases/{release.pk}/files/" in shown
+    assert "Look at the draft map" in shown
+
+    assert desk.client.get(page + "publish/").status_code == 405
+    desk.client.post(page + "publish/")
+    release.refresh_from_db()
+    assert release.state == ReleaseState.PUBLISHED
+    assert "Withdraw" in desk.page(page)
+
+    desk.client.post(page + "withdraw/")
+    release.refresh_from_db()
+    assert release.state == ReleaseState.WITHDRAWN
+    assert "what it cost stays spent" in desk.page(page)
+    assert spent(dataset) == 500_000
+
+
+def test_it_cancels_what_has_not_started(desk: Desk, dataset: Dataset) -> None:
+    release = desk.request(dataset)
+    desk.client.post(f"/desk/releases/{release.pk}/cancel/")
+    assert spent(dataset) == 0
+    assert "Nothing was spent" in desk.page(f"/desk/releases/{release.pk}/")
+
+
+def test_it_tells_members_why_a_job_failed_and_lets_them_try_again(
+    desk: Desk, dataset: Dataset
+) -> None:
+    release = desk.request(dataset)
+    failed = Job.objects.filter(pk=release.job_id)
+    failed.update(state=JobState.FAILED, failure="The disk is full.", drawing=True)
+    page = f"/desk/releases/{release.pk}/"
+    assert "The disk is full." in desk.page(page)
+    assert "failed" in desk.page("/desk/")
+    desk.client.post(page + "retry/")
+    assert failed.get().state == JobState.QUEUED
+    assert spent(dataset) == 500_000
+
+
+def test_it_says_when_something_cannot_be_done(desk: Desk, dataset: Dataset) -> None:
+    release = desk.request(dataset)
+    answer = desk.client.post(f"/desk/releases/{release.pk}/publish/", follow=True)
+    assert "not finished yet" in answer.content.decode()
+    release.refresh_from_db()
+    assert release.state == ReleaseState.DRAFT
+
+
+@pytest.mark.parametrize("action", ["", "publish/", "withdraw/", "cancel/", "retry/"])
+def test_it_does_not_exist_for_strangers(desk: Desk, dataset: Dataset, action: str) -> None:
+    page = f"/desk/releases/{desk.request(dataset).pk}/{action}"
+    stranger = make_desk(name="Other house", owner="other").client
+    assert stranger.post(page).status_code in {404, 405}
+    assert stranger.get(page).status_code in {404, 405}
+
+
+@pytest.mark.parametrize("action", ["publish/", "withdraw/"])
+def test_it_lets_approvers_alone_publish(desk: Desk, dataset: Dataset, action: str) -> None:
+    page = f"/desk/releases/{desk.request(dataset).pk}/{action}"
+    assert desk.signed_in("steward", role=Role.STEWARD).post(page).status_code == 404
+
+
+def test_a_record_dataset_has_nothing_to_bound(desk: Desk) -> None:
+    dataset = desk.declare(ready=True, unit="record", title="Rows")
+    form = desk.client.get(address(dataset)).context["form"]
+    assert form["bound"].is_hidden
+    sent = receipt(desk, dataset, bound="1", counting="visits")
+    desk.client.post(address(dataset), sent)
+    release = Release.objects.get()
+    assert release_run(release_id=release.pk)
+    release.job.refresh_from_db()
+    assert release.job.state == JobState.DONE, release.job.failure
