@@ -1,0 +1,128 @@
+"""Private counts are opaque."""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import dpgeo
+from dpgeo.privacy.counts import PrivateCounts
+
+SECRET = 987_654_321
+
+
+@pytest.fixture
+def counts() -> PrivateCounts:
+    return PrivateCounts(np.array([[SECRET, 1], [2, 3]]), sensitivity=10)
+
+
+LEAKS: dict[str, Callable[[Any], object]] = {
+    "array": np.asarray,
+    "copied array": np.array,
+    "array of objects": lambda counts: np.asarray(counts, dtype=object),
+    "ufunc": lambda counts: np.add(counts, 1),
+    "operator": lambda counts: np.ones((2, 2)) + counts,
+    "array function": np.sum,
+    "concatenate": lambda counts: np.concatenate([counts, counts]),
+    "iterate": list,
+    "unpack": lambda counts: [*counts],
+    "index": lambda counts: counts[0, 0],
+    "length": len,
+    "truth": bool,
+    "contains": lambda counts: SECRET in counts,
+    "equal": lambda counts: counts == SECRET,
+    "not equal": lambda counts: counts != SECRET,
+    "less": lambda counts: counts < SECRET,
+    "hash": hash,
+    "number": int,
+    "add": lambda counts: counts + 1,
+    "matrix": lambda counts: counts @ np.ones(2),
+    "pickle": pickle.dumps,
+    "old pickle": lambda counts: pickle.dumps(counts, protocol=0),
+    "copy": copy.copy,
+    "deepcopy": copy.deepcopy,
+    "reduce": lambda counts: counts.__reduce__(),
+    "state": lambda counts: counts.__getstate__(),
+    "json": json.dumps,
+    "bytes": bytes,
+    "buffer": memoryview,
+    "attributes": vars,
+}
+
+
+@pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS.keys())
+def test_they_refuse_to_be_read(leak: Callable[[Any], object], counts: PrivateCounts) -> None:
+    with pytest.raises(TypeError) as refusal:
+        leak(counts)
+    assert str(SECRET) not in str(refusal.value)
+
+
+@pytest.mark.parametrize("show", [repr, str, format, "{!r:>80}".format, ascii])
+def test_they_show_public_facts_alone(show: Callable[[object], str], counts: PrivateCounts) -> None:
+    assert show(counts).strip() == "PrivateCounts(shape=(2, 2), sensitivity=10)"
+
+
+def test_their_sensitivity_cannot_be_changed(counts: PrivateCounts) -> None:
+    for name in ("_sensitivity", "sensitivity", "_PrivateCounts__values", "note"):
+        with pytest.raises(TypeError, match="never changed"):
+            setattr(counts, name, 1)
+    with pytest.raises(TypeError, match="never changed"):
+        del counts._sensitivity
+    assert counts.sensitivity == 10
+
+
+def test_regrouping_adds_up_and_keeps_the_sensitivity(counts: PrivateCounts) -> None:
+    region = np.array([[2, 0], [-1, 2]])
+    regions = counts.regroup(region, 4)
+    assert regions.sensitivity == 10
+    assert regions.shape == (4,)
+    assert regions._read_by_meter().tolist() == [1, 0, SECRET + 3, 0]
+
+
+@pytest.mark.parametrize(
+    "region",
+    [
+        np.array([[0, 1], [2, 4]]),
+        np.array([0, 1, 2, 3]),
+        np.array([[0.0, 1.0], [2.0, 3.0]]),
+        np.array([[True, False], [True, True]]),
+    ],
+)
+def test_regrouping_refuses_labels_that_are_none(
+    region: np.ndarray[Any, Any], counts: PrivateCounts
+) -> None:
+    with pytest.raises(ValueError, match="must label every count"):
+        counts.regroup(region, 4)
+
+
+def test_fractions_are_refused_for_truncation_changes_the_sensitivity() -> None:
+    with pytest.raises(TypeError, match="whole numbers"):
+        PrivateCounts(np.array([0.5]), sensitivity=1)
+
+
+@pytest.mark.parametrize("sensitivity", [0, -1])
+def test_a_sensitivity_below_one_is_refused(sensitivity: int) -> None:
+    with pytest.raises(ValueError, match="at least 1"):
+        PrivateCounts(np.array([1]), sensitivity=sensitivity)
+
+
+def test_a_sensitivity_that_is_no_whole_number_is_refused() -> None:
+    with pytest.raises(TypeError):
+        PrivateCounts(np.array([1]), sensitivity=1.5)  # type: ignore[arg-type]
+
+
+def test_no_module_but_the_meter_reads_them() -> None:
+    package = Path(dpgeo.__file__).parent
+    readers = {
+        str(path.relative_to(package))
+        for path in package.rglob("*.py")
+        if "_read_by_meter" in (text := path.read_text()) or "_PrivateCounts__" in text
+    }
+    assert readers == {"privacy/counts.py", "privacy/meter.py"}

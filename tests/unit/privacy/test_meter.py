@@ -1,0 +1,144 @@
+"""The Meter: every label is spent once, nothing undeclared is drawn."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import PrivacyError
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.spend import Measured, Spend
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.randomness import RandomWords
+from tests.randomness import CountingEntropy, SeededEntropy
+
+PLAN = [Spend(label="cells", epsilon=Fraction(1, 3)), Spend(label="totals", epsilon=Fraction(2, 3))]
+
+
+@pytest.fixture
+def entropy() -> CountingEntropy:
+    return CountingEntropy()
+
+
+@pytest.fixture
+def meter(entropy: CountingEntropy) -> Meter:
+    return Meter(PLAN, entropy)
+
+
+def make_counts(values: list[list[int]] | list[int] | int = 0) -> PrivateCounts:
+    return PrivateCounts(np.asarray(values), sensitivity=10)
+
+
+def test_it_adds_noise_to_the_counts_and_keeps_their_shape(meter: Meter) -> None:
+    noisy = meter.measure("cells", make_counts([[1, 2, 3], [4, 5, 6]]))
+    # This entropy's noise is zero.
+    assert noisy.tolist() == [[1, 2, 3], [4, 5, 6]]
+    assert noisy.dtype == np.int64
+
+
+def test_what_it_returns_does_not_share_memory_with_the_counts(meter: Meter) -> None:
+    counts = make_counts([7, 7])
+    meter.measure("cells", counts)[0] = 0
+    assert meter.measure("totals", counts).tolist() == [7, 7]
+
+
+def test_every_measurement_opens_a_stream_of_its_own() -> None:
+    entropy = CountingEntropy(SeededEntropy(1))
+    meter = Meter(PLAN, entropy)
+    first = meter.measure("cells", make_counts([0] * 50))
+    second = meter.measure("totals", make_counts([0] * 50))
+    assert entropy.opened == 2
+    assert not np.array_equal(first, second)
+
+
+def test_the_noise_is_that_of_the_label_and_the_counts_sensitivity() -> None:
+    meter = Meter(PLAN, SeededEntropy(1))
+    assert meter.noise("cells", 10) == DiscreteLaplace(Fraction(1, 3), 10)
+    meter.measure("cells", make_counts())
+    assert meter.finish()[0].noise == DiscreteLaplace(Fraction(1, 3), 10)
+
+
+def test_a_label_is_spent_once(meter: Meter, entropy: CountingEntropy) -> None:
+    meter.measure("cells", make_counts())
+    for attempt in (
+        lambda: meter.measure("cells", make_counts()),
+        lambda: meter.noise("cells", 1),
+        lambda: meter.waive("cells"),
+    ):
+        with pytest.raises(PrivacyError, match="already spent"):
+            attempt()
+    assert entropy.opened == 1
+
+
+def test_what_is_undeclared_is_refused_before_any_draw(
+    meter: Meter, entropy: CountingEntropy
+) -> None:
+    with pytest.raises(PrivacyError, match="not declared"):
+        meter.measure("elsewhere", make_counts())
+    assert entropy.opened == 0
+    assert [line.label for line in meter.finish()] == ["cells", "totals"]
+
+
+def test_counts_that_only_claim_a_sensitivity_are_refused_before_any_draw(
+    meter: Meter, entropy: CountingEntropy
+) -> None:
+    class Cheap(PrivateCounts):
+        __slots__ = ()
+
+        @property
+        def sensitivity(self) -> int:
+            return 1
+
+    cheap = Cheap(np.array([3]), sensitivity=10)
+    for counts in (cheap, np.array([3])):
+        with pytest.raises(PrivacyError, match="that a view made"):
+            meter.measure("cells", counts)  # type: ignore[arg-type]
+    assert entropy.opened == 0
+
+
+def test_waiving_charges_and_draws_nothing(meter: Meter, entropy: CountingEntropy) -> None:
+    meter.waive("totals")
+    assert entropy.opened == 0
+    assert meter.finish() == (
+        Measured(label="totals", epsilon=Fraction(2, 3), noise=None),
+        Measured(label="cells", epsilon=Fraction(1, 3), noise=None),
+    )
+
+
+def test_a_draw_that_breaks_off_stays_charged() -> None:
+    class Broken:
+        def stream(self) -> RandomWords:
+            raise OSError("no randomness today")
+
+    meter = Meter(PLAN, Broken())
+    with pytest.raises(OSError, match="no randomness"):
+        meter.measure("cells", make_counts())
+    with pytest.raises(PrivacyError, match="already spent"):
+        meter.measure("cells", make_counts())
+    assert sum(line.epsilon for line in meter.finish()) == 1
+
+
+def test_after_the_end_nothing_is_measured(meter: Meter, entropy: CountingEntropy) -> None:
+    meter.finish()
+    with pytest.raises(PrivacyError, match="already spent"):
+        meter.measure("cells", make_counts())
+    assert entropy.opened == 0
+
+
+def test_a_label_declared_twice_is_refused(entropy: CountingEntropy) -> None:
+    with pytest.raises(PrivacyError, match="twice"):
+        Meter([PLAN[0], PLAN[0]], entropy)
+
+
+def test_epsilons_are_exact_fractions() -> None:
+    for epsilon in (0.5, Fraction(0), Fraction(-1, 2)):
+        with pytest.raises(ValueError, match="positive epsilon"):
+            Spend(label="cells", epsilon=epsilon)  # type: ignore[arg-type]
+    with pytest.raises(TypeError, match="exact"):
+        DiscreteLaplace(0.5, 1)  # type: ignore[arg-type]
+    tenth = Fraction(1, 10)
+    meter = Meter([Spend(label=str(n), epsilon=tenth) for n in range(10)], CountingEntropy())
+    assert sum(line.epsilon for line in meter.finish()) == Fraction(1)
