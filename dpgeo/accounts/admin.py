@@ -24,7 +24,7 @@ class MembershipInline(TabularInline):
 
     model = Membership
     extra = 0
-    autocomplete_fields = ["user"]
+    raw_id_fields = ["user"]
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
         """Every member sees who else is one."""

@@ -1,0 +1,224 @@
+"""The admin leads owners to their next step, shows each their own, and rewrites nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dpgeo.accounts.models import Membership, Organisation, Role, User
+from dpgeo.accounts.selectors import role_in
+from dpgeo.budgets.models import Entry
+from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.jobs.models import Job
+from dpgeo.releases.models import Release, ReleaseState
+from tests.makers import make_dataset, make_organisation, make_ready, make_release, make_user
+
+pytestmark = pytest.mark.django_db
+
+LISTS = [
+    "accounts_organisation",
+    "budgets_entry",
+    "budgets_ledger",
+    "datasets_dataset",
+    "datasets_upload",
+    "jobs_job",
+    "releases_release",
+]
+
+
+@pytest.fixture
+def release(tmp_path: Path) -> Release:
+    """A draft of a dataset with one upload."""
+    dataset = make_dataset(title="Bicycle trips")
+    make_ready(dataset, tmp_path)
+    return make_release(dataset, title="A week of trips")
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def member(dataset: Dataset, role: Role = Role.STEWARD) -> Client:
+    return signed_in(make_user(dataset.organisation, role, is_staff=True))
+
+
+def objects_of(release: Release) -> dict[str, object]:
+    dataset = release.dataset
+    return {
+        "accounts_organisation": dataset.organisation.pk,
+        "budgets_entry": Entry.objects.get().pk,
+        "budgets_ledger": dataset.ledger.pk,
+        "datasets_dataset": dataset.pk,
+        "datasets_upload": release.upload_id,
+        "jobs_job": release.job_id,
+        "releases_release": release.pk,
+    }
+
+
+def test_every_list_and_page_opens_for_a_steward_and_a_superuser(release: Release) -> None:
+    for client in (
+        member(release.dataset),
+        signed_in(make_user(is_staff=True, is_superuser=True)),
+    ):
+        for name, key in objects_of(release).items():
+            assert client.get(reverse(f"admin:{name}_changelist")).status_code == 200, name
+            assert client.get(reverse(f"admin:{name}_change", args=[key])).status_code == 200, name
+
+
+def test_strangers_on_the_staff_see_nothing_of_others(release: Release) -> None:
+    client = signed_in(make_user(make_organisation(), Role.ADMINISTRATOR, is_staff=True))
+    for name, key in objects_of(release).items():
+        page = client.get(reverse(f"admin:{name}_changelist"))
+        assert page.status_code == 200
+        assert b"Bicycle trips" not in page.content, name
+        assert b"A week of trips" not in page.content, name
+        change = client.get(reverse(f"admin:{name}_change", args=[key]), follow=True)
+        assert b"Bicycle trips" not in change.content, name
+        assert change.redirect_chain, name
+
+
+def test_who_belongs_nowhere_or_is_no_staff_is_kept_out(release: Release) -> None:
+    lonely = signed_in(make_user(is_staff=True))
+    citizen = signed_in(make_user(release.dataset.organisation))
+    for name in LISTS:
+        assert lonely.get(reverse(f"admin:{name}_changelist")).status_code == 403, name
+        assert citizen.get(reverse(f"admin:{name}_changelist")).status_code == 302, name
+
+
+def test_the_first_page_leads_to_upload_and_release(release: Release) -> None:
+    page = member(release.dataset).get(reverse("admin:index"))
+    for name in ("desk-upload-new", "desk-release-new"):
+        assert reverse(name, args=[release.dataset.slug]) in page.content.decode()
+    stranger = signed_in(make_user(make_organisation(), is_staff=True))
+    assert b"Bicycle trips" not in stranger.get(reverse("admin:index")).content
+
+
+def test_a_dataset_leads_to_upload_and_release(release: Release) -> None:
+    client = member(release.dataset)
+    for address in (
+        reverse("admin:datasets_dataset_change", args=[release.dataset.pk]),
+        reverse("admin:datasets_dataset_changelist"),
+    ):
+        page = client.get(address).content.decode()
+        for name in ("desk-upload-new", "desk-release-new"):
+            assert reverse(name, args=[release.dataset.slug]) in page
+
+
+def test_declaring_a_dataset_is_done_on_the_desk(release: Release) -> None:
+    answer = member(release.dataset).get(reverse("admin:datasets_dataset_add"))
+    assert answer.status_code == 302
+    assert answer.headers["Location"] == reverse("desk-dataset-new")
+
+
+def test_a_steward_changes_the_words_and_not_the_frozen_facts(release: Release) -> None:
+    dataset = release.dataset
+    words = {"title": "Bicycles", "description": "", "licence": "CC0", "attribution": ""}
+    answer = member(dataset).post(
+        reverse("admin:datasets_dataset_change", args=[dataset.pk]),
+        {**words, "unit": "record", "time_zone": "UTC", "slug": "other"},
+    )
+    assert answer.status_code == 302
+    changed = Dataset.objects.get(pk=dataset.pk)
+    assert (changed.title, changed.licence) == ("Bicycles", "CC0")
+    assert (changed.unit, changed.time_zone, changed.slug) == (
+        "person",
+        "Europe/Berlin",
+        dataset.slug,
+    )
+
+
+def test_the_admin_adds_changes_and_deletes_nothing_that_was_paid_for(release: Release) -> None:
+    client = signed_in(make_user(is_staff=True, is_superuser=True))
+    keys = objects_of(release)
+    before = [model.objects.count() for model in (Entry, Job, Upload, Release, Dataset)]
+    for name in ("budgets_entry", "budgets_ledger", "datasets_upload", "jobs_job"):
+        assert client.get(reverse(f"admin:{name}_add")).status_code == 403, name
+    for name in LISTS[1:]:
+        delete = reverse(f"admin:{name}_delete", args=[keys[name]])
+        assert client.post(delete, {"post": "yes"}).status_code == 403, name
+    for name in ("budgets_entry", "budgets_ledger", "jobs_job", "releases_release"):
+        change = reverse(f"admin:{name}_change", args=[keys[name]])
+        assert client.post(change, {"total_micro": 9, "state": "published"}).status_code == 403
+    assert [model.objects.count() for model in (Entry, Job, Upload, Release, Dataset)] == before
+
+
+def test_the_report_is_shown_and_stored_names_are_not(release: Release) -> None:
+    page = member(release.dataset).get(
+        reverse("admin:datasets_upload_change", args=[release.upload_id])
+    )
+    assert b"200 of 200 rows accepted" in page.content
+    assert release.upload.canonical_name.encode() not in page.content
+
+
+def act(client: Client, release: Release, action: str) -> str:
+    answer = client.post(
+        reverse("admin:releases_release_act", args=[release.pk, action]), follow=True
+    )
+    return str(answer.content.decode())
+
+
+def test_an_approver_publishes_and_withdraws_with_buttons(release: Release) -> None:
+    client = member(release.dataset, Role.APPROVER)
+    page = client.get(reverse("admin:releases_release_change", args=[release.pk]))
+    publish = reverse("admin:releases_release_act", args=[release.pk, "publish"])
+    assert publish in page.content.decode()
+    assert "Published." in act(client, release, "publish")
+    release.refresh_from_db()
+    assert release.state == ReleaseState.PUBLISHED
+    assert "Withdrawn." in act(client, release, "withdraw")
+    release.refresh_from_db()
+    assert release.state == ReleaseState.WITHDRAWN
+
+
+def test_a_steward_has_no_button_to_publish_and_is_refused(release: Release) -> None:
+    client = member(release.dataset)
+    page = client.get(reverse("admin:releases_release_change", args=[release.pk]))
+    publish = reverse("admin:releases_release_act", args=[release.pk, "publish"])
+    assert publish not in page.content.decode()
+    assert "approver" in act(client, release, "publish")
+    release.refresh_from_db()
+    assert release.state == ReleaseState.DRAFT
+
+
+def test_a_button_of_a_stranger_finds_nothing(release: Release) -> None:
+    client = signed_in(make_user(make_organisation(), Role.ADMINISTRATOR, is_staff=True))
+    address = reverse("admin:releases_release_act", args=[release.pk, "publish"])
+    assert client.post(address).status_code == 404
+    assert client.get(address).status_code == 405
+
+
+def membership_form(organisation: Organisation, newcomer: User) -> dict[str, object]:
+    """The posted form of an organisation, with one more member than it has."""
+    fields: dict[str, object] = {"name": organisation.name, "slug": organisation.slug}
+    rows = [
+        *({"id": row.pk, "user": row.user_id, "role": row.role} for row in _members(organisation)),
+        {"id": "", "user": newcomer.pk, "role": "approver"},
+    ]
+    for number, row in enumerate(rows):
+        for name, value in {**row, "organisation": organisation.pk}.items():
+            fields[f"memberships-{number}-{name}"] = value
+    counts = {"TOTAL_FORMS": len(rows), "INITIAL_FORMS": len(rows) - 1}
+    return fields | {f"memberships-{name}": count for name, count in counts.items()}
+
+
+def _members(organisation: Organisation) -> list[Membership]:
+    return list(organisation.memberships.order_by("pk"))
+
+
+def test_administrators_set_the_members_of_their_organisation_and_stewards_do_not(
+    release: Release,
+) -> None:
+    organisation, newcomer = release.dataset.organisation, make_user()
+    address = reverse("admin:accounts_organisation_change", args=[organisation.pk])
+    steward = member(release.dataset)
+    assert steward.post(address, membership_form(organisation, newcomer)).status_code == 403
+    assert role_in(newcomer, organisation) is None
+    administrator = member(release.dataset, Role.ADMINISTRATOR)
+    assert administrator.get(address).status_code == 200
+    assert administrator.post(address, membership_form(organisation, newcomer)).status_code == 302
+    assert role_in(newcomer, organisation) == Role.APPROVER

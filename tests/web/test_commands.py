@@ -1,0 +1,191 @@
+"""The command line does the whole job without a running server, and says what is wrong."""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.management import CommandError, call_command
+
+from dpgeo.accounts.models import Organisation, Role
+from dpgeo.budgets.models import Ledger
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.jobs import console
+from dpgeo.jobs.models import Job
+from dpgeo.releases.models import Release, ReleaseState
+from tests.makers import CSV, make_dataset, make_ready, make_user
+
+pytestmark = pytest.mark.django_db
+
+DECLARATION = [
+    *("--create", "--title", "City trips", "--organisation", "Transport office"),
+    *("--area=10,50,10.1,50.1", "--budget", "4", "--time-zone", "Europe/Berlin"),
+]
+
+
+@pytest.fixture(autouse=True)
+def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """No worker runs in these tests; do not wait for one."""
+    monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
+
+
+@pytest.fixture
+def trips(tmp_path: Path) -> Path:
+    path = tmp_path / "trips.csv"
+    path.write_bytes(CSV)
+    return path
+
+
+def command(*arguments: object) -> str:
+    output = io.StringIO()
+    call_command(*map(str, arguments), stdout=output)
+    return output.getvalue()
+
+
+def refusal(*arguments: object) -> str:
+    with pytest.raises(CommandError) as refused:
+        command(*arguments)
+    return str(refused.value)
+
+
+def test_a_file_becomes_a_dataset_and_a_published_map(trips: Path) -> None:
+    said = command("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
+    assert "doing it in this process" in said
+    assert "3 of 4 rows accepted" in said
+    assert Organisation.objects.get().name == "Transport office"
+    said = command(
+        *("release", "city", "--mechanism", "uniform-grid", "--epsilon", "1", "--bound", "2"),
+        *("--param", "cells=16", "--title", "A week", "--publish", "--wait"),
+    )
+    release = Release.objects.get()
+    assert release.state == ReleaseState.PUBLISHED
+    assert (release.parameters["cells"], release.bound, release.title) == (16, 2, "A week")
+    assert "left before 4, after 3" in said
+    assert f"Published: /maps/{release.pk}/" in said
+    assert release.files.get(name="map.bin").sha256 in said
+
+
+def test_a_second_file_takes_the_columns_of_the_first(trips: Path) -> None:
+    command("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
+    command("ingest", trips, "--dataset", "city")
+    assert Upload.objects.filter(state=UploadState.READY).count() == 2
+
+
+def test_a_dry_run_prices_and_spends_nothing(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    said = command(
+        *("release", dataset.slug, "--mechanism", "uniform-grid", "--epsilon", "0.5"),
+        *("--bound", "10", "--dry-run"),
+    )
+    assert "Cost: epsilon 0.5; left before 4, after 3.5 (7 more like this)" in said
+    assert "plus or minus" in said
+    assert not Job.objects.exists()
+
+
+def test_without_wait_the_job_is_left_to_the_workers(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    command("release", dataset.slug, "--mechanism", "uniform-grid", "--epsilon", "1")
+    release = Release.objects.get()
+    assert (release.job.state, release.state) == ("queued", "draft")
+
+
+def test_a_steward_named_on_the_command_line_gets_a_draft(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    person = make_user(dataset.organisation, Role.STEWARD)
+    said = command(
+        *("release", dataset.slug, "--mechanism", "uniform-grid", "--epsilon", "1"),
+        *("--publish", "--wait", "--user", person.username),
+    )
+    assert "needs the approver's role" in said
+    assert Release.objects.get().state == ReleaseState.DRAFT
+
+
+@pytest.mark.parametrize(
+    ("change", "option"),
+    [
+        (["--epsilon", "0"], "--epsilon"),
+        (["--epsilon", "0.1234567"], "--epsilon"),
+        (["--epsilon", "40"], "--epsilon"),
+        (["--bound", "0"], "--bound"),
+        (["--mechanism", "magic"], "--mechanism"),
+        (["--counting", "cars"], "--counting"),
+        (["--param", "cell=3"], "--param cell"),
+        (["--param", "cells=1000000000"], "--param cells"),
+        (["--param", "cells"], "--param"),
+        (["--param", "cells=3", "--param", "cells=4"], "--param"),
+        (["--user", "nobody"], "--user"),
+    ],
+)
+def test_a_wrong_release_names_the_option(tmp_path: Path, change: list[str], option: str) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    said = refusal(
+        *("release", dataset.slug, "--mechanism", "uniform-grid", "--epsilon", "1", *change)
+    )
+    assert said.startswith(f"{option}: ")
+    assert not Job.objects.exists()
+
+
+def test_a_release_of_no_dataset_says_so() -> None:
+    said = refusal("release", "nowhere", "--mechanism", "uniform-grid", "--epsilon", "1")
+    assert said.startswith("SLUG: There is no dataset 'nowhere'")
+
+
+@pytest.mark.parametrize(
+    ("change", "option"),
+    [
+        (["--area=10,50,10.1"], "--area"),
+        (["--area=10.1,50,10,50.1"], "--area"),
+        (["--budget", "0"], "--budget"),
+        (["--budget", ""], "--budget"),
+        (["--title", ""], "--title"),
+        (["--unit", "household"], "--unit"),
+        (["--time-zone", "Mars"], "--time-zone"),
+        (["--person", "nobody"], "--person"),
+        (["--latitude", "nothing"], "--latitude"),
+        (["--dataset", "not a slug"], "--dataset"),
+        (["--user", "nobody"], "--user"),
+    ],
+)
+def test_a_wrong_ingest_names_the_option_and_leaves_nothing(
+    trips: Path, change: list[str], option: str
+) -> None:
+    said = refusal(
+        *("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION, *change)
+    )
+    assert said.startswith(f"{option}: ")
+    for model in (Dataset, Ledger, Upload, Job):
+        assert not model.objects.exists()
+
+
+def test_a_dataset_that_is_not_there_is_not_made_unasked(trips: Path) -> None:
+    assert "--create" in refusal("ingest", trips, "--dataset", "city")
+
+
+def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+    said = refusal("ingest", tmp_path / "none.csv", "--dataset", "city")
+    assert said.startswith("FILE: There is no file")
+
+
+def test_a_file_that_is_no_table_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "trips.parquet"
+    path.write_bytes(b"PAR1 and then nothing")
+    assert refusal("ingest", path, "--dataset", "city", *DECLARATION).startswith("FILE: ")
+    assert not Dataset.objects.exists()
+
+
+def test_a_job_that_breaks_every_time_ends_the_wait(
+    trips: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def break_down(*_: Any) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("dpgeo.ingest.reading.ingest", break_down)
+    said = refusal("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
+    assert "was not ingested" in said
+    assert "stopped 5 times" in said

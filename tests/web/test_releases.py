@@ -1,0 +1,484 @@
+"""A release is paid for before, drawn once, made from its blob alone, and public by decision."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import logging
+from collections.abc import Iterator
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.utils import timezone
+
+from dpgeo.accounts.models import Role
+from dpgeo.budgets.models import Entry
+from dpgeo.budgets.services import ledger_set_total
+from dpgeo.core.errors import BudgetExceeded, Conflict, DpgeoError, InvalidInput, NotAllowed
+from dpgeo.core.released import GridRelease
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.selectors import datasets_public
+from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.running import Held
+from dpgeo.jobs.services import job_lease
+from dpgeo.releases import running
+from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.selectors import (
+    release_visible,
+    released_of,
+    releases_public,
+    releases_visible_to,
+    stored_file,
+)
+from dpgeo.releases.services import (
+    release_cancel,
+    release_publish,
+    release_quote,
+    release_retry,
+    release_run,
+    release_withdraw,
+)
+from tests.makers import (
+    make_dataset,
+    make_organisation,
+    make_ready,
+    make_release,
+    make_request,
+    make_user,
+)
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    """A dataset with data and a budget of 4."""
+    made = make_dataset()
+    make_ready(made, tmp_path)
+    return made
+
+
+def quote(dataset: Dataset, **changes: Any) -> Any:
+    asked: dict[str, Any] = {
+        "mechanism": "uniform-grid",
+        "parameters": {},
+        "epsilon": "1",
+        "bound": 10,
+        "counting": "people",
+    }
+    return release_quote(dataset=dataset, **{**asked, **changes})
+
+
+def spent(dataset: Dataset) -> int:
+    dataset.ledger.refresh_from_db()
+    return dataset.ledger.spent_micro
+
+
+def stored_bytes(release: Release, name: str) -> bytes:
+    stored = stored_file(release, name)
+    with stored.storage.open(stored.name, "rb") as file:
+        content: bytes = file.read()
+    return content
+
+
+def public_names() -> set[str]:
+    root = Path(public_storage().path(""))
+    return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
+
+
+def test_a_quote_says_what_it_costs_what_is_left_and_how_noisy_it_is(dataset: Dataset) -> None:
+    offer = quote(dataset, epsilon="0.8", parameters={"cells": "16"})
+    assert (offer.epsilon, offer.left_before, offer.left_after) == (
+        Fraction(4, 5),
+        Fraction(4),
+        Fraction(16, 5),
+    )
+    assert offer.more_like_this == 4
+    assert offer.params.cells == 16
+    assert sum(spend.epsilon for spend in offer.plan) == offer.epsilon
+    assert offer.forecast.noise.sensitivity == 10
+    assert spent(dataset) == 0
+
+
+@pytest.mark.parametrize(
+    ("field", "change"),
+    [
+        ("mechanism", {"mechanism": "uniform"}),
+        ("cell", {"parameters": {"cell": 10}}),
+        ("cells", {"parameters": {"cells": 1_000_000_000}}),
+        ("cells", {"parameters": {"cells": "many"}}),
+        ("epsilon", {"epsilon": "0"}),
+        ("epsilon", {"epsilon": "-1"}),
+        ("epsilon", {"epsilon": "nan"}),
+        ("epsilon", {"epsilon": "0.1234567"}),
+        ("epsilon", {"epsilon": "lots"}),
+        ("bound", {"bound": 0}),
+        ("bound", {"bound": "1.5"}),
+        ("bound", {"bound": 10**9}),
+        ("counting", {"counting": "cars"}),
+        ("title", {"title": " "}),
+    ],
+)
+def test_a_wrong_request_is_refused_by_its_field_and_costs_nothing(
+    dataset: Dataset, field: str, change: dict[str, Any]
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        make_request(dataset, **change)
+    assert refused.value.field == field
+    assert spent(dataset) == 0
+    assert not Release.objects.exists()
+    assert not Job.objects.exists()
+
+
+def test_a_record_counts_once(tmp_path: Path) -> None:
+    dataset = make_dataset(unit="record")
+    make_ready(dataset, tmp_path)
+    with pytest.raises(InvalidInput) as refused:
+        make_request(dataset, bound=2)
+    assert refused.value.field == "bound"
+    assert make_release(dataset, bound=1).job.state == JobState.DONE
+
+
+def test_a_release_needs_data(dataset: Dataset) -> None:
+    with pytest.raises(Conflict, match="no data yet"):
+        make_request(make_dataset())
+
+
+def test_a_release_beyond_the_budget_is_refused_with_the_numbers(dataset: Dataset) -> None:
+    make_request(dataset, epsilon="3.5")
+    with pytest.raises(BudgetExceeded, match=r"0\.5 of 4 is left; ask for at most 0\.5"):
+        make_request(dataset, epsilon="1")
+    assert Release.objects.count() == 1
+    assert Job.objects.count() == 1
+    assert spent(dataset) == 3_500_000
+
+
+def test_a_request_sent_twice_is_paid_once(dataset: Dataset) -> None:
+    job_id = Job().id
+    first, again = (make_request(dataset, job_id=job_id) for _ in range(2))
+    assert first == again
+    assert spent(dataset) == 1_000_000
+
+
+def test_a_request_is_made_by_a_member(dataset: Dataset) -> None:
+    with pytest.raises(NotAllowed):
+        make_request(dataset, make_user(make_organisation(), Role.ADMINISTRATOR))
+    assert spent(dataset) == 0
+
+
+def test_a_release_is_drawn_stored_and_stays_a_draft(dataset: Dataset) -> None:
+    before = public_names()
+    release = make_release(dataset, make_user(dataset.organisation))
+    assert (release.state, release.job.state) == (ReleaseState.DRAFT, JobState.DONE)
+    assert release.job.drawing
+    with private_storage().open(release.blob_name, "rb") as blob:
+        assert hashlib.sha256(blob.read()).hexdigest() == release.blob_sha256
+    names = set(release.files.values_list("name", flat=True))
+    assert {"cells.parquet", "cells.geojson", "cells.csv", "map.bin", "statement.json"} == names
+    for file in release.files.all():
+        content = stored_bytes(release, file.name)
+        assert hashlib.sha256(content).hexdigest() == file.sha256
+        assert len(content) == file.size
+    assert public_names() == before
+    assert spent(dataset) == 1_000_000
+
+
+def test_the_blob_says_what_was_asked_and_promised(dataset: Dataset) -> None:
+    release = make_release(dataset, description="Every Monday", counting="visits", bound=3)
+    released = released_of(release)
+    assert released.about == {
+        "title": release.title,
+        "description": "Every Monday",
+        "dataset": dataset.title,
+        "dataset_slug": dataset.slug,
+        "publisher": dataset.organisation.name,
+        "licence": "CC BY 4.0",
+        "attribution": "",
+        "dataset_total_epsilon": "4",
+    }
+    assert (released.bound, released.counting.value) == (3, "visits")
+    assert released.guarantee.epsilon == 1
+
+
+def test_a_compressed_copy_holds_the_same_bytes(dataset: Dataset) -> None:
+    release = make_release(dataset)
+    stored = stored_file(release, "cells.geojson")
+    with stored.storage.open(stored.gzip_name, "rb") as packed:
+        assert gzip.decompress(packed.read()) == stored_bytes(release, "cells.geojson")
+    assert stored_file(release, "cells.parquet").gzip_name == ""
+
+
+def test_files_are_made_again_byte_for_byte_without_the_data(dataset: Dataset) -> None:
+    release = make_release(dataset)
+    before = {file.name: stored_bytes(release, file.name) for file in release.files.all()}
+    private_storage().delete(release.upload.canonical_name)
+    release.files.all().delete()
+    Job.objects.filter(pk=release.job_id).update(state=JobState.QUEUED)
+    assert release_run(release_id=release.pk)
+    release.job.refresh_from_db()
+    assert release.job.state == JobState.DONE
+    assert {file.name: stored_bytes(release, file.name) for file in release.files.all()} == before
+    assert len(before) == 5
+
+
+def test_a_retry_after_the_commit_point_draws_nothing(dataset: Dataset) -> None:
+    release = make_release(dataset)
+    release.files.filter(name="map.bin").delete()
+    Job.objects.filter(pk=release.job_id).update(state=JobState.QUEUED)
+    release_run(release_id=release.pk)
+    again = Release.objects.get(pk=release.pk)
+    assert (again.blob_name, again.blob_sha256) == (release.blob_name, release.blob_sha256)
+    assert again.files.count() == 5
+    assert spent(dataset) == 1_000_000
+
+
+def blob_count() -> int:
+    folder = Path(private_storage().path("blobs"))
+    return len(list(folder.iterdir())) if folder.exists() else 0
+
+
+def test_two_holders_of_a_lease_commit_one_draw(dataset: Dataset) -> None:
+    """The first stalls after its draw, loses its lease, and comes back after the second."""
+    release = make_request(dataset)
+    before = blob_count()
+    lease = job_lease(job_id=release.job_id)
+    assert lease is not None
+    with Held(release.job_id, lease) as held:
+        stalled = running.draw(Release.objects.get(pk=release.pk), held)
+        Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
+        assert release_run(release_id=release.pk)
+        committed = Release.objects.get(pk=release.pk)
+        running.commit(Release.objects.get(pk=release.pk), stalled)
+    assert Release.objects.get(pk=release.pk).blob_name == committed.blob_name
+    assert blob_count() == before + 1
+    kept, discarded = released_of(committed).content, stalled.content
+    assert isinstance(kept, GridRelease)
+    assert isinstance(discarded, GridRelease)
+    assert not np.array_equal(kept.counts, discarded.counts)
+    assert Entry.objects.count() == 1
+
+
+def test_drawing_is_on_record_before_the_first_word_of_noise(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = make_request(dataset)
+    recorded: list[bool] = []
+    system = running.SystemEntropy
+
+    class Watched(system):  # type: ignore[valid-type, misc]
+        def stream(self) -> Any:
+            recorded.append(Job.objects.get(pk=release.job_id).drawing)
+            return super().stream()
+
+    monkeypatch.setattr(running, "SystemEntropy", Watched)
+    release_run(release_id=release.pk)
+    assert recorded == [True]
+
+
+def test_a_failure_before_the_draw_gives_the_epsilon_back(dataset: Dataset) -> None:
+    release = make_request(dataset)
+    private_storage().delete(release.upload.canonical_name)
+    release_run(release_id=release.pk)
+    job = Job.objects.get(pk=release.job_id)
+    assert job.state == JobState.FAILED
+    assert "upload the file again" in job.failure
+    assert spent(dataset) == 0
+
+
+def test_a_failure_after_the_draw_gives_nothing_back_and_can_be_tried_again(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = make_request(dataset)
+    with monkeypatch.context() as patched:
+
+        def refuse(*_: object) -> None:
+            raise Conflict("The disk is full; make room.")
+
+        patched.setattr(running, "commit", refuse)
+        release_run(release_id=release.pk)
+    assert Job.objects.get(pk=release.job_id).state == JobState.FAILED
+    assert spent(dataset) == 1_000_000
+    release_retry(release=Release.objects.get(pk=release.pk), by=None)
+    release_run(release_id=release.pk)
+    assert Job.objects.get(pk=release.job_id).state == JobState.DONE
+    assert spent(dataset) == 1_000_000
+
+
+def test_a_discarded_draw_is_not_logged(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    release = make_request(dataset, parameters={"cells": 3})
+    drawn: list[Any] = []
+
+    def break_down(_: Release, released: Any) -> None:
+        drawn.append(released.content.counts)
+        raise RuntimeError(str(released.content.counts))
+
+    monkeypatch.setattr(running, "commit", break_down)
+    release_run(release_id=release.pk)
+    assert len(drawn) == 1
+    assert str(drawn[0][0]) not in caplog.text
+    assert Job.objects.get(pk=release.job_id).failure == ""
+
+
+def test_progress_has_plain_names(dataset: Dataset) -> None:
+    steps: list[str] = []
+
+    def listen(step: str, done: int, total: int) -> None:
+        if step not in steps:
+            steps.append(step)
+
+    release_run(release_id=make_request(dataset).pk, listener=listen)
+    assert steps[:3] == ["Counting", "Drawing noise", "Writing files"]
+    assert steps[-1] == "Writing files 5 of 5"
+
+
+def test_a_release_is_published_as_preset_by_who_may(dataset: Dataset) -> None:
+    for role, state in (
+        (Role.STEWARD, ReleaseState.DRAFT),
+        (Role.APPROVER, ReleaseState.PUBLISHED),
+        (Role.ADMINISTRATOR, ReleaseState.PUBLISHED),
+    ):
+        person = make_user(dataset.organisation, role)
+        release = make_release(dataset, person, publish_when_done=True)
+        assert release.state == state, role
+        assert release.job.state == JobState.DONE
+
+
+def test_publishing_moves_the_files_to_the_public_storage(dataset: Dataset) -> None:
+    release = make_release(dataset)
+    before = {file.name: stored_bytes(release, file.name) for file in release.files.all()}
+    private_names = [file.stored_name for file in release.files.all()]
+    release_publish(release=release, by=make_user(dataset.organisation, Role.APPROVER))
+    assert {file.name: stored_bytes(release, file.name) for file in release.files.all()} == before
+    expected = {f"{release.pk}/{name}" for name in before}
+    packed = {f"{name}.gz" for name in expected if not name.endswith(".parquet")}
+    assert {name for name in public_names() if name.startswith(release.pk)} == expected | packed
+    assert not any(private_storage().exists(name) for name in private_names)
+    assert list(releases_public()) == [release]
+    assert list(datasets_public()) == [dataset]
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.promised_at is not None
+
+
+def test_publishing_needs_the_role_and_a_finished_draft(dataset: Dataset) -> None:
+    approver = make_user(dataset.organisation, Role.APPROVER)
+    waiting = make_request(dataset)
+    with pytest.raises(Conflict, match="not finished"):
+        release_publish(release=waiting, by=approver)
+    done = make_release(dataset)
+    with pytest.raises(NotAllowed):
+        release_publish(release=done, by=make_user(dataset.organisation))
+    release_publish(release=done, by=approver)
+    with pytest.raises(Conflict):
+        release_publish(release=done, by=approver)
+
+
+def test_a_draft_that_states_too_small_a_total_is_not_published(dataset: Dataset) -> None:
+    release = make_release(dataset)
+    ledger_set_total(ledger=dataset.ledger, total=Fraction(5))
+    with pytest.raises(Conflict, match="raised since"):
+        release_publish(release=release, by=None)
+    release.refresh_from_db()
+    assert release.state == ReleaseState.DRAFT
+    ledger_set_total(ledger=dataset.ledger, total=Fraction(4))
+    assert release_publish(release=release, by=None).state == ReleaseState.PUBLISHED
+
+
+def test_a_publication_cut_short_still_serves_and_is_completed(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    approver = make_user(dataset.organisation, Role.APPROVER)
+    release = make_request(dataset, approver, publish_when_done=True)
+    with monkeypatch.context() as patched:
+
+        def break_down(_: Release) -> None:
+            raise OSError
+
+        patched.setattr("dpgeo.releases.files.make_public", break_down)
+        release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert release.state == ReleaseState.PUBLISHED
+    assert stored_bytes(release, "statement.json")
+    release_run(release_id=release.pk)
+    assert Job.objects.get(pk=release.job_id).state == JobState.DONE
+    assert all(release.files.values_list("public", flat=True))
+
+
+def test_a_withdrawn_release_is_a_tombstone_without_files(dataset: Dataset) -> None:
+    approver = make_user(dataset.organisation, Role.APPROVER)
+    release = make_release(dataset, approver, publish_when_done=True)
+    with pytest.raises(NotAllowed):
+        release_withdraw(release=release, by=make_user(dataset.organisation))
+    release_withdraw(release=release, by=approver)
+    assert not {name for name in public_names() if name.startswith(release.pk)}
+    with pytest.raises(ReleaseFile.DoesNotExist):
+        stored_file(release, "map.bin")
+    stranger = make_user()
+    assert release_visible(stranger, release.pk).state == ReleaseState.WITHDRAWN
+    assert not releases_public().exists()
+    assert spent(dataset) == 1_000_000
+    with pytest.raises(Conflict):
+        release_withdraw(release=release, by=approver)
+    with pytest.raises(Conflict):
+        release_publish(release=release, by=approver)
+
+
+def test_a_draft_cannot_be_withdrawn(dataset: Dataset) -> None:
+    with pytest.raises(Conflict):
+        release_withdraw(release=make_release(dataset), by=None)
+
+
+def test_a_draft_is_seen_by_its_members_alone(dataset: Dataset) -> None:
+    release = make_release(dataset)
+    member = make_user(dataset.organisation)
+    assert release_visible(member, release.pk) == release
+    assert list(releases_visible_to(member)) == [release]
+    stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
+    assert not releases_visible_to(stranger).exists()
+    with pytest.raises(Release.DoesNotExist):
+        release_visible(stranger, release.pk)
+
+
+def test_a_queued_release_is_cancelled_and_its_epsilon_given_back(dataset: Dataset) -> None:
+    release = make_request(dataset)
+    with pytest.raises(NotAllowed):
+        release_cancel(release=release, by=make_user())
+    release_cancel(release=release, by=make_user(dataset.organisation))
+    assert spent(dataset) == 0
+    assert not release_run(release_id=release.pk)
+
+
+def test_a_started_release_is_not_cancelled(dataset: Dataset) -> None:
+    with pytest.raises(DpgeoError):
+        release_cancel(release=make_release(dataset), by=None)
+    assert spent(dataset) == 1_000_000
+
+
+def test_a_dataset_without_a_usable_row_is_released_as_honest_noise(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path, rows=0)
+    release = make_release(dataset, parameters={"cells": 32})
+    content = released_of(release).content
+    assert isinstance(content, GridRelease)
+    assert np.count_nonzero(content.counts) > 0
+
+
+@pytest.fixture(autouse=True)
+def _no_public_leftovers() -> Iterator[None]:
+    """Public storage holds files of releases that are published, and no others."""
+    yield
+    published = set(
+        Release.objects.filter(state=ReleaseState.PUBLISHED).values_list("pk", flat=True)
+    )
+    root = Path(public_storage().path(""))
+    mine = set(Release.objects.values_list("pk", flat=True))
+    folders = {path.name for path in root.iterdir()} if root.exists() else set()
+    kept = {name for name in folders & mine if any((root / name).iterdir())}
+    assert kept <= published
