@@ -50,6 +50,7 @@ class Mechanism:
 
     `plan(params, epsilon)` declares spends that add up to epsilon; `release(view, params, meter)`
     measures them; `forecast(params, epsilon, bound, area)` says beforehand how noisy it will be.
+    `kind` is the kind of map that comes out, by which catalogues are filtered.
     """
 
     key: str
@@ -59,6 +60,7 @@ class Mechanism:
     plan: Callable[[Any, Fraction], Sequence[Spend]]
     release: Callable[[PrivateView, Any, Meter], Content]
     forecast: Callable[[Any, Fraction, int, StudyArea], Forecast]
+    kind: str = "heatmap"
 
 
 def checked_plan(mechanism: Mechanism, params: Any, epsilon: Fraction) -> Sequence[Spend]:
