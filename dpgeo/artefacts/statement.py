@@ -106,8 +106,7 @@ def _dataset_guarantee(released: Released) -> dict[str, Any] | None:
 
 def _strength(epsilon: Fraction) -> dict[str, Any]:
     """An epsilon, and the factor by which odds may change: null beyond what a float holds."""
-    odds = math.exp(float(epsilon)) if epsilon < 700 else None
-    return {"epsilon": format_epsilon(epsilon), "odds_factor": odds}
+    return {"epsilon": format_epsilon(epsilon), "odds_factor": wording.odds_factor(epsilon)}
 
 
 def _spend(line: Measured) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
@@ -54,6 +55,11 @@ def privacy_sentence(total: Fraction, unit: Unit) -> str:
         f"Whether {who} in the data changes the odds of anything published from it by at most a "
         f"factor {format_odds(total)}."
     )
+
+
+def odds_factor(epsilon: Fraction) -> float | None:
+    """e^epsilon, None where it is beyond what a float holds."""
+    return math.exp(float(epsilon)) if epsilon < 700 else None
 
 
 def format_odds(epsilon: Fraction) -> str:
