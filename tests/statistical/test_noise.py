@@ -1,0 +1,147 @@
+"""The noise has the distribution it claims, and these tests notice when it has another."""
+
+from __future__ import annotations
+
+import importlib.util
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.privacy.entropy import SystemEntropy
+from dpgeo.privacy.sampler import sample, sample_geometric
+from tests.randomness import SeededWords
+from tests.requirements import need
+from tests.statistical.bounds import EFFORT, LOG_FALSE_ALARM, log_chi_square_tail, seed
+
+pytestmark = pytest.mark.statistical
+
+Ints = NDArray[np.int64]
+
+SCALES = ["0.3", "0.5", "1", "10", "200", "1000", "100000", "10000000000"]
+DRAWS = 2_000_000 * EFFORT
+LEAST_EXPECTED = 50
+"""Draws that every class must expect, for the chi-square law to hold far out."""
+
+
+def noise_of(scale: str | float) -> DiscreteLaplace:
+    return DiscreteLaplace(1 / Fraction(scale), 1)
+
+
+def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
+    """P(X < edge) of discrete Laplace noise: from the closed form, not from the sampler."""
+    ratio_plus_one = 1 + math.exp(-rate)
+    above = np.exp(-rate * np.maximum(edges, 0)) / ratio_plus_one
+    below = np.exp(-rate * np.maximum(1 - edges, 0)) / ratio_plus_one
+    return np.where(edges > 0, 1 - above, below)
+
+
+def classes(noise: DiscreteLaplace, draws: int) -> Ints:
+    """Edges of at most 400 classes of noise, each expecting enough of this many draws."""
+    rate = float(noise.rate)
+    share = max(LEAST_EXPECTED / draws, 1 / 400)
+    levels = np.arange(share, 0.5, share)
+    reach = np.unique(np.floor(-np.log(levels * (1 + math.exp(-rate))) / rate).astype(np.int64))
+    reach = reach[reach >= 0]
+    edges = np.unique(np.concatenate([-reach, 1 + reach]))
+    expected = draws * np.diff(less_than(edges, rate), prepend=0.0)
+    return edges[expected >= LEAST_EXPECTED]
+
+
+def log_chance_of_misfit(draws: Ints, noise: DiscreteLaplace) -> float:
+    """An upper bound on the log of the chance that such noise fits as badly as these draws do."""
+    edges = classes(noise, draws.size)
+    chances = np.diff(less_than(edges, float(noise.rate)), prepend=0.0, append=1.0)
+    seen = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)
+    expected = draws.size * chances
+    assert expected.min() >= LEAST_EXPECTED / 2
+    statistic = float(((seen - expected) ** 2 / expected).sum())
+    return log_chi_square_tail(statistic, edges.size)
+
+
+@pytest.fixture(params=SCALES)
+def scale(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+def test_noise_fits_its_scale_and_no_other(scale: str) -> None:
+    draws = sample(noise_of(scale), DRAWS, SeededWords(seed(1)))
+    assert log_chance_of_misfit(draws, noise_of(scale)) > LOG_FALSE_ALARM
+    for factor in (0.7, 0.98, 1.02, 1.3):
+        other = noise_of(float(scale) * factor)
+        assert log_chance_of_misfit(draws, other) < LOG_FALSE_ALARM, factor
+
+
+def test_noise_from_the_operating_system_fits_its_scale() -> None:
+    draws = sample(noise_of("10"), DRAWS, SystemEntropy().stream())
+    assert log_chance_of_misfit(draws, noise_of("10")) > LOG_FALSE_ALARM
+
+
+@pytest.mark.parametrize("scale", ["0.5", "10", "200"])
+def test_a_zero_counted_twice_is_noticed(scale: str) -> None:
+    words = SeededWords(seed(2))
+    magnitude = sample_geometric(noise_of(scale).rate, DRAWS, words)
+    sign = np.where(words.words(DRAWS) >> np.uint64(63), -1, 1)
+    assert log_chance_of_misfit(magnitude * sign, noise_of(scale)) < LOG_FALSE_ALARM
+
+
+def test_digits_that_depend_on_each_other_are_noticed() -> None:
+    noise = noise_of("100000")
+    draws = sample(noise, DRAWS, SeededWords(seed(3)))
+    # The low digit copied from the next one: what a word used twice would do.
+    entangled = draws & ~4095 | draws >> 12 & 4095
+    assert log_pairs(draws & 15, draws >> 12 & 15, 16) > LOG_FALSE_ALARM
+    assert log_pairs(entangled & 15, entangled >> 12 & 15, 16) < LOG_FALSE_ALARM
+
+
+def log_pairs(first: Ints, second: Ints, classes: int) -> float:
+    """An upper bound on the log chance that independent numbers 0..classes-1 pair so unevenly."""
+    table = np.bincount(first * classes + second, minlength=classes**2).reshape(classes, classes)
+    expected = table.sum(1)[:, None] * table.sum(0)[None, :] / first.size
+    assert expected.min() >= LEAST_EXPECTED
+    statistic = float(((table - expected) ** 2 / expected).sum())
+    return log_chi_square_tail(statistic, (classes - 1) ** 2)
+
+
+def test_neighbouring_draws_are_independent() -> None:
+    draws = np.clip(sample(noise_of("1"), DRAWS, SeededWords(seed(4))), -3, 3) + 3
+    for lag in (1, 2, 1 << 15):
+        assert log_pairs(draws[:-lag], draws[lag:], 7) > LOG_FALSE_ALARM
+    echoing = np.where(draws[1:] % 3, draws[1:], draws[:-1])
+    assert log_pairs(draws[:-1], echoing, 7) < LOG_FALSE_ALARM
+
+
+@pytest.mark.parametrize("scale", ["0.5", "3", "40", "5000"])
+def test_noise_is_distributed_like_that_of_opendp(scale: str) -> None:
+    need(importlib.util.find_spec("opendp"), "opendp: pip install --group full")
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    space = dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int)
+    size = 30_000 * EFFORT
+    theirs = np.array(dp.m.make_laplace(*space, scale=float(scale))([0] * size), dtype=np.int64)
+    ours = sample(noise_of(scale), DRAWS, SeededWords(seed(5)))
+    assert log_two_samples(ours, theirs, noise_of(scale)) > LOG_FALSE_ALARM
+    for factor in (0.7, 1.3):
+        other = sample(noise_of(float(scale) * factor), DRAWS, SeededWords(seed(6)))
+        assert log_two_samples(other, theirs, noise_of(scale)) < LOG_FALSE_ALARM, factor
+
+
+def log_two_samples(first: Ints, second: Ints, noise: DiscreteLaplace) -> float:
+    """An upper bound on the log chance that one distribution gives two samples so different."""
+    edges = classes(noise, second.size)
+    seen = [
+        np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)
+        for draws in (first, second)
+    ]
+    both = seen[0] + seen[1]
+    statistic = sum(
+        float(
+            ((part - both * part.sum() / both.sum()) ** 2 / (both * part.sum() / both.sum())).sum()
+        )
+        for part in seen
+    )
+    return log_chi_square_tail(statistic, edges.size)
