@@ -12,8 +12,8 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.ingest.batch import Sieve
-from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
-from dpgeo.ingest.text import is_text, mask, readable_text
+from dpgeo.ingest.report import Reason
+from dpgeo.ingest.text import bounded, is_text, mask, readable_text
 
 NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 COMMA_NUMBER = r"^[+-]?[0-9]*,[0-9]+$"
@@ -81,12 +81,10 @@ def _parsed(values: Any, axis: Axis, sieve: Sieve) -> Any:
 
 def points(values: Any, sieve: Sieve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Longitude and latitude, float64 (n,) each, of WKB points; NaN where the row is refused."""
-    if pa.types.is_dictionary(values.type):
-        values = values.dictionary_decode()
-    sieve.refuse(mask(pc.is_null(values)), Reason.GEOMETRY_MISSING)
-    too_long = mask(pc.greater(pc.binary_length(values), MAX_FIELD_BYTES))
+    words, codes, too_long = bounded(values)
     sieve.refuse(too_long, Reason.GEOMETRY_NOT_POINT)
-    binary = pc.if_else(pa.array(too_long), pa.scalar(None, values.type), values)
+    binary = words if codes is None else words.take(codes)
+    sieve.refuse(mask(pc.is_null(binary)), Reason.GEOMETRY_MISSING)
     shapes = shapely.from_wkb(binary.to_numpy(zero_copy_only=False), on_invalid="ignore")
     kind = shapely.get_type_id(shapes)
     empty = shapely.is_empty(shapes)

@@ -21,8 +21,13 @@ from dpgeo.ingest.text import is_text
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 32 << 20
+FEWEST_ROWS = 4_096
+DICTIONARY_BYTES = 32 << 20
 MAX_FOOTER_BYTES = 64 << 20
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
+
+CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
+"""What GeoParquet takes a column's coordinate reference system to be where it states none."""
 
 LONGITUDE_LATITUDE = {"OGC:CRS84", "EPSG:4326"}
 """Coordinate reference systems in which GeoParquet's x is a WGS84 longitude, its y a latitude."""
@@ -36,15 +41,11 @@ def read_parquet(
     Raises InvalidInput when the file cannot be read, lacks a declared column, or holds something
     in it that cannot be what it is declared as.
     """
+    names = list(wanted.values())
     with open_parquet(path) as file:
-        schema = file.schema_arrow
-        positions(wanted, schema.names)
-        for role, name in wanted.items():
-            _check_type(role, schema.field(name))
-        if Role.GEOMETRY in wanted:
-            _check_geometry(wanted[Role.GEOMETRY], schema.metadata or {})
-        names = list(wanted.values())
-        size = min(batch_rows, _affordable_rows(file.metadata, names))
+        with readable():
+            _check_columns(file.schema_arrow, wanted)
+            size = min(batch_rows, _affordable_rows(file.metadata))
         done = 0
         for found in _guarded(file.iter_batches(batch_size=size, columns=names)):
             rows = np.arange(done, done + found.num_rows, dtype=np.int64) + 1
@@ -58,16 +59,24 @@ def read_parquet(
 def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
     """The file with its footer read and its column names checked. Raises InvalidInput.
 
-    Text is read as dictionaries, so that one long value repeated in many rows is held once.
+    Text is read as dictionaries, so that one long value repeated in many rows is held once. The
+    library lets a dictionary grow to the end of its row group, so where a row group holds a lot
+    of text, it is read as it is.
     """
     _check_footer(path)
     with readable():
-        schema = pq.read_schema(path)
-    check_names(schema.names)
-    texts = [field.name for field in schema if is_text(field.type)]
-    with readable():
+        plain = pq.ParquetFile(path, pre_buffer=False)
+        schema, metadata = plain.schema_arrow, plain.metadata
+        plain.close()
+        check_names(schema.names)
+        texts = [field.name for field in schema if is_text(field.type)]
+        largest = max((size for size, _ in _group_sizes(metadata)), default=0)
         file = pq.ParquetFile(
-            path, read_dictionary=texts, pre_buffer=False, buffer_size=1 << 20, memory_map=False
+            path,
+            metadata=metadata,
+            read_dictionary=texts if largest <= DICTIONARY_BYTES else [],
+            pre_buffer=False,
+            buffer_size=1 << 20,
         )
     with file:
         yield file
@@ -118,20 +127,19 @@ def _check_footer(path: Path) -> None:
         )
 
 
-def _affordable_rows(metadata: Any, names: list[str]) -> int:
-    """How many rows of the columns `names` take some 32 MiB, by the sizes the file states."""
-    most = 1.0
-    for group in range(metadata.num_row_groups):
-        chunk = metadata.row_group(group)
-        if chunk.num_rows:
-            columns = (chunk.column(index) for index in range(chunk.num_columns))
-            size = sum(
-                column.total_uncompressed_size
-                for column in columns
-                if column.path_in_schema in names
-            )
-            most = max(most, size / chunk.num_rows)
-    return max(256, int(BATCH_BYTES / most))
+def _group_sizes(metadata: Any) -> list[tuple[int, int]]:
+    """Bytes, unpacked and of all columns, and rows of each row group, as the file states them.
+
+    The sizes of single columns are not asked for: on a damaged footer that ends the process.
+    """
+    groups = map(metadata.row_group, range(metadata.num_row_groups))
+    return [(group.total_byte_size, group.num_rows) for group in groups]
+
+
+def _affordable_rows(metadata: Any) -> int:
+    """How many rows take some 32 MiB at most, but no fewer than a few thousand."""
+    widest = max((size / max(rows, 1) for size, rows in _group_sizes(metadata)), default=1)
+    return max(FEWEST_ROWS, int(BATCH_BYTES / max(widest, 1)))
 
 
 def _plain(column: Any) -> Any:
@@ -143,6 +151,14 @@ def _plain(column: Any) -> Any:
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     return column
+
+
+def _check_columns(schema: Any, wanted: Mapping[Role, str]) -> None:
+    positions(wanted, schema.names)
+    for role, name in wanted.items():
+        _check_type(role, schema.field(name))
+    if Role.GEOMETRY in wanted:
+        _check_geometry(wanted[Role.GEOMETRY], schema.metadata or {})
 
 
 def _check_type(role: Role, field: Any) -> None:
@@ -202,10 +218,7 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes]) -> None:
         return
     try:
         column = json.loads(metadata[b"geo"])["columns"][name]
-        encoding, crs = (
-            column["encoding"],
-            column.get("crs", {"id": {"authority": "OGC", "code": "CRS84"}}),
-        )
+        encoding, crs = column["encoding"], column.get("crs", CRS84)
         identifier = (crs or {}).get("id") or {}
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(

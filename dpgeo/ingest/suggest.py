@@ -63,8 +63,10 @@ def hints(
     names: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns, area: StudyArea | None
 ) -> list[str]:
     """Sentences about what looks wrong in the first rows, were `columns` declared."""
+    if not rows:
+        return []
     said = []
-    if rows and sum(map(_is_number, names)) > len(names) / 2:
+    if sum(map(_is_number, names)) > len(names) / 2:
         said.append(
             "The first line looks like data. It is taken as the header: add a line with the "
             "columns' names above it."

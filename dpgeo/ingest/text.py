@@ -37,16 +37,30 @@ def readable_text(values: Any, sieve: Sieve) -> Any:
 
     Refuses rows whose value is too long or not UTF-8; they come back as null.
     """
+    words, codes, too_long = bounded(values)
+    text, undecodable = _decode(words)
+    sieve.refuse(too_long, Reason.FIELD_TOO_LONG)
+    sieve.refuse(_spread(undecodable, codes), Reason.UNDECODABLE)
+    text = pc.ascii_trim_whitespace(text)
+    return text if codes is None else text.take(codes)
+
+
+def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
+    """The distinct values as large_binary, null where over `MAX_FIELD_BYTES`; which of them each
+    row has (None: one each, in order); and which rows have too long a one.
+
+    A dictionary's long word is dropped before it is repeated for every row that uses it; a
+    dictionary of more words than rows is not worth keeping.
+    """
     codes = values.indices if pa.types.is_dictionary(values.type) else None
     words = (values.dictionary if codes is not None else values).cast(pa.large_binary())
     too_long = mask(pc.greater(pc.binary_length(words), MAX_FIELD_BYTES))
     if too_long.any():
         words = pc.if_else(pa.array(too_long), pa.scalar(None, words.type), words)
-    text, undecodable = _decode(words)
-    sieve.refuse(_spread(too_long, codes), Reason.FIELD_TOO_LONG)
-    sieve.refuse(_spread(undecodable, codes), Reason.UNDECODABLE)
-    text = pc.ascii_trim_whitespace(text)
-    return text if codes is None else text.take(codes)
+    of_rows = _spread(too_long, codes)
+    if codes is not None and len(words) > len(codes):
+        words, codes = words.take(codes), None
+    return words, codes, of_rows
 
 
 def _decode(words: Any) -> tuple[Any, NDArray[np.bool_]]:

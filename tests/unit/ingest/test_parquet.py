@@ -1,0 +1,221 @@
+"""Parquet and GeoParquet files as wholes: what can be read, and what is said of the rest."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pyarrow.parquet.encryption as encryption
+import pytest
+import shapely
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.reading import ingest
+from dpgeo.ingest.schema import Columns
+from tests.unit.ingest.helpers import KEY, bits, read_columns, schema
+
+GOOD: dict[str, Any] = {"who": ["anna", "ben"], "lat": [45.0, 46.0], "lon": [5.0, 6.0]}
+GEOMETRY = schema(Columns(geometry="geometry", person="who"))
+
+
+def fault(path: Path, declared: Any = None) -> InvalidInput:
+    with pytest.raises(InvalidInput) as caught:
+        read_columns(path, declared or schema())
+    return caught.value
+
+
+def written(tmp_path: Path, columns: Any, **options: Any) -> Path:
+    path = tmp_path / "upload.parquet"
+    pq.write_table(columns if isinstance(columns, pa.Table) else pa.table(columns), path, **options)
+    return path
+
+
+def test_row_groups_and_batches_do_not_matter(tmp_path: Path) -> None:
+    random = np.random.default_rng(2)
+    size = 5_000
+    columns = {
+        "who": [f"p{i}" for i in random.integers(0, 300, size)],
+        "lat": random.uniform(31, 59, size),
+        "lon": random.uniform(-9, 9, size),
+    }
+    expected, _ = read_columns(written(tmp_path, columns), schema())
+    assert expected.num_rows == size
+    for group, options in ((7, {}), (1_000, {"use_dictionary": False}), (size, {"version": "1.0"})):
+        path = written(tmp_path, columns, row_group_size=group, **options)
+        for batch in (1_000, 65_536):
+            assert bits(read_columns(path, schema(), batch)[0]) == bits(expected)
+
+
+def test_a_column_of_nothing_at_all_refuses_its_rows_not_the_file(tmp_path: Path) -> None:
+    path = written(tmp_path, {**GOOD, "lat": pa.nulls(2)})
+    _, report = read_columns(path, schema())
+    assert report.refused == {"the latitude is missing": 2}
+
+
+def test_a_file_without_rows_is_accepted(tmp_path: Path) -> None:
+    found, report = read_columns(written(tmp_path, pa.table(GOOD).slice(0, 0)), schema())
+    assert (found.num_rows, report.read) == (0, 0)
+
+
+def test_columns_with_dots_in_their_names_are_found(tmp_path: Path) -> None:
+    columns = {"gps.lat": [45.0], "gps.lon": [5.0], "gps": ["x"], "who": ["anna"]}
+    declared = schema(Columns(longitude="gps.lon", latitude="gps.lat", person="gps"))
+    assert read_columns(written(tmp_path, columns), declared)[0].num_rows == 1
+
+
+@pytest.mark.parametrize(
+    ("role", "values", "words"),
+    [
+        ("lat", pa.array([[45.0], [46.0]]), "type list<element: double>, which cannot be read as"),
+        ("lat", pa.array([{"y": 1.0}, {"y": 2.0}]), "struct"),
+        ("lat", pa.array([True, False]), "bool"),
+        ("lon", pa.array([1, 2], pa.timestamp("s")), "timestamp"),
+        ("who", pa.array([True, False]), "write it as text or as a whole number"),
+        ("who", pa.array([["a"], ["b"]]), "list"),
+    ],
+)
+def test_it_refuses_a_column_that_cannot_be_what_it_is_declared(
+    tmp_path: Path, role: str, values: Any, words: str
+) -> None:
+    error = fault(written(tmp_path, {**GOOD, role: values}))
+    assert words in error.message
+    assert error.field == {
+        "lat": "columns.latitude", "lon": "columns.longitude", "who": "columns.person"
+    }[role]  # fmt: skip
+
+
+def test_it_refuses_a_time_of_day_as_a_time(tmp_path: Path) -> None:
+    columns = Columns(longitude="lon", latitude="lat", person="who", time="t")
+    path = written(tmp_path, {**GOOD, "t": pa.array([1, 2], pa.time32("s"))})
+    assert fault(path, schema(columns)).field == "columns.time"
+
+
+def test_a_missing_column_is_named_with_those_like_it(tmp_path: Path) -> None:
+    error = fault(written(tmp_path, {"who": ["a"], "latitude": [1.0], "lon": [1.0]}))
+    assert error.field == "columns.latitude"
+    assert "did you mean 'latitude'?" in error.message
+
+
+def test_it_refuses_two_columns_of_one_name(tmp_path: Path) -> None:
+    table = pa.Table.from_arrays([pa.array([1.0])] * 4, ["who", "lat", "lon", "lat"])
+    assert "'lat' more than once" in fault(written(tmp_path, table)).message
+
+
+def test_it_refuses_more_than_ten_thousand_columns(tmp_path: Path) -> None:
+    table = pa.table({f"c{i}": [1] for i in range(10_001)})
+    assert "10,001 columns" in fault(written(tmp_path, table)).message
+
+
+@pytest.mark.parametrize("keep", [4, 11, 12, 200, -1, -9])
+def test_it_refuses_a_file_cut_short(tmp_path: Path, keep: int) -> None:
+    path = written(tmp_path, GOOD)
+    path.write_bytes(path.read_bytes()[:keep])
+    error = fault(path)
+    assert error.message == "The Parquet file is damaged or cut short; export and upload it again."
+    assert error.field == "file"
+
+
+def test_damage_anywhere_is_an_error_that_can_be_read_or_no_matter(tmp_path: Path) -> None:
+    path = written(tmp_path, {key: values * 500 for key, values in GOOD.items()})
+    whole = path.read_bytes()
+    random = np.random.default_rng(4)
+    said = left = 0
+    for position in random.integers(4, len(whole) - 4, 300):
+        damaged = bytearray(whole)
+        damaged[position] ^= int(random.integers(1, 256))
+        path.write_bytes(damaged)
+        target = tmp_path / "canonical.parquet"
+        try:
+            ingest(path, "a.parquet", schema(), KEY, target, lambda done, total: None)
+        except InvalidInput:
+            said += 1
+            left += target.exists()
+        target.unlink(missing_ok=True)
+    assert said > 20
+    assert left == 0
+
+
+def test_it_refuses_an_encrypted_file(tmp_path: Path) -> None:
+    class Kms(encryption.KmsClient):  # type: ignore[misc]
+        def wrap_key(self, key: bytes, _: str) -> bytes:
+            return key
+
+        def unwrap_key(self, key: bytes, _: str) -> bytes:
+            return key
+
+    factory = encryption.CryptoFactory(lambda _: Kms())
+    for plain_footer in (False, True):
+        how = encryption.EncryptionConfiguration(
+            footer_key="f", column_keys={"k": ["lat"]}, plaintext_footer=plain_footer
+        )
+        properties = factory.file_encryption_properties(encryption.KmsConnectionConfig(), how)
+        path = written(tmp_path, GOOD, encryption_properties=properties)
+        with pytest.raises(InvalidInput, match=r"encrypted.*write it without encryption") as caught:
+            ingest(path, "a.parquet", schema(), KEY, tmp_path / "out", lambda done, total: None)
+        assert caught.value.field == "file"
+
+
+def geo_table(crs: Any = ..., encoding: str = "WKB") -> Any:
+    column: dict[str, Any] = {"encoding": encoding, "geometry_types": ["Point"]}
+    if crs is not ...:
+        column["crs"] = crs
+    geo = {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": column}}
+    table = pa.table({"who": ["anna"], "geometry": [shapely.Point(5, 45).wkb]})
+    return table.replace_schema_metadata({"geo": json.dumps(geo)})
+
+
+@pytest.mark.parametrize(
+    "crs", [..., None, {"id": {"authority": "EPSG", "code": 4326}},
+            {"id": {"authority": "OGC", "code": "CRS84"}}],
+)  # fmt: skip
+def test_it_reads_geoparquet_in_degrees(tmp_path: Path, crs: Any) -> None:
+    assert read_columns(written(tmp_path, geo_table(crs)), GEOMETRY)[0].num_rows == 1
+
+
+def test_it_reads_what_geopandas_writes(tmp_path: Path) -> None:
+    geopandas = pytest.importorskip("geopandas")
+    points = geopandas.GeoDataFrame(
+        {"who": ["a", "b"]}, geometry=geopandas.points_from_xy([5, 6], [45, 46]), crs=4326
+    )
+    path = tmp_path / "upload.parquet"
+    points.to_parquet(path)
+    assert read_columns(path, GEOMETRY)[0].num_rows == 2
+    points.to_crs(3857).to_parquet(path)
+    error = fault(path, GEOMETRY)
+    assert "'WGS 84 / Pseudo-Mercator', not in WGS84 degrees; reproject it" in error.message
+    assert error.field == "columns.geometry"
+
+
+@pytest.mark.parametrize(
+    ("table", "words"),
+    [
+        (geo_table(encoding="point"), "write its points as WKB"),
+        (geo_table(crs={"type": "GeographicCRS", "name": "NAD27"}), "'NAD27', not in WGS84"),
+        (geo_table(crs="EPSG:2056"), "metadata do not describe"),
+        (geo_table().replace_schema_metadata({"geo": "{"}), "metadata do not describe"),
+        (geo_table().replace_schema_metadata({"geo": "[]"}), "metadata do not describe"),
+        (geo_table().replace_schema_metadata({"geo": '{"columns": {}}'}), "do not describe"),
+        (pa.table({"who": ["a"], "geometry": ["POINT (5 45)"]}), "well-known binary"),
+    ],
+)
+def test_it_refuses_a_geometry_column_it_would_misread(
+    tmp_path: Path, table: Any, words: str
+) -> None:
+    error = fault(written(tmp_path, table), GEOMETRY)
+    assert words in error.message
+    assert error.field == "columns.geometry"
+
+
+def test_one_huge_value_in_every_row_is_held_once(tmp_path: Path) -> None:
+    huge = pa.array(["x" * 1_000_000])
+    who = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int32)), huge)
+    columns = {"who": who, "lat": [45.0] * 20_000, "lon": [5.0] * 20_000}
+    path = written(tmp_path, columns)
+    assert path.stat().st_size < 10_000_000
+    _, report = read_columns(path, schema())
+    assert report.refused == {"a declared field is longer than 1,000 bytes": 20_000}
+    assert pa.default_memory_pool().max_memory() < 1_000_000_000  # plainly repeated: 20 GB

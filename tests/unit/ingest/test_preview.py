@@ -1,0 +1,187 @@
+"""What the owner sees of a file before saying which column holds what."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+import shapely
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.preview import Preview, preview
+from dpgeo.ingest.schema import Columns
+from dpgeo.ingest.suggest import suggest
+from dpgeo.spatial.area import StudyArea
+
+NEW_YORK = StudyArea.from_bounds(-74.3, 40.5, -73.6, 41.0)
+
+
+def of(folder: Path, content: str | bytes, area: StudyArea | None = None) -> Preview:
+    path = folder / "upload.csv"
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return preview(path, "upload.csv", area)
+
+
+def test_it_shows_the_header_and_the_first_twenty_rows(tmp_path: Path) -> None:
+    rows = "".join(f'p{i}; "a;b" ;{i}\n' for i in range(30))
+    found = of(tmp_path, 'who;"no;te";n\n' + rows)
+    assert found.columns == ["who", "no;te", "n"]
+    assert len(found.rows) == 20
+    assert found.rows[19][0] == "p19"
+    json.dumps(found.to_json())
+
+
+def test_rows_of_any_shape_are_shown_under_the_header(tmp_path: Path) -> None:
+    found = of(tmp_path, b'a,b,c\n1\n1,2,3,4\n"1,2,3\n\xff,\x00,' + b"x" * 70_000 + b"\n")
+    assert [len(row) for row in found.rows] == [3, 3, 3, 3]
+    assert all(len(cell) <= 60 for row in found.rows for cell in row)
+
+
+def test_it_shows_the_first_rows_of_parquet(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    table = pa.table(
+        {
+            "who": list(range(50)),
+            "at": pa.array(range(50), pa.timestamp("s")),
+            "tags": [["x"]] * 50,
+            "geom": [shapely.Point(5, 45).wkb] * 50,
+            "raw": [b"\xff\x00"] * 50,
+        }
+    )
+    pq.write_table(table, path, row_group_size=7)
+    found = preview(path, "a.parquet")
+    assert found.columns == ["who", "at", "tags", "geom", "raw"]
+    assert len(found.rows) == 7
+    assert found.rows[1][:4] == ["1", "1970-01-01 00:00:01", "['x']", "POINT (5 45)"]
+    assert found.suggested == Columns(geometry="geom")
+
+
+def test_the_file_itself_may_say_which_column_is_the_geometry(tmp_path: Path) -> None:
+    geo = {"primary_column": "spot", "columns": {"spot": {"encoding": "WKB"}}}
+    table = pa.table({"uid": [1], "spot": [shapely.Point(5, 45).wkb]})
+    path = tmp_path / "a.parquet"
+    pq.write_table(table.replace_schema_metadata({"geo": json.dumps(geo)}), path)
+    assert preview(path, "a").suggested == Columns(geometry="spot", person="uid")
+
+
+def test_thousands_of_columns_are_shown(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({f"c{i}": [i] for i in range(2_000)}), path)
+    assert len(preview(path, "a.parquet").rows[0]) == 2_000
+
+
+def test_a_file_without_rows_is_shown(tmp_path: Path) -> None:
+    assert of(tmp_path, "who,lat,lon\n").rows == []
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"lat": pa.array([], pa.float64())}), path)
+    assert preview(path, "a.parquet").rows == []
+
+
+def test_it_reads_the_head_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    path = tmp_path / "upload.csv"
+    path.write_bytes(b"who,lat,lon\n" + b"a,45,5\n" * 1_000_000)
+    taken = 0
+    real_open = Path.open
+
+    def counting_open(self: Path, *args: Any, **options: Any) -> Any:
+        file = real_open(self, *args, **options)
+        read = file.read
+
+        class Counted:
+            def __enter__(self) -> Any:
+                return self
+
+            def __exit__(self, *_: object) -> None:
+                file.close()
+
+            def read(self, size: int = -1) -> bytes:
+                nonlocal taken
+                found: bytes = read(size)
+                taken += len(found)
+                return found
+
+            def __getattr__(self, name: str) -> Any:
+                return getattr(file, name)
+
+        return Counted()
+
+    monkeypatch.setattr(Path, "open", counting_open)
+    assert len(preview(path, "upload.csv").rows) == 20
+    assert 0 < taken < 2_000_000
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        ("user poi minute lat lon", Columns("lon", "lat", "user", "minute")),
+        ("UserID,Latitude,Longitude,Time", Columns("Longitude", "Latitude", "UserID", "Time")),
+        ("device_id x y date", Columns("x", "y", "device_id", "date")),
+        ("id venue_lat venueLng time_seen", Columns("venueLng", "venue_lat", "", "time_seen")),
+        ("uid lng lat max", Columns("lng", "lat", "uid", "")),
+        ("a b c platform xenon lonely", Columns()),
+        ("user geometry", Columns(person="user", geometry="geometry")),
+        ("user geometry lat lon", Columns("lon", "lat", "user")),
+    ],
+)  # fmt: skip
+def test_columns_are_suggested_by_their_names(names: str, expected: Columns) -> None:
+    assert suggest(names.replace(",", " ").split()) == expected
+
+
+def rows(*pairs: tuple[object, object], header: str = "who,lat,lon") -> str:
+    return header + "\n" + "".join(f"a,{lat},{lon}\n" for lat, lon in pairs)
+
+
+@pytest.mark.parametrize(
+    ("content", "area", "words"),
+    [
+        (rows((-118.2, 34), (-118.3, 34.1)), None, "look swapped"),
+        (rows((-73.9, 40.7), (-74.0, 40.8)), NEW_YORK, "look swapped"),
+        (rows((5_011_000, 620_000)), None, "look projected"),
+        (rows((45, 5)), NEW_YORK, "None of the first rows lies in the study area"),
+        (rows((40.7, 286.1)), NEW_YORK, "Longitudes go beyond 180"),
+        (rows(('"40,7"', '"-73,9"')), None, "decimal comma"),
+        (rows(("x", "y")), None, "longitude and a latitude that are numbers"),
+        (rows((40.7, -73.9), header="1,40.8,-73.8"), None, "looks like data"),
+        ("who,minute\na,99366\n", None, "seconds since 1970 (the first is 1970-01-02 03:36)"),
+        ("who,time\na,1719835200000\n", None, "far in the future"),
+    ],
+)
+def test_it_hints_at_what_looks_wrong(
+    tmp_path: Path, content: str, area: StudyArea | None, words: str
+) -> None:
+    (hint,) = of(tmp_path, content, area).hints
+    assert words in hint
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        rows((40.7, -73.9), (40.8, -73.8)),
+        "who,lat,lon\n",
+        "who,time\na,1719835200\n",
+        "who,time\na,2024-07-01\n",
+        "who,time\na,\n",
+        rows((40.7, -73.9), (400.17, -73.9)),
+        rows((40.7, -73.9), ("nan", "inf")),
+    ],
+)
+def test_it_says_nothing_of_what_looks_right(tmp_path: Path, content: str) -> None:
+    assert of(tmp_path, content, NEW_YORK).hints == []
+
+
+def test_it_hints_at_nothing_for_a_city_seen_by_its_own_area(tmp_path: Path) -> None:
+    random = np.random.default_rng(8)
+    pairs = list(zip(random.uniform(40.5, 41, 50), random.uniform(-74.3, -73.6, 50), strict=True))
+    assert of(tmp_path, rows(*pairs), NEW_YORK).hints == []
+
+
+def test_what_is_no_table_is_refused_here_already(tmp_path: Path) -> None:
+    for content in (b"", b"\n\n", b"a,a\n1,2\n", b"PK\x03\x04", b"PAR1PAR1"):
+        with pytest.raises(InvalidInput) as caught:
+            of(tmp_path, content)
+        assert caught.value.field == "file"

@@ -1,0 +1,271 @@
+"""From a file to its canonical file and report, whole."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv
+import pyarrow.parquet as pq
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest import canonical
+from dpgeo.ingest.reading import ingest
+from dpgeo.ingest.report import Report
+from dpgeo.ingest.schema import Columns
+from dpgeo.spatial.area import StudyArea
+from tests.unit.ingest.helpers import KEY, schema
+
+DATA = Path(__file__).parents[4] / "shared" / "data"
+HEADER = "who,lat,lon\n"
+
+
+def silent(_done: int, _total: int) -> None:
+    pass
+
+
+def upload(folder: Path, content: str | bytes, name: str = "upload.csv") -> Path:
+    path = folder / name
+    path.write_bytes(content if isinstance(content, bytes) else content.encode())
+    return path
+
+
+def run(source: Path, target: Path, name: str = "") -> Report:
+    return ingest(source, name or source.name, schema(), KEY, target, silent)
+
+
+def test_the_canonical_file_has_the_agreed_columns(tmp_path: Path) -> None:
+    target = tmp_path / "canonical.parquet"
+    report = run(upload(tmp_path, HEADER + "anna,45,5\nanna,x,5\n"), target)
+    assert (report.read, report.accepted) == (2, 1)
+    found = pq.read_table(target)
+    assert found.schema.equals(canonical.CANONICAL)
+    assert {str(field.type) for field in found.schema} == {"uint64", "double", "int64"}
+    assert pq.ParquetFile(target).metadata.row_group(0).column(0).compression == "ZSTD"
+
+
+def test_a_file_with_no_usable_row_is_accepted(tmp_path: Path) -> None:
+    target = tmp_path / "canonical.parquet"
+    report = run(upload(tmp_path, HEADER + "anna,99,5\n,45,5\n"), target)
+    assert (report.read, report.accepted) == (2, 0)
+    assert pq.read_table(target).num_rows == 0
+    assert run(upload(tmp_path, HEADER), target).read == 0
+    assert pq.read_table(target).num_rows == 0
+
+
+def test_the_report_survives_json_and_names_rows(tmp_path: Path) -> None:
+    bad = "".join(f"p{i},400.17,{'x' * 300}\n" for i in range(9))
+    report = run(upload(tmp_path, HEADER + bad + "a,45,\x1b[31m\n"), tmp_path / "c.parquet")
+    assert Report.from_json(json.loads(json.dumps(report.to_json()))) == report
+    assert report.refused == {
+        "the latitude is outside -90 to 90 degrees": 9,
+        "the longitude is not a number": 1,
+    }
+    assert [example.row for example in report.examples] == [2, 3, 4, 5, 6, 11]
+    assert all(len(example.value) <= 60 for example in report.examples)
+    assert "\x1b" not in report.examples[-1].value
+
+
+def test_the_canonical_file_is_written_in_row_groups(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(canonical, "ROW_GROUP", 10)
+    lines = [f"p{i},45,{i / 100}\n" for i in range(37)]
+    target = tmp_path / "c.parquet"
+    run(upload(tmp_path, HEADER + "".join(lines)), target)
+    file = pq.ParquetFile(target)
+    groups = [file.metadata.row_group(i).num_rows for i in range(file.num_row_groups)]
+    assert groups == [10, 10, 10, 7]
+    assert np.all(np.diff(file.read()["x"].to_numpy()) > 0)
+
+
+def test_progress_is_told_in_order_and_ends_whole(tmp_path: Path) -> None:
+    path = upload(tmp_path, HEADER + "anna,45,5\n" * 600_000)
+    told: list[tuple[int, int]] = []
+    ingest(path, "a.csv", schema(), KEY, tmp_path / "c", lambda *now: told.append(now))
+    size = path.stat().st_size
+    assert told[-1] == (size, size)
+    assert told == sorted(told)
+    assert 2 <= len(told) < 20
+
+
+class Lost(Exception):
+    pass
+
+
+def test_stopping_from_progress_leaves_nothing_behind(tmp_path: Path) -> None:
+    def stop(_done: int, _total: int) -> None:
+        raise Lost
+
+    folder = tmp_path / "out"
+    folder.mkdir()
+    path = upload(tmp_path, HEADER + "anna,45,5\n")
+    with pytest.raises(Lost):
+        ingest(path, "a.csv", schema(), KEY, folder / "c.parquet", stop)
+    assert list(folder.iterdir()) == []
+
+
+def test_a_failed_file_leaves_the_older_target_as_it_was(tmp_path: Path) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    target = folder / "c.parquet"
+    run(upload(tmp_path, HEADER + "anna,45,5\n"), target)
+    before = target.read_bytes()
+    table = pa.table({"who": ["a"] * 300_000, "lat": [45.0] * 300_000, "lon": [5.0] * 300_000})
+    broken = tmp_path / "broken.parquet"
+    pq.write_table(table, broken, row_group_size=100_000, use_dictionary=False)
+    content = bytearray(broken.read_bytes())
+    middle = len(content) // 2
+    content[middle : middle + 5_000] = bytes(5_000)
+    broken.write_bytes(content)
+    with pytest.raises(InvalidInput):
+        run(broken, target)
+    assert target.read_bytes() == before
+    assert list(folder.iterdir()) == [target]
+
+
+def test_the_content_decides_the_format_not_the_name(tmp_path: Path) -> None:
+    table = pa.table({"who": ["anna"], "lat": [45.0], "lon": [5.0]})
+    path = tmp_path / "upload.csv"
+    pq.write_table(table, path)
+    assert run(path, tmp_path / "c", name="visits.csv").accepted == 1
+    path = upload(tmp_path, HEADER + "anna,45,5\n", "upload.dat")
+    assert run(path, tmp_path / "c", name="visits").accepted == 1
+
+
+def zipped() -> bytes:
+    import io
+
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        archive.writestr("../../etc/passwd", "who,lat,lon\n")
+    return buffer.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("content", "name", "words"),
+    [
+        (b"", "a.csv", "empty \\(0 bytes\\)"),
+        (b"who,lat,lon\nanna,45,5\n", "a.parquet", "name says Parquet"),
+        (b"PAR1", "a.parquet", "damaged or cut short"),
+        (b"PARE" + b"x" * 50 + b"PARE", "a.parquet", "encrypted"),
+        (zipped(), "a.csv", "zip archive or a spreadsheet"),
+        (b"\x1f\x8b\x08\x00", "a.csv.gz", "gzip"),
+        ("who,lat,lon\n".encode("utf-16"), "a.csv", "UTF-16; save it as UTF-8"),
+        ("who,lat,lon\n".encode("utf-16-le"), "a.csv", "zero bytes"),
+        ("who,lat,lon\n".encode("utf-32"), "a.csv", "UTF-16; save it as UTF-8"),
+        (b"SQLite format 3\x00", "a.gpkg", "GeoPackage"),
+        (b'{"type": "FeatureCollection"}', "a.geojson", "GeoJSON"),
+        (b"<!DOCTYPE html>", "a.csv", "web page"),
+        (b"%PDF-1.7", "a.pdf", "PDF"),
+        (bytes(100), "a.csv", "zero bytes"),
+        (b"\n" * 100_000, "a.csv", "only blank lines"),
+        (b"\xff" * 5_000, "a.csv", "not UTF-8|UTF-16"),
+        (os.urandom(3_000).replace(b"\n", b"").replace(b"\r", b""), "a.csv", "."),
+    ],
+)
+def test_what_is_no_table_is_refused_with_a_remedy(
+    tmp_path: Path, content: bytes, name: str, words: str
+) -> None:
+    folder = tmp_path / "out"
+    folder.mkdir()
+    with pytest.raises(InvalidInput, match=words) as caught:
+        run(upload(tmp_path, content), folder / "c.parquet", name=name)
+    assert caught.value.field in {"file", "columns.person", "columns.latitude", "columns.longitude"}
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize("key", [b"", b"short", bytes(65)])
+def test_it_refuses_a_key_that_is_none(tmp_path: Path, key: bytes) -> None:
+    with pytest.raises(ValueError, match="16 to 64 bytes"):
+        ingest(upload(tmp_path, HEADER), "a.csv", schema(), key, tmp_path / "c", silent)
+
+
+def test_another_key_gives_other_persons(tmp_path: Path) -> None:
+    path = upload(tmp_path, HEADER + "anna,45,5\n")
+    found = []
+    for key in (KEY, bytes(32)):
+        ingest(path, "a.csv", schema(), key, tmp_path / "c", silent)
+        found.append(pq.read_table(tmp_path / "c")["person_high"][0].as_py())
+    assert found[0] != found[1]
+
+
+def test_no_identifier_reaches_the_canonical_file(tmp_path: Path) -> None:
+    name = "a-very-telling-identifier"
+    run(upload(tmp_path, HEADER + f"{name},45,5\n"), tmp_path / "c")
+    assert name.encode() not in (tmp_path / "c").read_bytes()
+
+
+PEAK = """
+import resource, sys
+from pathlib import Path
+from dpgeo.ingest.reading import ingest
+from tests.unit.ingest.helpers import KEY, schema
+source, small, target = map(Path, sys.argv[1:])
+ingest(small, small.name, schema(), KEY, target, lambda done, total: None)
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+report = ingest(source, source.name, schema(), KEY, target, lambda done, total: None)
+print(report.accepted, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) // 1024)
+"""
+
+
+@pytest.mark.parametrize("form", ["csv", "parquet"])
+def test_memory_does_not_grow_with_the_file(tmp_path: Path, form: str) -> None:
+    """Eight times the rows, in Parquet as one row group of undivided text. Sizes in MB."""
+    random = np.random.default_rng(1)
+    rows = 200_000
+    table = pa.table(
+        {
+            "who": pa.array(random.integers(0, 10**18, rows)).cast(pa.string()),
+            "lat": random.uniform(31, 59, rows),
+            "lon": random.uniform(-9, 9, rows),
+        }
+    )
+    small, large = tmp_path / f"small.{form}", tmp_path / f"large.{form}"
+    if form == "csv":
+        pyarrow.csv.write_csv(table, small)
+        header, _, lines = small.read_bytes().partition(b"\n")
+        large.write_bytes(header + b"\n" + lines * 8)
+    else:
+        for path, times in ((small, 1), (large, 8)):
+            whole = pa.concat_tables([table] * times)
+            pq.write_table(
+                whole, path, row_group_size=rows * 8, use_dictionary=False, compression="none"
+            )
+    assert large.stat().st_size > 60_000_000
+    done = subprocess.run(
+        [sys.executable, "-c", PEAK, large, small, tmp_path / "c"],
+        capture_output=True, text=True, timeout=120, check=True, cwd=Path(__file__).parents[3],
+    )  # fmt: skip
+    accepted, grown = map(int, done.stdout.split())
+    assert accepted == 1_600_000
+    assert grown < 40
+
+
+@pytest.mark.skipif(not DATA.is_dir(), reason="the trial data beside the repository are absent")
+def test_the_trial_check_ins_are_the_same_from_parquet_and_csv(tmp_path: Path) -> None:
+    source = DATA / "foursquare_nyc_stan.parquet"
+    declared = schema(
+        Columns(longitude="lon", latitude="lat", person="user"),
+        area=StudyArea.from_bounds(-74.3, 40.5, -73.6, 41.0),
+    )
+    table = pq.read_table(source)
+    as_text = tmp_path / "check-ins.csv"
+    pyarrow.csv.write_csv(table, as_text)
+    found: list[Any] = []
+    for path in (source, as_text):
+        report = ingest(path, path.name, declared, KEY, tmp_path / "c", silent)
+        assert (report.read, report.accepted) == (147_938, 147_938)
+        found.append((tmp_path / "c").read_bytes())
+    assert found[0] == found[1]
+    rows = pq.read_table(tmp_path / "c")
+    persons = set(zip(rows["person_high"].to_pylist(), rows["person_low"].to_pylist(), strict=True))
+    assert len(persons) == 1_083
