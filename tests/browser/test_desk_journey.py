@@ -1,0 +1,257 @@
+"""The owner's way through the desk in a real browser, against the real server and worker."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.requirements import need
+
+need(Path("/usr/bin/chromium").exists(), "Chromium: apt-get install chromium")
+sync_api = pytest.importorskip("playwright.sync_api")
+
+pytestmark = pytest.mark.browser
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+FLAGS = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+PATIENCE = 60_000
+"""Milliseconds a job may take on a busy machine."""
+
+PEOPLE = """
+from dpgeo.accounts.models import Membership, Organisation, Role, User
+house = Organisation.objects.create(name="Invented house", slug="invented-house")
+owner = User.objects.create_user("owner", password="secret-words")
+Membership.objects.create(organisation=house, user=owner, role=Role.ADMINISTRATOR)
+"""
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a fresh installation under its own supervising command."""
+    built = (ROOT / "frontend" / "dist" / "manifest.json").exists()
+    need(built, "the built frontend: make frontend")
+    environment = os.environ | {
+        "DPGEO_VAR": str(tmp_path_factory.mktemp("var")),
+        "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
+    }
+    manage = [sys.executable, "manage.py"]
+    for words in (
+        ["migrate", "-v0"],
+        ["collectstatic", "-v0", "--no-input"],
+        ["shell", "-c", PEOPLE],
+    ):
+        subprocess.run([*manage, *words], cwd=ROOT, env=environment, check=True, timeout=120)
+    port = free_port()
+    words = ["serve", "--port", str(port), "--workers", "1"]
+    server = subprocess.Popen([*manage, *words], cwd=ROOT, env=environment)
+    try:
+        address = f"http://127.0.0.1:{port}"
+        wait_for(f"{address}/accounts/login/")
+        yield address
+    finally:
+        server.send_signal(signal.SIGINT)
+        server.wait(timeout=60)
+
+
+def wait_for(address: str) -> None:
+    """Until a page answers. Raises TimeoutError after a minute."""
+    for _ in range(240):
+        try:
+            with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
+                return
+        except OSError:
+            time.sleep(0.25)
+    raise TimeoutError(address)
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """A browser."""
+    with sync_api.sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def swapped_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two megabytes of people that do not exist, with longitude and latitude mixed up."""
+    rows = (
+        f"p{n % 500},{10.01 + n % 89 / 1000},{50.01 + n % 83 / 1000},2026-05-01T12:00:00Z\n"
+        for n in range(40_000)
+    )
+    path = tmp_path_factory.mktemp("files") / "trips.csv"
+    path.write_text("device,lat,lon,seen\n" + "".join(rows) + "p1,10.02,400.17,\n")
+    return path
+
+
+def sign_in(page: Any, site: str) -> None:
+    """Through the door."""
+    page.goto(f"{site}/desk/")
+    page.fill("#id_username", "owner")
+    page.fill("#id_password", "secret-words")
+    page.click("main button")
+    page.wait_for_url(f"{site}/desk/")
+
+
+def declare(page: Any, site: str, title: str) -> None:
+    """From the desk to the upload page."""
+    page.goto(f"{site}/desk/datasets/new/")
+    page.fill("[name=title]", title)
+    for name, value in {"west": "10", "south": "50", "east": "10.1", "north": "50.1"}.items():
+        page.fill(f"[name={name}]", value)
+    page.fill("[name=budget]", "2")
+    page.click("main button[type=submit]")
+    page.wait_for_url("**/upload/")
+
+
+def confirm_exchanged(page: Any) -> None:
+    """Mend the columns and wait for the private report."""
+    sync_api.expect(page.locator(".caution")).to_contain_text("swapped")
+    page.click("button[name=exchange]")
+    sync_api.expect(page.locator("[name=longitude]")).to_have_value("lat")
+    page.select_option("[name=time]", "seen")
+    page.click("text=Confirm and read the file")
+    page.wait_for_selector("text=Rows read", timeout=PATIENCE)
+
+
+def ask(page: Any, title: str) -> None:
+    """Fill in the request as far as its first button."""
+    page.click("text=Request a release")
+    page.fill("[name=title]", title)
+    page.fill("[name='uniform-grid.cells']", "16")
+    page.fill("[name=bound]", "5")
+
+
+def test_an_owner_publishes_a_map_in_one_sitting(
+    site: str, chromium: Any, swapped_file: Path
+) -> None:
+    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    sign_in(page, site)
+    declare(page, site, "Invented trips")
+
+    # A slow line, so that the sending can be watched.
+    line = context.new_cdp_session(page)
+    slow = {"offline": False, "latency": 20, "downloadThroughput": -1}
+    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 1_000_000})
+    page.set_input_files("[name=file]", swapped_file)
+    page.click("text=Upload >> nth=-1")
+    partly = re.compile(r"^[1-9][0-9]? % of \d+\.\d MB sent$")
+    sync_api.expect(page.locator("[data-sent]")).to_have_text(partly, timeout=20_000)
+    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
+    line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": -1})
+
+    confirm_exchanged(page)
+    report = page.inner_text("main")
+    assert "40,001" in report
+    assert "400.17" in report
+
+    ask(page, "Evenings of May")
+    page.fill("[name=epsilon]", "1")
+    sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 1")
+    page.fill("[name=epsilon]", "9")
+    sync_api.expect(page.locator(".problems")).to_contain_text("of 2 is left")
+    page.fill("[name=epsilon]", "0.5")
+    sync_api.expect(page.locator(".receipt")).to_contain_text("1.500")
+
+    page.click("text=Look at the cost >> nth=-1")
+    sync_api.expect(page.locator("main")).to_contain_text("Left after")
+    page.dblclick("text=Spend 0.500 and run")
+    page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
+    draft = page.get_attribute("text=Look at the draft map", "href")
+
+    stranger = chromium.new_context().new_page()
+    assert stranger.goto(site + draft).status == 404
+    page.click("text=Publish >> nth=-1")
+    sync_api.expect(page.locator(".state")).to_have_text("Published")
+    assert stranger.goto(site + draft).status == 200
+
+    page.goto(f"{site}/desk/")
+    sync_api.expect(page.locator(".dataset").first).to_contain_text("about 3 more like the last")
+    sync_api.expect(page.locator(".dataset").first).to_contain_text("1.50 left of 2")
+    assert problems == []
+    context.close()
+    stranger.context.close()
+
+
+def test_it_all_works_without_a_script(site: str, chromium: Any, swapped_file: Path) -> None:
+    context = chromium.new_context(java_script_enabled=False)
+    page = context.new_page()
+    sign_in(page, site)
+    declare(page, site, "Trips without a script")
+    page.set_input_files("[name=file]", swapped_file)
+    page.click("text=Upload >> nth=-1")
+    confirm_exchanged(page)
+    ask(page, "A plain map")
+    page.fill("[name=epsilon]", "0.25")
+    page.click("text=Work out the figures")
+    sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 0.25")
+    assert page.input_value("[name=title]") == "A plain map"
+    page.click("text=Look at the cost >> nth=-1")
+    page.click("text=Spend 0.250 and run")
+    page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
+    context.close()
+
+
+def test_the_browser_says_at_once_what_the_server_refuses(site: str, chromium: Any) -> None:
+    context = chromium.new_context()
+    page = context.new_page()
+    sign_in(page, site)
+    declare(page, site, "An empty one")
+    empty = {"name": "empty.csv", "mimeType": "text/csv", "buffer": b""}
+    page.set_input_files("[name=file]", empty)
+    page.click("text=Upload >> nth=-1")
+    sync_api.expect(page.locator("[data-errors]")).to_contain_text("empty")
+    assert page.is_enabled("main button[type=submit]")
+    context.close()
+
+
+@pytest.mark.parametrize("width", [320, 768, 1440])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_nothing_overflows(
+    site: str, chromium: Any, swapped_file: Path, width: int, scheme: str
+) -> None:
+    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    page = context.new_page()
+    sign_in(page, site)
+    slug = f"size-{width}-{scheme}"
+    declare(page, site, slug.replace("-", " "))
+    page.set_input_files("[name=file]", swapped_file)
+    page.click("text=Upload >> nth=-1")
+    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
+    addresses = [page.url.removeprefix(site), "/desk/", "/desk/ledger/", "/desk/datasets/new/"]
+    addresses += [f"/desk/datasets/{slug}/", f"/desk/datasets/{slug}/upload/"]
+    for address in addresses:
+        page.goto(site + address)
+        over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
+        assert over <= 0, address
+    context.close()
