@@ -55,12 +55,21 @@ class ProgressLine:
         self._shown = self._step = ""
 
 
-def job_wait(*, job_id: UUID, run: Callable[[Listener], bool], output: OutputWrapper) -> Job:
-    """Wait for a job's end; do it here, by `run` and through the same lease, if no worker does."""
+def job_wait(
+    *,
+    job_id: UUID,
+    run: Callable[[Listener], bool],
+    output: OutputWrapper,
+    patience: float = PATIENCE_SECONDS,
+) -> Job:
+    """Wait for a job's end; do it here, by `run` and through the same lease, if no worker does.
+
+    `patience` is how many seconds a worker has to pick it up.
+    """
     line = ProgressLine(output)
     asked = time.monotonic()
     while (job := Job.objects.get(pk=job_id)).state not in ENDED:
-        if not _is_nobodys(job, time.monotonic() - asked):
+        if not _is_nobodys(job, time.monotonic() - asked, patience):
             line(job.step or "Waiting for a worker", job.progress_done, job.progress_total)
             time.sleep(POLL_SECONDS)
         elif not job_give_up(job=job):
@@ -71,9 +80,9 @@ def job_wait(*, job_id: UUID, run: Callable[[Listener], bool], output: OutputWra
     return job
 
 
-def _is_nobodys(job: Job, waited: float) -> bool:
+def _is_nobodys(job: Job, waited: float, patience: float) -> bool:
     if job.state == JobState.QUEUED:
-        return waited > PATIENCE_SECONDS
+        return waited > patience
     return job.lease_until is not None and job.lease_until < timezone.now()
 
 
