@@ -1,6 +1,8 @@
 /** How each cell is to be drawn: its step of the ramp, or hatch, and where its box ends. */
-import { STEPS, classEdges, classOf, rampStep } from "./classes";
+import { classEdges, classOf, rampStep } from "./classes";
+import { groundCell } from "./mercator";
 import type { Show } from "./permalink";
+import { type Square, squareFor } from "./square";
 import { NOWHERE, type Surface } from "./surface";
 
 export const HATCHED = 254;
@@ -18,8 +20,9 @@ export type CellImage = {
   rows: number;
   /** Four bytes a cell: step or HATCHED or NOTHING; edges; width and height of its box, to 255. */
   pixels: Uint8Array<ArrayBuffer>;
-  /** Lower edges of the classes, per cell. */
+  /** Lower edges of the classes, in counts per `square`. */
   edges: number[];
+  square: Square;
   /** The step of the ramp that each class takes. */
   steps: number[];
   coloured: number;
@@ -28,7 +31,15 @@ export type CellImage = {
 
 export function paintCells(surface: Surface, show: Show): CellImage {
   const { rows, columns } = surface.grid;
-  const edges = show === "margin" ? marginEdges(surface) : estimateEdges(surface);
+  const values = densities(surface, show);
+  // Counts and their margins are stated for the same square.
+  const counts = show === "estimate" ? values : densities(surface, "estimate");
+  const least = counts.reduce((a, b) => Math.min(a, b), Infinity);
+  const square = squareFor(groundCell(surface.grid), counts.length ? least : 1);
+  const edges = classEdges(
+    values.map((value) => value * square.cells),
+    show === "estimate" && surface.layer.kind === "measured",
+  );
   const steps = edges.map((_, index) => rampStep(index, edges.length));
   const looks = new Uint8Array(surface.length);
   let coloured = 0;
@@ -39,23 +50,22 @@ export function paintCells(surface: Surface, show: Show): CellImage {
       hatched += surface.cellsOf(box);
     } else {
       const value = show === "margin" ? surface.marginDensity(box) : surface.density(box);
-      looks[box] = steps[classOf(value, edges)]!;
+      looks[box] = steps[classOf(value * square.cells, edges)]!;
       coloured += surface.cellsOf(box);
     }
   }
-  return { columns, rows, pixels: fill(surface, looks), edges, steps, coloured, hatched };
+  const pixels = fill(surface, looks);
+  return { columns, rows, pixels, edges, square, steps, coloured, hatched };
 }
 
-function estimateEdges(surface: Surface): number[] {
+/** Counts or margins per cell of what is to be coloured. */
+function densities(surface: Surface, show: Show): number[] {
   const values: number[] = [];
-  for (const box of surface.visible()) if (surface.standsOut(box)) values.push(surface.density(box));
-  return classEdges(values, surface.layer.boxes === null && surface.layer.kind === "measured");
-}
-
-function marginEdges(surface: Surface): number[] {
-  const values: number[] = [];
-  for (const box of surface.visible()) values.push(surface.marginDensity(box));
-  return classEdges(values, false).slice(0, STEPS);
+  for (const box of surface.visible()) {
+    if (show === "margin") values.push(surface.marginDensity(box));
+    else if (surface.standsOut(box)) values.push(surface.density(box));
+  }
+  return values;
 }
 
 function fill(surface: Surface, looks: Uint8Array): Uint8Array<ArrayBuffer> {

@@ -1,8 +1,14 @@
 /** Numbers as people read them. */
+import type { Square } from "./square";
 import type { Reading } from "./surface";
 
 const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 2 });
+
+/** As short as an axis needs: "1,000", "25k". */
+export function formatShort(value: number): string {
+  return value < 10_000 ? formatNumber(value) : `${formatNumber(value / 1000)}k`;
+}
 
 /** Whole from ten on, two digits below; a true minus sign. */
 export function formatNumber(value: number): string {
@@ -13,7 +19,9 @@ export function formatNumber(value: number): string {
 /** A length on the ground in metres, rounded to two digits: "240 m", "1.2 km". */
 export function formatMetres(metres: number): string {
   const rounded = Number(metres.toPrecision(2));
-  return rounded < 1000 ? `${formatNumber(rounded)} m` : `${fine.format(rounded / 1000)} km`;
+  return rounded < 1000
+    ? `${formatNumber(rounded)}\u00a0m`
+    : `${fine.format(rounded / 1000)}\u00a0km`;
 }
 
 export function formatMargin(margin: number): string {
@@ -23,12 +31,12 @@ export function formatMargin(margin: number): string {
 export type Spoken = { figure: string; margin: string; note: string };
 
 /** What a flag says of a cell or box: the figure, its margin, and a word where one is needed. */
-export function speak(reading: Reading, counting: string, cellSide: string): Spoken {
+export function speak(reading: Reading, counting: string, square: Square): Spoken {
   const { value, noise, cells, standsOut } = reading;
   const notes: string[] = [];
   if (cells > 1) {
-    const each = formatNumber(value / cells);
-    notes.push(`in ${formatNumber(cells)} cells, ${each} per ${cellSide} square`);
+    const each = formatNumber((value / cells) * square.cells);
+    notes.push(`in ${formatNumber(cells)} cells, ${each} per ${square.side} square`);
   }
   if (value < 0) notes.push("noise can push a count below zero");
   else if (!standsOut) notes.push("cannot be told from zero");

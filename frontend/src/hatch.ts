@@ -1,8 +1,8 @@
 /** The texture of doubt: 45 degree lines in screen space where a count may well be zero. */
 
 /** Distance between lines and their width, in CSS pixels. */
-export const HATCH_PITCH = 6;
-export const HATCH_WIDTH = 1;
+export const HATCH_PITCH = 8;
+export const HATCH_WIDTH = 0.9;
 
 /** How much hatch colour covers a pixel centre; `x` and `y` in CSS pixels from the map's corner. */
 export function hatchCover(x: number, y: number, pixelRatio: number): number {

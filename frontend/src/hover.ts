@@ -1,9 +1,10 @@
 /** The flag and the outline of the cell a reader points at, taps, or walks to with arrow keys. */
 import { element } from "./dom";
-import { formatMetres, formatPosition, speak } from "./format";
+import { formatPosition, speak } from "./format";
 import type { Map as MapLibre, MapMouseEvent } from "maplibre-gl";
 import { placeGrid } from "./heatmap-layer";
-import { groundCell, toDegrees, toMercator } from "./mercator";
+import { toDegrees, toMercator } from "./mercator";
+import type { Square } from "./square";
 import { NOWHERE, type Surface } from "./surface";
 
 const ARROWS: Record<string, readonly [number, number]> = {
@@ -25,6 +26,7 @@ export class Hover {
     private readonly map: MapLibre,
     frame: HTMLElement,
     private surface: Surface,
+    private square: Square,
     private readonly counting: string,
   ) {
     this.speech.setAttribute("aria-live", "polite");
@@ -38,8 +40,9 @@ export class Hover {
     map.getCanvas().addEventListener("keydown", (event) => this.key(event));
   }
 
-  use(surface: Surface): void {
+  use(surface: Surface, square: Square): void {
     this.surface = surface;
+    this.square = square;
     if (this.cell) this.show(this.cell);
   }
 
@@ -114,8 +117,7 @@ export class Hover {
       return;
     }
     this.cell = cell;
-    const side = formatMetres(groundCell(this.surface.grid));
-    const { figure, margin, note } = speak(this.surface.read(box), this.counting, side);
+    const { figure, margin, note } = speak(this.surface.read(box), this.counting, this.square);
     this.flag.replaceChildren(
       element("b", "", figure),
       " ",

@@ -1,8 +1,7 @@
 /** The legend: never closed, so that no picture of a map is without it. */
 import type { CellImage } from "./cell-image";
 import { element } from "./dom";
-import { formatMargin, formatMetres, formatNumber } from "./format";
-import { groundCell } from "./mercator";
+import { formatMargin, formatShort } from "./format";
 import type { Show } from "./permalink";
 import type { Surface } from "./surface";
 
@@ -15,13 +14,15 @@ export function drawLegend(
   show: Show,
   facts: Facts,
 ): void {
-  const side = formatMetres(groundCell(surface.grid));
+  const { side } = image.square;
   const subject = facts.counting === "visits" ? "Visits" : "People";
   const title =
-    show === "margin" ? `Margin (\u00b1) per ${side} square` : `${subject} per ${side} square`;
+    show === "margin"
+      ? `Margin (\u00b1) of ${subject.toLowerCase()} per ${side} square`
+      : `${subject} per ${side} square`;
   const key = element("div", "key", ...ramp(image, show));
   if (show === "estimate") {
-    key.append(element("div", "swatch hatch"), element("span", "", "Cannot be told from zero"));
+    key.append(element("div", "swatch hatch"), element("span", "words", "Cannot be told from zero"));
   }
   legend.replaceChildren(
     element("h2", "label", title),
@@ -35,10 +36,11 @@ function ramp(image: CellImage, show: Show): HTMLElement[] {
   const count = image.edges.length;
   const steps = image.steps.map((step) => element("i", `swatch tide-${step}`));
   const row = element("div", "ramp", ...steps);
-  const axis = element("div", "axis", ...image.edges.map((edge) => element("span", "", formatNumber(edge))));
+  const labels = image.edges.map((edge) => element("span", "", formatShort(edge)));
+  const axis = element("div", "axis", ...labels);
   for (const part of [row, axis]) part.style.setProperty("--classes", String(count));
   const words = show === "margin" ? "Larger is less sure" : "Stands out from noise";
-  return [row, element("span", "", words), axis, element("span", "")];
+  return [row, element("span", "words", words), axis, element("span", "filler")];
 }
 
 /** How sure the counts are, in a sentence. */

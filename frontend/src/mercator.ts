@@ -22,13 +22,3 @@ export function groundCell(grid: Grid): number {
   const south = toDegrees(0, grid.north - grid.rows * grid.cell).latitude;
   return (grid.cell * Math.cos((north + south) / 2 / DEGREES) * EARTH_RADIUS) / RADIUS;
 }
-
-/** West, south, east, north of a grid in degrees. */
-export function gridBounds(grid: Grid): [number, number, number, number] {
-  const northWest = toDegrees(grid.west, grid.north);
-  const southEast = toDegrees(
-    grid.west + grid.columns * grid.cell,
-    grid.north - grid.rows * grid.cell,
-  );
-  return [northWest.longitude, southEast.latitude, southEast.longitude, northWest.latitude];
-}

@@ -28,6 +28,7 @@ export type Layer = {
 
 export type ReleaseArray = {
   grid: Grid;
+  /** Of the study area: west, south, east, north in degrees. */
   bounds: [number, number, number, number];
   area: Polygon | MultiPolygon;
   counting: "people" | "visits";
@@ -58,7 +59,7 @@ type RawLayer = Omit<Layer, "stored" | "boxes" | "cells" | "noiseIndex"> & {
   cells: Reference | null;
   noise_index: Reference | null;
 };
-type Header = Omit<ReleaseArray, "inside" | "layers"> & {
+type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers"> & {
   inside: Reference | null;
   layers: RawLayer[];
 };
@@ -72,7 +73,7 @@ export function decodeReleaseArray(file: ArrayBuffer): ReleaseArray {
   check(Array.isArray(header.layers) && header.layers.length > 0, "it holds no layer");
   return {
     grid,
-    bounds: header.bounds,
+    bounds: boundsOf(header.area),
     area: header.area,
     counting: header.counting,
     inside: header.inside && asType(read(header.inside, size), Uint8Array),
@@ -93,6 +94,21 @@ function readHeader(file: ArrayBuffer): { header: Header; data: number } {
   } catch {
     throw new UnreadableArray("The map's data cannot be read: its header is not JSON.");
   }
+}
+
+function boundsOf(area: Header["area"]): ReleaseArray["bounds"] {
+  check(area?.type === "Polygon" || area?.type === "MultiPolygon", "its study area is no polygon");
+  const corners = (area.type === "Polygon" ? [area.coordinates] : area.coordinates).flat(2);
+  check(corners.length > 0, "its study area is empty");
+  return corners.reduce<ReleaseArray["bounds"]>(
+    ([west, south, east, north], [longitude, latitude]) => [
+      Math.min(west, longitude!),
+      Math.min(south, latitude!),
+      Math.max(east, longitude!),
+      Math.max(north, latitude!),
+    ],
+    [180, 90, -180, -90],
+  );
 }
 
 type Read = (reference: Reference, length: number) => InstanceType<(typeof TYPES)[TypeName]>;

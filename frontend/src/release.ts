@@ -93,7 +93,7 @@ async function interactive(
   canvas.setAttribute("aria-label", frame.dataset.label ?? "Map");
   canvas.setAttribute("aria-describedby", "map-keys");
   frameMap(map, neatline, () => palette);
-  const hover = new Hover(map, need(frame, ".sheet"), choice.surface, array.counting);
+  const hover = new Hover(map, need(frame, ".sheet"), choice.surface, choice.image.square, array.counting);
   offerZoom(frame, map);
   const remember = () => {
     const { lat, lng } = map.getCenter();
@@ -110,7 +110,7 @@ async function interactive(
   map.once("idle", () => (frame.dataset.state = "idle"));
   return () => {
     heatmap.show(choice.image);
-    hover.use(choice.surface);
+    hover.use(choice.surface, choice.image.square);
     remember();
   };
 }

@@ -2,7 +2,7 @@
 import { type Basemap, WATERLINES } from "./basemap";
 import { type CellImage, GAP_FROM, HATCHED, LOWER_EDGE, NOTHING, RIGHT_EDGE } from "./cell-image";
 import { hatchCover } from "./hatch";
-import { gridBounds, toDegrees, toMercator } from "./mercator";
+import { toDegrees, toMercator } from "./mercator";
 import { drawFrame } from "./neatline";
 import { mix, type Palette, parseHex } from "./ramps";
 import type { Grid, ReleaseArray } from "./release-array";
@@ -39,7 +39,7 @@ export function drawStaticMap(
 
 /** The study area, filling the picture: the larger side may be cropped a little, never the data. */
 function fit(array: ReleaseArray, width: number, height: number): Place {
-  const [west, south, east, north] = array.bounds ?? gridBounds(array.grid);
+  const [west, south, east, north] = array.bounds;
   const low = toMercator({ longitude: west, latitude: south });
   const high = toMercator({ longitude: east, latitude: north });
   const room = 14;

@@ -42,11 +42,20 @@ def odds(value: Fraction) -> str:
 
 @register.filter
 def metres(value: float) -> str:
-    """A length on the ground to two digits: "240 m", "1.2 km"."""
+    """A length on the ground to two digits: "240 m", "1.2 km", with a space that does not break."""
     if not value:
-        return "0 m"
+        return "0\u00a0m"
     rounded = round(value, 1 - math.floor(math.log10(value)))
-    return f"{rounded:g} m" if rounded < 1000 else f"{rounded / 1000:.2g} km"
+    return f"{rounded:g}\u00a0m" if rounded < 1000 else f"{rounded / 1000:.2g}\u00a0km"
+
+
+@register.filter
+def size(value: int) -> str:
+    """Bytes of a file: "940 B", "157 KB", "4.2 MB"."""
+    for unit, factor in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if value >= factor * 0.9995:
+            return f"{value / factor:.0f} {unit}" if value >= 10 * factor else f"{value / factor:.1f} {unit}"
+    return f"{value} B"
 
 
 @register.filter

@@ -1,0 +1,24 @@
+/** The square on the ground that densities are stated for: "people per 500 m square". */
+import { formatMetres } from "./format";
+
+export type Square = {
+  /** Its side in words. */
+  side: string;
+  /** How many cells of the grid fill it. */
+  cells: number;
+};
+
+const ROUND_METRES = [100, 200, 500, 1000, 2000, 5000, 10_000, 20_000, 50_000, 100_000];
+
+/**
+ * One cell, unless the least class would begin below one person there: then the smallest round
+ * square that holds at least one, so that the legend can speak of whole people.
+ */
+export function squareFor(cellMetres: number, leastDensity: number): Square {
+  const needed = cellMetres / Math.sqrt(leastDensity);
+  const round = ROUND_METRES.find((metres) => metres >= needed && metres > cellMetres);
+  if (leastDensity >= 1 || leastDensity <= 0 || round === undefined) {
+    return { side: formatMetres(cellMetres), cells: 1 };
+  }
+  return { side: formatMetres(round), cells: (round / cellMetres) ** 2 };
+}

@@ -1,0 +1,190 @@
+"""Releases of an invented city, installed as rows and files without any private data or job.
+
+The noise comes from a seeded generator, which only tests may use.
+"""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+from django.utils import timezone
+from numpy.typing import NDArray
+
+from dpgeo.accounts.models import Organisation
+from dpgeo.artefacts.codec import encode
+from dpgeo.artefacts.files import build_files
+from dpgeo.budgets.models import Ledger
+from dpgeo.core.epsilon import to_micro
+from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import Content, GridRelease, PartitionRelease, Released
+from dpgeo.core.spend import Measured
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.storage import private_storage, store, work_folder
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.releases.files import checksum, keep_file, make_public
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+BOUNDS = (12.42, 55.56, 12.74, 55.76)
+"""A coast, so that maps show land and water. The city on it is invented."""
+
+TOTAL = Fraction(4)
+HOODS = ((0.42, 0.55, 0.07, 1.0), (0.3, 0.4, 0.1, 0.35), (0.62, 0.66, 0.05, 0.3), (0.2, 0.7, 0.04, 0.2))
+
+
+def city(grid: Grid, people: int = 400_000, seed: int = 7) -> NDArray[np.int64]:
+    """Invented counts of people in each cell, crowded in a few neighbourhoods and along streets."""
+    row, column = np.mgrid[0 : grid.rows, 0 : grid.columns]
+    y, x = (row + 0.5) / grid.rows, (column + 0.5) / grid.columns
+    crowd = np.zeros(grid.shape)
+    for centre_x, centre_y, radius, weight in HOODS:
+        distance = ((x - centre_x) ** 2 + (y - centre_y) ** 2) / radius**2
+        crowd += weight * np.exp(-distance / 2) / radius**2
+    streets = 1 + 3 * (np.abs(x + y - 0.97) < 0.012) + 2 * (np.abs(y - 0.4 * x - 0.35) < 0.01)
+    crowd *= streets
+    expected = people * crowd / crowd.sum()
+    return np.random.default_rng(seed).poisson(expected).astype(np.int64)
+
+
+def grid_release(area: StudyArea, cells: int = 96, epsilon: Fraction = Fraction(1)) -> Released:
+    """The city on a uniform grid, each person in at most 4 cells."""
+    grid = Grid.over(area, cells)
+    noise = DiscreteLaplace(epsilon, 4)
+    counts = np.where(grid.inside(area), city(grid) + _noise(noise, grid.shape), 0)
+    content = GridRelease(grid=grid, counts=counts, noise=noise)
+    return _released("uniform-grid", area, content, (Measured(label="cell counts", epsilon=epsilon, noise=noise),))
+
+
+def partition_release(area: StudyArea, cells: int = 128) -> Released:
+    """The city in boxes of cells, small where many people are."""
+    grid = Grid.over(area, cells)
+    half = Fraction(1, 2)
+    noise = DiscreteLaplace(half, 4)
+    inside = grid.inside(area)
+    truth = np.where(inside, city(grid), 0)
+    counts = np.where(inside, truth + _noise(noise, grid.shape), 0)
+    boxes = np.array(list(_quarters(counts, 0, 0, cells)), dtype=np.int32)
+    reached = np.array([inside[a:b, c:d].any() for a, b, c, d in boxes])
+    sums = np.array([truth[a:b, c:d].sum() for a, b, c, d in boxes], dtype=np.int64)
+    totals = np.where(reached, sums + _noise(noise, sums.shape, seed=2), 0)
+    content = PartitionRelease(
+        grid=grid,
+        counts=counts,
+        noise=noise,
+        boxes=boxes,
+        totals=totals,
+        totals_noise=noise,
+        answers="least-squares",
+    )
+    trace = tuple(
+        Measured(label=label, epsilon=half, noise=noise) for label in ("cells", "partitions")
+    )
+    return _released("dpcube", area, content, trace)
+
+
+def install(
+    released: Released, title: str, *, state: str = ReleaseState.PUBLISHED
+) -> Release:
+    """Rows, blob and files of a release as its job would have left them."""
+    organisation, _ = Organisation.objects.get_or_create(
+        slug="vessby-transport", defaults={"name": "Vessby Transport"}
+    )
+    dataset = _dataset(organisation, released.area)
+    upload = Upload.objects.create(
+        dataset=dataset, file_name="rows.csv", size=1, raw_name="r", state=UploadState.READY
+    )
+    with work_folder() as folder:
+        blob = folder / "blob"
+        blob.write_bytes(encode(released))
+        sha256 = checksum(blob)
+        release = Release.objects.create(
+            dataset=dataset,
+            upload=upload,
+            title=title,
+            description="Phones seen for ten minutes or more, March 2026.",
+            mechanism=released.mechanism,
+            epsilon_micro=to_micro(released.guarantee.epsilon),
+            total_micro=to_micro(TOTAL),
+            bound=released.bound,
+            counting=released.counting.value,
+            job=Job.objects.create(task="releases.run", state=JobState.DONE),
+            salt=b"s" * 16,
+            blob_name=store(private_storage(), f"blobs/{sha256}", blob),
+            blob_sha256=sha256,
+            state=state,
+            published_at=None if state == ReleaseState.DRAFT else timezone.now(),
+            withdrawn_at=timezone.now() if state == ReleaseState.WITHDRAWN else None,
+        )
+        for built in build_files(released, folder):
+            keep_file(release, built)
+    if state == ReleaseState.PUBLISHED:
+        make_public(release)
+    return release
+
+
+def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
+    dataset = Dataset.objects.filter(slug="vessby-phones").first()
+    if dataset:
+        return dataset
+    ledger = Ledger.objects.create(
+        name="Vessby phones", total_micro=to_micro(TOTAL), spent_micro=to_micro(Fraction(1))
+    )
+    return Dataset.objects.create(
+        slug="vessby-phones",
+        organisation=organisation,
+        title="Phones in Vessby",
+        study_area=area.to_geojson(),
+        ledger=ledger,
+        person_key=b"k" * 32,
+    )
+
+
+def _released(
+    mechanism: str, area: StudyArea, content: Content, trace: tuple[Measured, ...]
+) -> Released:
+    epsilon = sum((line.epsilon for line in trace), Fraction(0))
+    return Released(
+        mechanism=mechanism,
+        parameters={"cells": content.grid.columns},
+        software="dpgeo test",
+        about={
+            "title": "People in Vessby",
+            "description": "Invented.",
+            "dataset": "Phones in Vessby",
+            "dataset_slug": "vessby-phones",
+            "publisher": "Vessby Transport",
+            "licence": "CC BY 4.0",
+            "attribution": "",
+            "dataset_total_epsilon": str(TOTAL),
+        },
+        area=area,
+        counting=Counting.PEOPLE,
+        bound=4,
+        guarantee=PureDP(epsilon, Unit.PERSON),
+        trace=trace,
+        content=content,
+    )
+
+
+def _noise(
+    noise: DiscreteLaplace, shape: tuple[int, ...], seed: int = 1
+) -> NDArray[np.int64]:
+    random = np.random.default_rng(seed)
+    leave = 1 - np.exp(-float(noise.rate))
+    return random.geometric(leave, shape) - random.geometric(leave, shape)
+
+
+def _quarters(counts: NDArray[np.int64], top: int, left: int, side: int) -> list[tuple[int, ...]]:
+    part = counts[top : top + side, left : left + side]
+    if side == 1 or part.sum() < 150:
+        return [(top, top + side, left, left + side)]
+    half = side // 2
+    return [
+        box
+        for down in (0, half)
+        for right in (0, half)
+        for box in _quarters(counts, top + down, left + right, half)
+    ]
