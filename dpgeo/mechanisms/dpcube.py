@@ -1,0 +1,130 @@
+"""DPCube: noisy cells show where to draw boxes, and the boxes are counted afresh.
+
+Idea. Spend a part of epsilon on noisy counts of fine cells. Cut the map with a kd-tree grown on
+those noisy cells until the cells of a box look alike but for their noise. Spend the rest on fresh
+counts of the boxes: one draw of noise for a whole quiet district, small boxes where people crowd.
+
+Privacy argument. The cells are public and disjoint, and a unit adds at most l in total to them
+(bounded by the view), so measuring them with epsilon1 is epsilon1-differentially private. Growing
+the tree sees nothing but those noisy counts and public facts: post-processing. Given the boxes,
+which are then public and disjoint, a unit adds at most l in total to their counts, because they
+are sums of the very same bounded cells, every cell in at most one box (`PrivateCounts.regroup`);
+measuring them with epsilon2 is epsilon2-differentially private. Adaptive sequential composition
+gives epsilon1 + epsilon2 = epsilon. Cells outside the study area are empty by its public
+declaration: they are set to 0, left out of every box, and every box holds a cell that is inside.
+
+Utility. A box carries noise of scale l/epsilon2 whatever its size, so sums over large regions beat
+a uniform grid's by far; an even share per cell errs by the box's unevenness, which is kept low
+where evidence or plausible size calls for a cut (`postprocess.kdtree`). Least-squares answers keep
+detail within boxes and the noise of cells with it.
+
+References. Xiao, Xiong, Fan and Goryczka (DPCube), algorithms 2 and 3, with the corrections in
+docs/mechanisms/dpcube.md.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import PartitionRelease
+from dpgeo.core.spend import Spend
+from dpgeo.postprocess.boxes import box_image
+from dpgeo.postprocess.kdtree import Rule, grow_kdtree
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+CELLS = "cell counts"
+PARTITIONS = "partition counts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of DPCube."""
+
+    cells: int = param(256, "Cells along each side.", low=1, high=4096)
+    answers: str = param(
+        "uniform",
+        "How a cell is estimated: an even share of its partition, or cell and partition counts "
+        "reconciled by least squares (sharper and noisier).",
+        choices=("uniform", "least-squares"),
+    )
+    cell_share: int = param(
+        30,
+        "Percent of epsilon spent on the cells that partitions are drawn around; the rest counts "
+        "the partitions.",
+        low=1,
+        high=99,
+    )
+    splitting: str = param(
+        "suspicion",
+        "When a partition is cut: on the cells' variance alone, or also where noise could hide an "
+        "unevenness that matters.",
+        choices=("suspicion", "variance"),
+    )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """The declared share for the cells, all that is left for the partitions."""
+    cells = epsilon * Fraction(params.cell_share, 100)
+    return [Spend(label=CELLS, epsilon=cells), Spend(label=PARTITIONS, epsilon=epsilon - cells)]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease:
+    """Measure the cells, grow the partitions on what came out, measure their totals."""
+    grid = Grid.over(view.area, params.cells)
+    inside = grid.inside(view.area)
+    cells = view.histogram(grid)
+    noise = meter.noise(CELLS, cells.sensitivity)
+    totals_noise = meter.noise(PARTITIONS, cells.sensitivity)
+    counts = np.where(inside, meter.measure(CELLS, cells), 0)
+    rule = Rule(
+        cell_variance=noise.variance,
+        total_variance=totals_noise.variance,
+        suspicion=params.splitting == "suspicion",
+    )
+    boxes = grow_kdtree(counts, inside, rule)
+    partition = np.where(inside, box_image(boxes, grid.shape), -1)
+    return PartitionRelease(
+        grid=grid,
+        counts=counts,
+        noise=noise,
+        boxes=boxes,
+        totals=meter.measure(PARTITIONS, cells.regroup(partition, len(boxes))),
+        totals_noise=totals_noise,
+        answers=params.answers,
+    )
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+    """Every partition carries noise of its share of epsilon; there are at most as many as cells.
+
+    How many there will be depends on the data and is not foretold.
+    """
+    grid = Grid.over(area, params.cells)
+    share = plan(params, epsilon)[1].epsilon
+    return Forecast(
+        region="partition",
+        regions=int(np.count_nonzero(grid.inside(area))),
+        noise=DiscreteLaplace(share, bound),
+        ground_metres=grid.ground_cell_metres,
+    )
+
+
+MECHANISM = Mechanism(
+    key="dpcube",
+    title="DPCube",
+    summary="Fine cells where people crowd and large boxes elsewhere, drawn around a noisy look.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+)

@@ -1,0 +1,170 @@
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.released import PartitionRelease, Released
+from dpgeo.mechanisms import dpcube
+from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.postprocess.boxes import box_image
+from dpgeo.postprocess.kdtree import Rule, grow_kdtree
+from dpgeo.postprocess.layers import layers
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.area import StudyArea
+from tests.randomness import SeededEntropy, ZeroNoise
+from tests.views import ArrayView
+
+TRIANGLE = StudyArea.from_geojson(
+    {"type": "Polygon", "coordinates": [[[10, 50], [10.2, 50], [10, 50.1], [10, 50]]]}
+)
+
+
+def view(people: int = 4000, bound: int = 2) -> ArrayView:
+    """People in two clusters of the triangle, three positions each."""
+    random = np.random.default_rng(9)
+    heart = random.integers(0, 2, 3 * people)
+    spread = random.normal(0, 0.004, (2, 3 * people))
+    return ArrayView(
+        area=TRIANGLE,
+        longitude=np.where(heart, 10.02, 10.1) + spread[0],
+        latitude=np.where(heart, 50.06, 50.02) + spread[1],
+        persons=np.repeat(np.arange(people), 3),
+        unit=Unit.PERSON,
+        counting=Counting.PEOPLE,
+        bound=bound,
+    )
+
+
+def release(entropy: Any, *, epsilon: str = "1", people: int = 4000, **values: object) -> Released:
+    params = parse_parameters(dpcube.Params, {"cells": 64, **values})
+    return run(dpcube.MECHANISM, view(people), params, Fraction(epsilon), entropy, {})
+
+
+def content(released: Released) -> PartitionRelease:
+    assert isinstance(released.content, PartitionRelease)
+    return released.content
+
+
+@pytest.mark.parametrize("splitting", ["suspicion", "variance"])
+def test_partition_totals_are_sums_of_the_same_bounded_cells(splitting: str) -> None:
+    found = content(release(ZeroNoise(), splitting=splitting))
+
+    image = box_image(found.boxes, found.grid.shape)
+    sums = np.bincount(image.ravel(), weights=found.counts.ravel(), minlength=len(found.boxes))
+
+    assert len(found.boxes) > 10
+    assert found.totals.tolist() == sums.tolist()
+    # 4,000 people, at most two cells each.
+    assert 4000 < found.totals.sum() <= 8000
+
+
+def test_it_spends_the_declared_shares_and_nothing_else() -> None:
+    released = release(SeededEntropy(1), epsilon="0.7", cell_share=25)
+
+    assert [(line.label, line.epsilon) for line in released.trace] == [
+        (dpcube.CELLS, Fraction("0.175")),
+        (dpcube.PARTITIONS, Fraction("0.525")),
+    ]
+    assert released.guarantee == PureDP(Fraction("0.7"), Unit.PERSON)
+    assert content(released).noise == DiscreteLaplace(Fraction("0.175"), 2)
+    assert content(released).totals_noise == DiscreteLaplace(Fraction("0.525"), 2)
+
+
+def test_totals_carry_fresh_noise_of_the_declared_scale() -> None:
+    """The totals' deviations from the exact sums are no sums of the cells' noise."""
+    exact = content(release(ZeroNoise()))
+    deviations = []
+    for seed in range(40):
+        noisy = content(release(SeededEntropy(seed), splitting="variance"))
+        image = box_image(noisy.boxes, noisy.grid.shape)
+        truth = np.bincount(image.ravel(), weights=exact.counts.ravel(), minlength=len(noisy.boxes))
+        deviations.append(noisy.totals - truth)
+    every = np.concatenate(deviations)
+    noise = DiscreteLaplace(Fraction("0.7"), 2)
+
+    assert every.size > 500
+    assert abs(every.mean()) < 6 * (noise.variance / every.size) ** 0.5
+    assert 0.7 < every.var() / noise.variance < 1.4
+    assert np.mean(np.abs(every) <= noise.margin()) >= 0.92
+
+
+def test_anyone_can_grow_the_same_partitions_from_what_is_published() -> None:
+    """Hence they reveal nothing that the noisy cells do not."""
+    found = content(release(SeededEntropy(3)))
+    rule = Rule(cell_variance=found.noise.variance, total_variance=found.totals_noise.variance)
+
+    again = grow_kdtree(found.counts, found.grid.inside(TRIANGLE), rule)
+
+    np.testing.assert_array_equal(again, found.boxes)
+
+
+def test_cells_and_boxes_outside_the_area_hold_nothing() -> None:
+    released = release(SeededEntropy(4))
+    found = content(released)
+    inside = found.grid.inside(TRIANGLE)
+
+    assert (found.counts[~inside] == 0).all()
+    for top, bottom, left, right in found.boxes:
+        assert inside[top:bottom, left:right].any()
+    partitions, estimate = layers(released)
+    assert partitions.cells.sum() == inside.sum() == estimate.value.size
+
+
+def test_an_empty_dataset_gives_an_honest_noisy_release() -> None:
+    released = release(SeededEntropy(5), people=0)
+    partitions, estimate = layers(released)
+
+    assert np.mean(partitions.value >= partitions.threshold) < 0.2
+    assert np.mean(np.abs(partitions.value) <= partitions.margin) > 0.6
+    assert np.isfinite(estimate.value).all()
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3])
+def test_the_smallest_grids_work(cells: int) -> None:
+    found = content(release(ZeroNoise(), cells=cells))
+
+    assert found.totals.sum() == found.counts.sum() > 0
+
+
+@pytest.mark.parametrize("epsilon", ["0.000001", "1000"])
+def test_the_least_and_the_greatest_epsilon_work(epsilon: str) -> None:
+    found = content(release(SeededEntropy(6), epsilon=epsilon))
+
+    assert len(found.boxes) == len(found.totals) >= 1
+    assert all(
+        np.isfinite(layer.value).all()
+        for layer in layers(release(SeededEntropy(6), epsilon=epsilon))
+    )
+
+
+def test_the_forecast_is_of_the_partitions_noise_and_uses_public_inputs() -> None:
+    params = dpcube.Params(cells=64, cell_share=20)
+
+    forecast = dpcube.forecast(params, Fraction(1), 5, TRIANGLE)
+
+    assert forecast.noise == DiscreteLaplace(Fraction(4, 5), 5)
+    assert forecast.region == "partition"
+    assert forecast.regions == content(release(ZeroNoise())).grid.inside(TRIANGLE).sum()
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("cells", 4097), ("cells", 0), ("cell_share", 100), ("answers", "best"), ("cell", 3)],
+)
+def test_it_refuses_parameters_that_make_no_sense(name: str, value: object) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        parse_parameters(dpcube.Params, {name: value})
+    assert caught.value.field == name
+
+
+def test_it_is_found_by_its_key() -> None:
+    assert find_mechanism("dpcube") is dpcube.MECHANISM
+    with pytest.raises(InvalidInput, match="uniform-grid, dpcube"):
+        find_mechanism("dp-cube")
