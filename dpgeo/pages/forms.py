@@ -222,7 +222,8 @@ class DatasetForm(DeskForm):
             return
         missing = [name for name, side in zip(self.side_names, sides, strict=True) if side is None]
         for name in missing:
-            self.add_error(name, f"Give the {name}ern side in degrees, such as -73.98.")
+            example = "-73.98" if name in {"west", "east"} else "40.71"
+            self.add_error(name, f"Give the {name}ern side in degrees, such as {example}.")
         if not missing:
             self._keep_area("west", lambda: StudyArea.from_bounds(*sides))  # type: ignore[arg-type]
 
@@ -349,7 +350,9 @@ class ReleaseForm(DeskForm):
 
     title = forms.CharField(max_length=200, help_text="Public. What the map shows, and of when.")
     description = forms.CharField(
-        required=False, widget=forms.Textarea(attrs={"rows": 3}), help_text="Public."
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Public. What a reader should know about it.",
     )
     mechanism = forms.ChoiceField(widget=forms.RadioSelect)
     epsilon = forms.CharField(
