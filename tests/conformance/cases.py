@@ -1,0 +1,92 @@
+"""Every registered mechanism with many choices of its parameters, and a small city to count."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.parameters import Parameter, parameters, parse_parameters
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.spatial.area import StudyArea
+from tests.views import ArrayView
+
+AREA = StudyArea.from_geojson(
+    {"type": "Polygon", "coordinates": [[[0, 0], [0.1, 0.02], [0.08, 0.1], [0.01, 0.07], [0, 0]]]}
+)
+"""Not a box, so that some cells of every grid lie outside it."""
+
+BOUND = 3
+
+
+def values(parameter: Parameter) -> list[int | bool | str]:
+    """The default, and the values at which a parameter is most likely to break something."""
+    if parameter.kind is bool:
+        return [True, False]
+    if parameter.choices:
+        return list(parameter.choices)
+    assert parameter.low is not None, f"{parameter.name} needs a lower limit."
+    assert parameter.high is not None, f"{parameter.name} needs an upper limit."
+    middle = (parameter.low + parameter.high) // 2
+    return sorted({parameter.low, int(parameter.default), middle, parameter.high})
+
+
+def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
+    """The defaults, and every value of each parameter with the others at their defaults."""
+    yield {}
+    for parameter in parameters(cls):
+        for value in values(parameter):
+            if value != parameter.default:
+                yield {parameter.name: value}
+
+
+def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
+    """The parameters, or none where a mechanism refuses the combination."""
+    try:
+        return [parse_parameters(cls, given)]
+    except InvalidInput:
+        assert len(given) > 1, f"{given} lies within its own limits."
+        return []
+
+
+PLANS = [
+    pytest.param(mechanism, params, id=f"{key} {given}")
+    for key, mechanism in MECHANISMS.items()
+    for given in choices(mechanism.params)
+    for params in parsed(mechanism.params, given)
+]
+"""Mechanism and parameters, large grids too: for what needs no data."""
+
+RUNS = [
+    pytest.param(mechanism, params, id=f"{key} {given}")
+    for key, mechanism in MECHANISMS.items()
+    for given in choices(mechanism.params)
+    if "cells" not in given
+    for params in parsed(mechanism.params, {**given, "cells": 32})
+]
+"""Mechanism and parameters on a small grid: for what releases."""
+
+
+def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int = 1) -> ArrayView:
+    """People with up to eight visits each around two centres; some lie outside the area."""
+    generator = np.random.default_rng(seed)
+    persons = np.repeat(np.arange(people), generator.integers(1, 9, people))
+    centres = np.array([[0.03, 0.03], [0.07, 0.06]])[generator.integers(0, 2, persons.size)]
+    longitude, latitude = (centres + generator.normal(0, 0.01, centres.shape)).T
+    return ArrayView(
+        area=AREA,
+        longitude=longitude,
+        latitude=latitude,
+        persons=persons,
+        counting=counting,
+        bound=BOUND,
+    )
+
+
+def nobody() -> ArrayView:
+    """A dataset without a row."""
+    return ArrayView(area=AREA, unit=Unit.PERSON, bound=BOUND)

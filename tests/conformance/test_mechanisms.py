@@ -1,0 +1,324 @@
+"""What every registered mechanism must keep. A new one is picked up from the registry."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+import re
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from jsonschema import Draft202012Validator
+
+from dpgeo.artefacts.codec import decode, encode
+from dpgeo.artefacts.files import build_files
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.parameters import json_schema, parameters, parse_parameters
+from dpgeo.core.released import CONTENT_TYPES, Released
+from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
+from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.privacy.mechanism import Mechanism, checked_plan, run
+from dpgeo.privacy.randomness import Entropy
+from dpgeo.privacy.view import PrivateView
+from tests.conformance.cases import AREA, BOUND, PLANS, RUNS, city, nobody
+from tests.randomness import SeededEntropy, ZeroNoise
+
+EPSILONS = [
+    Fraction(text)
+    for text in ("0.000001", "0.000003", "0.1", "0.3", "1", "0.999999", "7.654321", "1000")
+]
+ABOUT = {"title": "A made-up city", "publisher": "Nobody", "licence": "CC0-1.0"}
+
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
+every_plan = pytest.mark.parametrize(("mechanism", "params"), PLANS)
+every_run = pytest.mark.parametrize(("mechanism", "params"), RUNS)
+
+
+def release(
+    mechanism: Mechanism,
+    params: Any,
+    view: PrivateView,
+    entropy: Entropy | None = None,
+    epsilon: Fraction = Fraction(1),
+) -> Released:
+    return run(mechanism, view, params, epsilon, entropy or SeededEntropy(1), ABOUT)
+
+
+def measured_layers(released: Released) -> list[Layer]:
+    return [layer for layer in layers(released) if layer.kind == "measured"]
+
+
+# Facts, parameters and documentation
+
+
+@every_mechanism
+def test_it_is_found_by_its_key(mechanism: Mechanism) -> None:
+    assert find_mechanism(mechanism.key) is mechanism
+    assert re.fullmatch(r"[a-z][a-z0-9]*(-[a-z0-9]+)*", mechanism.key)
+    assert mechanism.title
+    assert mechanism.summary.endswith(".")
+
+
+@every_mechanism
+@pytest.mark.parametrize("heading", ["Idea", "Privacy argument", "Utility", "References"])
+def test_its_file_says_what_it_does_and_why_it_is_private(
+    mechanism: Mechanism, heading: str
+) -> None:
+    module = inspect.getmodule(mechanism.release)
+    section = re.search(
+        rf"^{heading}\. (.+?)(?=\n\n|\Z)", inspect.getdoc(module) or "", re.M | re.S
+    )
+    assert section is not None, f"The file's docstring has no section '{heading}.'"
+    assert len(section[1].split()) >= 5
+
+
+@every_mechanism
+def test_its_file_has_no_randomness_of_its_own(mechanism: Mechanism) -> None:
+    module = inspect.getmodule(mechanism.release)
+    assert module is not None
+    source = inspect.getsource(module)
+    assert not re.search(r"\brandom\b|\bsecrets\b|\burandom\b|_read_by_meter", source)
+
+
+@every_mechanism
+def test_its_schema_is_valid_and_accepts_the_defaults(mechanism: Mechanism) -> None:
+    schema = json_schema(mechanism.params)
+    Draft202012Validator.check_schema(schema)
+    validator = Draft202012Validator(schema)
+    defaults = dataclasses.asdict(mechanism.params())
+    assert validator.is_valid({})
+    assert validator.is_valid(json.loads(json.dumps(defaults)))
+    assert parse_parameters(mechanism.params, defaults) == mechanism.params()
+
+
+@every_plan
+def test_its_schema_accepts_what_the_parser_accepts(mechanism: Mechanism, params: Any) -> None:
+    document = dataclasses.asdict(params)
+    Draft202012Validator(json_schema(mechanism.params)).validate(document)
+    # Forms bring text.
+    text = {name: str(value) for name, value in document.items()}
+    assert parse_parameters(mechanism.params, text) == params
+
+
+@every_mechanism
+def test_unknown_and_misspelt_parameters_are_refused_by_name(mechanism: Mechanism) -> None:
+    validator = Draft202012Validator(json_schema(mechanism.params))
+    for parameter in parameters(mechanism.params):
+        misspelt = parameter.name + "x"
+        assert not validator.is_valid({misspelt: parameter.default})
+        with pytest.raises(InvalidInput, match=f"did you mean '{parameter.name}'") as refusal:
+            parse_parameters(mechanism.params, {misspelt: parameter.default})
+        assert refusal.value.field == misspelt
+    with pytest.raises(InvalidInput, match="choose from"):
+        parse_parameters(mechanism.params, {"zzzz": 1})
+
+
+@every_mechanism
+def test_values_out_of_bounds_are_refused_by_name(mechanism: Mechanism) -> None:
+    validator = Draft202012Validator(json_schema(mechanism.params))
+    for parameter in parameters(mechanism.params):
+        wrong: list[object] = ["no such value", None]
+        if parameter.kind is int:
+            assert parameter.low is not None
+            assert parameter.high is not None
+            wrong += [parameter.low - 1, parameter.high + 1, 1.5]
+        for value in wrong:
+            assert not validator.is_valid({parameter.name: value})
+            with pytest.raises(InvalidInput) as refusal:
+                parse_parameters(mechanism.params, {parameter.name: value})
+            assert refusal.value.field == parameter.name
+
+
+# Plan and forecast
+
+
+@every_plan
+@pytest.mark.parametrize("epsilon", EPSILONS, ids=str)
+def test_its_plan_costs_epsilon_exactly(
+    mechanism: Mechanism, params: Any, epsilon: Fraction
+) -> None:
+    plan = checked_plan(mechanism, params, epsilon)
+    assert sum(spend.epsilon for spend in plan) == epsilon
+    assert len({spend.label for spend in plan}) == len(plan)
+    assert list(mechanism.plan(params, epsilon)) == list(plan)
+
+
+@every_mechanism
+def test_its_plan_and_forecast_take_public_inputs_alone(mechanism: Mechanism) -> None:
+    assert list(inspect.signature(mechanism.plan).parameters) == ["params", "epsilon"]
+    names = list(inspect.signature(mechanism.forecast).parameters)
+    assert names == ["params", "epsilon", "bound", "area"]
+
+
+@every_run
+def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, params: Any) -> None:
+    epsilon = Fraction(1, 2)
+    forecast = mechanism.forecast(params, epsilon, BOUND, AREA)
+    released = release(mechanism, params, nobody(), epsilon=epsilon)
+    assert forecast.noise in [line.noise for line in released.trace]
+    margins = {float(margin) for layer in measured_layers(released) for margin in layer.margin}
+    assert float(forecast.margin) in margins
+    assert max(len(layer.boxes) for layer in layers(released)) <= forecast.regions
+    assert forecast.ground_metres > 0
+    assert forecast.region
+
+
+# Releases
+
+
+@every_run
+@pytest.mark.parametrize("counting", Counting)
+def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Counting) -> None:
+    epsilon = Fraction(3, 10)
+    released = release(mechanism, params, city(counting=counting), epsilon=epsilon)
+    planned = {spend.label: spend.epsilon for spend in mechanism.plan(params, epsilon)}
+    assert {line.label: line.epsilon for line in released.trace} == planned
+    assert len(released.trace) == len(planned)
+    for line in released.trace:
+        assert line.noise is None or line.noise.epsilon == line.epsilon
+        assert line.noise is None or line.noise.sensitivity == BOUND
+    assert released.guarantee == PureDP(epsilon, Unit.PERSON)
+    assert (released.bound, released.counting) == (BOUND, counting)
+    assert released.mechanism == mechanism.key
+    assert released.parameters == dataclasses.asdict(params)
+
+
+@every_run
+def test_the_same_seed_gives_the_same_release_and_another_a_different_one(
+    mechanism: Mechanism, params: Any
+) -> None:
+    first = encode(release(mechanism, params, city(), SeededEntropy(7)))
+    assert first == encode(release(mechanism, params, city(), SeededEntropy(7)))
+    assert first != encode(release(mechanism, params, city(), SeededEntropy(8)))
+
+
+@every_run
+def test_the_order_of_the_rows_does_not_show(mechanism: Mechanism, params: Any) -> None:
+    view = city()
+    assert view.persons is not None
+    order = np.random.default_rng(2).permutation(np.size(view.persons))
+    shuffled = dataclasses.replace(
+        view,
+        longitude=np.asarray(view.longitude)[order],
+        latitude=np.asarray(view.latitude)[order],
+        persons=np.asarray(view.persons)[order],
+    )
+    assert encode(release(mechanism, params, view)) == encode(release(mechanism, params, shuffled))
+
+
+@every_run
+@pytest.mark.parametrize("view", [city(), nobody()], ids=["city", "nobody"])
+def test_its_release_survives_the_codec(
+    mechanism: Mechanism, params: Any, view: PrivateView
+) -> None:
+    released = release(mechanism, params, view)
+    assert type(released.content) in CONTENT_TYPES
+    again = decode(encode(released))
+    assert encode(again) == encode(released)
+    for field in dataclasses.fields(released):
+        if field.name not in {"content", "area"}:
+            assert getattr(again, field.name) == getattr(released, field.name)
+    for field in dataclasses.fields(released.content):
+        found, expected = (getattr(one.content, field.name) for one in (again, released))
+        assert (
+            np.array_equal(found, expected)
+            if isinstance(expected, np.ndarray)
+            else (found == expected)
+        )
+
+
+@every_run
+@pytest.mark.parametrize(("epsilon", "bound"), [("0.000001", 10_000), ("1000", 1)])
+def test_extreme_budgets_give_whole_releases(
+    mechanism: Mechanism, params: Any, epsilon: str, bound: int, tmp_path: Path
+) -> None:
+    view = dataclasses.replace(city(), bound=bound)
+    released = release(mechanism, params, view, epsilon=Fraction(epsilon))
+    assert build_files(released, tmp_path)
+    for layer in layers(released):
+        assert np.isfinite(layer.margin).all()
+        assert np.isfinite(layer.value.astype(np.float64)).all()
+
+
+@every_run
+def test_its_files_follow_from_the_release_byte_for_byte(
+    mechanism: Mechanism, params: Any, tmp_path: Path
+) -> None:
+    released = release(mechanism, params, city())
+    built = []
+    for name, source in [("first", released), ("second", decode(encode(released)))]:
+        folder = tmp_path / name
+        folder.mkdir()
+        built.append({file.name: file.path.read_bytes() for file in build_files(source, folder)})
+    assert built[0] == built[1]
+    assert {"map.bin", "statement.json"} <= set(built[0])
+
+
+@every_run
+def test_nobody_gives_an_honest_release_of_noise(
+    mechanism: Mechanism, params: Any, tmp_path: Path
+) -> None:
+    released = release(mechanism, params, nobody(), epsilon=Fraction(1, 10))
+    assert build_files(released, tmp_path)
+    assert any(np.any(layer.value) for layer in measured_layers(released))
+    silent = release(mechanism, params, nobody(), ZeroNoise())
+    for layer in layers(silent):
+        assert not np.any(layer.value)
+
+
+@every_run
+@pytest.mark.parametrize("counting", Counting)
+def test_without_noise_its_measured_layers_are_the_bounded_counts(
+    mechanism: Mechanism, params: Any, counting: Counting
+) -> None:
+    view = city(counting=counting)
+    for layer in measured_layers(release(mechanism, params, view, ZeroNoise())):
+        assert layer.value.tolist() == true_counts(layer, view).tolist()
+
+
+def true_counts(layer: Layer, view: PrivateView) -> np.ndarray[Any, Any]:
+    """The bounded counts of a layer's boxes."""
+    cells = view.histogram(layer.grid)._read_by_meter()
+    return np.array(
+        [cells[top:bottom, left:right].sum() for top, bottom, left, right in layer.boxes]
+    )
+
+
+@every_run
+def test_its_layers_list_each_cell_of_the_area_once(mechanism: Mechanism, params: Any) -> None:
+    for layer in layers(release(mechanism, params, city())):
+        covered = np.zeros(layer.grid.shape, dtype=np.int64)
+        for top, bottom, left, right in layer.boxes:
+            covered[top:bottom, left:right] += 1
+        inside = layer.grid.inside(AREA)
+        assert (covered[inside] == 1).all()
+        assert covered.max() <= 1
+        assert layer.cells.sum() == inside.sum()
+        assert np.isfinite(layer.value).all()
+
+
+@every_run
+def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: Any) -> None:
+    view = city()
+    covered: dict[str, list[bool]] = {}
+    exceeded: dict[str, list[bool]] = {}
+    for seed in range(40):
+        for layer in measured_layers(release(mechanism, params, view, SeededEntropy(seed))):
+            error = np.abs(layer.value - true_counts(layer, view))
+            covered.setdefault(layer.name, []).extend((error <= layer.margin).tolist())
+        for layer in measured_layers(release(mechanism, params, nobody(), SeededEntropy(seed))):
+            reached = layer.value >= layer.threshold
+            exceeded.setdefault(layer.name, []).extend(reached.tolist())
+    for name, hits in covered.items():
+        # Seven standard errors: by chance less than once in 1e11 runs.
+        slack = 7 * (0.05 * 0.95 / len(hits)) ** 0.5
+        assert np.mean(hits) > 0.95 - slack, name
+        # A margin twice as wide as it need be would be as untrue: it covers 99.7 %.
+        assert np.mean(hits) < 0.985 + slack, name
+    for name, hits in exceeded.items():
+        assert np.mean(hits) <= 1e-3 + 7 * (1e-3 / len(hits)) ** 0.5, name
