@@ -46,7 +46,12 @@ class Sieve:
 
 
 def _plain(values: Any, index: int) -> object:
-    if values is None:
-        return ""
-    value = values[index]
-    return value.as_py() if hasattr(value, "as_py") else value
+    return "" if values is None else as_python(values[index])
+
+
+def as_python(value: Any) -> object:
+    """A pyarrow scalar as a Python object, as far as Python has one; other values unchanged."""
+    try:
+        return value.as_py() if hasattr(value, "as_py") else value
+    except (ValueError, OverflowError):
+        return "(a value that cannot be shown)"  # such as a timestamp in the year 290,000

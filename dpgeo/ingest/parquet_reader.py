@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpgeo.core.errors import InvalidInput
@@ -146,8 +147,14 @@ def _plain(column: Any) -> Any:
     """A column without extension types and dictionaries, but for dictionaries of text."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
-    if pa.types.is_dictionary(column.type) and not is_text(column.type):
-        column = column.dictionary_decode()
+    if pa.types.is_dictionary(column.type):
+        codes = pc.min_max(column.indices)
+        if column.null_count < len(column) and not (
+            codes["min"].as_py() >= 0 and codes["max"].as_py() < len(column.dictionary)
+        ):
+            raise InvalidInput(DAMAGED, field="file")
+        if not is_text(column.type):
+            column = column.dictionary_decode()
     if pa.types.is_null(column.type):
         column = column.cast(pa.string())
     return column

@@ -9,7 +9,8 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from dpgeo.ingest.report import shorten
+from dpgeo.ingest.batch import as_python
+from dpgeo.ingest.report import MAX_LINE_BYTES, shorten
 from dpgeo.ingest.schema import Columns
 from dpgeo.ingest.sniff import Format, sniff
 from dpgeo.ingest.suggest import hints, suggest
@@ -65,7 +66,7 @@ def _csv_head(path: Path) -> tuple[list[str], list[list[str]]]:
         for start, end in zip(
             lines.starts[:ROWS_LOOKED_AT], lines.ends[:ROWS_LOOKED_AT], strict=True
         ):
-            text = lines.block[start:end].decode(errors="replace")
+            text = lines.block[start : min(end, start + MAX_LINE_BYTES)].decode(errors="replace")
             cells = next(csv.reader([text], delimiter=header.delimiter))
             cells = [shorten(cell.strip()) for cell in cells[: len(header.names)]]
             rows.append(cells + [""] * (len(header.names) - len(cells)))
@@ -94,7 +95,7 @@ def _parquet_head(path: Path) -> tuple[list[str], list[list[str]], str]:
 
 def _shown(value: Any) -> str:
     """A Parquet value as text; well-known binary as the geometry it stands for."""
-    plain = value.as_py()
+    plain = as_python(value)
     if isinstance(plain, bytes):
         import shapely
 

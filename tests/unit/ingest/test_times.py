@@ -143,6 +143,14 @@ def test_stored_times_that_are_none_are_refused(tmp_path: Path) -> None:
     assert report.accepted == 1
 
 
+def test_timestamps_that_python_does_not_know_are_refused_with_an_example(tmp_path: Path) -> None:
+    times = pa.array([2**62, -(2**62), 1], pa.timestamp("us", "UTC"))
+    columns = {"who": ["a"] * 3, "lat": [45] * 3, "lon": [5] * 3, "t": times}
+    found, report = parquet_of(tmp_path, columns, VIENNA)
+    assert found["time"].to_pylist() == [0]
+    assert [example.value for example in report.examples] == ["(a value that cannot be shown)"] * 2
+
+
 def test_without_a_time_column_times_are_null(tmp_path: Path) -> None:
     found, _ = csv_of(tmp_path, "who,lat,lon\na,45,5\n")
     assert found["time"].to_pylist() == [None]
