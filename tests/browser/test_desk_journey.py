@@ -111,6 +111,11 @@ def swapped_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
+def press(page: Any, name: str) -> None:
+    """The button of that name."""
+    page.get_by_role("button", name=name, exact=True).click()
+
+
 def sign_in(page: Any, site: str) -> None:
     """Through the door."""
     page.goto(f"{site}/desk/")
@@ -137,7 +142,7 @@ def confirm_exchanged(page: Any) -> None:
     page.click("button[name=exchange]")
     sync_api.expect(page.locator("[name=longitude]")).to_have_value("lat")
     page.select_option("[name=time]", "seen")
-    page.click("text=Confirm and read the file")
+    press(page, "Confirm and read the file")
     page.wait_for_selector("text=Rows read", timeout=PATIENCE)
 
 
@@ -164,7 +169,7 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     slow = {"offline": False, "latency": 20, "downloadThroughput": -1}
     line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 1_000_000})
     page.set_input_files("[name=file]", swapped_file)
-    page.click("text=Upload >> nth=-1")
+    press(page, "Upload")
     partly = re.compile(r"^[1-9][0-9]? % of \d+\.\d MB sent$")
     sync_api.expect(page.locator("[data-sent]")).to_have_text(partly, timeout=20_000)
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
@@ -183,7 +188,7 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     page.fill("[name=epsilon]", "0.5")
     sync_api.expect(page.locator(".receipt")).to_contain_text("1.500")
 
-    page.click("text=Look at the cost >> nth=-1")
+    press(page, "Look at the cost")
     sync_api.expect(page.locator("main")).to_contain_text("Left after")
     page.dblclick("text=Spend 0.500 and run")
     page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
@@ -191,7 +196,7 @@ def test_an_owner_publishes_a_map_in_one_sitting(
 
     stranger = chromium.new_context().new_page()
     assert stranger.goto(site + draft).status == 404
-    page.click("text=Publish >> nth=-1")
+    press(page, "Publish")
     sync_api.expect(page.locator(".state")).to_have_text("Published")
     assert stranger.goto(site + draft).status == 200
 
@@ -209,15 +214,15 @@ def test_it_all_works_without_a_script(site: str, chromium: Any, swapped_file: P
     sign_in(page, site)
     declare(page, site, "Trips without a script")
     page.set_input_files("[name=file]", swapped_file)
-    page.click("text=Upload >> nth=-1")
+    press(page, "Upload")
     confirm_exchanged(page)
     ask(page, "A plain map")
     page.fill("[name=epsilon]", "0.25")
-    page.click("text=Work out the figures")
+    press(page, "Work out the figures")
     sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 0.25")
     assert page.input_value("[name=title]") == "A plain map"
-    page.click("text=Look at the cost >> nth=-1")
-    page.click("text=Spend 0.250 and run")
+    press(page, "Look at the cost")
+    press(page, "Spend 0.250 and run")
     page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
     context.close()
 
@@ -229,7 +234,7 @@ def test_the_browser_says_at_once_what_the_server_refuses(site: str, chromium: A
     declare(page, site, "An empty one")
     empty = {"name": "empty.csv", "mimeType": "text/csv", "buffer": b""}
     page.set_input_files("[name=file]", empty)
-    page.click("text=Upload >> nth=-1")
+    press(page, "Upload")
     sync_api.expect(page.locator("[data-errors]")).to_contain_text("empty")
     assert page.is_enabled("main button[type=submit]")
     context.close()
@@ -246,7 +251,7 @@ def test_nothing_overflows(
     slug = f"size-{width}-{scheme}"
     declare(page, site, slug.replace("-", " "))
     page.set_input_files("[name=file]", swapped_file)
-    page.click("text=Upload >> nth=-1")
+    press(page, "Upload")
     page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
     addresses = [page.url.removeprefix(site), "/desk/", "/desk/ledger/", "/desk/datasets/new/"]
     addresses += [f"/desk/datasets/{slug}/", f"/desk/datasets/{slug}/upload/"]

@@ -102,7 +102,7 @@ class Desk:
 
     def request(self, dataset: Dataset, **changes: Any) -> Release:
         """A release whose job waits."""
-        asked = {
+        asked: dict[str, Any] = {
             "title": "A map",
             "mechanism": "uniform-grid",
             "parameters": {"cells": 8},
