@@ -88,13 +88,14 @@ class Part:
             return 0
         with suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
-        return self.process.wait()
+        code = self.process.wait()
+        self.process = None
+        return code
 
     def plan_restart(self, now: float) -> float:
         """Choose when to start again; answer the seconds until then."""
         steady = now - self.started >= STEADY_SECONDS
         self.backoff = 0.0 if steady else min(max(2 * self.backoff, 0.5), LONGEST_BACKOFF_SECONDS)
-        self.process = None
         self.due = now + self.backoff
         return self.backoff
 

@@ -1,0 +1,103 @@
+"""`manage.py serve` with the real web server, worker and reaper."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import time
+import urllib.request
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import need
+from tests.services.installation import Installation, Process
+
+pytestmark = pytest.mark.services
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Installation:
+    """A migrated installation."""
+    made = Installation(tmp_path)
+    assert made.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
+    return made
+
+
+@pytest.fixture
+def port() -> int:
+    """A port that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
+
+
+@pytest.fixture
+def server(installation: Installation, port: int) -> Iterator[Process]:
+    """A running `serve`."""
+    with installation.running("manage.py", "serve", "--port", str(port), "--workers", "1") as made:
+        wait_for_answer(port)
+        yield made
+
+
+def wait_for_answer(port: int) -> None:
+    """Wait until the site answers, whatever it says."""
+    deadline = time.monotonic() + 60
+    while True:
+        try:
+            urllib.request.urlopen(f"http://127.0.0.1:{port}/admin/login/", timeout=5).close()
+            return
+        except OSError:
+            assert time.monotonic() < deadline, "the site does not answer"
+            time.sleep(0.2)
+
+
+def children_of(number: int) -> dict[str, int]:
+    """The direct children of a process: the last telling word of their command, and their ids."""
+    path = Path(f"/proc/{number}/task/{number}/children")
+    found = {}
+    for child in map(int, path.read_text().split()):
+        command = Path(f"/proc/{child}/cmdline").read_text()
+        for word in ("gunicorn", "celery", "reap"):
+            if word in command:
+                found[word] = child
+    return found
+
+
+def test_web_and_worker_come_back_after_being_killed_and_all_stop_within_seconds(
+    server: Process, port: int
+) -> None:
+    need(Path("/proc/self/task").exists(), "Linux")
+    before = children_of(server.pid)
+    assert before.keys() == {"gunicorn", "celery", "reap"}
+    os.kill(before["gunicorn"], signal.SIGKILL)
+    os.kill(before["celery"], signal.SIGKILL)
+    deadline = time.monotonic() + 30
+    while (after := children_of(server.pid)).keys() != before.keys() or set(after.values()) & {
+        before["gunicorn"],
+        before["celery"],
+    }:
+        assert time.monotonic() < deadline
+        time.sleep(0.1)
+    wait_for_answer(port)
+    assert after["reap"] == before["reap"]
+
+    server.send_signal(signal.SIGTERM)
+    assert server.wait(timeout=20) == 0
+    assert not any(Path(f"/proc/{number}").exists() for number in after.values())
+
+
+def test_a_port_that_is_taken_is_named_with_the_remedy(
+    installation: Installation, port: int
+) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", port))
+        other.listen()
+        refused = installation.start("manage.py", "serve", "--port", str(port))
+        assert refused.wait(timeout=60) == 1
+    log = (installation.folder / "log").read_text()
+    assert f"Port {port} on 127.0.0.1 is taken" in log
+    assert "make run PORT=" in log
