@@ -91,6 +91,7 @@ INSTALLED_APPS = [
 MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "dpgeo.config.security.content_security_policy",
+    "dpgeo.api.problems.ProblemMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -193,4 +194,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "TAGS": [
+        {"name": "releases", "description": "What is published, and its files."},
+        {"name": "datasets", "description": "What releases are made from, as declared."},
+        {"name": "mechanisms", "description": "Ways to make a release."},
+        {"name": "schema", "description": "This description."},
+    ],
 }

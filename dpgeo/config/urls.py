@@ -3,8 +3,11 @@
 from django.contrib import admin
 from django.urls import include, path
 
+from dpgeo.api.health import healthz
+
 urlpatterns = [
     path("admin/", admin.site.urls),
+    path("healthz", healthz, name="healthz"),
     path("api/", include("dpgeo.api.urls")),
     path("", include("dpgeo.pages.urls")),
 ]

@@ -1,0 +1,138 @@
+"""The OpenAPI schema, and a page for people that is made from it."""
+
+from __future__ import annotations
+
+import functools
+import json
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.cache import cache_control
+from django.views.decorators.http import conditional_page, require_safe
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.renderers import OpenApiYamlRenderer
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+
+from dpgeo.api import describing, problems
+from dpgeo.api.base import DocumentView
+from dpgeo.api.queries import Query, one_of, openapi
+
+JSON_TYPE = "application/vnd.oai.openapi+json"
+YAML_TYPE = "application/vnd.oai.openapi"
+
+FORMATS = ("json", "yaml")
+
+
+class SchemaView(DocumentView):
+    """The description of this API for programs."""
+
+    authentication_classes = ()
+    queries = (
+        Query(
+            name="format",
+            description="json or yaml; by default what the Accept header prefers, else json.",
+            read=one_of(FORMATS),
+            schema={"type": "string", "enum": list(FORMATS)},
+        ),
+    )
+
+    @extend_schema(
+        operation_id="schema",
+        summary="Get this description",
+        tags=["schema"],
+        parameters=openapi(queries),
+        responses={
+            (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "OpenAPI 3.1"),
+            (200, "application/yaml"): OpenApiResponse(OpenApiTypes.STR, "OpenAPI 3.1"),
+            **describing.problem(400),
+        },
+    )
+    def get(self, request: Request) -> HttpResponse:
+        """OpenAPI 3.1, as JSON or YAML."""
+        wanted = self.asked["format"] or preferred_format(request.headers.get("Accept", ""))
+        text, media_type = _written(wanted)
+        headers = {"Vary": "Accept", "Cache-Control": "public, no-cache"}
+        return HttpResponse(text, content_type=media_type, headers=headers)
+
+
+@require_safe
+@conditional_page
+@cache_control(no_cache=True)
+def docs(request: HttpRequest) -> HttpResponse:
+    """How to read this API, with an example of every answer."""
+    context = {
+        "section": "api",
+        "groups": _groups(schema()),
+        "problems": problems.KINDS,
+        "address": request.build_absolute_uri("/").rstrip("/"),
+    }
+    return render(request, "api/docs.html", context)
+
+
+@functools.cache
+def schema() -> dict[str, Any]:
+    """The OpenAPI document; it depends on the code alone."""
+    generator = SchemaGenerator()  # type: ignore[no-untyped-call]
+    document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
+    return document
+
+
+def preferred_format(accept: str) -> str:
+    """yaml where it is asked for by name, json otherwise."""
+    return "yaml" if "yaml" in accept.lower() or accept.strip() == YAML_TYPE else "json"
+
+
+@functools.cache
+def _written(form: str) -> tuple[bytes, str]:
+    if form == "json":
+        return json.dumps(schema(), indent=2, ensure_ascii=False).encode(), "application/json"
+    text: bytes = OpenApiYamlRenderer().render(schema())  # type: ignore[no-untyped-call]
+    return text, "application/yaml"
+
+
+def _groups(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
+    """The operations by tag, in the order of the addresses."""
+    groups: dict[str, list[dict[str, Any]]] = {}
+    for path, methods in document["paths"].items():
+        for method, operation in methods.items():
+            entry = _operation(path, method, operation)
+            groups.setdefault(operation["tags"][0], []).append(entry)
+    return groups
+
+
+def _operation(path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
+    answers = [
+        {"status": status, "description": answer["description"]}
+        for status, answer in operation["responses"].items()
+    ]
+    return {
+        "id": operation["operationId"],
+        "path": path,
+        "method": method.upper(),
+        "summary": operation["summary"],
+        "description": operation.get("description", ""),
+        "parameters": [_parameter(each) for each in operation.get("parameters", ())],
+        "answers": answers,
+        "example": _example(operation["responses"].get("200", {})),
+    }
+
+
+def _parameter(parameter: dict[str, Any]) -> dict[str, Any]:
+    form = parameter.get("schema", {})
+    return {
+        "name": parameter["name"],
+        "place": parameter["in"],
+        "description": parameter.get("description", ""),
+        "choices": [each for each in form.get("enum", ()) if each],
+        "default": form.get("default"),
+    }
+
+
+def _example(answer: dict[str, Any]) -> str:
+    for content in answer.get("content", {}).values():
+        for example in content.get("examples", {}).values():
+            return json.dumps(example["value"], indent=2, ensure_ascii=False)
+    return ""

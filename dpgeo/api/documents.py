@@ -1,0 +1,153 @@
+"""What the API says of releases, datasets and mechanisms: public facts, and none besides.
+
+Nothing here depends on the private data but through a release's files; how much of a budget is
+left, when jobs ran and how many rows there are is never said.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django.http import HttpRequest
+from django.urls import reverse
+from rest_framework.request import Request
+
+from dpgeo.accounts.models import Organisation
+from dpgeo.artefacts.wording import odds_factor, privacy_sentence
+from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.parameters import json_schema
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+
+STATEMENT = "statement.json"
+
+JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
+
+AnyRequest = HttpRequest | Request
+
+
+def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
+    """One release; a withdrawn one without its files, a tombstone."""
+    dataset = release.dataset
+    withdrawn = release.state == ReleaseState.WITHDRAWN
+    files = [] if withdrawn else list(release.files.all())
+    statement = next((file for file in files if file.name == STATEMENT), None)
+    return {
+        "id": release.pk,
+        "url": _address(request, "api:release", release.pk),
+        "state": release.state,
+        "title": release.title,
+        "description": release.description,
+        "dataset": {"slug": dataset.slug, "title": dataset.title},
+        "publisher": _publisher(dataset.organisation),
+        "licence": dataset.licence,
+        "attribution": dataset.attribution,
+        "kind": kind_of(release.mechanism),
+        "mechanism": release.mechanism,
+        "parameters": dict(sorted(release.parameters.items())),
+        "epsilon": format_epsilon(release.epsilon),
+        "bound": release.bound,
+        "counting": release.counting,
+        "unit": dataset.unit,
+        "bbox": dataset.area.bounds,
+        "published_at": _moment(release.published_at),
+        "withdrawn_at": _moment(release.withdrawn_at),
+        "privacy": _privacy(dataset),
+        "files": [_file(request, release, file) for file in files],
+        "statement_url": _file_url(request, release, statement) if statement else None,
+        "links": _release_links(request, release),
+    }
+
+
+def dataset_document(request: AnyRequest, dataset: Dataset) -> dict[str, Any]:
+    """One dataset as its publisher declared it."""
+    releases = request.build_absolute_uri(f"{reverse('api:releases')}?dataset={dataset.slug}")
+    return {
+        "slug": dataset.slug,
+        "url": _address(request, "api:dataset", dataset.slug),
+        "title": dataset.title,
+        "description": dataset.description,
+        "publisher": _publisher(dataset.organisation),
+        "licence": dataset.licence,
+        "attribution": dataset.attribution,
+        "unit": dataset.unit,
+        "time_zone": dataset.time_zone,
+        "bbox": dataset.area.bounds,
+        "study_area": dataset.study_area,
+        "privacy": _privacy(dataset),
+        "releases_url": releases,
+    }
+
+
+def mechanism_document(request: AnyRequest, key: str) -> dict[str, Any]:
+    """One mechanism, its parameters as JSON Schema."""
+    mechanism = MECHANISMS[key]
+    return {
+        "key": key,
+        "url": _address(request, "api:mechanism", key),
+        "title": mechanism.title,
+        "summary": mechanism.summary,
+        "kind": mechanism.kind,
+        "parameters": {"$schema": JSON_SCHEMA_DIALECT, **json_schema(mechanism.params)},
+    }
+
+
+def kind_of(mechanism: str) -> str:
+    """The kind of map a mechanism makes; "" for one this server no longer has."""
+    return MECHANISMS[mechanism].kind if mechanism in MECHANISMS else ""
+
+
+def _privacy(dataset: Dataset) -> dict[str, Any]:
+    """The promise to the people in a dataset: its whole budget, spent or not."""
+    total = from_micro(dataset.ledger.total_micro)
+    return {
+        "sentence": privacy_sentence(total, Unit(dataset.unit)),
+        "total_epsilon": format_epsilon(total),
+        "odds_factor": odds_factor(total),
+    }
+
+
+def _publisher(organisation: Organisation) -> dict[str, str]:
+    return {
+        "slug": organisation.slug,
+        "name": organisation.name,
+        "contact": organisation.contact,
+    }
+
+
+def _file(request: AnyRequest, release: Release, file: ReleaseFile) -> dict[str, Any]:
+    return {
+        "name": file.name,
+        "url": _file_url(request, release, file),
+        "media_type": file.media_type,
+        "sha256": file.sha256,
+        "size": file.size,
+    }
+
+
+def _file_url(request: AnyRequest, release: Release, file: ReleaseFile) -> str:
+    return _address(request, "api:release-file", release.pk, file.name)
+
+
+def _release_links(request: AnyRequest, release: Release) -> dict[str, str]:
+    links = {
+        "self": _address(request, "api:release", release.pk),
+        "page": _address(request, "release", release.pk),
+        "privacy": _address(request, "release-privacy", release.pk),
+    }
+    if release.mechanism in MECHANISMS:
+        links["mechanism"] = _address(request, "api:mechanism", release.mechanism)
+    if release.state == ReleaseState.PUBLISHED:
+        links["dataset"] = _address(request, "api:dataset", release.dataset.slug)
+    return links
+
+
+def _moment(moment: Any) -> str | None:
+    """A time to the second."""
+    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+
+
+def _address(request: AnyRequest, name: str, *values: str) -> str:
+    return request.build_absolute_uri(reverse(name, args=values))

@@ -1,0 +1,243 @@
+"""Files of releases: immutable bytes with strong ETags, ranges, and a compressed sibling."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import IO, Any
+
+from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.utils.cache import get_conditional_response
+from django.utils.text import slugify
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework import exceptions
+from rest_framework.request import Request
+
+from dpgeo.api import describing
+from dpgeo.api.base import ApiView
+from dpgeo.api.problems import RANGE, Gone, answer
+from dpgeo.artefacts import map_array, statement
+from dpgeo.artefacts.files import LAYER_FORMATS, files_instead
+from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.selectors import StoredFile, release_visible, stored_file
+
+FOR_EVER = "public, max-age=31536000, immutable"
+NEVER = "private, no-store"
+
+WITHDRAWN = (
+    "Its publisher has withdrawn this release; its files are no longer served. What it was is at "
+    "/api/v1/releases/{id}."
+)
+
+INLINE = (".bin", ".json")
+"""Read by pages and programs; the others are for people to keep."""
+
+BINARY = {"type": "string", "format": "binary"}
+
+MEDIA_TYPES = (
+    *(layer_format.media_type for layer_format in LAYER_FORMATS),
+    map_array.MEDIA_TYPE,
+    statement.MEDIA_TYPE,
+)
+
+HEADERS = [
+    OpenApiParameter("ETag", str, "header", response=[200, 304], description="Changes never."),
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """The bytes from `first` to `last`, both included."""
+
+    first: int
+    last: int
+
+    @property
+    def length(self) -> int:
+        """How many they are."""
+        return self.last - self.first + 1
+
+
+class Unsatisfiable(Exception):
+    """No byte of the file is in the range."""
+
+
+class ReleaseFileView(ApiView):
+    """One file of a release."""
+
+    @extend_schema(
+        operation_id="release_file",
+        summary="Get a file",
+        tags=["releases"],
+        parameters=[
+            OpenApiParameter("Range", str, "header", description="One range of bytes."),
+            OpenApiParameter("If-None-Match", str, "header", description="An ETag that you hold."),
+            *HEADERS,
+        ],
+        responses={
+            **{(200, form): OpenApiResponse(BINARY, "The file") for form in MEDIA_TYPES},
+            **{(206, form): OpenApiResponse(BINARY, "A part of it") for form in MEDIA_TYPES},
+            304: OpenApiResponse(description="You hold it already"),
+            **describing.problem(400),
+            **describing.problem(404),
+            **describing.problem(410),
+            **describing.problem(416),
+        },
+    )
+    def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
+        """The bytes of a file: whole, compressed where gzip is accepted, or one range of them."""
+        release = _release(request, release_id)
+        if release.state == ReleaseState.WITHDRAWN:
+            raise Gone(WITHDRAWN.format(id=release.pk))
+        plain = request._request
+        try:
+            return serve(plain, release, _stored(release, name))
+        except FileNotFoundError:
+            # It was moved into the public storage between looking it up and opening it.
+            return serve(plain, release, _stored(release, name))
+
+
+def serve(request: HttpRequest, release: Release, stored: StoredFile) -> HttpResponseBase:
+    """The answer to a request for a stored file. Raises FileNotFoundError when it has moved."""
+    compressed = bool(
+        stored.gzip_name and "Range" not in request.headers and accepts_gzip(request.headers)
+    )
+    etag = f'"{stored.file.sha256}-gzip"' if compressed else f'"{stored.file.sha256}"'
+    headers = _headers(release, stored.file, etag)
+    known = get_conditional_response(request, etag=etag)
+    if known is not None:
+        return _with(known, {name: headers[name] for name in ("ETag", "Cache-Control", "Vary")})
+    if compressed:
+        headers["Content-Encoding"] = "gzip"
+        size = stored.storage.size(stored.gzip_name)
+        return _whole(request, stored, stored.gzip_name, size, headers)
+    try:
+        span = wanted_span(request, etag, stored.file.size)
+    except Unsatisfiable:
+        return _beyond_the_end(stored.file.size)
+    if span is None:
+        return _whole(request, stored, stored.name, stored.file.size, headers)
+    return _part(stored, span, headers)
+
+
+def accepts_gzip(headers: Mapping[str, str]) -> bool:
+    """Whether a client takes gzip (RFC 9110, section 12.5.3), by name or by *."""
+    weights: dict[str, bool] = {}
+    for part in headers.get("Accept-Encoding", "").lower().split(","):
+        coding, _, weight = part.partition(";")
+        weights[coding.strip()] = not re.fullmatch(r"\s*q\s*=\s*0(\.0*)?\s*", weight)
+    return weights.get("gzip", weights.get("*", False))
+
+
+def wanted_span(request: HttpRequest, etag: str, size: int) -> Span | None:
+    """The one range of bytes a GET asks for, None for the whole file.
+
+    Several ranges, other units and what cannot be read are ignored, as RFC 9110 allows. Raises
+    Unsatisfiable for a range beyond the end.
+    """
+    header = request.headers.get("Range", "")
+    match = re.fullmatch(r"\s*bytes\s*=\s*(\d{0,18})\s*-\s*(\d{0,18})\s*", header, re.ASCII)
+    if request.method != "GET" or match is None or match.groups() == ("", ""):
+        return None
+    if request.headers.get("If-Range", etag) != etag:
+        return None
+    first, last = match.groups()
+    if first and last and int(first) > int(last):
+        return None
+    if not first:
+        span = Span(max(0, size - int(last)), size - 1)
+    else:
+        span = Span(int(first), min(int(last), size - 1) if last else size - 1)
+    if span.length < 1:
+        raise Unsatisfiable
+    return span
+
+
+class _Slice:
+    """Some bytes of an open file, as a file."""
+
+    def __init__(self, file: IO[bytes], span: Span) -> None:
+        file.seek(span.first)
+        self._file = file
+        self._left = span.length
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, b"" at the end."""
+        wanted = self._left if size < 0 else min(size, self._left)
+        data = self._file.read(wanted)
+        self._left -= len(data)
+        return data
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _release(request: Request, release_id: str) -> Release:
+    """The release if who asks may see it; what is public for all is not asked for by name."""
+    public = Release.objects.filter(pk=release_id, state=ReleaseState.PUBLISHED)
+    release = public.select_related("dataset").first()
+    if release is not None:
+        return release
+    try:
+        return release_visible(request.user, release_id)
+    except Release.DoesNotExist:
+        raise Http404 from None
+
+
+def _stored(release: Release, name: str) -> StoredFile:
+    if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
+        raise Http404
+    try:
+        return stored_file(release, name)
+    except ReleaseFile.DoesNotExist:
+        existing = list(release.files.values_list("name", flat=True))
+        if instead := files_instead(name, existing):
+            raise exceptions.NotFound(
+                f"This layer has too many features for this format; take {instead}."
+            ) from None
+        raise Http404 from None
+
+
+def _headers(release: Release, file: ReleaseFile, etag: str) -> dict[str, str]:
+    disposition = "inline" if file.name.endswith(INLINE) else "attachment"
+    saved_as = "-".join(filter(None, (slugify(release.title)[:60], file.name)))
+    return {
+        "ETag": etag,
+        "Content-Type": file.media_type,
+        "Cache-Control": FOR_EVER if release.state == ReleaseState.PUBLISHED else NEVER,
+        "Content-Disposition": f'{disposition}; filename="{saved_as}"',
+        "Accept-Ranges": "bytes",
+        "Vary": "Accept-Encoding",
+    }
+
+
+def _whole(
+    request: HttpRequest, stored: StoredFile, name: str, size: int, headers: dict[str, str]
+) -> HttpResponseBase:
+    if request.method == "HEAD":
+        return _with(HttpResponse(), headers | {"Content-Length": str(size)})
+    return _with(FileResponse(stored.storage.open(name, "rb")), headers)
+
+
+def _part(stored: StoredFile, span: Span, headers: dict[str, str]) -> HttpResponseBase:
+    part: Any = _Slice(stored.storage.open(stored.name, "rb"), span)
+    content_range = f"bytes {span.first}-{span.last}/{stored.file.size}"
+    more = {"Content-Range": content_range, "Content-Length": str(span.length)}
+    return _with(FileResponse(part, status=206), headers | more)
+
+
+def _beyond_the_end(size: int) -> HttpResponse:
+    return answer(
+        RANGE,
+        f"The range starts beyond the end of the file, which has {size} bytes.",
+        field="Range",
+        headers={"Content-Range": f"bytes */{size}"},
+    )
+
+
+def _with(response: HttpResponseBase, headers: Mapping[str, str]) -> HttpResponseBase:
+    for name, value in headers.items():
+        response.headers[name] = value
+    return response

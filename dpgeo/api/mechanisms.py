@@ -1,0 +1,38 @@
+"""The mechanisms this server has, their parameters as JSON Schema."""
+
+from __future__ import annotations
+
+from django.http import Http404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.api.base import DocumentView
+from dpgeo.api.describing import describe
+from dpgeo.api.documents import mechanism_document
+from dpgeo.api.serializers import MechanismListSerializer, MechanismSerializer
+from dpgeo.mechanisms.registry import MECHANISMS
+
+
+class MechanismsView(DocumentView):
+    """Every mechanism."""
+
+    authentication_classes = ()
+
+    @describe("mechanisms", "List mechanisms", MechanismListSerializer)
+    def get(self, request: Request) -> Response:
+        """Ways to make a release, each with its parameters."""
+        documents = [mechanism_document(request, key) for key in MECHANISMS]
+        return self.answer(MechanismListSerializer({"results": documents, "next": None}).data)
+
+
+class MechanismView(DocumentView):
+    """One mechanism."""
+
+    authentication_classes = ()
+
+    @describe("mechanism", "Get a mechanism", MechanismSerializer, missing=True)
+    def get(self, request: Request, key: str) -> Response:
+        """What it does and which parameters it takes."""
+        if key not in MECHANISMS:
+            raise Http404
+        return self.answer(MechanismSerializer(mechanism_document(request, key)).data)

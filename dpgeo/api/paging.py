@@ -1,0 +1,102 @@
+"""Pages by cursor: stable while new things are published, equally fast on every page."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db.models import Model, Q, QuerySet
+from django.http import HttpRequest
+
+from dpgeo.api.queries import Query
+from dpgeo.core.errors import InvalidInput
+
+M = TypeVar("M", bound=Model)
+
+CURSOR = Query(
+    name="cursor",
+    description="Where the page starts: taken from the `next` of the page before.",
+    read=str,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Order:
+    """An order by fields, the last of which is unique, all ascending or all descending."""
+
+    fields: tuple[str, ...]
+    descending: bool
+
+
+def page(
+    found: QuerySet[M], order: Order, *, limit: int, cursor: str | None
+) -> tuple[list[M], str | None]:
+    """Up to `limit` rows from a cursor on, and the cursor of the next page or None.
+
+    Raises InvalidInput for a cursor that no page gave.
+    """
+    sign = "-" if order.descending else ""
+    ordered = found.order_by(*(sign + name for name in order.fields))
+    if cursor is not None:
+        ordered = ordered.filter(_beyond(order, read_cursor(cursor, order)))
+    rows = list(ordered[: limit + 1])
+    if len(rows) <= limit:
+        return rows, None
+    last = rows[limit - 1]
+    return rows[:limit], write_cursor([getattr(last, name) for name in order.fields])
+
+
+def next_url(request: HttpRequest, cursor: str | None) -> str | None:
+    """The address of the next page: this one with another cursor."""
+    if cursor is None:
+        return None
+    query = request.GET.copy()
+    query["cursor"] = cursor
+    return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
+
+
+def write_cursor(values: Sequence[Any]) -> str:
+    """A place in an order, as text for addresses."""
+    texts = [value.isoformat() if isinstance(value, datetime) else value for value in values]
+    return base64.urlsafe_b64encode(json.dumps(texts).encode()).decode().rstrip("=")
+
+
+def read_cursor(text: str, order: Order) -> list[Any]:
+    """Invert `write_cursor`. Raises InvalidInput."""
+    try:
+        packed = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
+        values = json.loads(packed)
+        if not isinstance(values, list) or len(values) != len(order.fields):
+            raise ValueError
+        return [_value(name, each) for name, each in zip(order.fields, values, strict=True)]
+    except (ValueError, binascii.Error, RecursionError):
+        raise InvalidInput(
+            "This cursor is of no page; start without it and follow `next`.", field="cursor"
+        ) from None
+
+
+def _value(name: str, value: object) -> Any:
+    if not isinstance(value, str) or "\0" in value:
+        raise ValueError
+    if name != "moment":
+        return value
+    moment = datetime.fromisoformat(value)
+    if moment.tzinfo is None:
+        raise ValueError
+    return moment
+
+
+def _beyond(order: Order, values: Sequence[Any]) -> Q:
+    """What comes after a place: (a, b) > (x, y) is a > x, or a = x and b > y."""
+    compare = "lt" if order.descending else "gt"
+    beyond = Q()
+    equal = Q()
+    for name, value in zip(order.fields, values, strict=True):
+        beyond |= equal & Q(**{f"{name}__{compare}": value})
+        equal &= Q(**{name: value})
+    return beyond

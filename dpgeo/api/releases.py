@@ -1,0 +1,127 @@
+"""Releases: what is published, and to members of an organisation its drafts."""
+
+from __future__ import annotations
+
+import datetime
+from typing import Any
+
+from django.db.models import QuerySet
+from django.db.models.functions import Coalesce
+from django.http import Http404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.accounts.models import Organisation
+from dpgeo.api.base import DocumentView, is_personal
+from dpgeo.api.describing import describe
+from dpgeo.api.documents import kind_of, release_document
+from dpgeo.api.paging import CURSOR, Order, next_url, page
+from dpgeo.api.places import datasets_near
+from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Box, Query, one_of, read_date, read_slug
+from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import release_visible, releases_visible_to
+
+NEWEST_FIRST = Order(("moment", "pk"), descending=True)
+"""By publication; drafts, which only members see, by when they were requested."""
+
+KINDS = sorted({mechanism.kind for mechanism in MECHANISMS.values()})
+
+DATE_SCHEMA = {"type": "string", "format": "date"}
+
+
+class ReleasesView(DocumentView):
+    """The catalogue of releases."""
+
+    queries = (
+        Query(name="dataset", description="Only of this dataset, by its slug.", read=read_slug),
+        ORGANISATION,
+        Query(
+            name="mechanism",
+            description="Only by this mechanism, by its key.",
+            read=one_of(list(MECHANISMS)),
+            schema={"type": "string", "enum": list(MECHANISMS)},
+        ),
+        Query(
+            name="kind",
+            description="Only of this kind of map.",
+            read=one_of(KINDS),
+            schema={"type": "string", "enum": KINDS},
+        ),
+        BBOX,
+        Query(
+            name="published_from",
+            description="Only what was published on this day (UTC) or later.",
+            read=read_date,
+            schema=DATE_SCHEMA,
+        ),
+        Query(
+            name="published_to",
+            description="Only what was published on this day (UTC) or earlier.",
+            read=read_date,
+            schema=DATE_SCHEMA,
+        ),
+        LIMIT,
+        CURSOR,
+    )
+
+    @describe("releases", "List releases", ReleaseListSerializer, queries=queries)
+    def get(self, request: Request) -> Response:
+        """What is published, newest first. Members also see their organisation's drafts."""
+        found = narrowed(releases_visible_to(request.user), self.asked)
+        ordered = found.annotate(moment=Coalesce("published_at", "created_at"))
+        rows, cursor = page(
+            ordered.prefetch_related("files"),
+            NEWEST_FIRST,
+            limit=self.asked["limit"],
+            cursor=self.asked["cursor"],
+        )
+        document: dict[str, Any] = {
+            "results": [release_document(request, release) for release in rows],
+            "next": next_url(request, cursor),
+        }
+        return self.answer(ReleaseListSerializer(document).data, personal=is_personal(request))
+
+
+class ReleaseView(DocumentView):
+    """One release."""
+
+    @describe("release", "Get a release", ReleaseSerializer, missing=True)
+    def get(self, request: Request, release_id: str) -> Response:
+        """Its facts and files. Of a withdrawn release the facts remain, as a tombstone."""
+        try:
+            release = release_visible(request.user, release_id)
+        except Release.DoesNotExist:
+            raise Http404 from None
+        document = ReleaseSerializer(release_document(request, release)).data
+        return self.answer(document, personal=is_personal(request))
+
+
+def narrowed(found: QuerySet[Release], asked: dict[str, Any]) -> QuerySet[Release]:
+    """The releases that were asked for."""
+    if slug := asked["dataset"]:
+        found = found.filter(dataset__slug=slug)
+    if slug := asked["organisation"]:
+        found = found.filter(dataset__organisation__in=Organisation.objects.filter(slug=slug))
+    if mechanism := asked["mechanism"]:
+        found = found.filter(mechanism=mechanism)
+    if kind := asked["kind"]:
+        found = found.filter(mechanism__in=[key for key in MECHANISMS if kind_of(key) == kind])
+    if box := asked["bbox"]:
+        found = found.filter(dataset__in=_near(found, box))
+    if first := asked["published_from"]:
+        found = found.filter(published_at__gte=_midnight(first))
+    if last := asked["published_to"]:
+        found = found.filter(published_at__lt=_midnight(last) + datetime.timedelta(days=1))
+    return found
+
+
+def _near(found: QuerySet[Release], box: Box) -> list[int]:
+    datasets = Dataset.objects.filter(pk__in=found.order_by().values("dataset"))
+    return datasets_near(datasets, box)
+
+
+def _midnight(day: datetime.date) -> datetime.datetime:
+    return datetime.datetime.combine(day, datetime.time(), tzinfo=datetime.UTC)

@@ -1,0 +1,184 @@
+"""The form of every answer. What is not declared here is not sent, whatever a document holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.releases.models import ReleaseState
+
+Serializer = serializers.Serializer[Any]
+
+EPSILON = "An exact decimal number."
+
+ANY_JSON = {"type": ["string", "integer", "boolean"]}
+
+BBOX = {
+    "type": "array",
+    "items": {"type": "number"},
+    "minItems": 4,
+    "maxItems": 4,
+    "description": "West, south, east, north of the study area in degrees.",
+}
+
+
+@extend_schema_field(BBOX)
+class BoxField(serializers.ListField):
+    """Four numbers."""
+
+    child = serializers.FloatField()
+
+
+@extend_schema_field({"type": "object", "additionalProperties": ANY_JSON})
+class ParametersField(serializers.JSONField):
+    """The public parameters of a mechanism."""
+
+
+@extend_schema_field({"type": "object", "additionalProperties": True})
+class ObjectField(serializers.JSONField):
+    """Any JSON object."""
+
+
+@extend_schema_field(
+    {"type": "object", "additionalProperties": {"type": "string", "format": "uri"}}
+)
+class LinksField(serializers.JSONField):
+    """Addresses by name."""
+
+
+class ProblemSerializer(Serializer):
+    """What is wrong and what to do about it (RFC 9457)."""
+
+    type = serializers.CharField(help_text="A URI reference that names the kind of problem.")
+    title = serializers.CharField(help_text="The kind of problem in words.")
+    status = serializers.IntegerField(help_text="The HTTP status.")
+    detail = serializers.CharField(help_text="What is wrong here, and the remedy.")
+    field = serializers.CharField(required=False, help_text="The input at fault.")
+
+
+class PublisherSerializer(Serializer):
+    """The body whose name stands on a map."""
+
+    slug = serializers.SlugField()
+    name = serializers.CharField()
+    contact = serializers.CharField(help_text="Where to write to; may be empty.")
+
+
+class PrivacySerializer(Serializer):
+    """The promise to the people in a dataset, over everything ever published from it."""
+
+    sentence = serializers.CharField(help_text="The promise in plain words.")
+    total_epsilon = serializers.CharField(help_text=f"The dataset's whole budget. {EPSILON}")
+    odds_factor = serializers.FloatField(
+        allow_null=True, help_text="e to the power of the total; null where it is astronomical."
+    )
+
+
+class FileSerializer(Serializer):
+    """One file. Its bytes never change; checksum and size are of the uncompressed bytes."""
+
+    name = serializers.CharField()
+    url = serializers.URLField()
+    media_type = serializers.CharField()
+    sha256 = serializers.CharField()
+    size = serializers.IntegerField(help_text="Bytes.")
+
+
+class DatasetReferenceSerializer(Serializer):
+    """The dataset a release was made from."""
+
+    slug = serializers.SlugField()
+    title = serializers.CharField()
+
+
+class ReleaseSerializer(Serializer):
+    """One differentially private release."""
+
+    id = serializers.CharField()
+    url = serializers.URLField()
+    state = serializers.ChoiceField(
+        choices=[state.value for state in ReleaseState],
+        help_text="Drafts are seen by members of the publisher alone. A withdrawn release keeps "
+        "its facts and loses its files.",
+    )
+    title = serializers.CharField()
+    description = serializers.CharField()
+    dataset = DatasetReferenceSerializer()
+    publisher = PublisherSerializer()
+    licence = serializers.CharField()
+    attribution = serializers.CharField()
+    kind = serializers.CharField(help_text="The kind of map, such as heatmap.")
+    mechanism = serializers.CharField(help_text="Key of the mechanism.")
+    parameters = ParametersField()
+    epsilon = serializers.CharField(help_text=f"What this release spent. {EPSILON}")
+    bound = serializers.IntegerField(
+        help_text="The most cells (people) or records (visits) that one unit adds."
+    )
+    counting = serializers.ChoiceField(choices=[each.value for each in Counting])
+    unit = serializers.ChoiceField(
+        choices=[each.value for each in Unit], help_text="Whose presence is hidden."
+    )
+    bbox = BoxField()
+    published_at = serializers.DateTimeField(allow_null=True)
+    withdrawn_at = serializers.DateTimeField(allow_null=True)
+    privacy = PrivacySerializer()
+    files = FileSerializer(many=True)
+    statement_url = serializers.URLField(
+        allow_null=True, help_text="The machine-readable privacy statement."
+    )
+    links = LinksField(help_text="self, page, privacy, mechanism, dataset.")
+
+
+class ReleaseListSerializer(Serializer):
+    """One page of releases, newest first."""
+
+    results = ReleaseSerializer(many=True)
+    next = serializers.URLField(allow_null=True, help_text="The next page, null on the last.")
+
+
+class DatasetSerializer(Serializer):
+    """One dataset as its publisher declared it; its rows are never served."""
+
+    slug = serializers.SlugField()
+    url = serializers.URLField()
+    title = serializers.CharField()
+    description = serializers.CharField()
+    publisher = PublisherSerializer()
+    licence = serializers.CharField()
+    attribution = serializers.CharField()
+    unit = serializers.ChoiceField(
+        choices=[each.value for each in Unit], help_text="Whose presence is hidden."
+    )
+    time_zone = serializers.CharField()
+    bbox = BoxField()
+    study_area = ObjectField(help_text="GeoJSON geometry, longitude first.")
+    privacy = PrivacySerializer()
+    releases_url = serializers.URLField()
+
+
+class DatasetListSerializer(Serializer):
+    """One page of datasets."""
+
+    results = DatasetSerializer(many=True)
+    next = serializers.URLField(allow_null=True, help_text="The next page, null on the last.")
+
+
+class MechanismSerializer(Serializer):
+    """One way to make a release."""
+
+    key = serializers.SlugField()
+    url = serializers.URLField()
+    title = serializers.CharField()
+    summary = serializers.CharField()
+    kind = serializers.CharField(help_text="The kind of map that comes out.")
+    parameters = ObjectField(help_text="JSON Schema (draft 2020-12) of the parameters.")
+
+
+class MechanismListSerializer(Serializer):
+    """All mechanisms."""
+
+    results = MechanismSerializer(many=True)
+    next = serializers.URLField(allow_null=True, help_text="Always null: there is one page.")

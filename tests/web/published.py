@@ -1,0 +1,96 @@
+"""Releases put over datasets without drawing them: any blob over any dataset."""
+
+from __future__ import annotations
+
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+from dpgeo.accounts.models import Membership, Organisation, Role, User
+from dpgeo.artefacts.files import build_files
+from dpgeo.core.epsilon import to_micro
+from dpgeo.core.released import Released
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.services import dataset_create
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.releases import files
+from dpgeo.releases.models import Release
+from dpgeo.releases.running import commit
+from dpgeo.releases.services import publish, release_withdraw
+from dpgeo.spatial.area import StudyArea
+from tests.unit.artefacts.releases import TRIANGLE, grid_release
+
+
+def make_organisation(slug: str = "example-city") -> Organisation:
+    """A publisher."""
+    return Organisation.objects.get_or_create(
+        slug=slug,
+        defaults={"name": slug.replace("-", " ").title(), "contact": f"{slug}@example.org"},
+    )[0]
+
+
+def make_member(organisation: Organisation, name: str, role: Role = Role.STEWARD) -> User:
+    """Somebody who belongs to a publisher."""
+    user = User.objects.create_user(name)
+    Membership.objects.create(organisation=organisation, user=user, role=role)
+    return user
+
+
+def make_dataset(
+    organisation: Organisation | None = None, area: StudyArea = TRIANGLE, **facts: Any
+) -> Dataset:
+    """A dataset as its owner declares it."""
+    return dataset_create(
+        **{
+            "organisation": organisation or make_organisation(),
+            "title": "Walks",
+            "licence": "CC BY 4.0",
+            "unit": "person",
+            "study_area": area.to_geojson(),
+            "time_zone": "UTC",
+            "budget": Fraction(2),
+            "created_by": None,
+            **facts,
+        }
+    )
+
+
+def install(
+    dataset: Dataset,
+    released: Released | None = None,
+    *,
+    published: bool = True,
+    withdrawn: bool = False,
+    **private: Any,
+) -> Release:
+    """A release whose blob is given. `private` are facts of the upload that nobody may see."""
+    released = released or grid_release()
+    upload = Upload.objects.create(
+        dataset=dataset,
+        state=UploadState.READY,
+        **{"file_name": "secret-name.csv", "size": 1, "raw_name": "raw", **private},
+    )
+    release = Release.objects.create(
+        dataset=dataset,
+        upload=upload,
+        title=released.about["title"],
+        description=released.about["description"],
+        mechanism=released.mechanism,
+        parameters=dict(released.parameters),
+        epsilon_micro=to_micro(released.guarantee.epsilon),
+        total_micro=dataset.ledger.total_micro,
+        bound=released.bound,
+        counting=released.counting.value,
+        job=Job.objects.create(task="releases.run", state=JobState.DONE),
+        salt=b"salt",
+    )
+    commit(release, released)
+    with tempfile.TemporaryDirectory() as folder:
+        for built in build_files(released, Path(folder)):
+            files.keep_file(release, built)
+    if published or withdrawn:
+        publish(release)
+    if withdrawn:
+        release_withdraw(release=release, by=None)
+    return release

@@ -1,0 +1,421 @@
+"""The API's documents: what is public, to whom, and in which form."""
+
+from __future__ import annotations
+
+import datetime
+import json
+import re
+from fractions import Fraction
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.utils import timezone
+from django.utils.crypto import get_random_string
+
+from dpgeo.accounts.models import Role, User
+from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.datasets.models import Dataset
+from dpgeo.releases.models import Release
+from dpgeo.spatial.area import StudyArea
+from tests.unit.artefacts.releases import grid_release, partition_release
+from tests.web.published import install, make_dataset, make_member, make_organisation
+
+pytestmark = pytest.mark.django_db
+
+ACCEPTS = ["*/*", "application/json", "text/html", "text/csv", "application/pdf;q=0.1", ""]
+
+
+def get(client: Client, address: str, status: int = 200, **headers: str) -> Any:
+    """The JSON of an answer of the expected status."""
+    answer = client.get(address, headers=headers)
+    assert answer.status_code == status, answer.content
+    return json.loads(answer.content)
+
+
+def signed_in(user: User) -> Client:
+    client = Client()
+    client.force_login(user)
+    return client
+
+
+def member() -> Client:
+    """A steward of the publisher whose releases these are."""
+    return signed_in(make_member(make_organisation(), get_random_string(8)))
+
+
+def stranger() -> Client:
+    """An administrator of another publisher."""
+    other = make_organisation("other-town")
+    return signed_in(make_member(other, get_random_string(8), Role.ADMINISTRATOR))
+
+
+def superuser() -> Client:
+    return signed_in(User.objects.create_superuser(get_random_string(8)))
+
+
+def test_a_release_says_what_it_is(client: Client) -> None:
+    release = install(make_dataset(), partition_release())
+    document = get(client, f"/api/v1/releases/{release.pk}")
+    assert document["id"] == release.pk
+    assert document["mechanism"] == "dpcube"
+    assert document["parameters"] == {"answers": "least-squares", "cells": 8}
+    assert (document["epsilon"], document["bound"]) == ("0.5", 3)
+    assert (document["counting"], document["unit"]) == ("people", "person")
+    assert document["dataset"] == {"slug": "walks", "title": "Walks"}
+    assert document["publisher"]["name"] == "Example City"
+    assert document["privacy"]["sentence"].endswith("at most a factor 7.39.")
+    assert document["privacy"]["total_epsilon"] == "2"
+    names = {file["name"] for file in document["files"]}
+    assert {"partitions.parquet", "estimate.csv", "map.bin", "statement.json"} <= names
+    assert document["statement_url"].endswith(f"/{release.pk}/files/statement.json")
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", document["published_at"])
+
+
+def test_every_link_of_a_release_leads_somewhere(client: Client) -> None:
+    release = install(make_dataset())
+    document = get(client, f"/api/v1/releases/{release.pk}")
+    addresses = [*document["links"].values(), *(file["url"] for file in document["files"])]
+    assert len(addresses) >= 8
+    for address in addresses:
+        assert client.get(address.removeprefix("http://testserver")).status_code == 200, address
+
+
+def test_a_list_holds_what_one_release_says(client: Client) -> None:
+    release = install(make_dataset())
+    (listed,) = get(client, "/api/v1/releases")["results"]
+    assert listed == get(client, f"/api/v1/releases/{release.pk}")
+
+
+@pytest.mark.parametrize("accept", ACCEPTS)
+@pytest.mark.parametrize("who", [Client, stranger])
+def test_a_draft_looks_to_strangers_like_no_release(who: Any, accept: str) -> None:
+    draft = install(make_dataset(), published=False)
+    client = who()
+    never = f"/api/v1/releases/{'A' * 22}"
+    hidden = f"/api/v1/releases/{draft.pk}"
+    for tail in ("", *(f"/files/{file.name}" for file in draft.files.all()), "/files/none.csv"):
+        for method in (client.get, client.head):
+            answer = method(hidden + tail, headers={"accept": accept})
+            nothing = method(never + tail, headers={"accept": accept})
+            assert answer.status_code == nothing.status_code == 404
+            assert answer.content == nothing.content
+            assert dict(answer.headers) == dict(nothing.headers)
+    assert get(client, "/api/v1/releases", accept=accept)["results"] == []
+    assert get(client, "/api/v1/datasets", accept=accept)["results"] == []
+    assert get(client, "/api/v1/datasets/walks", 404, accept=accept)["status"] == 404
+
+
+@pytest.mark.parametrize("who", [member, superuser])
+def test_members_see_drafts_and_no_cache_keeps_them(who: Any) -> None:
+    draft = install(make_dataset(), published=False)
+    client = who()
+    addresses = ["/api/v1/releases", f"/api/v1/releases/{draft.pk}"]
+    addresses += [f"/api/v1/releases/{draft.pk}/files/{file.name}" for file in draft.files.all()]
+    assert len(addresses) == 7
+    for address in addresses:
+        for method in (client.get, client.head):
+            answer = method(address)
+            assert answer.status_code == 200
+            assert answer["Cache-Control"] == "private, no-store"
+    assert [each["state"] for each in get(client, "/api/v1/releases")["results"]] == ["draft"]
+
+
+def test_a_withdrawn_release_leaves_a_tombstone(client: Client) -> None:
+    release = install(make_dataset(), withdrawn=True)
+    document = get(client, f"/api/v1/releases/{release.pk}")
+    assert document["state"] == "withdrawn"
+    assert document["withdrawn_at"]
+    assert (document["files"], document["statement_url"]) == ([], None)
+    assert document["epsilon"] == "0.5"
+    assert get(client, "/api/v1/releases")["results"] == []
+
+
+def test_the_promise_is_the_whole_budget_and_never_what_is_left(client: Client) -> None:
+    dataset = make_dataset()
+    release = install(dataset)
+    addresses = [f"/api/v1/releases/{release.pk}", "/api/v1/releases", "/api/v1/datasets"]
+    before = [client.get(address).content for address in addresses]
+    Ledger.objects.filter(pk=dataset.ledger_id).update(spent_micro=1_234_567)
+    Entry.objects.create(
+        ledger=dataset.ledger, job=release.job_id, kind="debit", micro=1_234_567, what="a secret"
+    )
+    assert [client.get(address).content for address in addresses] == before
+
+
+def test_private_facts_change_no_public_answer() -> None:
+    """The same blob over two arbitrary datasets: equal but for ids and dates of publication."""
+    answers = []
+    for rows, budget_spent in ((1, 0), (999_999, 1_000_000)):
+        dataset = make_dataset()
+        Ledger.objects.filter(pk=dataset.ledger_id).update(spent_micro=budget_spent)
+        release = install(
+            dataset,
+            partition_release(),
+            size=rows * 40,
+            file_name=f"{rows}.csv",
+            report={"read": rows, "accepted": rows // 2},
+        )
+        job = release.job
+        job.started_at = timezone.now() - datetime.timedelta(hours=rows % 7)
+        job.attempts, job.progress_total = rows % 5, rows
+        job.save()
+        answers.append(public_answers(release))
+        Release.objects.all().delete()
+        Dataset.objects.all().delete()
+    assert len(answers[0]) >= 13
+    assert answers[0] == answers[1]
+
+
+def public_answers(release: Release) -> dict[str, bytes]:
+    """Status, headers and bytes of everything a stranger gets of a release, ids and dates out."""
+    client = Client()
+    base = f"/api/v1/releases/{release.pk}"
+    addresses = ["/api/v1/releases", "/api/v1/datasets", "/api/v1/datasets/walks", base]
+    addresses += [f"{base}/files/{file.name}" for file in release.files.all()]
+    addresses += [f"{base}/files/nothing.csv"]
+    found = {}
+    for address in addresses:
+        answer = client.get(address)
+        headers = sorted(f"{name}: {value}" for name, value in answer.items() if name != "ETag")
+        body = answer.getvalue()
+        raw = "\n".join([str(answer.status_code), *headers]).encode() + body
+        raw = re.sub(rb'"published_at":"[^"]*"', b"", raw)
+        found[address.replace(release.pk, "ID")] = raw.replace(release.pk.encode(), b"ID")
+    return found
+
+
+def test_documents_have_an_etag(client: Client) -> None:
+    install(make_dataset())
+    answer = client.get("/api/v1/releases")
+    assert answer["Cache-Control"] == "public, no-cache"
+    again = client.get("/api/v1/releases", headers={"if-none-match": answer["ETag"]})
+    assert (again.status_code, again.content) == (304, b"")
+
+
+def test_other_sites_may_read_what_is_public(client: Client) -> None:
+    release = install(make_dataset())
+    for address in ("/api/v1/releases", f"/api/v1/releases/{release.pk}/files/map.bin"):
+        assert client.get(address)["Access-Control-Allow-Origin"] == "*"
+        asked = client.options(address)
+        assert asked.status_code == 204
+        assert "Range" in asked["Access-Control-Allow-Headers"]
+        assert "Access-Control-Allow-Credentials" not in asked
+
+
+# Lists: pages and filters
+
+
+def test_pages_follow_each_other_newest_first(client: Client) -> None:
+    dataset = make_dataset()
+    releases = [install(dataset) for _ in range(5)]
+    moment = timezone.now()
+    for index, release in enumerate(releases):
+        # Two of them at the very same moment.
+        at = moment + datetime.timedelta(seconds=index // 2)
+        Release.objects.filter(pk=release.pk).update(published_at=at)
+    found: list[str] = []
+    address = "/api/v1/releases?limit=2&dataset=walks"
+    for size in (2, 2, 1):
+        page = get(client, address)
+        assert len(page["results"]) == size
+        found += [each["id"] for each in page["results"]]
+        address = page["next"]
+    assert address is None
+    expected = Release.objects.order_by("-published_at", "-pk").values_list("pk", flat=True)
+    assert found == list(expected)
+
+
+def test_a_release_published_meanwhile_repeats_nothing(client: Client) -> None:
+    dataset = make_dataset()
+    first = [install(dataset).pk for _ in range(3)]
+    page = get(client, "/api/v1/releases?limit=2")
+    install(dataset)
+    rest = get(client, page["next"])["results"]
+    assert {each["id"] for each in page["results"] + rest} == set(first)
+
+
+def test_datasets_come_in_pages_too(client: Client) -> None:
+    for title in ("Cars", "Boats", "Walks"):
+        install(make_dataset(title=title))
+    page = get(client, "/api/v1/datasets?limit=2")
+    assert [each["slug"] for each in page["results"]] == ["boats", "cars"]
+    assert [each["slug"] for each in get(client, page["next"])["results"]] == ["walks"]
+
+
+FILTERS = [
+    ("dataset=walks", {"here"}),
+    ("dataset=none", set()),
+    ("organisation=example-city", {"here"}),
+    ("organisation=other-town", {"there"}),
+    ("mechanism=uniform-grid", {"here"}),
+    ("mechanism=dpcube", {"there"}),
+    ("kind=heatmap", {"here", "there"}),
+    ("bbox=4.4,52,4.5,52.1", {"here"}),
+    ("bbox=-10,-10,-9.5,-9.5", {"there"}),
+    ("bbox=-180,-90,180,90", {"here", "there"}),
+    ("bbox=100,0,101,1", set()),
+    ("published_from=2026-03-02", {"there"}),
+    ("published_to=2026-03-01", {"here"}),
+    ("published_from=2026-03-01&published_to=2026-03-02", {"here", "there"}),
+    ("mechanism=dpcube&dataset=walks", set()),
+]
+
+
+@pytest.mark.parametrize(("query", "expected"), FILTERS)
+def test_releases_can_be_filtered(client: Client, query: str, expected: set[str]) -> None:
+    far = StudyArea.from_bounds(-10, -10, -9, -9)
+    there = make_dataset(make_organisation("other-town"), far, title="Cars")
+    releases = {
+        "here": install(make_dataset()),
+        "there": install(there, partition_release(area=far)),
+    }
+    for day, release in enumerate(releases.values(), 1):
+        at = datetime.datetime(2026, 3, day, 23, 59, tzinfo=datetime.UTC)
+        Release.objects.filter(pk=release.pk).update(published_at=at)
+    found = {each["id"] for each in get(client, f"/api/v1/releases?{query}")["results"]}
+    assert found == {releases[name].pk for name in expected}
+
+
+BAD_QUERIES = [
+    ("releases?limit=0", "limit", "from 1 to 100"),
+    ("releases?limit=1000000000", "limit", "follow `next`"),
+    ("releases?limit=-1", "limit", "from 1 to 100"),
+    ("releases?limit=%C2%B2", "limit", "from 1 to 100"),
+    ("releases?limit=5&limit=6", "limit", "give it once"),
+    ("releases?cursor=xyz", "cursor", "start without it"),
+    ("releases?cursor=W10", "cursor", "start without it"),
+    ("releases?cursor=WyIyMDI2LTAxLTAxIiwgIlx1MDAwMCJd", "cursor", "start without it"),
+    ("releases?cursor=%00", "cursor", "start without it"),
+    ("releases?bbox=1,2,3", "bbox", "west,south,east,north"),
+    ("releases?bbox=a,b,c,d", "bbox", "four numbers"),
+    ("releases?bbox=0,0,nan,1", "bbox", "not a number"),
+    ("releases?bbox=0,0,inf,1", "bbox", "not a number"),
+    ("releases?bbox=0,0,10,400.17", "bbox", "longitude first"),
+    ("releases?bbox=170,0,-170,1", "bbox", "ask twice"),
+    ("releases?bbox=0,2,1,1", "bbox", "exchange them"),
+    ("releases?published_from=yesterday", "published_from", "such as 2026-03-31"),
+    ("releases?published_to=2026-02-30", "published_to", "such as 2026-03-31"),
+    ("releases?mechanism=magic", "mechanism", "choose from uniform-grid"),
+    ("releases?kind=magic", "kind", "choose from heatmap"),
+    ("releases?dataset=%00", "dataset", "letters, digits"),
+    ("releases?mecanism=dpcube", "mecanism", "did you mean 'mechanism'?"),
+    ("releases?format=csv", "format", "choose from"),
+    ("datasets?zzz=1", "zzz", "choose from organisation, bbox, limit, cursor"),
+    ("mechanisms?limit=1", "limit", "takes none"),
+    ("mechanisms/dpcube?x=1", "x", "takes none"),
+    ("datasets/walks?x=1", "x", "takes none"),
+]
+
+
+@pytest.mark.parametrize(("address", "field", "remedy"), BAD_QUERIES)
+def test_a_bad_query_is_told_what_to_do(
+    client: Client, address: str, field: str, remedy: str
+) -> None:
+    answer = client.get(f"/api/v1/{address}")
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+    document = json.loads(answer.content)
+    assert document["status"] == 400
+    assert document["field"] == field
+    assert remedy in document["detail"]
+
+
+@pytest.mark.parametrize(
+    "address",
+    [
+        "/api/",
+        "/api/v1",
+        "/api/v2/releases",
+        "/api/v1/releases/",
+        "/api/v1/releases/a%00b",
+        "/api/v1/releases/%ff",
+        "/api/v1/mechanisms/none",
+        "/api/v1/datasets/none",
+        "/api/v1/releases/none/files/../../secret",
+        "/api/v1/releases/none/files/%2e%2e%2fsecret",
+        "/api/v1/nothing.html",
+    ],
+)
+@pytest.mark.parametrize("accept", ["text/html", "*/*"])
+def test_unknown_addresses_answer_with_a_problem(client: Client, address: str, accept: str) -> None:
+    answer = client.get(address, headers={"accept": accept})
+    assert answer.status_code == 404
+    assert answer["Content-Type"] == "application/problem+json"
+    assert "/api/docs" in json.loads(answer.content)["detail"]
+
+
+@pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
+@pytest.mark.parametrize("who", [Client, member])
+def test_nothing_can_be_written_here(who: Any, method: str) -> None:
+    release = install(make_dataset())
+    client = who()
+    client.handler.enforce_csrf_checks = True
+    for address in ("/api/v1/releases", f"/api/v1/releases/{release.pk}", "/api/v1/datasets"):
+        answer = getattr(client, method)(address)
+        assert answer.status_code == 405
+        assert answer["Content-Type"] == "application/problem+json"
+        assert "GET" in answer["Allow"]
+
+
+def test_an_unknown_host_is_refused_with_a_problem(client: Client) -> None:
+    answer = client.get("/api/v1/releases", headers={"host": "evil.example"})
+    assert answer.status_code == 400
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_an_unexpected_error_says_nothing_of_itself(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(*_: object) -> None:
+        raise ZeroDivisionError("person 42 at 52.1, 4.3")
+
+    monkeypatch.setattr("dpgeo.api.releases.releases_visible_to", fail)
+    answer = client.get("/api/v1/releases")
+    assert answer.status_code == 500
+    assert answer["Content-Type"] == "application/problem+json"
+    assert b"person 42" not in answer.content
+
+
+# Mechanisms and datasets
+
+
+def test_mechanisms_come_with_a_json_schema(client: Client) -> None:
+    listed = get(client, "/api/v1/mechanisms")["results"]
+    assert {"uniform-grid", "dpcube"} <= {each["key"] for each in listed}
+    for each in listed:
+        assert get(client, f"/api/v1/mechanisms/{each['key']}") == each
+        assert each["parameters"]["additionalProperties"] is False
+        assert each["title"]
+        assert each["summary"]
+
+
+def test_a_dataset_says_what_its_publisher_declared(client: Client) -> None:
+    install(make_dataset(budget=Fraction(1)), grid_release())
+    document = get(client, "/api/v1/datasets/walks")
+    assert document == get(client, "/api/v1/datasets")["results"][0]
+    assert document["privacy"]["total_epsilon"] == "1"
+    assert document["study_area"]["type"] == "Polygon"
+    assert set(document) == {
+        "slug",
+        "url",
+        "title",
+        "description",
+        "publisher",
+        "licence",
+        "attribution",
+        "unit",
+        "time_zone",
+        "bbox",
+        "study_area",
+        "privacy",
+        "releases_url",
+    }
+
+
+def test_health_says_only_that_it_is_well(client: Client) -> None:
+    answer = client.get("/healthz")
+    assert (answer.status_code, json.loads(answer.content)) == (
+        200,
+        {"status": "ok", "database": "reachable"},
+    )
