@@ -19,7 +19,7 @@ def organisation_create(
     try:
         with transaction.atomic():
             organisation = Organisation.objects.create(
-                name=name, slug=slug or slugify(name)[:50] or "organisation", contact=contact
+                name=name, slug=slug or _free_slug(name), contact=contact
             )
             if administrator is not None:
                 membership_set(
@@ -31,6 +31,14 @@ def organisation_create(
             field="name",
         ) from None
     return organisation
+
+
+def _free_slug(name: str) -> str:
+    """A short name that is not taken."""
+    base = slugify(name)[:40] or "organisation"
+    taken = set(Organisation.objects.filter(slug__startswith=base).values_list("slug", flat=True))
+    numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
+    return base if base not in taken else next(slug for slug in numbered if slug not in taken)
 
 
 def membership_set(*, organisation: Organisation, user: User, role: Role) -> Membership:

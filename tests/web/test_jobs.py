@@ -77,12 +77,13 @@ def test_a_lapsed_lease_is_taken_over_and_its_holder_told() -> None:
     first = take(job)
     let_lapse(job)
     second = take(job)
-    for late in (
+    too_late: list[Callable[[], None]] = [
         lambda: job_progress(job_id=job.pk, lease=first, step="Counting"),
         lambda: job_renew(job_id=job.pk, lease=first),
         lambda: job_set_drawing(job_id=job.pk, lease=first),
         lambda: job_finish(job_id=job.pk, lease=first),
-    ):
+    ]
+    for late in too_late:
         with pytest.raises(LeaseLost):
             late()
     job_finish(job_id=job.pk, lease=second)

@@ -26,6 +26,7 @@ from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.running import Held
 from dpgeo.jobs.services import job_lease
+from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.releases import running
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import (
@@ -268,14 +269,13 @@ def test_drawing_is_on_record_before_the_first_word_of_noise(
 ) -> None:
     release = make_request(dataset)
     recorded: list[bool] = []
-    system = running.SystemEntropy
 
-    class Watched(system):  # type: ignore[valid-type, misc]
+    class Watched(SystemEntropy):
         def stream(self) -> Any:
             recorded.append(Job.objects.get(pk=release.job_id).drawing)
             return super().stream()
 
-    monkeypatch.setattr(running, "SystemEntropy", Watched)
+    monkeypatch.setattr("dpgeo.releases.running.SystemEntropy", Watched)
     release_run(release_id=release.pk)
     assert recorded == [True]
 

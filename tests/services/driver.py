@@ -1,0 +1,133 @@
+"""What the tests of real processes ask of an installation, each in a process of its own.
+
+`python -m tests.services.driver ACTION JSON` prints its answer as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import tempfile
+import uuid
+from collections.abc import Callable
+from datetime import timedelta
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import django
+
+
+def prepare(rows: int) -> dict[str, Any]:
+    """A dataset with data."""
+    from django.core.management import call_command
+
+    from tests.makers import make_dataset, make_organisation, make_ready
+
+    call_command("migrate", verbosity=0)
+    dataset = make_dataset(make_organisation(f"Office {uuid.uuid4()}"))
+    with tempfile.TemporaryDirectory() as folder:
+        make_ready(dataset, Path(folder), rows)
+    return {"dataset": dataset.pk, "ledger": dataset.ledger_id}
+
+
+def request(dataset: int) -> dict[str, Any]:
+    """A release to be published when done, sent to the workers."""
+    from dpgeo.datasets.models import Dataset
+    from tests.makers import make_request
+
+    release = make_request(Dataset.objects.get(pk=dataset), publish_when_done=True)
+    return {"release": release.pk}
+
+
+def look(release: str) -> dict[str, Any]:
+    """Where a release and its job are, and what lies in the storages."""
+    from dpgeo.budgets.models import Entry
+    from dpgeo.datasets.storage import private_storage, public_storage
+    from dpgeo.releases.models import Release
+
+    found = Release.objects.select_related("job", "dataset__ledger").get(pk=release)
+    blobs = Path(private_storage().path("blobs"))
+    public = Path(public_storage().path(found.pk))
+    return {
+        "job": found.job.state,
+        "drawing": found.job.drawing,
+        "attempts": found.job.attempts,
+        "state": found.state,
+        "blob": found.blob_sha256,
+        "blobs": len(list(blobs.iterdir())) if blobs.exists() else 0,
+        "files": {file.name: file.sha256 for file in found.files.all()},
+        "public": sorted(path.name for path in public.iterdir()) if public.exists() else [],
+        "spent": found.dataset.ledger.spent_micro,
+        "entries": list(Entry.objects.order_by("id").values_list("kind", flat=True)),
+        "draws_in_files": draws_in_files(found),
+    }
+
+
+def draws_in_files(release: Any) -> int:
+    """How many different vectors of noisy counts the blob and the files of a release hold."""
+    import geopandas
+
+    from dpgeo.postprocess.layers import layers
+    from dpgeo.releases.selectors import released_of, stored_file
+
+    if not release.blob_name:
+        return 0
+    draws = {tuple(map(int, layers(released_of(release))[0].value))}
+    if release.files.filter(name="cells.parquet").exists():
+        stored = stored_file(release, "cells.parquet")
+        with stored.storage.open(stored.name, "rb") as file:
+            draws.add(tuple(map(int, geopandas.read_parquet(file)["estimate"])))
+    return len(draws)
+
+
+def lapse() -> dict[str, Any]:
+    """Let the minute of every lease be over, and time pass since jobs were last woken."""
+    from django.utils import timezone
+
+    from dpgeo.jobs.models import Job, JobState
+
+    past = timezone.now() - timedelta(minutes=2)
+    Job.objects.filter(state=JobState.RUNNING).update(lease_until=past)
+    return {"jobs": Job.objects.update(woken_at=past)}
+
+
+def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
+    """Debits one after the other; how many were paid and refused."""
+    from dpgeo.budgets.models import Ledger
+    from dpgeo.budgets.services import budget_debit
+    from dpgeo.core.errors import BudgetExceeded
+
+    paid = refused = 0
+    shared = Ledger.objects.get(pk=ledger)
+    for _ in range(count):
+        try:
+            budget_debit(
+                ledger=shared, job=uuid.uuid4(), epsilon=Fraction(epsilon), what="A map", who=""
+            )
+        except BudgetExceeded:
+            refused += 1
+        else:
+            paid += 1
+    return {"paid": paid, "refused": refused}
+
+
+def total(ledger: int) -> dict[str, Any]:
+    """What a ledger says is spent, and the sum of its entries."""
+    from django.db.models import Sum
+
+    from dpgeo.budgets.models import Ledger
+
+    found = Ledger.objects.get(pk=ledger)
+    summed = found.entries.aggregate(sum=Sum("micro"))["sum"]
+    return {"total": found.total_micro, "spent": found.spent_micro, "summed": summed}
+
+
+ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
+    action.__name__: action for action in (prepare, request, look, lapse, debits, total)
+}
+
+if __name__ == "__main__":
+    django.setup()
+    answer = ACTIONS[sys.argv[1]](**json.loads(sys.argv[2]))
+    sys.stdout.write(json.dumps(answer))

@@ -1,0 +1,114 @@
+"""An installation in a folder of its own, with real processes that are stopped by their own ids."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+
+Process = subprocess.Popen[bytes]
+
+
+class Installation:
+    """Embedded defaults (SQLite, filesystem broker) in `folder`."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        outer = {
+            name: value
+            for name, value in os.environ.items()
+            if name not in {"DATABASE_URL", "CELERY_BROKER_URL"}
+        }
+        self.environment = {
+            **outer,
+            "DPGEO_VAR": str(folder / "var"),
+            "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
+        }
+
+    def start(self, *words: str) -> Process:
+        """A Python process that leads a group of its own; its words go to a file here."""
+        with (self.folder / "log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, *words],
+                cwd=ROOT,
+                env=self.environment,
+                stdout=subprocess.PIPE,
+                stderr=log,
+                start_new_session=True,
+            )
+
+    def ask(self, action: str, **values: Any) -> dict[str, Any]:
+        """The answer of `tests.services.driver`."""
+        return self.answer(self.begin(action, **values))
+
+    def begin(self, action: str, **values: Any) -> Process:
+        """Ask without waiting."""
+        return self.start("-m", "tests.services.driver", action, json.dumps(values))
+
+    def answer(self, process: Process) -> dict[str, Any]:
+        """Wait for what was asked."""
+        output, _ = process.communicate(timeout=120)
+        assert process.returncode == 0, (self.folder / "log").read_text()[-4000:]
+        answer: dict[str, Any] = json.loads(output)
+        return answer
+
+    @contextmanager
+    def running(self, *words: str) -> Iterator[Process]:
+        """A process that is killed with all its children at the end, if it has not ended."""
+        process = self.start(*words)
+        try:
+            yield process
+        finally:
+            kill(process)
+
+    def worker(self) -> contextlib.AbstractContextManager[Process]:
+        """A worker as `serve` starts it, with one process."""
+        return self.running(*celery_words(1))
+
+    def halting_worker(self, point: str, gate: Path) -> contextlib.AbstractContextManager[Process]:
+        """A worker that stands still at a point; see `tests.services.worker`."""
+        return self.running("-m", "tests.services.worker", point, str(gate))
+
+    def wait_for(self, release: str, **expected: Any) -> dict[str, Any]:
+        """Look at a release until it is as expected."""
+        deadline = time.monotonic() + 60
+        while True:
+            seen = self.ask("look", release=release)
+            if expected.items() <= seen.items():
+                return seen
+            log = (self.folder / "log").read_text()[-4000:]
+            assert time.monotonic() < deadline, f"{seen}\n{log}"
+            time.sleep(0.2)
+
+
+def celery_words(workers: int) -> Sequence[str]:
+    """The words that start a worker, after "python"."""
+    from dpgeo.jobs.management.commands.serve import worker_command
+
+    return worker_command(workers)[1:]
+
+
+def kill(process: Process) -> None:
+    """kill -9 of a process and its children, all of them this test's own."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait(timeout=20)
+
+
+def wait_until_exists(path: Path, process: Process, log: Path) -> None:
+    """Wait for a file that a process is to write."""
+    deadline = time.monotonic() + 60
+    while not path.exists():
+        assert process.poll() is None, log.read_text()[-4000:]
+        assert time.monotonic() < deadline, log.read_text()[-4000:]
+        time.sleep(0.05)

@@ -1,0 +1,109 @@
+"""A worker killed at any point of the release path loses nothing: charged once, one draw."""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.services.installation import Installation, kill, wait_until_exists
+
+pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+
+FILES = {"cells.csv", "cells.geojson", "cells.parquet", "map.bin", "statement.json"}
+
+POINTS = [
+    # point, noise may have been drawn, the draw is committed
+    ("leased", False, False),
+    ("counting", False, False),
+    ("drawing set", True, False),
+    ("drawn", True, False),
+    ("committed", True, True),
+    ("one file stored", True, True),
+    ("files stored", True, True),
+    ("published", True, True),
+    ("one file public", True, True),
+    ("finishing", True, True),
+]
+
+
+@pytest.fixture
+def installation(tmp_path: Path) -> Installation:
+    return Installation(tmp_path)
+
+
+@pytest.fixture
+def dataset(installation: Installation) -> int:
+    """A fresh dataset with data and a budget of its own."""
+    return int(installation.ask("prepare", rows=500)["dataset"])
+
+
+def check_finished(seen: dict[str, Any]) -> None:
+    assert (seen["job"], seen["state"]) == ("done", "published")
+    assert set(seen["files"]) == FILES
+    assert set(seen["public"]) >= FILES
+    assert seen["draws_in_files"] == 1
+
+
+@pytest.mark.parametrize(("point", "drawing", "committed"), POINTS)
+def test_a_killed_worker_is_replaced_and_the_release_charged_and_drawn_once(
+    installation: Installation,
+    dataset: int,
+    tmp_path: Path,
+    point: str,
+    drawing: bool,
+    committed: bool,
+) -> None:
+    gate = tmp_path / "gate"
+    log = installation.folder / "log"
+    with installation.halting_worker(point, gate) as worker:
+        release = str(installation.ask("request", dataset=dataset)["release"])
+        wait_until_exists(gate, worker, log)
+        kill(worker)
+    killed = installation.ask("look", release=release)
+    assert killed["job"] == "running"
+    assert (killed["drawing"], bool(killed["blob"])) == (drawing, committed)
+    installation.ask("lapse")
+    with (
+        installation.running("manage.py", "reap", "--interval", "0.2") as reaper,
+        installation.worker(),
+    ):
+        seen = installation.wait_for(release, job="done")
+        os.kill(reaper.pid, signal.SIGTERM)
+        assert reaper.wait(timeout=20) == 0
+    check_finished(seen)
+    assert seen["attempts"] == 2
+    assert seen["spent"] == 1_000_000
+    if committed:
+        assert seen["blob"] == killed["blob"]
+        assert killed["files"].items() <= seen["files"].items()
+
+
+def test_of_two_living_holders_one_commits(
+    installation: Installation, dataset: int, tmp_path: Path
+) -> None:
+    """The first stands still with its draw in hand until the second has published another."""
+    gate = tmp_path / "gate"
+    log = installation.folder / "log"
+    with installation.halting_worker("drawn", gate) as first:
+        release = str(installation.ask("request", dataset=dataset)["release"])
+        wait_until_exists(gate, first, log)
+        before = installation.ask("look", release=release)
+        installation.ask("lapse")
+        with (
+            installation.running("manage.py", "reap", "--interval", "0.2"),
+            installation.worker() as second,
+        ):
+            published = installation.wait_for(release, job="done")
+            kill(second)
+        gate.unlink()
+        os.kill(first.pid, signal.SIGTERM)
+        first.wait(timeout=60)
+    afterwards = installation.ask("look", release=release)
+    check_finished(afterwards)
+    assert afterwards == published
+    assert afterwards["blobs"] == before["blobs"] + 1
+    assert afterwards["entries"].count("refund") == 0
