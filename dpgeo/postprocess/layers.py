@@ -28,10 +28,6 @@ NOISE_ONLY = "noise only"
 NOMINAL = "nominal"
 """The margin follows from a formula whose conditions hold only in part."""
 
-NORMAL_95 = 1.959963984540054
-"""Half width of a 95 % interval in standard errors, were they normal."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layer:
     """Counts of n disjoint boxes of cells, each with what is known of its error.
@@ -199,7 +195,8 @@ def _least_squares(
     With n cells y_i of variance v1, their sum S, and a total Y of variance v2, the generalised
     least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2), of variance
     v1 - v1^2/(n v1 + v2) if the partition did not depend on the y_i. It does (it was grown on
-    them), hence a nominal margin.
+    them), hence a nominal margin: that of a cell's noise, which is what is left in large
+    partitions, made smaller as the standard error is.
     """
     cell, total = content.noise, content.totals_noise
     v1, v2 = cell.variance, total.variance
@@ -211,7 +208,7 @@ def _least_squares(
     threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
     return (
         noisy + correction[partition],
-        (NORMAL_95 * np.sqrt(v1 * (1 - weight)))[partition],
+        (cell.margin() * np.sqrt(1 - weight))[partition],
         threshold[partition],
         NOMINAL,
         "Cell and partition counts reconciled by least squares. The margin is nominal: the "

@@ -168,3 +168,19 @@ def test_it_is_found_by_its_key() -> None:
     assert find_mechanism("dpcube") is dpcube.MECHANISM
     with pytest.raises(InvalidInput, match="uniform-grid, dpcube"):
         find_mechanism("dp-cube")
+
+
+@pytest.mark.parametrize("answers", ["uniform", "least-squares"])
+def test_thresholds_and_margins_hold_on_an_empty_map(answers: str) -> None:
+    """With partitions grown on noise and nothing else, which misleads naive formulas most."""
+    reached, covered, cells = 0, 0, 0
+    for seed in range(4):
+        released = release(SeededEntropy(seed), people=0, cells=128, answers=answers)
+        estimate = layers(released)[1]
+        reached += int(np.count_nonzero(estimate.value >= estimate.threshold))
+        covered += int(np.count_nonzero(np.abs(estimate.value) <= estimate.margin))
+        cells += estimate.value.size
+
+    assert cells > 25_000
+    assert reached <= 0.001 * cells
+    assert covered >= 0.94 * cells

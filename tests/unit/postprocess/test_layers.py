@@ -86,7 +86,8 @@ def test_least_squares_solves_the_weighted_normal_equations() -> None:
 
     np.testing.assert_allclose(estimate.value, expected)
     deviations = np.sqrt(np.diag(np.linalg.inv(information)))
-    np.testing.assert_allclose(estimate.margin, 1.959963984540054 * deviations)
+    per_deviation = content.noise.margin() / content.noise.variance**0.5
+    np.testing.assert_allclose(estimate.margin, per_deviation * deviations)
 
 
 @pytest.mark.parametrize("answers", ["uniform", "least-squares"])

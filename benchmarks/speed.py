@@ -1,0 +1,143 @@
+"""Times of what is slow beside what a user would take instead, as ratios within one run."""
+
+from __future__ import annotations
+
+import argparse
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from benchmarks import trips
+from benchmarks.report import report
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.engine.duckdb_view import DuckDBView
+from dpgeo.postprocess.kdtree import Rule, grow_kdtree
+from dpgeo.privacy.sampler import sample
+from dpgeo.spatial.grid import Grid
+from tests.randomness import SeededEntropy
+
+Line = dict[str, str | float]
+
+CELLS = 1024
+BOUND = 10
+SALT = bytes(16)
+
+
+def add_to(subcommands: Any) -> None:
+    """Describe `speed` to the command line."""
+    parser = subcommands.add_parser("speed", help=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the generated file")
+    parser.add_argument("--people", type=int, default=200_000)
+    parser.add_argument("--draws", type=int, default=10_000_000, help="draws of noise")
+    parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs counts")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line for each comparison."""
+    for line in (noise(options), kdtree(options)):
+        report(line, options.json)
+    with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
+        path = Path(folder) / "trips.parquet"
+        trips.write(path, rows=options.rows, people=options.people)
+        for line in counting(path, options):
+            report(line, options.json)
+
+
+def noise(options: argparse.Namespace) -> Line:
+    """Exact discrete Laplace at scale 10: ours beside OpenDP's, which draws a fiftieth as many."""
+    import opendp.prelude as dp
+
+    dp.enable_features("contrib")
+    law = DiscreteLaplace(Fraction(1, 10), 1)
+    words = SeededEntropy(1).stream()
+    values = [0] * max(1, options.draws // 50)
+    space = (dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int))
+    peer = dp.m.make_laplace(*space, scale=10.0)
+    ours, reference = best_of(
+        options.repeat,
+        lambda: sample(law, options.draws, words),
+        lambda: peer(values),
+    )
+    return line(
+        f"noise: {options.draws:,} exact discrete Laplace draws",
+        ours,
+        "OpenDP make_laplace, time scaled to as many draws",
+        reference * options.draws / len(values),
+    )
+
+
+def kdtree(options: argparse.Namespace) -> Line:
+    """A kd-tree on the noisy cells of a made-up city beside drawing their noise."""
+    law = DiscreteLaplace(Fraction(1, 10), 1)
+    words = SeededEntropy(2).stream()
+    cells = trips.city(CELLS, people=options.rows)
+    noisy = cells + sample(law, cells.size, words).reshape(cells.shape)
+    inside = np.ones(cells.shape, dtype=np.bool_)
+    rule = Rule(cell_variance=law.variance, total_variance=law.variance)
+    ours, reference = best_of(
+        options.repeat,
+        lambda: grow_kdtree(noisy, inside, rule),
+        lambda: sample(law, cells.size, words),
+    )
+    return line(
+        f"kd-tree: {CELLS} x {CELLS} noisy cells", ours, "drawing the noise of the cells", reference
+    )
+
+
+def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
+    """Bounded counts beside counts of all rows, both by DuckDB from the same file."""
+    grid = Grid.over(trips.AREA, CELLS)
+    for counted in Counting:
+        view = DuckDBView(
+            path,
+            area=trips.AREA,
+            unit=Unit.PERSON,
+            counting=counted,
+            bound=BOUND,
+            salt=SALT,
+        )
+        ours, reference = best_of(
+            options.repeat,
+            lambda view=view: view.histogram(grid),  # type: ignore[misc]
+            lambda: trips.plain_counts(path, grid),
+        )
+        yield line(
+            f"counts: {counted.value}, {options.rows:,} rows, {CELLS} x {CELLS} cells, at most "
+            f"{BOUND} a person",
+            ours,
+            "DuckDB group by cell, nothing bounded",
+            reference,
+        )
+
+
+def best_of(
+    repeat: int, ours: Callable[[], object], reference: Callable[[], object]
+) -> tuple[float, float]:
+    """The least seconds of each, run by turns so that both meet the same machine."""
+    times: list[tuple[float, float]] = []
+    for _ in range(repeat):
+        started = time.perf_counter()
+        ours()
+        between = time.perf_counter()
+        reference()
+        times.append((between - started, time.perf_counter() - between))
+    return min(first for first, _ in times), min(second for _, second in times)
+
+
+def line(name: str, ours: float, reference: str, reference_seconds: float) -> Line:
+    """One comparison; a ratio below 1 means that ours is faster."""
+    return {
+        "name": name,
+        "ours_s": ours,
+        "reference": reference,
+        "reference_s": reference_seconds,
+        "ratio": ours / reference_seconds,
+    }

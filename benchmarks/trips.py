@@ -1,0 +1,88 @@
+"""Made-up trips through a made-up city, as a canonical file and as cells."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+AREA = StudyArea.from_bounds(10.0, 50.0, 10.5, 50.3)
+
+# Each person has a home; every trip ends within a few kilometres of it, and some people travel
+# far more than others.
+_TRIPS = """
+COPY (
+    WITH people AS (
+        SELECT i, floor($people * pow((hash(i, 1) % 1000000007) / 1000000007.0, 2))::UBIGINT AS who
+        FROM range($rows) AS numbers(i)
+    )
+    SELECT hash(who, 17) AS person_high, hash(who, 18) AS person_low,
+        $west + $width * (0.8 * (hash(who, 2) % 1000003) + 0.2 * (hash(i, 3) % 1000003)) / 1000003
+            AS x,
+        $south + $height * (0.8 * (hash(who, 4) % 1000003) + 0.2 * (hash(i, 5) % 1000003)) / 1000003
+            AS y,
+        (hash(i, 6) % 31536000)::BIGINT AS time
+    FROM people
+) TO '{path}' (FORMAT parquet, COMPRESSION zstd)
+"""
+
+_PLAIN = """
+SELECT cell, count(*) AS amount
+FROM (
+    SELECT TRY_CAST(floor(($north - y) / $cell) * $columns + floor((x - $west) / $cell) AS UBIGINT)
+        AS cell
+    FROM read_parquet($path)
+)
+GROUP BY cell
+"""
+
+
+def write(path: Path, *, rows: int, people: int) -> None:
+    """Write a canonical file of trips."""
+    import duckdb
+
+    west, south, east, north = AREA.mercator_bounds
+    with duckdb.connect() as connection:
+        connection.execute(
+            _TRIPS.replace("{path}", str(path)),
+            {
+                "people": people,
+                "rows": rows,
+                "west": west,
+                "width": east - west,
+                "south": south,
+                "height": north - south,
+            },
+        )
+
+
+def plain_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
+    """Counts per cell with nothing bounded: what a user would do without privacy."""
+    import duckdb
+
+    parameters = {
+        "path": str(path),
+        "west": grid.west,
+        "north": grid.north,
+        "cell": grid.cell,
+        "columns": grid.columns,
+    }
+    counts = np.zeros(grid.size, dtype=np.int64)
+    with duckdb.connect() as connection:
+        found = connection.execute(_PLAIN, parameters).fetchnumpy()
+    counts[found["cell"]] = found["amount"]
+    return counts.reshape(grid.shape)
+
+
+def city(cells: int, *, people: int) -> NDArray[np.int64]:
+    """Counts (cells, cells) of people in districts and streets of very unequal crowds."""
+    random = np.random.default_rng(1)
+    districts = random.lognormal(0, 1, (cells // 16, cells // 16)).repeat(16, 0).repeat(16, 1)
+    blocks = random.pareto(1.1, (cells // 4, cells // 4)).repeat(4, 0).repeat(4, 1)
+    crowd = districts * blocks
+    counts = random.poisson(people * crowd / crowd.sum())
+    return np.asarray(counts, dtype=np.int64)

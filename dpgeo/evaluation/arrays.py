@@ -1,0 +1,63 @@
+"""A public array of counts in the place of a private dataset, for benchmarks."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+AREA = StudyArea.from_bounds(0.0, -0.45, 0.9, 0.45)
+"""Where arrays are laid out: all but square in Web Mercator, so that no cell lies outside."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class CountsView:
+    """A `PrivateView` of counts (cells, cells) over AREA, each record a unit of its own.
+
+    A grid of as many cells gets the counts as they are; any other gets each count at its centre.
+    """
+
+    counts: NDArray[np.int64]
+    area: StudyArea = AREA
+    unit: Unit = Unit.RECORD
+    counting: Counting = Counting.VISITS
+    bound: int = 1
+
+    def histogram(self, grid: Grid) -> PrivateCounts:
+        """Counts per cell of the grid, of L1 sensitivity 1."""
+        own = Grid.over(self.area, self.counts.shape[0])
+        x = own.west + (np.arange(own.columns) + 0.5) * own.cell
+        y = own.north - (np.arange(own.rows) + 0.5) * own.cell
+        cells = grid.locate(x[None, :], y[:, None])
+        totals = np.zeros(grid.size, dtype=np.int64)
+        np.add.at(totals, cells.ravel(), self.counts.ravel())
+        return PrivateCounts(totals.reshape(grid.shape), sensitivity=1)
+
+
+def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
+    """A square array summed in blocks to (cells, cells). Raises ValueError where none fit."""
+    if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] % cells:
+        raise ValueError(
+            f"An array of shape {array.shape} cannot be summed to {cells} x {cells} cells; choose "
+            "a number of cells that divides its side."
+        )
+    side = array.shape[0] // cells
+    blocks = array.reshape(cells, side, cells, side).sum(axis=(1, 3))
+    return np.asarray(blocks, dtype=np.int64)
+
+
+def drawn(array: NDArray[np.int64], scale: int) -> NDArray[np.int64]:
+    """`scale` records spread like the array: one multinomial draw, always the same (DPBench)."""
+    if not math.isfinite(array.sum()) or array.min() < 0 or array.sum() == 0:
+        raise ValueError("The array must hold counts: no negatives, and not only zeros.")
+    chances = array / array.sum()
+    # The reference figures were made with this generator and seed.
+    draw = np.random.RandomState(1).multinomial(scale, chances.ravel())
+    return np.asarray(draw.reshape(array.shape), dtype=np.int64)

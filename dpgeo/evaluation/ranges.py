@@ -1,0 +1,55 @@
+"""Errors of range counts: how far sums over boxes of cells are off (Hay et al. 2016, DPBench)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.postprocess.layers import Layer
+
+QUERIES = 2000
+
+
+def random_boxes(cells: int) -> NDArray[np.int64]:
+    """The same QUERIES boxes (n, 4) each time: first row, row after the last, and columns alike.
+
+    On each axis, rows first, two whole numbers below `cells` are drawn; the box includes both.
+    """
+    random = np.random.RandomState(7)
+    rows = np.sort(random.randint(0, cells, (QUERIES, 2)), axis=1)
+    columns = np.sort(random.randint(0, cells, (QUERIES, 2)), axis=1)
+    return np.column_stack([rows[:, 0], rows[:, 1] + 1, columns[:, 0], columns[:, 1] + 1])
+
+
+def range_counts(cells: NDArray[Any], boxes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """Sums (n,) over boxes of cells (rows, columns)."""
+    table = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1))
+    table[1:, 1:] = cells.cumsum(axis=0, dtype=np.float64).cumsum(axis=1)
+    top, bottom, left, right = boxes.T
+    sums = table[bottom, right] - table[top, right] - table[bottom, left] + table[top, left]
+    return np.asarray(sums)
+
+
+def spread(layer: Layer) -> NDArray[np.float64]:
+    """The layer's estimate of every cell of its grid: 0 where it lists none.
+
+    Raises ValueError for a layer of anything but single cells.
+    """
+    top, bottom, left, right = layer.boxes.T
+    if ((bottom - top) * (right - left) != 1).any():
+        raise ValueError(f"The layer {layer.name!r} is not of single cells.")
+    cells = np.zeros(layer.grid.shape)
+    cells[top, left] = layer.value
+    return cells
+
+
+def mean_absolute_error(estimate: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
+    """Mean over the queries of |estimate - truth|."""
+    return float(np.abs(estimate - truth).mean())
+
+
+def scaled_l2_error(estimate: NDArray[np.float64], truth: NDArray[np.float64], scale: int) -> float:
+    """L2 norm of the errors divided by queries and records (DPBench, definition 3)."""
+    return float(np.linalg.norm(estimate - truth) / (scale * len(truth)))
