@@ -1,0 +1,320 @@
+"""Files over HTTP: who gets them, and exactly which bytes."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.files.storage import storages
+from django.test import Client
+from django.utils.crypto import get_random_string
+
+from dpgeo.accounts.models import Role, User
+from dpgeo.artefacts.files import build_files
+from dpgeo.releases.models import Release, ReleaseFile
+from tests.unit.artefacts.releases import partition_release
+from tests.web.published import install, make_dataset, make_member, make_organisation
+
+pytestmark = pytest.mark.django_db
+
+FOR_EVER = "public, max-age=31536000, immutable"
+
+NAMES = [
+    "estimate.csv",
+    "estimate.geojson",
+    "estimate.parquet",
+    "map.bin",
+    "partitions.csv",
+    "partitions.geojson",
+    "partitions.parquet",
+    "statement.json",
+]
+
+RANGE_NAME = "estimate.csv"
+
+
+def visitor(who: str) -> Client:
+    """Somebody's browser: a stranger, another publisher's administrator, or one of ours."""
+    client = Client()
+    if who == "superuser":
+        client.force_login(User.objects.create_superuser(get_random_string(8)))
+    elif who != "anonymous":
+        slug = "other-town" if who == "other" else "example-city"
+        role = Role.ADMINISTRATOR if who == "other" else Role(who)
+        client.force_login(make_member(make_organisation(slug), get_random_string(8), role))
+    return client
+
+
+INSIDERS = {"steward", "approver", "administrator", "superuser"}
+VISITORS = ["anonymous", "other", *sorted(INSIDERS)]
+
+
+@pytest.fixture
+def release() -> Release:
+    return install(make_dataset(), partition_release())
+
+
+def address(release: Release, name: str = RANGE_NAME) -> str:
+    return f"/api/v1/releases/{release.pk}/files/{name}"
+
+
+def expected_status(state: str, who: str) -> int:
+    if state == "withdrawn":
+        return 410
+    return 200 if state == "published" or who in INSIDERS else 404
+
+
+@pytest.mark.parametrize("who", VISITORS)
+@pytest.mark.parametrize("state", ["draft", "published", "withdrawn"])
+def test_every_format_is_for_those_who_may_see_it(state: str, who: str) -> None:
+    release = install(
+        make_dataset(),
+        partition_release(),
+        published=state == "published",
+        withdrawn=state == "withdrawn",
+    )
+    client = visitor(who)
+    for name in NAMES:
+        for method in (client.get, client.head):
+            answer = method(address(release, name))
+            assert answer.status_code == expected_status(state, who), (name, method)
+            if answer.status_code == 200:
+                assert answer["Cache-Control"] == (
+                    FOR_EVER if state == "published" else "private, no-store"
+                )
+            else:
+                assert answer["Content-Type"] == "application/problem+json"
+                assert answer["Cache-Control"] == "no-store"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_bytes_are_the_ones_that_were_built(
+    client: Client, release: Release, name: str, tmp_path: Path
+) -> None:
+    built = {each.name: each for each in build_files(partition_release(), tmp_path)}
+    assert sorted(built) == NAMES
+    answer = client.get(address(release, name))
+    content = answer.getvalue()
+    assert content == built[name].path.read_bytes()
+    assert answer["ETag"] == f'"{hashlib.sha256(content).hexdigest()}"'
+    assert answer["Content-Length"] == str(len(content))
+    assert answer["Content-Type"] == built[name].media_type
+    assert answer["X-Content-Type-Options"] == "nosniff"
+    assert "Cookie" not in answer["Vary"]
+    listed = json.loads(client.get(f"/api/v1/releases/{release.pk}").content)["files"]
+    entry = next(each for each in listed if each["name"] == name)
+    assert entry["size"] == len(content)
+    assert f'"{entry["sha256"]}"' == answer["ETag"]
+
+
+@pytest.mark.parametrize(
+    ("name", "disposition"),
+    [
+        ("estimate.csv", 'attachment; filename="evening-walks-estimate.csv"'),
+        ("map.bin", 'inline; filename="evening-walks-map.bin"'),
+        ("statement.json", 'inline; filename="evening-walks-statement.json"'),
+    ],
+)
+def test_files_are_saved_under_a_telling_name(
+    client: Client, release: Release, name: str, disposition: str
+) -> None:
+    assert client.get(address(release, name))["Content-Disposition"] == disposition
+
+
+def test_a_hostile_title_cannot_forge_a_header(client: Client, release: Release) -> None:
+    Release.objects.filter(pk=release.pk).update(title='x"\r\nSet-Cookie: a=b; ☃' * 9)
+    disposition = client.get(address(release))["Content-Disposition"]
+    assert disposition.startswith('attachment; filename="x-set-cookie-ab-')
+    assert disposition.count('"') == 2
+
+
+def test_a_withdrawn_file_says_so_and_points_to_the_tombstone(client: Client) -> None:
+    release = install(make_dataset(), withdrawn=True)
+    answer = client.get(address(release, "cells.csv"))
+    assert answer.status_code == 410
+    document = json.loads(answer.content)
+    assert "withdrawn" in document["detail"]
+    assert client.get(f"/api/v1/releases/{release.pk}").status_code == 200
+    assert f"/api/v1/releases/{release.pk}" in document["detail"]
+
+
+def test_the_api_says_which_file_to_take_instead_of_a_geojson_too_large(
+    client: Client, release: Release
+) -> None:
+    release.files.filter(name="estimate.geojson").delete()
+    answer = client.get(address(release, "estimate.geojson"))
+    assert answer.status_code == 404
+    assert "take estimate.parquet" in json.loads(answer.content)["detail"]
+
+
+@pytest.mark.parametrize(
+    "name", ["none.csv", "ESTIMATE.CSV", "estimate.csv.gz", "%00", "..%2fblobs", "x" * 5000, "é"]
+)
+def test_there_are_no_other_files(client: Client, release: Release, name: str) -> None:
+    answer = client.get(address(release, name))
+    assert answer.status_code == 404
+    assert answer["Content-Type"] == "application/problem+json"
+
+
+def test_a_parameter_on_a_file_is_refused(client: Client, release: Release) -> None:
+    assert client.get(f"{address(release)}?download=1").status_code == 400
+
+
+# Compression
+
+
+@pytest.mark.parametrize(
+    "accepts", ["gzip", "gzip, br", "GZIP;q=0.5", "*", "br;q=1, *;q=0.1", "deflate, gzip;q=1.0"]
+)
+def test_gzip_is_sent_where_it_is_accepted(client: Client, release: Release, accepts: str) -> None:
+    plain = client.get(address(release))
+    packed = client.get(address(release), headers={"accept-encoding": accepts})
+    body = packed.getvalue()
+    assert packed["Content-Encoding"] == "gzip"
+    assert packed["Content-Length"] == str(len(body))
+    assert gzip.decompress(body) == plain.getvalue()
+    assert packed["ETag"] != plain["ETag"]
+    assert packed["Content-Type"] == plain["Content-Type"]
+    assert packed["Vary"] == plain["Vary"] == "Accept-Encoding"
+
+
+@pytest.mark.parametrize("accepts", ["", "br", "gzip;q=0", "gzip;q=0.0, *", "identity", "*;q=0"])
+def test_gzip_is_not_forced_on_anybody(client: Client, release: Release, accepts: str) -> None:
+    answer = client.get(address(release), headers={"accept-encoding": accepts})
+    assert not answer.has_header("Content-Encoding")
+
+
+def test_what_is_compressed_already_stays_as_it_is(client: Client, release: Release) -> None:
+    name = "estimate.parquet"
+    answer = client.get(address(release, name), headers={"accept-encoding": "gzip"})
+    assert not answer.has_header("Content-Encoding")
+
+
+# Conditions
+
+
+@pytest.mark.parametrize("accepts", ["", "gzip"])
+@pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*"])
+def test_what_one_holds_is_not_sent_again(
+    client: Client, release: Release, form: str, accepts: str
+) -> None:
+    etag = client.get(address(release), headers={"accept-encoding": accepts})["ETag"]
+    for method in (client.get, client.head):
+        answer = method(
+            address(release),
+            headers={"if-none-match": form.format(etag), "accept-encoding": accepts},
+        )
+        assert (answer.status_code, answer.content) == (304, b"")
+        assert answer["ETag"] == etag
+        assert answer["Cache-Control"] == FOR_EVER
+
+
+def test_another_etag_gets_the_whole_file(client: Client, release: Release) -> None:
+    packed = client.get(address(release), headers={"accept-encoding": "gzip"})["ETag"]
+    for held in ('"other"', packed):
+        answer = client.get(address(release), headers={"if-none-match": held})
+        assert answer.status_code == 200
+
+
+def test_a_stranger_learns_no_etag_of_a_draft(client: Client) -> None:
+    draft = install(make_dataset(), published=False)
+    file = draft.files.get(name="cells.csv")
+    for condition in ({"if-none-match": f'"{file.sha256}"'}, {"if-match": '"x"'}):
+        answer = client.get(address(draft, "cells.csv"), headers=condition)
+        assert answer.status_code == 404
+        assert not answer.has_header("ETag")
+
+
+# Ranges
+
+
+@pytest.mark.parametrize(
+    ("asked", "part"),
+    [
+        ("bytes=0-0", slice(0, 1)),
+        ("bytes=5-20", slice(5, 21)),
+        ("bytes=100-", slice(100, None)),
+        ("bytes=-7", slice(-7, None)),
+        ("bytes=0-999999999", slice(0, None)),
+        ("bytes=-999999999", slice(0, None)),
+    ],
+)
+@pytest.mark.parametrize("accepts", ["", "gzip"])
+def test_a_range_is_cut_from_the_plain_bytes(
+    client: Client, release: Release, asked: str, part: slice, accepts: str
+) -> None:
+    whole = client.get(address(release)).getvalue()
+    answer = client.get(address(release), headers={"range": asked, "accept-encoding": accepts})
+    body = answer.getvalue()
+    first = range(len(whole))[part][0]
+    assert answer.status_code == 206
+    assert body == whole[part]
+    assert answer["Content-Length"] == str(len(body))
+    assert answer["Content-Range"] == f"bytes {first}-{first + len(body) - 1}/{len(whole)}"
+    assert not answer.has_header("Content-Encoding")
+    assert answer["ETag"] == f'"{hashlib.sha256(whole).hexdigest()}"'
+
+
+@pytest.mark.parametrize("asked", ["bytes=999999999-", "bytes=999999999-9999999999", "bytes=-0"])
+def test_a_range_beyond_the_end_is_told_the_size(
+    client: Client, release: Release, asked: str
+) -> None:
+    size = ReleaseFile.objects.get(release=release, name=RANGE_NAME).size
+    answer = client.get(address(release), headers={"range": asked})
+    assert answer.status_code == 416
+    assert answer["Content-Range"] == f"bytes */{size}"
+    assert answer["Content-Type"] == "application/problem+json"
+    assert str(size) in json.loads(answer.content)["detail"]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    ["bytes=9-5", "bytes=a-b", "bytes=-", "bytes", "lines=1-2", "bytes=0-1,5-6", "bytes=²-3", ""],
+)
+def test_a_range_that_cannot_be_read_is_ignored(
+    client: Client, release: Release, asked: str
+) -> None:
+    answer = client.get(address(release), headers={"range": asked})
+    assert answer.status_code == 200
+
+
+def test_if_range_gives_the_whole_where_the_etag_is_another(
+    client: Client, release: Release
+) -> None:
+    etag = client.get(address(release))["ETag"]
+    for held, status in ((etag, 206), ('"other"', 200), ("Wed, 21 Oct 2026 07:28:00 GMT", 200)):
+        headers = {"range": "bytes=0-3", "if-range": held}
+        assert client.get(address(release), headers=headers).status_code == status
+
+
+def test_head_says_what_get_would(client: Client, release: Release) -> None:
+    for name in NAMES:
+        for accepts in ("", "gzip"):
+            headers = {"accept-encoding": accepts}
+            got: Any = client.get(address(release, name), headers=headers)
+            headed = client.head(address(release, name), headers=headers)
+            assert dict(headed.headers) == dict(got.headers)
+            assert headed.content == b""
+
+
+def test_a_file_that_moves_while_it_is_asked_for_is_found(
+    client: Client, release: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Publishing moves files between the storages, and somebody may ask in between."""
+    storage = storages["releases"]
+    opened = []
+    really_open = type(storage).open
+
+    def open_later(self: Any, name: str, mode: str = "rb") -> Any:
+        opened.append(name)
+        if len(opened) == 1:
+            raise FileNotFoundError(name)
+        return really_open(self, name, mode)
+
+    monkeypatch.setattr(type(storage), "open", open_later)
+    assert client.get(address(release)).status_code == 200
+    assert len(opened) == 2

@@ -1,0 +1,170 @@
+"""The OpenAPI schema is valid, whole and true; the page about the API loads nothing from afar."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+from typing import Any
+
+import jsonschema
+import pytest
+import yaml
+from django.core.management import call_command
+from django.test import Client
+from django.urls import reverse
+
+from dpgeo.api import problems
+from dpgeo.api.documentation import schema
+from dpgeo.core import errors
+from dpgeo.core.errors import DpgeoError
+from tests.web.published import install, make_dataset
+
+
+def validator(name: str) -> jsonschema.Draft202012Validator:
+    """Checks documents against one schema of the description."""
+    root = {"$ref": f"#/components/schemas/{name}", "components": schema()["components"]}
+    return jsonschema.Draft202012Validator(
+        root, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
+    )
+
+
+def operations() -> list[tuple[str, dict[str, Any]]]:
+    return [
+        (f"{method} {path}", operation)
+        for path, methods in schema()["paths"].items()
+        for method, operation in methods.items()
+    ]
+
+
+def test_the_schema_is_valid_openapi_without_a_warning() -> None:
+    call_command("spectacular", "--validate", "--fail-on-warn", stdout=io.StringIO())
+
+
+def test_every_address_is_described() -> None:
+    assert set(schema()["paths"]) == {
+        "/api/schema",
+        "/api/v1/datasets",
+        "/api/v1/datasets/{slug}",
+        "/api/v1/mechanisms",
+        "/api/v1/mechanisms/{key}",
+        "/api/v1/releases",
+        "/api/v1/releases/{release_id}",
+        "/api/v1/releases/{release_id}/files/{name}",
+    }
+    assert schema()["openapi"].startswith("3.1")
+
+
+def test_every_answer_has_an_example_that_fits_it() -> None:
+    checked = 0
+    for name, operation in operations():
+        for status, answer in operation["responses"].items():
+            for form, content in answer.get("content", {}).items():
+                reference = content["schema"].get("$ref", "").rpartition("/")[2]
+                if not reference:
+                    continue
+                assert content["examples"], (name, status, form)
+                for example in content["examples"].values():
+                    validator(reference).validate(example["value"])
+                    checked += 1
+    assert checked >= 15
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("withdrawn", [False, True])
+def test_answers_fit_the_schema(client: Client, withdrawn: bool) -> None:
+    release = install(make_dataset(), withdrawn=withdrawn)
+    answers = {
+        "ReleaseList": "/api/v1/releases",
+        "Release": f"/api/v1/releases/{release.pk}",
+        "DatasetList": "/api/v1/datasets",
+        "MechanismList": "/api/v1/mechanisms",
+        "Mechanism": "/api/v1/mechanisms/dpcube",
+    }
+    if not withdrawn:
+        answers["Dataset"] = "/api/v1/datasets/walks"
+    for name, address in answers.items():
+        validator(name).validate(json.loads(client.get(address).content))
+    for address in ("/api/v1/releases?limit=0", "/api/v1/none", "/api/v1/releases/none"):
+        validator("Problem").validate(json.loads(client.get(address).content))
+
+
+def test_a_schema_that_lacks_a_field_would_be_noticed() -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        validator("Release").validate({"id": "x"})
+
+
+@pytest.mark.parametrize(
+    ("query", "accept", "form"),
+    [
+        ("", "*/*", "application/json"),
+        ("", "application/json", "application/json"),
+        ("", "text/html,*/*", "application/json"),
+        ("", "application/yaml", "application/yaml"),
+        ("", "application/vnd.oai.openapi", "application/yaml"),
+        ("?format=yaml", "application/json", "application/yaml"),
+        ("?format=json", "application/yaml", "application/json"),
+    ],
+)
+def test_the_schema_comes_as_json_and_yaml(
+    client: Client, query: str, accept: str, form: str
+) -> None:
+    answer = client.get(f"/api/schema{query}", headers={"accept": accept})
+    assert answer.status_code == 200
+    assert answer["Content-Type"] == form
+    read = json.loads if form == "application/json" else yaml.safe_load
+    assert read(answer.content)["paths"].keys() == schema()["paths"].keys()
+
+
+@pytest.mark.django_db
+def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
+    page = client.get(reverse("api:docs"))
+    assert page.status_code == 200
+    text = page.content.decode()
+    for _, operation in operations():
+        assert f'id="{operation["operationId"]}"' in text
+    for kind in problems.KINDS:
+        assert f'id="{kind.kind}"' in text
+
+
+@pytest.mark.django_db
+def test_the_page_loads_nothing_from_other_places(client: Client) -> None:
+    text = client.get("/api/docs").content.decode()
+    loaded = re.findall(r"(?:src|srcset|<link[^>]*href)=[\"']([^\"']+)", text)
+    assert loaded
+    assert all(address.startswith("/") and not address.startswith("//") for address in loaded)
+
+
+def test_every_error_has_a_line_in_the_table() -> None:
+    classes = {
+        each
+        for each in vars(errors).values()
+        if isinstance(each, type) and issubclass(each, DpgeoError)
+    }
+    assert classes == set(problems.OF_ERROR)
+
+
+@pytest.mark.parametrize(
+    ("error", "status"),
+    [
+        (errors.InvalidInput("Give 1.", field="bound"), 400),
+        (errors.NotAllowed("Ask an approver."), 403),
+        (errors.BudgetExceeded("Asked 2, left 1."), 409),
+        (errors.Conflict("Not yet."), 409),
+    ],
+)
+def test_errors_a_person_can_mend_keep_their_words(error: DpgeoError, status: int) -> None:
+    answer = problems.problem_of(error, {})
+    assert answer is not None
+    document = json.loads(answer.content)
+    assert answer.status_code == document["status"] == status
+    assert document["detail"] == error.message
+    assert document.get("field", "") == error.field
+
+
+@pytest.mark.parametrize("error", [errors.PrivacyError("label x"), ValueError("secret")])
+def test_other_errors_keep_theirs_to_the_log(error: Exception) -> None:
+    answer = problems.problem_of(error, {})
+    assert answer is not None
+    assert answer.status_code == 500
+    assert str(error).encode() not in answer.content
