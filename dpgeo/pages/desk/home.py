@@ -34,6 +34,8 @@ class Line:
     dataset: Dataset
     budget: Budget
     releases: int
+    shown: Release | None
+    """The newest release there is to draw."""
     upload: Upload | None
     sees_private: bool
 
@@ -47,10 +49,12 @@ def line_of(user: User, dataset: Dataset) -> Line:
     """What the desk says of one dataset."""
     uploads = dataset.uploads
     ready = uploads.filter(state=UploadState.READY).first()
+    done = dataset.releases.filter(job__state=JobState.DONE)
     return Line(
         dataset=dataset,
         budget=budget_of(dataset),
-        releases=dataset.releases.filter(job__state=JobState.DONE).count(),
+        releases=done.count(),
+        shown=done.exclude(state=ReleaseState.WITHDRAWN).first(),
         upload=ready or uploads.first(),
         sees_private=may(user, dataset, "see_private"),
     )
