@@ -86,7 +86,7 @@ def _from_numbers(values: Any) -> tuple[NDArray[np.float64] | NDArray[np.int64],
     """Seconds of a Parquet number, date or timestamp, and whether they are of a local clock."""
     kind = values.type
     if pa.types.is_date(kind):
-        return values.cast(pa.date32()).cast(pa.int32()).fill_null(0).to_numpy().astype(
+        return values.cast(pa.date32(), safe=False).cast(pa.int32()).fill_null(0).to_numpy().astype(
             np.int64
         ) * DAY, True
     if pa.types.is_timestamp(kind):
