@@ -32,7 +32,12 @@ BOUNDS = (12.42, 55.56, 12.74, 55.76)
 """A coast, so that maps show land and water. The city on it is invented."""
 
 TOTAL = Fraction(4)
-HOODS = ((0.42, 0.55, 0.07, 1.0), (0.3, 0.4, 0.1, 0.35), (0.62, 0.66, 0.05, 0.3), (0.2, 0.7, 0.04, 0.2))
+HOODS = (
+    (0.42, 0.55, 0.07, 1.0),
+    (0.3, 0.4, 0.1, 0.35),
+    (0.62, 0.66, 0.05, 0.3),
+    (0.2, 0.7, 0.04, 0.2),
+)
 
 
 def city(grid: Grid, people: int = 400_000, seed: int = 7) -> NDArray[np.int64]:
@@ -46,16 +51,18 @@ def city(grid: Grid, people: int = 400_000, seed: int = 7) -> NDArray[np.int64]:
     streets = 1 + 3 * (np.abs(x + y - 0.97) < 0.012) + 2 * (np.abs(y - 0.4 * x - 0.35) < 0.01)
     crowd *= streets
     expected = people * crowd / crowd.sum()
-    return np.random.default_rng(seed).poisson(expected).astype(np.int64)
+    return np.asarray(np.random.default_rng(seed).poisson(expected), dtype=np.int64)
 
 
-def grid_release(area: StudyArea, cells: int = 96, epsilon: Fraction = Fraction(1)) -> Released:
-    """The city on a uniform grid, each person in at most 4 cells."""
+def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> Released:
+    """The city on a uniform grid with epsilon 1, each person in at most 4 cells."""
     grid = Grid.over(area, cells)
+    epsilon = Fraction(1)
     noise = DiscreteLaplace(epsilon, 4)
     counts = np.where(grid.inside(area), city(grid) + _noise(noise, grid.shape), 0)
     content = GridRelease(grid=grid, counts=counts, noise=noise)
-    return _released("uniform-grid", area, content, (Measured(label="cell counts", epsilon=epsilon, noise=noise),))
+    trace = (Measured(label="cell counts", epsilon=epsilon, noise=noise),)
+    return _released("uniform-grid", area, content, trace, Unit(unit))
 
 
 def partition_release(area: StudyArea, cells: int = 128) -> Released:
@@ -82,12 +89,10 @@ def partition_release(area: StudyArea, cells: int = 128) -> Released:
     trace = tuple(
         Measured(label=label, epsilon=half, noise=noise) for label in ("cells", "partitions")
     )
-    return _released("dpcube", area, content, trace)
+    return _released("dpcube", area, content, trace, Unit.PERSON)
 
 
-def install(
-    released: Released, title: str, *, state: str = ReleaseState.PUBLISHED
-) -> Release:
+def install(released: Released, title: str, *, state: str = ReleaseState.PUBLISHED) -> Release:
     """Rows, blob and files of a release as its job would have left them."""
     organisation, _ = Organisation.objects.get_or_create(
         slug="vessby-transport", defaults={"name": "Vessby Transport"}
@@ -143,7 +148,7 @@ def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
 
 
 def _released(
-    mechanism: str, area: StudyArea, content: Content, trace: tuple[Measured, ...]
+    mechanism: str, area: StudyArea, content: Content, trace: tuple[Measured, ...], unit: Unit
 ) -> Released:
     epsilon = sum((line.epsilon for line in trace), Fraction(0))
     return Released(
@@ -163,18 +168,17 @@ def _released(
         area=area,
         counting=Counting.PEOPLE,
         bound=4,
-        guarantee=PureDP(epsilon, Unit.PERSON),
+        guarantee=PureDP(epsilon, unit),
         trace=trace,
         content=content,
     )
 
 
-def _noise(
-    noise: DiscreteLaplace, shape: tuple[int, ...], seed: int = 1
-) -> NDArray[np.int64]:
+def _noise(noise: DiscreteLaplace, shape: tuple[int, ...], seed: int = 1) -> NDArray[np.int64]:
     random = np.random.default_rng(seed)
     leave = 1 - np.exp(-float(noise.rate))
-    return random.geometric(leave, shape) - random.geometric(leave, shape)
+    drawn = random.geometric(leave, shape) - random.geometric(leave, shape)
+    return np.asarray(drawn, dtype=np.int64)
 
 
 def _quarters(counts: NDArray[np.int64], top: int, left: int, side: int) -> list[tuple[int, ...]]:

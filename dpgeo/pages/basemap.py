@@ -40,8 +40,8 @@ def basemap(area: StudyArea) -> dict[str, Any]:
     inside = shapely.intersection(shapely.make_valid(clipped), area.shape)
     return {
         "bounds": list(bounds),
-        "land": _to_geojson(shapely.multipolygons(_parts(clipped, "Polygon"))),
-        "inside": _to_geojson(shapely.multipolygons(_parts(inside, "Polygon"))),
+        "land": _to_geojson(shapely.MultiPolygon(_parts(clipped, "Polygon"))),
+        "inside": _to_geojson(shapely.MultiPolygon(_parts(inside, "Polygon"))),
         "coast": _to_geojson(_coast(land, bounds)),
     }
 
@@ -76,18 +76,18 @@ def _near_land(
     polygons: NDArray[np.object_], bounds: tuple[float, float, float, float], area: StudyArea
 ) -> NDArray[np.object_]:
     """The whole polygons that reach into the bounds, no more detailed than a map of the area."""
-    near = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
+    near: NDArray[np.object_] = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
     west, south, east, north = area.bounds
     tolerance = max(east - west, north - south) / DETAIL
-    if tolerance <= SOURCE_DETAIL:
-        return near
-    return shapely.simplify(near[shapely.area(near) > tolerance**2], tolerance)
+    if tolerance > SOURCE_DETAIL:
+        near = shapely.simplify(near[shapely.area(near) > tolerance**2], tolerance)
+    return near
 
 
 def _coast(land: NDArray[np.object_], bounds: tuple[float, float, float, float]) -> Any:
     """The shores within the bounds, without the edges along which polygons were cut."""
     shores = shapely.clip_by_rect(shapely.boundary(land), *bounds)
-    return shapely.multilinestrings(_parts(shores, "LineString"))
+    return shapely.MultiLineString(_parts(shores, "LineString"))
 
 
 def _parts(shapes: Any, kind: str) -> list[Any]:

@@ -2,7 +2,7 @@
 
 /** Distance between lines and their width, in CSS pixels. */
 export const HATCH_PITCH = 8;
-export const HATCH_WIDTH = 0.9;
+export const HATCH_WIDTH = 1;
 
 /** How much hatch colour covers a pixel centre; `x` and `y` in CSS pixels from the map's corner. */
 export function hatchCover(x: number, y: number, pixelRatio: number): number {

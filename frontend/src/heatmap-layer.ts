@@ -37,7 +37,9 @@ void main() {
   uvec4 texel = texelFetch(cells, cell, 0);
   if (texel.r == ${NOTHING}u) discard;
   if (texel.r == ${HATCHED}u) {
-    float cover = hatchCover(position / pixelRatio, pixelRatio);
+    // Lines follow the map but start on whole pixels, so that they are equally sharp everywhere.
+    vec2 steady = vec2(gl_FragCoord.x - round(origin.x), round(origin.y) - gl_FragCoord.y);
+    float cover = hatchCover(steady / pixelRatio, pixelRatio);
     colour = vec4(hatch * cover, cover);
     return;
   }

@@ -58,6 +58,8 @@ export class Hover {
 
   private key(event: KeyboardEvent): void {
     if (event.key === "Escape") return this.hide();
+    if (event.key === "+" || event.key === "=") this.map.zoomIn();
+    if (event.key === "-") this.map.zoomOut();
     const arrow = ARROWS[event.key];
     if (!arrow || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();

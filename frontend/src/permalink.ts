@@ -4,6 +4,17 @@ export type View = { zoom: number; latitude: number; longitude: number };
 export type Show = "estimate" | "margin";
 export type Link = { view: View | null; layer: string | null; show: Show };
 
+/** The view as a link can hold it: to a hundredth of a pixel. */
+export function roundView({ zoom, latitude, longitude }: View): View {
+  const kept = Number(zoom.toFixed(3));
+  const digits = Math.max(2, Math.ceil(Math.log10((512 * 2 ** kept) / 360)) + 2);
+  return {
+    zoom: kept,
+    latitude: Number(latitude.toFixed(digits)),
+    longitude: Number(longitude.toFixed(digits)),
+  };
+}
+
 /** Reads a hash; what makes no sense in it is left out. */
 export function parseLink(hash: string): Link {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
@@ -16,7 +27,7 @@ export function parseLink(hash: string): Link {
 
 export function formatLink({ view, layer, show }: Link): string {
   const parts: string[] = [];
-  if (view) parts.push(`map=${view.zoom.toFixed(3)}/${view.latitude.toFixed(6)}/${view.longitude.toFixed(6)}`);
+  if (view) parts.push(`map=${view.zoom}/${view.latitude}/${view.longitude}`);
   if (layer) parts.push(`layer=${encodeURIComponent(layer)}`);
   if (show !== "estimate") parts.push(`show=${show}`);
   return parts.length ? `#${parts.join("&")}` : "";

@@ -5,7 +5,8 @@ import { type CellImage, paintCells } from "./cell-image";
 import { need } from "./dom";
 import { Hover } from "./hover";
 import { drawLegend, type Facts } from "./legend";
-import { formatLink, parseLink, type Show } from "./permalink";
+import type { Map as MapLibre } from "maplibre-gl";
+import { formatLink, parseLink, roundView, type Show, type View } from "./permalink";
 import { onThemeChange, readPalette } from "./ramps";
 import { decodeReleaseArray, type ReleaseArray } from "./release-array";
 import { drawStaticMap } from "./static-map";
@@ -96,12 +97,12 @@ async function interactive(
   const hover = new Hover(map, need(frame, ".sheet"), choice.surface, choice.image.square, array.counting);
   offerZoom(frame, map);
   const remember = () => {
-    const { lat, lng } = map.getCenter();
-    const view = { zoom: map.getZoom(), latitude: lat, longitude: lng };
-    const link = { view, layer: layerInLink(choice), show: choice.show };
+    const link = { view: settle(map), layer: layerInLink(choice), show: choice.show };
     history.replaceState(null, "", formatLink(link) || location.pathname);
   };
-  map.on("moveend", remember);
+  map.on("moveend", (event) => {
+    if (!("settling" in event)) remember();
+  });
   onThemeChange(() => {
     palette = readPalette(frame);
     recolour(drawn, palette);
@@ -113,6 +114,18 @@ async function interactive(
     hover.use(choice.surface, choice.image.square);
     remember();
   };
+}
+
+const SETTLING = { settling: true };
+
+/** Moves the map onto the nearest view that a link can hold, so that links are exact. */
+function settle(map: MapLibre): View {
+  const { lat, lng } = map.getCenter();
+  const view = roundView({ zoom: map.getZoom(), latitude: lat, longitude: lng });
+  const off = view.zoom !== map.getZoom() || view.latitude !== lat || view.longitude !== lng;
+  // Quietly: the move ends at once, and what it reports must not come back here.
+  if (off) map.jumpTo({ center: [view.longitude, view.latitude], zoom: view.zoom }, SETTLING);
+  return view;
 }
 
 function layerInLink(choice: Choice): string | null {

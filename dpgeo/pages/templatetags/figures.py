@@ -54,7 +54,11 @@ def size(value: int) -> str:
     """Bytes of a file: "940 B", "157 KB", "4.2 MB"."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if value >= factor * 0.9995:
-            return f"{value / factor:.0f} {unit}" if value >= 10 * factor else f"{value / factor:.1f} {unit}"
+            return (
+                f"{value / factor:.0f} {unit}"
+                if value >= 10 * factor
+                else f"{value / factor:.1f} {unit}"
+            )
     return f"{value} B"
 
 

@@ -1,0 +1,55 @@
+"""A real Chromium for the tests of pages, without the network and without a GPU."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+
+from tests.requirements import need
+
+CHROMIUM = Path("/usr/bin/chromium")
+
+QUIET = [
+    "--no-sandbox",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
+SOFTWARE_WEBGL = ["--use-angle=swiftshader", "--enable-unsafe-swiftshader"]
+NO_WEBGL = ["--disable-gpu", "--disable-3d-apis"]
+
+
+@pytest.fixture(scope="module")
+def chromium() -> Iterator[Any]:
+    """Playwright's launcher; one module at a time, since it runs an event loop in this thread."""
+    need(CHROMIUM.exists(), "Chromium: apt-get install chromium")
+    built = (Path(settings.BASE_DIR) / "frontend/dist/manifest.json").exists()
+    need(built, "the built frontend: make frontend")
+    sync_api = pytest.importorskip("playwright.sync_api")
+    with pytest.MonkeyPatch.context() as patch, sync_api.sync_playwright() as driver:
+        # Django refuses the database where an event loop runs; here none of its code awaits.
+        patch.setitem(os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        yield driver.chromium
+
+
+@pytest.fixture(scope="module")
+def browser(chromium: Any) -> Iterator[Any]:
+    """Chromium that draws WebGL in software."""
+    browser = chromium.launch(executable_path=str(CHROMIUM), args=[*QUIET, *SOFTWARE_WEBGL])
+    yield browser
+    browser.close()
+
+
+@pytest.fixture
+def browser_without_webgl(chromium: Any) -> Iterator[Any]:
+    """Chromium on a machine where WebGL does not work."""
+    browser = chromium.launch(executable_path=str(CHROMIUM), args=[*QUIET, *NO_WEBGL])
+    yield browser
+    browser.close()

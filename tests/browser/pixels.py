@@ -1,0 +1,66 @@
+"""What is really seen on a page: shares of colours, looked up from the design tokens."""
+
+from __future__ import annotations
+
+import base64
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from django.conf import settings
+from numpy.typing import NDArray
+
+TOLERANCE = 6
+"""Of a colour channel, for rounding on the way to the screen."""
+
+RAMP = [f"tide-{step}" for step in range(7)]
+
+DECODE = """async (png) => {
+  const bytes = Uint8Array.from(atob(png), (letter) => letter.charCodeAt(0));
+  const bitmap = await createImageBitmap(new Blob([bytes]));
+  const canvas = new OffscreenCanvas(bitmap.width, bitmap.height);
+  const pen = canvas.getContext("2d");
+  pen.drawImage(bitmap, 0, 0);
+  const { data } = pen.getImageData(0, 0, bitmap.width, bitmap.height);
+  let text = "";
+  for (let at = 0; at < data.length; at += 32768) {
+    text += String.fromCharCode(...data.subarray(at, at + 32768));
+  }
+  return [bitmap.width, bitmap.height, btoa(text)];
+}"""
+
+
+def screenshot(page: Any, selector: str) -> NDArray[np.uint8]:
+    """(height, width, 3) of one element as the reader sees it; the browser reads the PNG."""
+    png = page.locator(selector).first.screenshot(animations="disabled")
+    width, height, data = page.evaluate(DECODE, base64.b64encode(png).decode())
+    pixels = np.frombuffer(base64.b64decode(data), dtype=np.uint8)
+    return pixels.reshape(height, width, 4)[:, :, :3]
+
+
+def token(name: str, theme: str) -> tuple[int, int, int]:
+    """The colour of a design token in a theme, from the one file that holds the tokens."""
+    text = (Path(settings.BASE_DIR) / "frontend/src/styles/tokens.css").read_text()
+    light, dark = text.split("@media (prefers-color-scheme: dark)", 1)
+    found = re.search(rf"--{name}: #([0-9a-f]{{6}});", dark if theme == "dark" else light)
+    assert found, f"there is no token --{name}"
+    value = int(found[1], 16)
+    return value >> 16, value >> 8 & 255, value & 255
+
+
+def where(image: NDArray[np.uint8], name: str, theme: str) -> NDArray[np.bool_]:
+    """The pixels (height, width) that have the colour of a token."""
+    colour = np.array(token(name, theme), dtype=np.int16)
+    found: NDArray[np.bool_] = (np.abs(image.astype(np.int16) - colour) <= TOLERANCE).all(axis=2)
+    return found
+
+
+def share(image: NDArray[np.uint8], name: str, theme: str) -> float:
+    """The part of an image that has the colour of a token."""
+    return float(where(image, name, theme).mean())
+
+
+def ramp_share(image: NDArray[np.uint8], theme: str) -> float:
+    """The part of an image that has any colour of the ramp."""
+    return sum(share(image, name, theme) for name in RAMP)

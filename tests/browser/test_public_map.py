@@ -1,0 +1,317 @@
+"""The public pages in a real browser: what is drawn is looked at, pixel by pixel."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+from urllib.parse import urlsplit
+
+import numpy as np
+import pytest
+from django.core.cache import cache
+from django.urls import reverse
+
+from dpgeo.postprocess.layers import layers
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import released_of
+from dpgeo.spatial.area import StudyArea
+from tests.browser.pixels import RAMP, ramp_share, screenshot, share, where
+from tests.maps import BOUNDS, grid_release, install, partition_release
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AREA = StudyArea.from_bounds(*BOUNDS)
+SIZES = [(320, 720), (768, 1024), (1440, 900)]
+THEMES = ["light", "dark"]
+PATIENCE = 30_000
+DRAWN = "#map[data-state=idle]"
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def gridded() -> Release:
+    cache.clear()
+    return install(grid_release(AREA, 64), "Where people are")
+
+
+@pytest.fixture
+def boxed() -> Release:
+    cache.clear()
+    return install(partition_release(AREA, 64), "In boxes")
+
+
+@pytest.fixture
+def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
+    """Opens a page of the site; afterwards nothing may have failed or left this machine."""
+    contexts, faults = [], []
+
+    def watch(request: Any) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in {"blob", "data"} and parts.hostname not in {
+            "127.0.0.1",
+            "localhost",
+        }:
+            faults.append(f"asked {request.url}")
+
+    def open_one(
+        path: str,
+        size: tuple[int, int] = (1200, 800),
+        theme: str = "light",
+        wait: str = DRAWN,
+        chosen: Any = browser,
+        prepare: Callable[[Any], None] = lambda page: None,
+        **options: Any,
+    ) -> Any:
+        context = chosen.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=theme, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", watch)
+        page.on("pageerror", lambda error: faults.append(f"script failed: {error}"))
+        prepare(page)
+        page.goto(live_server.url + path)
+        page.wait_for_selector(wait, state="attached", timeout=PATIENCE)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert faults == []
+
+
+def release_path(release: Release, link: str = "") -> str:
+    return reverse("release", args=[release.pk]) + link
+
+
+def cell_view(release: Release, index: int) -> str:
+    """A link that puts the middle of a measured box into the middle of the map, close by."""
+    layer = layers(released_of(release))[0]
+    west, south, east, north = layer.grid.box_bounds(layer.boxes[[index]])[0]
+    return f"#map=13.5/{(south + north) / 2:.6f}/{(west + east) / 2:.6f}"
+
+
+def middle(image: Any, half: int = 12) -> Any:
+    """A patch around the middle of an image, well inside one cell at zoom 13.5."""
+    y, x = image.shape[0] // 2, image.shape[1] // 2
+    return image[y - half : y + half, x - half : x + half]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_map_shows_ramp_hatch_and_land_at_every_size_and_in_both_themes(
+    open_page: Open, gridded: Release, size: tuple[int, int], theme: str
+) -> None:
+    page = open_page(release_path(gridded), size, theme)
+    image = screenshot(page, "#map .sheet")
+    seen = [name for name in RAMP if share(image, name, theme) > 0.0004]
+    assert len(seen) >= 6, f"only {seen}"
+    assert 0.01 < share(image, "map-hatch", theme) < 0.2
+    assert share(image, "map-land", theme) > 0.05
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+@pytest.mark.parametrize("theme", THEMES)
+def test_the_most_crowded_cell_has_the_last_step_of_the_ramp(
+    open_page: Open, gridded: Release, theme: str
+) -> None:
+    layer = layers(released_of(gridded))[0]
+    view = cell_view(gridded, int(np.argmax(layer.value)))
+    page = open_page(release_path(gridded, view), theme=theme)
+    assert share(middle(screenshot(page, "#map .sheet")), "tide-6", theme) == 1.0
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("doubt", ["just below the threshold", "below zero"])
+def test_what_cannot_be_told_from_zero_is_hatched_and_never_coloured(
+    open_page: Open, gridded: Release, theme: str, doubt: str
+) -> None:
+    layer = layers(released_of(gridded))[0]
+    quiet = np.where(layer.value < layer.threshold, layer.value, np.iinfo(np.int64).min)
+    index = int(np.argmin(layer.value) if doubt == "below zero" else np.argmax(quiet))
+    page = open_page(release_path(gridded, cell_view(gridded, index)), theme=theme)
+    patch = middle(screenshot(page, "#map .sheet"))
+    assert ramp_share(patch, theme) == 0.0
+    hatched = where(patch, "map-hatch", theme)
+    assert 0.03 < hatched.mean() < 0.4
+    rows, columns = np.nonzero(hatched)
+    assert len(set((rows + columns) % 8)) <= 2, "the lines stand at 45 degrees, 8 pixels apart"
+
+
+def test_outside_the_study_area_nothing_is_drawn(open_page: Open, gridded: Release) -> None:
+    west, south, east, north = BOUNDS
+    view = f"#map=12/{(south + north) / 2}/{west - 0.2 * (east - west)}"
+    image = screenshot(open_page(release_path(gridded, view)), "#map .sheet")
+    left = image[60:-160, 120 : image.shape[1] // 2]
+    assert ramp_share(left, "light") == 0.0
+    assert share(left, "map-hatch", "light") == 0.0
+
+
+def test_the_theme_changes_under_the_reader(open_page: Open, gridded: Release) -> None:
+    page = open_page(release_path(gridded))
+    assert share(screenshot(page, "#map .sheet"), "map-land", "light") > 0.05
+    page.emulate_media(color_scheme="dark")
+    page.wait_for_timeout(500)
+    image = screenshot(page, "#map .sheet")
+    assert share(image, "map-land", "dark") > 0.05
+    assert share(image, "map-land", "light") == 0.0
+    assert ramp_share(image, "dark") > 0.02
+
+
+def test_boxes_are_coloured_and_the_estimate_is_another_labelled_layer(
+    open_page: Open, boxed: Release
+) -> None:
+    page = open_page(release_path(boxed))
+    measured = screenshot(page, "#map .sheet")
+    assert ramp_share(measured, "light") > 0.1
+    page.get_by_role("button", name="As estimated").click()
+    page.wait_for_timeout(500)
+    estimated = screenshot(page, "#map .sheet")
+    assert (measured != estimated).any(axis=2).mean() > 0.02
+    assert "by a formula" in page.inner_text(".legend")
+    assert "layer=estimate" in page.url or "layer=estimate" in page.evaluate("location.hash")
+
+
+def test_margins_cover_the_whole_area_without_hatch(open_page: Open, gridded: Release) -> None:
+    page = open_page(release_path(gridded))
+    doubtful = share(screenshot(page, "#map .sheet"), "map-hatch", "light")
+    page.get_by_role("button", name="Margin").click()
+    page.wait_for_timeout(500)
+    image = screenshot(page, "#map .sheet")
+    assert share(image, "map-hatch", "light") < doubtful / 4
+    assert share(image, "tide-3", "light") > 0.2
+    assert "Margin (±) of people" in page.inner_text(".legend")
+
+
+def test_pointing_at_a_cell_tells_its_count_and_margin(open_page: Open, gridded: Release) -> None:
+    layer = layers(released_of(gridded))[0]
+    index = int(np.argmax(layer.value))
+    page = open_page(release_path(gridded, cell_view(gridded, index)))
+    page.locator("#map .canvas").hover()
+    flag = page.locator(".flag")
+    flag.wait_for(state="visible")
+    shown, margin = flag.inner_text().split(" ± ")
+    # The map's array is rounded to a quarter of the noise's scale.
+    assert abs(int(shown.replace(",", "")) - int(layer.value[index])) <= 1
+    assert margin.startswith("12 people")
+
+
+def test_a_tap_tells_the_same(open_page: Open, gridded: Release) -> None:
+    layer = layers(released_of(gridded))[0]
+    view = cell_view(gridded, int(np.argmin(layer.value)))
+    page = open_page(release_path(gridded, view), (390, 844), has_touch=True, is_mobile=True)
+    page.locator("#map .canvas").tap()
+    page.locator(".flag").wait_for(state="visible")
+    assert "noise can push a count below zero" in page.inner_text(".flag")
+
+
+def test_the_arrow_keys_walk_from_cell_to_cell(open_page: Open, gridded: Release) -> None:
+    page = open_page(release_path(gridded))
+    page.focus("#map canvas.maplibregl-canvas")
+    heard = []
+    for key in ("ArrowRight", "ArrowRight", "ArrowDown", "Shift+ArrowLeft"):
+        page.keyboard.press(key)
+        heard.append(page.inner_text("#map [aria-live=polite]"))
+    assert len(set(heard)) == 4
+    assert all("± 12 people" in words and "° N" in words for words in heard)
+    page.keyboard.press("Escape")
+    assert page.locator(".flag").is_hidden()
+
+
+def test_plus_and_minus_zoom_by_key_and_by_button(open_page: Open, gridded: Release) -> None:
+    page = open_page(release_path(gridded, "#map=11/55.66/12.58"))
+    zoom = "() => location.hash.slice(5).split('/')[0]"
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_function(f"{zoom} === '12'")
+    page.focus("#map canvas.maplibregl-canvas")
+    page.keyboard.press("-")
+    page.wait_for_function(f"{zoom} === '11'")
+
+
+def test_a_link_brings_back_the_same_picture(open_page: Open, boxed: Release) -> None:
+    page = open_page(release_path(boxed))
+    page.get_by_role("button", name="As estimated").click()
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_timeout(800)
+    link = page.evaluate("location.hash")
+    again = open_page(release_path(boxed, link))
+    page.mouse.move(0, 0)
+    assert (screenshot(page, "#map .sheet") == screenshot(again, "#map .sheet")).all()
+
+
+@pytest.mark.parametrize("link", ["#map=99/1/1", "#map=9/0/0", "#layer=none&show=all", "#%%%"])
+def test_a_nonsense_link_still_shows_the_map(open_page: Open, gridded: Release, link: str) -> None:
+    page = open_page(release_path(gridded, link))
+    assert page.locator(".legend").is_visible()
+
+
+def test_without_webgl_the_map_stands_still_but_stands(
+    open_page: Open, gridded: Release, browser_without_webgl: Any
+) -> None:
+    page = open_page(
+        release_path(gridded), wait="#map[data-state=drawn]", chosen=browser_without_webgl
+    )
+    image = screenshot(page, "#map .sheet")
+    assert ramp_share(image, "light") > 0.02
+    assert share(image, "map-hatch", "light") > 0.01
+    assert "no WebGL" in page.inner_text(".map-notice")
+    page.get_by_role("button", name="Margin").click()
+    assert share(screenshot(page, "#map .sheet"), "tide-3", "light") > 0.2
+
+
+def test_without_scripts_the_figures_and_files_are_there(open_page: Open, gridded: Release) -> None:
+    page = open_page(release_path(gridded), wait="#content", java_script_enabled=False)
+    assert page.locator(".largest tbody tr").count() == 20
+    assert page.get_by_role("link", name="GeoParquet").is_visible()
+    assert page.locator("noscript .map-notice").is_visible()
+
+
+def test_a_map_whose_data_do_not_come_says_what_to_do(open_page: Open, gridded: Release) -> None:
+    page = open_page(
+        release_path(gridded),
+        wait=".map-notice:not([hidden])",
+        prepare=lambda page: page.route(
+            "**/map.bin", lambda route: route.fulfill(status=503, body="busy")
+        ),
+    )
+    assert "The map's data did not load (503)" in page.inner_text(".map-notice >> nth=0")
+
+
+def test_a_map_without_its_coast_is_drawn_all_the_same(open_page: Open, gridded: Release) -> None:
+    page = open_page(
+        release_path(gridded),
+        prepare=lambda page: page.route("**/basemap.json", lambda route: route.abort()),
+    )
+    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
+
+
+@pytest.mark.parametrize("theme", THEMES)
+@pytest.mark.parametrize("size", SIZES)
+def test_the_catalogue_draws_a_thumbnail_of_each_map(
+    open_page: Open, gridded: Release, size: tuple[int, int], theme: str
+) -> None:
+    page = open_page("/", size, theme, wait="canvas[data-state=drawn]")
+    image = screenshot(page, "canvas.thumbnail")
+    assert ramp_share(image, theme) > 0.01
+    assert share(image, "map-hatch", theme) > 0.005
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    page.get_by_role("link", name="Where people are").click()
+    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
+
+
+@pytest.mark.parametrize("name", ["release-privacy", "about-privacy"])
+def test_pages_of_words_fit_a_narrow_screen(open_page: Open, boxed: Release, name: str) -> None:
+    path = reverse(name, args=[boxed.pk] if name == "release-privacy" else [])
+    page = open_page(path, (320, 720), wait="main")
+    assert page.evaluate("document.documentElement.scrollWidth") <= 320
+
+
+def test_the_menu_opens_on_a_narrow_screen(open_page: Open, gridded: Release) -> None:
+    page = open_page("/", (320, 720), wait=".scripted")
+    link = page.get_by_role("link", name="How privacy works").first
+    assert link.is_hidden()
+    page.get_by_role("button", name="Menu").click()
+    assert link.is_visible()
+    page.keyboard.press("Escape")
+    assert link.is_hidden()

@@ -1,0 +1,267 @@
+"""What visitors are shown, and what they are not."""
+
+from __future__ import annotations
+
+import html
+import re
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+import shapely
+from django.core.cache import cache
+from django.test import Client
+from django.urls import reverse
+
+from dpgeo.accounts.models import Membership, User
+from dpgeo.pages import basemap as land
+from dpgeo.pages.summaries import summarise
+from dpgeo.pages.templatetags.figures import degrees, figure, metres, odds, size
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.spatial.area import StudyArea
+from tests.maps import BOUNDS, grid_release, install, partition_release
+
+pytestmark = pytest.mark.django_db
+
+AREA = StudyArea.from_bounds(*BOUNDS)
+
+
+@pytest.fixture(autouse=True)
+def empty_cache() -> None:
+    cache.clear()
+
+
+@pytest.fixture
+def published() -> Release:
+    return install(grid_release(AREA, 32), "Where people are")
+
+
+@pytest.fixture
+def draft() -> Release:
+    return install(grid_release(AREA, 16), "A draft", state=ReleaseState.DRAFT)
+
+
+def words(client: Client, url: str, status: int = 200) -> str:
+    """The text of a page, as a reader without styles or scripts meets it."""
+    response = client.get(url)
+    assert response.status_code == status
+    text = re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
+    return " ".join(html.unescape(text).split())
+
+
+def member_of(release: Release) -> User:
+    user = User.objects.create_user("member", password="long enough")  # noqa: S106
+    Membership.objects.create(user=user, organisation=release.dataset.organisation)
+    return user
+
+
+def test_the_catalogue_says_what_each_map_is_and_how_noisy(
+    client: Client, published: Release
+) -> None:
+    page = words(client, reverse("catalogue"))
+    assert "1 map, newest first" in page
+    assert "Where people are Vessby Transport" in page
+    assert "± 12 people" in page
+
+
+def test_an_empty_catalogue_says_so(client: Client) -> None:
+    assert "No map has been published yet" in words(client, reverse("catalogue"))
+
+
+def test_the_catalogue_never_lists_drafts(client: Client, draft: Release) -> None:
+    assert "A draft" not in words(client, reverse("catalogue"))
+
+
+def test_a_release_states_the_odds_of_the_whole_budget(client: Client, published: Release) -> None:
+    page = words(client, reverse("release", args=[published.pk]))
+    assert (
+        "Whether you were in the data changes the odds of anything published from it "
+        "by at most a factor 54.6 ." in page
+    )
+    assert "Epsilon 4 per person for everything ever drawn from these data" in page
+
+
+@pytest.mark.parametrize("name", ["release", "release-privacy"])
+def test_no_public_page_tells_what_is_left_of_the_budget(
+    client: Client, published: Release, name: str
+) -> None:
+    ledger = published.dataset.ledger
+    before = client.get(reverse(name, args=[published.pk])).content
+    type(ledger).objects.filter(pk=ledger.pk).update(spent_micro=ledger.total_micro - 123_457)
+    cache.clear()
+    assert client.get(reverse(name, args=[published.pk])).content == before
+
+
+def test_a_release_shows_its_total_with_a_margin_and_what_was_bounded(
+    client: Client, published: Release
+) -> None:
+    page = words(client, reverse("release", args=[published.pk]))
+    summary = summarise(grid_release(AREA, 32))
+    assert f"{summary.total:,} ± {summary.total_margin:,.0f}" in page
+    assert "each person adds 1 to at most 4 cells" in page
+
+
+def test_the_table_behind_the_map_needs_no_script(client: Client, published: Release) -> None:
+    page = words(client, reverse("release", args=[published.pk]))
+    row = summarise(grid_release(AREA, 32)).rows[0]
+    assert f"{row.latitude:.4f}° N, {row.longitude:.4f}° E {row.value:,.0f} ± 12" in page
+
+
+def test_a_release_lists_its_files_with_sizes(client: Client, published: Release) -> None:
+    response = client.get(reverse("release", args=[published.pk]))
+    for name in ("cells.parquet", "cells.geojson", "cells.csv"):
+        file = published.files.get(name=name)
+        assert reverse("api:release-file", args=[published.pk, name]) in response.content.decode()
+        assert size(file.size) in response.content.decode()
+
+
+def test_a_partitioned_release_offers_both_layers(client: Client) -> None:
+    release = install(partition_release(AREA, 32), "In boxes")
+    page = words(client, reverse("release", args=[release.pk]))
+    assert "As measured As estimated" in page
+    assert "boxes of cells hold the most people per cell" in page
+
+
+def test_the_privacy_page_words_every_spend(client: Client) -> None:
+    release = install(partition_release(AREA, 32), "In boxes")
+    page = words(client, reverse("release-privacy", args=[release.pk]))
+    assert "This map paid 2 times and used exactly 1." in page
+    assert page.count("adds at most 4 to these counts in all") == 2
+    assert "noise of scale 8: it is within 24 of the count 95 times in 100" in page
+    assert "statement.json" in page
+
+
+def test_it_hides_drafts_from_strangers(client: Client, draft: Release) -> None:
+    for name in ("release", "release-privacy", "release-basemap"):
+        assert client.get(reverse(name, args=[draft.pk])).status_code == 404
+
+
+def test_a_stranger_cannot_tell_a_draft_from_nothing(client: Client, draft: Release) -> None:
+    there = client.get(reverse("release", args=[draft.pk])).content
+    nowhere = client.get(reverse("release", args=["no-such-release-at-all"])).content
+    assert there == nowhere
+    assert "There is nothing here" in there.decode()
+
+
+def test_members_see_a_draft_under_a_banner(client: Client, draft: Release) -> None:
+    client.force_login(member_of(draft))
+    for name in ("release", "release-privacy"):
+        page = words(client, reverse(name, args=[draft.pk]))
+        assert "Draft. Only members of Vessby Transport can see this page" in page
+
+
+def test_a_member_of_another_organisation_sees_no_draft(client: Client, draft: Release) -> None:
+    client.force_login(User.objects.create_user("other"))
+    assert client.get(reverse("release", args=[draft.pk])).status_code == 404
+
+
+def test_a_draft_before_its_drawing_says_so(client: Client, draft: Release) -> None:
+    Release.objects.filter(pk=draft.pk).update(blob_name="", blob_sha256="")
+    client.force_login(member_of(draft))
+    assert "Not drawn yet" in words(client, reverse("release", args=[draft.pk]))
+
+
+@pytest.mark.parametrize("name", ["release", "release-privacy"])
+def test_a_withdrawn_map_leaves_a_tombstone_without_figures(client: Client, name: str) -> None:
+    release = install(grid_release(AREA, 16), "Old map", state=ReleaseState.WITHDRAWN)
+    page = words(client, reverse(name, args=[release.pk]), status=410)
+    assert "This map was withdrawn" in page
+    assert "Copies that were taken before may still exist elsewhere" in page
+    assert "±" not in page
+
+
+def test_records_as_the_unit_are_said_to_protect_people_less(client: Client) -> None:
+    released = grid_release(AREA, 16, unit="record")
+    release = install(released, "Records")
+    page = words(client, reverse("release-privacy", args=[release.pk]))
+    assert "Whether any one record was in the data changes the odds" in page
+    assert "a person with several is protected less" in page
+    assert "Whether you were" not in page
+
+
+def test_titles_cannot_carry_markup(client: Client) -> None:
+    release = install(grid_release(AREA, 16), "<script>alert(1)</script>")
+    for url in (reverse("catalogue"), reverse("release", args=[release.pk])):
+        assert b"<script>alert(1)" not in client.get(url).content
+
+
+@pytest.mark.parametrize("method", ["post", "put", "delete"])
+def test_public_pages_are_only_read(client: Client, published: Release, method: str) -> None:
+    assert getattr(client, method)(reverse("release", args=[published.pk])).status_code == 405
+
+
+def test_the_pages_are_whole_without_a_built_frontend(
+    client: Client, published: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from django_vite.core.asset_loader import DjangoViteAssetLoader
+
+    loader = DjangoViteAssetLoader.instance()
+    monkeypatch.setattr(loader._apps["default"].manifest, "_entries", {})
+    page = client.get(reverse("release", args=[published.pk])).content.decode()
+    assert "Where people are" in page
+    assert "/static/assets/" not in page
+
+
+def test_the_basemap_is_cut_to_the_surroundings_of_the_area(
+    client: Client, published: Release, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    half = StudyArea.from_bounds(0, -80, 12.6, 80).shape
+    monkeypatch.setattr(land, "land_polygons", lambda path: np.array([half], dtype=object))
+    response = client.get(reverse("release-basemap", args=[published.pk]))
+    shapes = response.json()
+    west, south, east, north = shapes["bounds"]
+    assert shapely.box(west, south, east, north).contains_properly(AREA.shape)
+    assert east - west < 3
+    (shore,) = shapes["coast"]["coordinates"]
+    assert {longitude for longitude, _ in shore} == {12.6}, "cut edges are no coast"
+    (inside,) = shapes["inside"]["coordinates"]
+    assert max(longitude for longitude, _ in inside[0]) == 12.6
+    assert response["Cache-Control"] == "public, max-age=86400"
+
+
+def test_without_the_land_file_maps_have_no_coast(
+    client: Client, published: Release, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(land, "land_file", lambda: tmp_path / "land.json")
+    shapes = client.get(reverse("release-basemap", args=[published.pk])).json()
+    assert shapes["coast"]["coordinates"] == []
+    assert shapes["land"]["coordinates"] == []
+
+
+def test_the_basemap_of_a_draft_is_kept_by_nobody(client: Client, draft: Release) -> None:
+    client.force_login(member_of(draft))
+    response = client.get(reverse("release-basemap", args=[draft.pk]))
+    assert response["Cache-Control"] == "private, no-store"
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("1", "2.72"),
+        ("0.5", "1.65"),
+        ("4", "54.6"),
+        ("10", "22,027"),
+        ("20", "more than a million"),
+    ],
+)
+def test_odds_are_never_rounded_down(value: str, text: str) -> None:
+    assert odds(Fraction(value)) == text
+
+
+def test_figures_read_as_people_write_them() -> None:
+    assert [figure(value) for value in (1234567, -12.4, 0.0234, -0.2, 0)] == [
+        "1,234,567",
+        "\u221212",
+        "0.023",
+        "\u22120.2",
+        "0",
+    ]
+    assert [size(value) for value in (940, 157_000, 4_200_000, 21_000_000)] == [
+        "940 B",
+        "157 KB",
+        "4.2 MB",
+        "21 MB",
+    ]
+    assert [metres(value) for value in (173.2, 1234.0)] == ["170\u00a0m", "1.2\u00a0km"]
+    assert degrees(-33.9, "NS") == "33.9000° S"
