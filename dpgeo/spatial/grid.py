@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +18,9 @@ from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
 FRAME_STEP_METRES = 4.096
 """The frame's side is a multiple of this, so that any power of two up to 4096 divides it exactly
 in whole millimetres: grids of 64, 256 and 1024 cells over one area nest without warping."""
+
+BLOCK_SIDES = (512, 64, 8, 1)
+"""Cells along the side of the blocks in which a study area's outline is looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +128,46 @@ class Grid:
             shape = shapely.transform(
                 area.shape, lambda degrees: np.column_stack(to_mercator(*degrees.T))
             )
-            shapely.prepare(shape)
-            row, column = np.nonzero(mask)
+            mask &= self._touching(shape, left, top)
+        return mask
+
+    def _touching(
+        self, shape: Any, left: NDArray[np.floating[Any]], top: NDArray[np.floating[Any]]
+    ) -> NDArray[np.bool_]:
+        """Which cells intersect a shape in Web Mercator, as a (rows, columns) mask.
+
+        Blocks of cells are tried first and cut further only along the outline, so that the time
+        and the memory follow the length of the outline, not the number of cells.
+        """
+        shapely.prepare(shape)
+        mask = np.zeros(self.shape, dtype=np.bool_)
+        starts = np.meshgrid(
+            np.arange(0, self.rows, BLOCK_SIDES[0]),
+            np.arange(0, self.columns, BLOCK_SIDES[0]),
+            indexing="ij",
+        )
+        row, column = starts[0].ravel(), starts[1].ravel()
+        for side, smaller in itertools.pairwise((*BLOCK_SIDES, 1)):
+            end_row = np.minimum(row + side, self.rows)
+            end_column = np.minimum(column + side, self.columns)
             squares = shapely.box(
-                left[column], top[row] - self.cell, left[column] + self.cell, top[row]
+                left[column],
+                top[end_row - 1] - self.cell,
+                left[end_column - 1] + self.cell,
+                top[row],
             )
-            mask[row, column] = shapely.intersects(shape, squares)
+            touched = shapely.intersects(shape, squares)
+            if side == 1:
+                mask[row[touched], column[touched]] = True
+                break
+            whole = touched & shapely.covers(shape, squares)
+            for place in np.nonzero(whole)[0]:
+                rows = slice(row[place], end_row[place])
+                mask[rows, column[place] : end_column[place]] = True
+            cut = touched & ~whole
+            row, column = _split(row[cut], column[cut], side, smaller)
+            kept = (row < self.rows) & (column < self.columns)
+            row, column = row[kept], column[kept]
         return mask
 
     def box_bounds(self, boxes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
@@ -146,3 +184,13 @@ class Grid:
         """Every cell as a box of its own, in row order; see `box_bounds`."""
         row, column = np.divmod(np.arange(self.size, dtype=np.int32), np.int32(self.columns))
         return np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
+
+
+def _split(
+    row: NDArray[np.int64], column: NDArray[np.int64], side: int, smaller: int
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The first rows and columns of the blocks of a smaller side within blocks of cells."""
+    step_row, step_column = np.divmod(np.arange((side // smaller) ** 2), side // smaller)
+    rows = row[:, None] + smaller * step_row
+    columns = column[:, None] + smaller * step_column
+    return rows.ravel(), columns.ravel()

@@ -1,0 +1,52 @@
+"""Which cells touch a study area, found block by block."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import to_mercator
+
+STAR = shapely.Polygon(
+    [
+        (10 + radius * np.cos(angle), 50 + radius * np.sin(angle))
+        for angle, radius in zip(
+            np.linspace(0, 2 * np.pi, 40, endpoint=False), np.tile([0.1, 0.03], 20), strict=True
+        )
+    ]
+)
+RING = shapely.box(10, 50, 10.2, 50.2).difference(shapely.box(10.05, 50.05, 10.15, 50.13))
+PARTS = shapely.union_all(
+    [shapely.Point(10, 50).buffer(0.02), shapely.Point(10.3, 50.1).buffer(0.05)]
+)
+
+
+def one_by_one(grid: Grid, area: StudyArea) -> NDArray[np.bool_]:
+    """Every cell's own square against the outline."""
+    shape = shapely.transform(area.shape, lambda degrees: np.column_stack(to_mercator(*degrees.T)))
+    left = grid.west + np.arange(grid.columns) * grid.cell
+    top = grid.north - np.arange(grid.rows) * grid.cell
+    squares = shapely.box(
+        left[None, :], top[:, None] - grid.cell, left[None, :] + grid.cell, top[:, None]
+    )
+    touching: NDArray[np.bool_] = shapely.intersects(shape, squares)
+    return touching
+
+
+@pytest.mark.parametrize("shape", [STAR, RING, PARTS], ids=["star", "ring", "parts"])
+@pytest.mark.parametrize("cells", [1, 7, 8, 9, 64, 100, 513])
+def test_blocks_find_the_same_cells_as_one_by_one(shape: shapely.Geometry, cells: int) -> None:
+    area = StudyArea(shape)
+    grid = Grid.over(area, cells)
+    np.testing.assert_array_equal(grid.inside(area), one_by_one(grid, area))
+
+
+@pytest.mark.timeout(20)
+def test_the_finest_grid_over_an_outline_is_quick() -> None:
+    area = StudyArea(STAR)
+    inside = Grid.over(area, 4096).inside(area)
+    assert 0.1 < inside.mean() < 0.5
