@@ -8,16 +8,17 @@ that are discarded are never logged.
 from __future__ import annotations
 
 import hashlib
+import os
 import secrets
-
-from django.core.files.base import ContentFile
+from contextlib import suppress
 
 from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.datasets.selectors import canonical_path
-from dpgeo.datasets.storage import private_storage, remove, work_folder
+from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.jobs.running import Held
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.entropy import SystemEntropy
@@ -63,7 +64,8 @@ def work_on(release_id: str, held: Held) -> None:
         files.make_public(release)
     elif release.publish_when_done:
         held.step("Publishing")
-        publish(release)
+        with suppress(Conflict):  # It stays a draft; publishing by hand says why.
+            publish(release)
 
 
 def draw(release: Release, held: Held) -> Released:
@@ -114,7 +116,13 @@ def commit(release: Release, released: Released) -> None:
 
     blob = encode(released)
     storage = private_storage()
-    name = storage.save(f"blobs/{secrets.token_hex(16)}", ContentFile(blob))
+    with work_folder() as folder:
+        path = folder / "blob"
+        with path.open("wb") as file:
+            file.write(blob)
+            file.flush()
+            os.fsync(file.fileno())  # on the disk before a row says that it is there
+        name = store(storage, f"blobs/{secrets.token_hex(16)}", path)
     first = Release.objects.filter(pk=release.pk, blob_name="").update(
         blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
     )

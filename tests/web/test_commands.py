@@ -73,6 +73,13 @@ def test_a_second_file_takes_the_columns_of_the_first(trips: Path) -> None:
     assert Upload.objects.filter(state=UploadState.READY).count() == 2
 
 
+def test_a_time_is_not_guessed(tmp_path: Path) -> None:
+    path = tmp_path / "trips.csv"
+    path.write_bytes(b"user,lat,lon,time\nann,50.01,10.01,teatime\n")
+    assert "1 of 1 rows accepted" in command("ingest", path, "--dataset", "city", *DECLARATION)
+    assert Dataset.objects.get().columns["time"] == ""
+
+
 def test_a_dry_run_prices_and_spends_nothing(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)

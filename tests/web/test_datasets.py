@@ -16,6 +16,7 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import Role
 from dpgeo.accounts.selectors import may, role_in
+from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import ledger_promise
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Upload, UploadState
@@ -27,6 +28,7 @@ from dpgeo.datasets.selectors import (
     uploads_visible_to,
 )
 from dpgeo.datasets.services import (
+    dataset_discard,
     dataset_update,
     upload_confirm,
     upload_ingest,
@@ -207,6 +209,20 @@ def test_a_broken_transfer_leaves_nothing_behind() -> None:
     with pytest.raises(ConnectionError):
         upload_receive(dataset=dataset, file=Broken(), file_name="a.csv", created_by=None)
     assert stored_uploads() == before
+
+
+def test_a_declaration_is_taken_back_whole_until_an_upload_is_confirmed() -> None:
+    dataset, before = make_dataset(), stored_uploads()
+    upload = make_received(dataset)
+    dataset_discard(dataset=dataset)
+    assert not Upload.objects.filter(pk=upload.pk).exists()
+    assert not Ledger.objects.exists()
+    assert stored_uploads() == before
+    kept = make_dataset()
+    upload_confirm(upload=make_received(kept), columns=COLUMNS, confirmed_by=None)
+    with pytest.raises(Conflict):
+        dataset_discard(dataset=kept)
+    assert kept.uploads.count() == 1
 
 
 def test_a_preview_suggests_the_columns() -> None:

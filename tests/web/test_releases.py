@@ -391,6 +391,16 @@ def test_a_draft_that_states_too_small_a_total_is_not_published(dataset: Dataset
     assert release_publish(release=release, by=None).state == ReleaseState.PUBLISHED
 
 
+def test_a_preset_publication_that_cannot_be_leaves_a_draft(dataset: Dataset) -> None:
+    release = make_request(dataset, publish_when_done=True)
+    ledger_set_total(ledger=dataset.ledger, total=Fraction(5))
+    release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert release.state == ReleaseState.DRAFT
+    assert Job.objects.get(pk=release.job_id).state == JobState.DONE
+    assert release.files.count() == 5
+
+
 def test_a_publication_cut_short_still_serves_and_is_completed(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:

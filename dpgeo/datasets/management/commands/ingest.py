@@ -16,7 +16,13 @@ from dpgeo.accounts.services import organisation_create
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.models import Dataset, Upload
-from dpgeo.datasets.services import dataset_create, upload_confirm, upload_ingest, upload_receive
+from dpgeo.datasets.services import (
+    dataset_create,
+    dataset_discard,
+    upload_confirm,
+    upload_ingest,
+    upload_receive,
+)
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 from dpgeo.spatial.area import StudyArea
@@ -99,8 +105,7 @@ class Command(BaseCommand):
             return upload_confirm(upload=upload, columns=columns, confirmed_by=user)
         except BaseException:
             if created is not None:
-                created.delete()
-                created.ledger.delete()
+                dataset_discard(dataset=created)
             raise
 
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
@@ -112,14 +117,7 @@ class Command(BaseCommand):
         named = {role: options[role] for role in ROLES if options[role]}
         if dataset and dataset.frozen_at and not named:
             return Columns.from_json(dataset.columns)
-        suggested = {
-            role: name for role, name in asdict(seen.suggested or Columns()).items() if name
-        }
-        if "geometry" in named:
-            suggested = {r: c for r, c in suggested.items() if r not in {"latitude", "longitude"}}
-        if {"latitude", "longitude"} & named.keys():
-            suggested.pop("geometry", None)
-        chosen = {**suggested, **named}
+        chosen = {**without_rivals(asdict(seen.suggested), named), **named}
         for hint in seen.hints:
             self.stdout.write(f"Note: {hint}")
         if taken := {role: name for role, name in chosen.items() if role not in named}:
@@ -170,12 +168,15 @@ class Command(BaseCommand):
 
 
 def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str, str]:
-    """The suggested columns that go with those named: one way of giving the position."""
-    rivals: set[str] = set()
+    """The suggested columns that go with those named: one way of giving the position.
+
+    A time is never guessed: it is not needed, and rows whose time cannot be read are refused.
+    """
+    rivals = {"time"}
     if "geometry" in named:
-        rivals = {"latitude", "longitude"}
+        rivals |= {"latitude", "longitude"}
     elif {"latitude", "longitude"} & named.keys():
-        rivals = {"geometry"}
+        rivals |= {"geometry"}
     return {role: name for role, name in suggested.items() if name and role not in rivals}
 
 
