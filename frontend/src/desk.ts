@@ -1,5 +1,7 @@
 // The owner's desk. Every page works without this; here it becomes live.
 import "./styles/desk.css";
+import "./styles/desk-forms.css";
+import "./styles/desk-request.css";
 import { followJobs } from "./desk-jobs";
 import { installRequest } from "./desk-request";
 import { installUpload } from "./desk-upload";

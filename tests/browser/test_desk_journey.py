@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import os
 import re
 import signal
@@ -18,21 +19,12 @@ import pytest
 
 from tests.requirements import need
 
-need(Path("/usr/bin/chromium").exists(), "Chromium: apt-get install chromium")
-sync_api = pytest.importorskip("playwright.sync_api")
+need(importlib.util.find_spec("playwright"), "Playwright: make test-all installs it")
+from playwright import sync_api  # noqa: E402
 
 pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parent.parent.parent
-FLAGS = [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-]
 PATIENCE = 60_000
 """Milliseconds a job may take on a busy machine."""
 
@@ -52,10 +44,8 @@ def free_port() -> int:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a fresh installation under its own supervising command."""
-    built = (ROOT / "frontend" / "dist" / "manifest.json").exists()
-    need(built, "the built frontend: make frontend")
     environment = os.environ | {
         "DPGEO_VAR": str(tmp_path_factory.mktemp("var")),
         "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
@@ -88,15 +78,6 @@ def wait_for(address: str) -> None:
         except OSError:
             time.sleep(0.25)
     raise TimeoutError(address)
-
-
-@pytest.fixture(scope="module")
-def chromium() -> Iterator[Any]:
-    """A browser."""
-    with sync_api.sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path="/usr/bin/chromium", args=FLAGS)
-        yield browser
-        browser.close()
 
 
 @pytest.fixture(scope="module")
@@ -155,9 +136,9 @@ def ask(page: Any, title: str) -> None:
 
 
 def test_an_owner_publishes_a_map_in_one_sitting(
-    site: str, chromium: Any, swapped_file: Path
+    site: str, browser: Any, swapped_file: Path
 ) -> None:
-    context = chromium.new_context(viewport={"width": 1440, "height": 900})
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
@@ -194,7 +175,7 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
     draft = page.get_attribute("text=Look at the draft map", "href")
 
-    stranger = chromium.new_context().new_page()
+    stranger = browser.new_context().new_page()
     assert stranger.goto(site + draft).status == 404
     press(page, "Publish")
     sync_api.expect(page.locator(".state")).to_have_text("Published")
@@ -208,8 +189,8 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     stranger.context.close()
 
 
-def test_it_all_works_without_a_script(site: str, chromium: Any, swapped_file: Path) -> None:
-    context = chromium.new_context(java_script_enabled=False)
+def test_it_all_works_without_a_script(site: str, browser: Any, swapped_file: Path) -> None:
+    context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     sign_in(page, site)
     declare(page, site, "Trips without a script")
@@ -227,8 +208,8 @@ def test_it_all_works_without_a_script(site: str, chromium: Any, swapped_file: P
     context.close()
 
 
-def test_the_browser_says_at_once_what_the_server_refuses(site: str, chromium: Any) -> None:
-    context = chromium.new_context()
+def test_the_browser_says_at_once_what_the_server_refuses(site: str, browser: Any) -> None:
+    context = browser.new_context()
     page = context.new_page()
     sign_in(page, site)
     declare(page, site, "An empty one")
@@ -243,9 +224,9 @@ def test_the_browser_says_at_once_what_the_server_refuses(site: str, chromium: A
 @pytest.mark.parametrize("width", [320, 768, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_nothing_overflows(
-    site: str, chromium: Any, swapped_file: Path, width: int, scheme: str
+    site: str, browser: Any, swapped_file: Path, width: int, scheme: str
 ) -> None:
-    context = chromium.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
+    context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
     page = context.new_page()
     sign_in(page, site)
     slug = f"size-{width}-{scheme}"

@@ -14,7 +14,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.figures import mesh_of, outline_of
-from dpgeo.pages.forms import ReleaseForm
+from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import Quote, release_quote
 

@@ -18,7 +18,7 @@ from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.quotes import like, quote_context, quote_for, typed
-from dpgeo.pages.forms import ReleaseForm
+from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import Quote, release_request
 

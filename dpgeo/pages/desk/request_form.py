@@ -1,0 +1,153 @@
+"""The form that asks for a release; the mechanisms' fields follow from their parameters."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any
+
+from django import forms
+from django.core.exceptions import ValidationError
+
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.errors import DpgeoError
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.parameters import Parameter, parameters, parse_parameters
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.forms import DeskForm
+
+COUNTING_WORDS = [
+    (Counting.PEOPLE.value, "People: each person once per cell"),
+    (Counting.VISITS.value, "Visits: every row"),
+]
+
+
+class ReleaseForm(DeskForm):
+    """A release as its owner asks for it; the mechanisms' fields follow from their parameters."""
+
+    title = forms.CharField(max_length=200, help_text="Public. What the map shows, and of when.")
+    description = forms.CharField(
+        required=False,
+        widget=forms.Textarea(attrs={"rows": 3}),
+        help_text="Public. What a reader should know about it.",
+    )
+    mechanism = forms.ChoiceField(widget=forms.RadioSelect)
+    epsilon = forms.CharField(
+        label="Privacy to spend, epsilon (ε)",
+        initial="0.5",
+        widget=forms.TextInput(attrs={"inputmode": "decimal"}),
+        help_text="Smaller is more private and noisier.",
+    )
+    counting = forms.ChoiceField(
+        label="A cell counts",
+        widget=forms.RadioSelect,
+        choices=COUNTING_WORDS,
+        initial=Counting.PEOPLE.value,
+    )
+    bound = forms.IntegerField(
+        initial=1,
+        min_value=1,
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        error_messages={"invalid": "Must be a whole number, such as 10."},
+    )
+    publish_when_done = forms.BooleanField(
+        required=False,
+        label="Publish when done",
+        help_text="Otherwise it waits as a draft that members alone can see.",
+    )
+
+    def __init__(
+        self,
+        data: Mapping[str, Any] | None = None,
+        *,
+        dataset: Dataset,
+        publishes: bool,
+        initial: Mapping[str, Any] | None = None,
+    ) -> None:
+        super().__init__(data, initial=dict(initial or {}))
+        self.dataset = dataset
+        self.parameters: dict[str, Any] = {}
+        choices = [(key, mechanism.title) for key, mechanism in MECHANISMS.items()]
+        mechanism_field: Any = self.fields["mechanism"]
+        mechanism_field.choices = choices
+        mechanism_field.initial = choices[0][0]
+        for key, mechanism in MECHANISMS.items():
+            for parameter in parameters(mechanism.params):
+                self.fields[f"{key}.{parameter.name}"] = parameter_field(parameter)
+        self._fit_to_unit(Unit(dataset.unit))
+        if not publishes:
+            del self.fields["publish_when_done"]
+
+    def _fit_to_unit(self, unit: Unit) -> None:
+        """Where a row is the unit it adds to one cell, and there is nothing to choose."""
+        bound = self.fields["bound"]
+        if unit is Unit.RECORD:
+            bound.widget = forms.HiddenInput()
+            self.fields["counting"].widget = forms.HiddenInput()
+            self.fields["counting"].initial = Counting.VISITS.value
+            return
+        bound.label = "Each person adds to at most"
+        bound.help_text = (
+            "cells (or rows, when visits are counted). Who has more is cut to this many at "
+            "random. More keeps more of busy people and makes every cell noisier in proportion."
+        )
+
+    def field_of(self, name: str) -> str:
+        """A mechanism's parameters carry its key."""
+        qualified = f"{self.cleaned_data.get('mechanism')}.{name}"
+        return qualified if qualified in self.fields else name
+
+    def mechanisms(self) -> list[dict[str, Any]]:
+        """For the template: every mechanism with its own fields and whether it is chosen."""
+        chosen = self["mechanism"].value()
+        return [
+            {
+                "mechanism": mechanism,
+                "chosen": key == chosen,
+                "fields": [self[f"{key}.{p.name}"] for p in parameters(mechanism.params)],
+            }
+            for key, mechanism in MECHANISMS.items()
+        ]
+
+    def clean_epsilon(self) -> Fraction:
+        """An exact epsilon."""
+        try:
+            return parse_epsilon(self.cleaned_data["epsilon"])
+        except DpgeoError as refusal:
+            raise ValidationError(refusal.message) from None
+
+    def clean(self) -> dict[str, Any]:
+        """Read the chosen mechanism's parameters, each error at its own field."""
+        values = super().clean() or {}
+        mechanism = MECHANISMS.get(values.get("mechanism", ""))
+        if mechanism is None:
+            return values
+        for parameter in parameters(mechanism.params):
+            name = f"{mechanism.key}.{parameter.name}"
+            value = values.get(name)
+            if value in (None, ""):
+                value = parameter.default
+            try:
+                parse_parameters(mechanism.params, {parameter.name: value})
+            except DpgeoError as refusal:
+                self.add_error(name, refusal.message)
+            self.parameters[parameter.name] = value
+        return values
+
+
+def parameter_field(parameter: Parameter) -> forms.Field:
+    """The form's field of a mechanism's parameter."""
+    words: dict[str, Any] = {
+        "required": False,
+        "initial": parameter.default,
+        "label": parameter.name.replace("_", " ").capitalize(),
+        "help_text": parameter.description,
+    }
+    if parameter.kind is bool:
+        return forms.BooleanField(**words)
+    if parameter.choices:
+        return forms.ChoiceField(choices=[(text, text) for text in parameter.choices], **words)
+    if parameter.low is not None and parameter.high is not None:
+        words["help_text"] = f"{parameter.description} From {parameter.low} to {parameter.high:,}."
+    return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **words)
