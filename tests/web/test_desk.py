@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 from django.test import Client
 
-from dpgeo.accounts.models import Role
+from dpgeo.accounts.models import Role, User
 from dpgeo.datasets.models import Dataset
-from tests.web.desk import Desk, make_desk
+from tests.web.desk import PASSWORD, Desk, make_desk
 
 pytestmark = pytest.mark.django_db
 
@@ -27,7 +27,7 @@ def test_it_asks_strangers_to_sign_in(client: Client) -> None:
 def test_it_signs_in_with_name_and_password(desk: Desk, client: Client) -> None:
     answer = client.post("/accounts/login/", {"username": "owner", "password": "wrong"})
     assert "correct username and password" in answer.content.decode()
-    answer = client.post("/accounts/login/", {"username": "owner", "password": "secret-words"})
+    answer = client.post("/accounts/login/", {"username": "owner", "password": PASSWORD})
     assert answer["Location"] == "/desk/"
 
 
@@ -41,6 +41,11 @@ def test_it_tells_people_without_an_organisation_whom_to_ask(desk: Desk) -> None
     stranger = desk.signed_in("nobody", role=None)
     assert "You belong to no organisation yet" in stranger.get("/desk/").content.decode()
     assert stranger.get("/desk/datasets/new/").status_code == 404
+
+
+def test_it_sends_the_first_administrator_to_make_an_organisation(client: Client) -> None:
+    client.force_login(User.objects.create_superuser("root", password=PASSWORD))
+    assert "/admin/accounts/organisation/add/" in client.get("/desk/").content.decode()
 
 
 def test_it_declares_a_dataset_and_leads_to_the_upload(desk: Desk) -> None:

@@ -11,7 +11,7 @@ from dpgeo.accounts.models import Role
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.services import upload_ingest
 from dpgeo.jobs.models import Job
-from dpgeo.jobs.services import job_lease, job_progress
+from dpgeo.jobs.services import job_fail, job_lease, job_progress
 from tests.web.desk import HEAD, Desk, invented_rows, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -155,6 +155,20 @@ def test_it_shows_the_columns_fixed_by_the_first_file(desk: Desk) -> None:
     answer = desk.client.post(answer["Location"], COLUMNS | {"person": "who"})
     assert answer.status_code == 422
     assert "device" in str(answer.context["form"].errors)
+
+
+def test_it_says_why_reading_failed_and_lets_it_be_tried_again(desk: Desk) -> None:
+    upload = send(desk)
+    address = f"/desk/uploads/{upload.pk}/"
+    desk.client.post(address, COLUMNS)
+    lease = job_lease(job_id=Job.objects.get().pk)
+    assert lease
+    job_fail(job_id=Job.objects.get().pk, lease=lease, reason="The disk is full.")
+    page = desk.page(address)
+    assert "The disk is full." in page
+    assert "Confirm and read the file" in page
+    assert desk.client.post(address, COLUMNS)["Location"] == address
+    assert upload_ingest(upload_id=upload.pk)
 
 
 def test_it_shows_an_upload_to_members_alone(desk: Desk) -> None:
