@@ -30,7 +30,7 @@ class DatasetAdmin(OrganisationScoped):
     """Declared datasets, with the ways to a file and to a map."""
 
     list_display = ["title", "organisation", "unit", "budget", "upload_link", "release_link"]
-    list_filter = ["organisation", "unit"]
+    list_filter = [("organisation", admin.RelatedOnlyFieldListFilter), "unit"]
     search_fields = ["title", "slug"]
     fields = (*FIXED_BEFORE, *EDITABLE, *FIXED_AFTER)
     readonly_fields = (*FIXED_BEFORE, *FIXED_AFTER)

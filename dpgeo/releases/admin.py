@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
+from django.contrib.admin.utils import quote, unquote
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
 from django.urls import URLPattern, path
@@ -62,7 +63,7 @@ class ReleaseAdmin(OrganisationScoped):
     """Every release of the person's organisations."""
 
     list_display = ["title", "dataset", "mechanism", "epsilon_shown", "state", "progress"]
-    list_filter = ["state", "mechanism", "dataset"]
+    list_filter = ["state", "mechanism", ("dataset", admin.RelatedOnlyFieldListFilter)]
     search_fields = ["title"]
     fields = readonly_fields = (
         *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
@@ -115,7 +116,7 @@ class ReleaseAdmin(OrganisationScoped):
             messages.error(request, error.message)
         else:
             messages.success(request, DONE[action])
-        return redirect("admin:releases_release_change", release_id)
+        return redirect("admin:releases_release_change", quote(release_id))
 
     def change_view(
         self,
@@ -125,7 +126,7 @@ class ReleaseAdmin(OrganisationScoped):
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
         """With the buttons."""
-        release = self.get_object(request, object_id)
+        release = self.get_object(request, unquote(object_id))
         shown: dict[str, Any] = {}
         if release is not None:
             shown = {
