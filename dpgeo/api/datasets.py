@@ -48,7 +48,12 @@ class DatasetView(DocumentView):
 
     authentication_classes = ()
 
-    @describe("dataset", "Get a dataset", DatasetSerializer, missing=True)
+    @describe(
+        "dataset",
+        "Get a dataset",
+        DatasetSerializer,
+        key=("slug", "The dataset's short name, as lists give it."),
+    )
     def get(self, request: Request, slug: str) -> Response:
         """What its publisher declared. Nothing is said of its rows."""
         dataset = datasets_public().filter(slug=slug).first()

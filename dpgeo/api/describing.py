@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from drf_spectacular.utils import OpenApiExample, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
 
 from dpgeo.api import examples
 from dpgeo.api.problems import MEDIA_TYPE, of_status
@@ -21,23 +21,33 @@ def describe(
     answer: type[Any],
     *,
     queries: Sequence[Query] = (),
-    missing: bool = False,
+    key: tuple[str, str] | None = None,
 ) -> Callable[[F], F]:
-    """Describe the GET of a JSON document. `missing`: it may not be there."""
+    """Describe the GET of a JSON document.
+
+    `key` names and explains the variable part of the address, of what may not be there.
+    """
     success = OpenApiResponse(
-        answer, description=summary, examples=[example(summary, examples.ANSWERS[name])]
+        answer, description="Found", examples=[example(summary, examples.ANSWERS[name])]
     )
     responses: dict[Any, Any] = {(200, "application/json"): success, **problem(400)}
-    if missing:
+    parameters = openapi(queries)
+    if key:
         responses |= problem(404)
+        parameters.append(in_path(*key))
     decorate: Callable[[F], F] = extend_schema(
         operation_id=name,
         summary=summary,
-        parameters=openapi(queries),
+        parameters=parameters,
         responses=responses,
         tags=[name if name.endswith("s") else f"{name}s"],
     )
     return decorate
+
+
+def in_path(name: str, description: str) -> OpenApiParameter:
+    """The description of a variable part of an address."""
+    return OpenApiParameter(name, str, OpenApiParameter.PATH, description=description)
 
 
 def problem(status: int) -> dict[tuple[int, str], OpenApiResponse]:

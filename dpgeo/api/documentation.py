@@ -94,19 +94,19 @@ def _written(form: str) -> tuple[bytes, str]:
 
 
 def _groups(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The operations by tag, in the order of the addresses."""
-    groups: dict[str, list[dict[str, Any]]] = {}
+    """The operations by tag, tags in the order in which they are declared."""
+    groups: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
     for path, methods in document["paths"].items():
         for method, operation in methods.items():
             entry = _operation(path, method, operation)
-            groups.setdefault(operation["tags"][0], []).append(entry)
+            groups[operation["tags"][0]].append(entry)
     return groups
 
 
 def _operation(path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
     answers = [
         {"status": status, "description": answer["description"]}
-        for status, answer in operation["responses"].items()
+        for status, answer in sorted(operation["responses"].items())
     ]
     return {
         "id": operation["operationId"],

@@ -71,6 +71,8 @@ class ReleaseFileView(ApiView):
         summary="Get a file",
         tags=["releases"],
         parameters=[
+            describing.in_path("release_id", "The release's id, as lists give it."),
+            describing.in_path("name", "The file's name, as the release lists it."),
             OpenApiParameter("Range", str, "header", description="One range of bytes."),
             OpenApiParameter("If-None-Match", str, "header", description="An ETag that you hold."),
             *HEADERS,
@@ -177,7 +179,7 @@ class _Slice:
 def _release(request: Request, release_id: str) -> Release:
     """The release if who asks may see it; what is public for all is not asked for by name."""
     public = Release.objects.filter(pk=release_id, state=ReleaseState.PUBLISHED)
-    release = public.select_related("dataset").first()
+    release = public.only("state", "title").first()
     if release is not None:
         return release
     try:

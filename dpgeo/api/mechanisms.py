@@ -30,7 +30,12 @@ class MechanismView(DocumentView):
 
     authentication_classes = ()
 
-    @describe("mechanism", "Get a mechanism", MechanismSerializer, missing=True)
+    @describe(
+        "mechanism",
+        "Get a mechanism",
+        MechanismSerializer,
+        key=("key", "The mechanism's key, as releases name it."),
+    )
     def get(self, request: Request, key: str) -> Response:
         """What it does and which parameters it takes."""
         if key not in MECHANISMS:

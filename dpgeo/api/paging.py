@@ -20,7 +20,7 @@ M = TypeVar("M", bound=Model)
 
 CURSOR = Query(
     name="cursor",
-    description="Where the page starts: taken from the `next` of the page before.",
+    description="Where the page starts: part of the address that the page before names as next.",
     read=str,
 )
 

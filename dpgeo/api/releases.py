@@ -88,7 +88,12 @@ class ReleasesView(DocumentView):
 class ReleaseView(DocumentView):
     """One release."""
 
-    @describe("release", "Get a release", ReleaseSerializer, missing=True)
+    @describe(
+        "release",
+        "Get a release",
+        ReleaseSerializer,
+        key=("release_id", "The release's id, as lists give it."),
+    )
     def get(self, request: Request, release_id: str) -> Response:
         """Its facts and files. Of a withdrawn release the facts remain, as a tombstone."""
         try:

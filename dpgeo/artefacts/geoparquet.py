@@ -61,15 +61,15 @@ def _geo(layer: Layer) -> dict[str, Any]:
     """The "geo" metadata of GeoParquet 1.1."""
     import pyproj
 
-    bounds = layer.grid.box_bounds(layer.boxes)
-    low, high = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
+    top, bottom, left, right = layer.boxes.T
+    envelope = np.array([[top.min(), bottom.max(), left.min(), right.max()]])
     geometry = {
         "encoding": "WKB",
         "geometry_types": ["Polygon"],
         "crs": pyproj.CRS.from_epsg(4326).to_json_dict(),
         "orientation": "counterclockwise",
         "edges": "planar",
-        "bbox": [*low.tolist(), *high.tolist()],
+        "bbox": layer.grid.box_bounds(envelope)[0].tolist(),
         "covering": {"bbox": {name: ["bbox", name] for name in _SIDES}},
     }
     return {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": geometry}}

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
+from django.db import OperationalError, connection
 from django.test import Client
 from django.utils import timezone
 from django.utils.crypto import get_random_string
@@ -419,3 +420,15 @@ def test_health_says_only_that_it_is_well(client: Client) -> None:
         200,
         {"status": "ok", "database": "reachable"},
     )
+
+
+def test_health_fails_where_the_database_is_gone(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail() -> None:
+        raise OperationalError("could not connect to db.internal as secret-user")
+
+    monkeypatch.setattr(connection, "cursor", fail)
+    answer = client.get("/healthz")
+    assert answer.status_code == 503
+    assert b"secret-user" not in answer.content

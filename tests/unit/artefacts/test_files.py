@@ -161,6 +161,10 @@ def test_the_geoparquet_says_what_it_is(tmp_path: Path) -> None:
     geo = json.loads(file.metadata.metadata[b"geo"])
     about = json.loads(file.metadata.metadata[b"dpgeo"])
     assert geo["version"] == "1.1.0"
+    (layer,) = layers(grid_release())
+    sides = layer.grid.box_bounds(layer.boxes)
+    envelope = [*sides[:, :2].min(axis=0).tolist(), *sides[:, 2:].max(axis=0).tolist()]
+    assert geo["columns"]["geometry"]["bbox"] == envelope
     assert geo["columns"]["geometry"]["covering"]["bbox"]["xmin"] == ["bbox", "xmin"]
     assert file.metadata.row_group(0).column(0).compression == "ZSTD"
     assert (about["epsilon"], about["unit"], about["bound"]) == ("0.5", "person", "3")
