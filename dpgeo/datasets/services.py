@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.core.files import File
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.core.validators import validate_slug
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -75,15 +75,21 @@ def dataset_create(
     if ledger and ledger.datasets.exclude(organisation=organisation).exists():
         raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
     total = None if budget is None else parse_epsilon(budget, field="budget")
-    with transaction.atomic():
-        return Dataset.objects.create(
-            **facts,
-            organisation=organisation,
-            slug=_free_slug(slug, facts["title"]),
-            ledger=ledger or ledger_create(name=facts["title"], total=total or Fraction(0)),
-            created_by=created_by,
-            person_key=os.urandom(32),
-        )
+    address = _free_slug(slug, facts["title"])
+    try:
+        with transaction.atomic():
+            return Dataset.objects.create(
+                **facts,
+                organisation=organisation,
+                slug=address,
+                ledger=ledger or ledger_create(name=facts["title"], total=total or Fraction(0)),
+                created_by=created_by,
+                person_key=os.urandom(32),
+            )
+    except IntegrityError:
+        raise InvalidInput(
+            f"The address {address!r} was taken a moment ago; choose another.", field="slug"
+        ) from None
 
 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:

@@ -23,6 +23,9 @@ logger = logging.getLogger(__name__)
 HEARTBEAT_SECONDS = 15.0
 """Between two signs of life; a quarter of the lease, so that three may be missed."""
 
+LONGEST_HOLD_SECONDS = 12 * 3600.0
+"""After this the lease is no longer renewed: whoever hangs is replaced."""
+
 REPORT_SECONDS = 1.0
 """Progress within one step is written at most this often."""
 
@@ -83,8 +86,9 @@ class Held:
         services.job_set_drawing(job_id=self.job_id, lease=self.lease)
 
     def _beat(self) -> None:
+        end = time.monotonic() + LONGEST_HOLD_SECONDS
         try:
-            while not self._closed.wait(HEARTBEAT_SECONDS):
+            while not self._closed.wait(HEARTBEAT_SECONDS) and time.monotonic() < end:
                 try:
                     services.job_renew(job_id=self.job_id, lease=self.lease)
                 except LeaseLost:

@@ -279,6 +279,18 @@ def test_the_lease_is_kept_alive_during_a_long_step(monkeypatch: pytest.MonkeyPa
             time.sleep(0.05)
 
 
+@pytest.mark.django_db(transaction=True)
+def test_a_worker_that_hangs_is_not_kept_alive_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(running, "HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr(running, "LONGEST_HOLD_SECONDS", 0.0)
+    job = job_create(task="tests.nothing")
+    lease = take(job)
+    let_lapse(job)
+    with Held(job.pk, lease):
+        time.sleep(0.3)
+        assert job_lease(job_id=job.pk) is not None
+
+
 def test_the_reap_command_does_one_round_when_asked() -> None:
     job_create(task="tests.nothing")
     output = io.StringIO()
