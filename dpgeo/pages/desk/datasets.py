@@ -15,7 +15,6 @@ from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_update
-from dpgeo.jobs.models import JobState
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.figures import budget_of, outline_of
 from dpgeo.pages.forms import DatasetForm, licence_choices
@@ -120,7 +119,6 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "ready": found.uploads.filter(state=UploadState.READY).exists(),
         "entries": found.ledger.entries.all(),
         "shares": found.ledger.datasets.exclude(id=found.id),
-        "active": [JobState.QUEUED, JobState.RUNNING],
         "may_edit": may(user, found, "edit"),
         "may_upload": may(user, found, "upload"),
         "may_request": may(user, found, "request"),

@@ -3,7 +3,7 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from dpgeo.pages.desk import datasets, home, jobs, release, releases, uploads
+from dpgeo.pages.desk import datasets, home, jobs, release, requesting, uploads
 
 urlpatterns = [
     path("accounts/login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
@@ -14,8 +14,8 @@ urlpatterns = [
     path("desk/datasets/<slug:slug>/", datasets.dataset, name="desk-dataset"),
     path("desk/datasets/<slug:slug>/edit/", datasets.dataset_edit, name="desk-dataset-edit"),
     path("desk/datasets/<slug:slug>/upload/", uploads.upload_new, name="desk-upload-new"),
-    path("desk/datasets/<slug:slug>/release/", releases.release_new, name="desk-release-new"),
-    path("desk/datasets/<slug:slug>/quote", releases.quote, name="desk-quote"),
+    path("desk/datasets/<slug:slug>/release/", requesting.release_new, name="desk-release-new"),
+    path("desk/datasets/<slug:slug>/quote", requesting.quote, name="desk-quote"),
     path("desk/uploads/<uuid:upload_id>/", uploads.upload, name="desk-upload"),
     path("desk/releases/<str:release_id>/", release.release, name="desk-release"),
     path("desk/releases/<str:release_id>/publish/", release.publish, name="desk-release-publish"),

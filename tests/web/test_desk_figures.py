@@ -1,0 +1,100 @@
+"""The desk's figures: bars that add up, exact epsilons, lengths a person can read."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+import shapely
+
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.pages.desk.figures import Budget, budget_of, mesh_of, outline_of
+from dpgeo.pages.desk.quotes import ground_words
+from dpgeo.pages.templatetags.desk_figures import epsilon
+from dpgeo.releases.services import release_cancel
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from tests.web.desk import make_desk
+
+
+def width(budget: Budget) -> float:
+    """Of the whole bar, in per cent."""
+    return sum(budget.spent) + budget.held + sum(budget.future)
+
+
+@pytest.mark.django_db
+def test_a_bar_tells_spent_from_held_and_forgets_what_was_given_back() -> None:
+    desk = make_desk()
+    dataset = desk.declare(ready=True)
+    done, held, cancelled = (desk.request(dataset, epsilon=e) for e in ("0.5", "0.25", "0.75"))
+    Job.objects.filter(pk=done.job_id).update(state=JobState.DONE)
+    release_cancel(release=cancelled, by=desk.user)
+    dataset.ledger.refresh_from_db()
+    budget = budget_of(dataset)
+    assert budget.spent == [25.0]
+    assert budget.held == 12.5
+    assert budget.held_epsilon == held.epsilon
+    assert budget.left == Fraction("1.25")
+    assert width(budget) <= 100
+
+
+@pytest.mark.django_db
+def test_a_failed_job_that_drew_noise_stays_spent() -> None:
+    desk = make_desk()
+    dataset = desk.declare(ready=True)
+    release = desk.request(dataset)
+    Job.objects.filter(pk=release.job_id).update(state=JobState.FAILED, drawing=True)
+    dataset.ledger.refresh_from_db()
+    assert budget_of(dataset).spent == [25.0]
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ([], "the whole budget"),
+        (["0.5"], "about 3 more like the last"),
+        (["0.9", "0.9"], "too little for one like the last"),
+    ],
+)
+def test_it_says_what_is_left_in_releases(asked: list[str], words: str) -> None:
+    desk = make_desk()
+    dataset = desk.declare(ready=True)
+    for epsilon_asked in asked:
+        desk.request(dataset, epsilon=epsilon_asked)
+    dataset.ledger.refresh_from_db()
+    assert budget_of(dataset).more_words == words
+
+
+@pytest.mark.parametrize(
+    ("value", "decimals", "text"),
+    [
+        (Fraction(1, 2), 3, "0.500"),
+        (Fraction(1, 2), 0, "0.5"),
+        (Fraction(2), 0, "2"),
+        (-250_000, 2, "\N{MINUS SIGN}0.25"),
+        (1, 2, "0.000001"),
+        (Fraction(1, 3), 2, "1/3"),
+    ],
+)
+def test_an_epsilon_is_written_exactly(value: Fraction | int, decimals: int, text: str) -> None:
+    assert epsilon(value, decimals) == text
+
+
+@pytest.mark.parametrize(
+    ("metres", "words"), [(86.94, "86.9 m"), (1387.0, "1.4 km"), (25_300.0, "25 km")]
+)
+def test_a_length_on_the_ground_is_short(metres: float, words: str) -> None:
+    assert ground_words(metres) == words
+
+
+def test_a_mesh_has_as_many_cells_across_as_the_grid() -> None:
+    area = StudyArea.from_bounds(10, 50, 10.2, 50.1)
+    mesh = mesh_of(area, outline_of(area), Grid.over(area, 64).ground_cell_metres)
+    assert mesh.across == 64
+    assert mesh.visible
+
+
+def test_an_outline_of_many_corners_is_drawn_with_few() -> None:
+    circle = StudyArea(shapely.Point(10, 50).buffer(0.1, quad_segs=2000))
+    assert outline_of(circle).path.count("L") < 200
