@@ -20,14 +20,14 @@ LEAST_SHIFT = 2.5
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """SVG paths of a count's distribution without and with one person, and how far they differ.
+    """SVG paths of a count's distribution without and with one person, `shift` scales apart.
 
-    `factor` is the most that one curve exceeds the other anywhere: e^shift.
+    Nowhere is one more than e^shift times as high as the other.
     """
 
     without: str
     present: str
-    factor: float
+    shift: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def curves(shift: float) -> Curves:
     return Curves(
         without=_laplace(MIDDLE - drawn / 2),
         present=_laplace(MIDDLE + drawn / 2),
-        factor=math.exp(shift),
+        shift=shift,
     )
 
 

@@ -71,21 +71,29 @@ function densities(surface: Surface, show: Show): number[] {
 function fill(surface: Surface, looks: Uint8Array): Uint8Array<ArrayBuffer> {
   const { rows, columns } = surface.grid;
   const pixels = new Uint8Array(4 * rows * columns);
-  for (let row = 0; row < rows; row++) {
-    for (let column = 0; column < columns; column++) {
-      const cell = row * columns + column;
-      const box = surface.boxOf[cell]!;
-      if (box === NOWHERE) {
-        pixels[4 * cell] = NOTHING;
-        continue;
-      }
-      const { top, bottom, left, right } = surface.edges(box);
-      pixels[4 * cell] = looks[box]!;
-      pixels[4 * cell + 1] =
-        (column + 1 === right ? RIGHT_EDGE : 0) | (row + 1 === bottom ? LOWER_EDGE : 0);
-      pixels[4 * cell + 2] = Math.min(255, right - left);
-      pixels[4 * cell + 3] = Math.min(255, bottom - top);
+  const shapes = surface.layer.boxes && boxShapes(surface.layer.boxes);
+  for (let cell = 0, at = 0; at < pixels.length; cell++, at += 4) {
+    const box = surface.boxOf[cell]!;
+    if (box === NOWHERE) {
+      pixels[at] = NOTHING;
+      continue;
     }
+    pixels[at] = looks[box]!;
+    const right = (cell + 1) % columns === 0 || surface.boxOf[cell + 1] !== box;
+    const lower = surface.boxOf[cell + columns] !== box;
+    pixels[at + 1] = (right ? RIGHT_EDGE : 0) | (lower ? LOWER_EDGE : 0);
+    pixels[at + 2] = shapes ? shapes[2 * box]! : 1;
+    pixels[at + 3] = shapes ? shapes[2 * box + 1]! : 1;
   }
   return pixels;
+}
+
+/** Width and height of each box in cells, to 255. */
+function boxShapes(boxes: Uint16Array): Uint8Array {
+  const shapes = new Uint8Array(boxes.length / 2);
+  for (let at = 0; at < boxes.length; at += 4) {
+    shapes[at / 2] = Math.min(255, boxes[at + 3]! - boxes[at + 2]!);
+    shapes[at / 2 + 1] = Math.min(255, boxes[at + 1]! - boxes[at]!);
+  }
+  return shapes;
 }

@@ -4,6 +4,9 @@
 export const HATCH_PITCH = 8;
 export const HATCH_WIDTH = 1;
 
+/** The hatch is weaker on water, so that land and sea stay apart under it. */
+export const AT_SEA = 0.4;
+
 /** How much hatch colour covers a pixel centre; `x` and `y` in CSS pixels from the map's corner. */
 export function hatchCover(x: number, y: number, pixelRatio: number): number {
   const along = (((x + y) % HATCH_PITCH) + HATCH_PITCH) % HATCH_PITCH;

@@ -5,13 +5,18 @@
  * division, worked out here in double precision. Every pixel belongs to exactly one cell, the
  * hatch stays the same size at every zoom, and a change of theme changes only uniforms.
  */
+import type { Geometry } from "geojson";
 import type { CustomLayerInterface, Map as MapLibre } from "maplibre-gl";
 import { GAP_FROM, HATCHED, LOWER_EDGE, NOTHING, RIGHT_EDGE, type CellImage } from "./cell-image";
 import { STEPS } from "./classes";
-import { HATCH_GLSL } from "./hatch";
+import { AT_SEA, HATCH_GLSL } from "./hatch";
+import { shapePath } from "./land-path";
 import { toDegrees } from "./mercator";
 import { type Palette, parseHex } from "./ramps";
 import type { Grid } from "./release-array";
+
+/** Pixels across the picture of the land. */
+const MASK = 1024;
 
 const VERTEX = `#version 300 es
 in vec2 corner;
@@ -22,6 +27,7 @@ precision highp float;
 precision highp int;
 precision highp usampler2D;
 uniform usampler2D cells;
+uniform sampler2D land;
 uniform vec2 origin;      // device pixels from the lower left corner to the grid's north-west one
 uniform float cellSize;   // device pixels
 uniform float pixelRatio;
@@ -40,6 +46,7 @@ void main() {
     // Lines follow the map but start on whole pixels, so that they are equally sharp everywhere.
     vec2 steady = vec2(gl_FragCoord.x - round(origin.x), round(origin.y) - gl_FragCoord.y);
     float cover = hatchCover(steady / pixelRatio, pixelRatio);
+    cover *= mix(${AT_SEA.toFixed(2)}, 1.0, texture(land, position / cellSize / vec2(size)).a);
     colour = vec4(hatch * cover, cover);
     return;
   }
@@ -55,6 +62,7 @@ type Program = {
   program: WebGLProgram;
   corners: WebGLVertexArrayObject;
   texture: WebGLTexture;
+  land: WebGLTexture;
   uniform: (name: string) => WebGLUniformLocation | null;
 };
 
@@ -68,6 +76,7 @@ export class HeatmapLayer implements CustomLayerInterface {
 
   constructor(
     private readonly grid: Grid,
+    private readonly inside: Geometry,
     private image: CellImage,
     private palette: Palette,
   ) {}
@@ -85,7 +94,7 @@ export class HeatmapLayer implements CustomLayerInterface {
 
   onAdd(map: MapLibre, gl: WebGL2RenderingContext): void {
     this.map = map;
-    this.drawn = build(gl);
+    this.drawn = build(gl, landMask(this.grid, this.inside));
     this.stale = true;
   }
 
@@ -93,14 +102,17 @@ export class HeatmapLayer implements CustomLayerInterface {
     if (!this.drawn) return;
     gl.deleteProgram(this.drawn.program);
     gl.deleteTexture(this.drawn.texture);
+    gl.deleteTexture(this.drawn.land);
     gl.deleteVertexArray(this.drawn.corners);
     this.drawn = null;
   }
 
   render(gl: WebGL2RenderingContext): void {
     if (!this.map || !this.drawn) return;
-    const { program, corners, texture } = this.drawn;
+    const { program, corners, texture, land } = this.drawn;
     gl.useProgram(program);
+    gl.activeTexture(gl.TEXTURE1);
+    gl.bindTexture(gl.TEXTURE_2D, land);
     gl.activeTexture(gl.TEXTURE0);
     gl.bindTexture(gl.TEXTURE_2D, texture);
     if (this.stale) this.upload(gl);
@@ -112,9 +124,7 @@ export class HeatmapLayer implements CustomLayerInterface {
 
   private upload(gl: WebGL2RenderingContext): void {
     const { columns, rows, pixels } = this.image;
-    gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
-    gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);
-    gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, false);
+    plainUploads(gl);
     gl.texImage2D(
       gl.TEXTURE_2D, 0, gl.RGBA8UI, columns, rows, 0, gl.RGBA_INTEGER, gl.UNSIGNED_BYTE, pixels,
     );
@@ -133,6 +143,7 @@ export class HeatmapLayer implements CustomLayerInterface {
     gl.uniform3fv(uniform("ramp"), this.palette.tide.flatMap(unit));
     gl.uniform3fv(uniform("hatch"), unit(this.palette.hatch));
     gl.uniform1i(uniform("cells"), 0);
+    gl.uniform1i(uniform("land"), 1);
   }
 }
 
@@ -150,7 +161,18 @@ export function placeGrid(
   return { corner, cellSize: (opposite.x - corner.x) / grid.columns };
 }
 
-function build(gl: WebGL2RenderingContext): Program {
+/** The land of the grid's frame as a picture: opaque where it is. Finer than the outlines are. */
+function landMask(grid: Grid, inside: Geometry): HTMLCanvasElement {
+  const canvas = document.createElement("canvas");
+  canvas.width = MASK;
+  canvas.height = Math.round((MASK * grid.rows) / grid.columns);
+  const perPixel = (grid.cell * grid.columns) / MASK;
+  const corner = { west: grid.west, north: grid.north, perPixel };
+  canvas.getContext("2d")!.fill(shapePath(inside, corner), "evenodd");
+  return canvas;
+}
+
+function build(gl: WebGL2RenderingContext, mask: HTMLCanvasElement): Program {
   const program = gl.createProgram();
   for (const [kind, source] of [
     [gl.VERTEX_SHADER, VERTEX],
@@ -170,7 +192,8 @@ function build(gl: WebGL2RenderingContext): Program {
   return {
     program,
     corners: quad(gl),
-    texture: nearestTexture(gl),
+    texture: texture(gl, gl.NEAREST),
+    land: maskTexture(gl, mask),
     uniform: (name) => {
       if (!uniforms.has(name)) uniforms.set(name, gl.getUniformLocation(program, name));
       return uniforms.get(name)!;
@@ -189,11 +212,25 @@ function quad(gl: WebGL2RenderingContext): WebGLVertexArrayObject {
   return corners;
 }
 
-function nearestTexture(gl: WebGL2RenderingContext): WebGLTexture {
+function maskTexture(gl: WebGL2RenderingContext, mask: HTMLCanvasElement): WebGLTexture {
+  const made = texture(gl, gl.LINEAR);
+  plainUploads(gl);
+  gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, mask);
+  return made;
+}
+
+/** MapLibre leaves its own settings behind; these are for rows from the top, as they are. */
+function plainUploads(gl: WebGL2RenderingContext): void {
+  gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
+  gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);
+  gl.pixelStorei(gl.UNPACK_PREMULTIPLY_ALPHA_WEBGL, false);
+}
+
+function texture(gl: WebGL2RenderingContext, filter: number): WebGLTexture {
   const texture = gl.createTexture();
   gl.bindTexture(gl.TEXTURE_2D, texture);
-  gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, gl.NEAREST);
-  gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, gl.NEAREST);
+  gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MIN_FILTER, filter);
+  gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_MAG_FILTER, filter);
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_S, gl.CLAMP_TO_EDGE);
   gl.texParameteri(gl.TEXTURE_2D, gl.TEXTURE_WRAP_T, gl.CLAMP_TO_EDGE);
   return texture;

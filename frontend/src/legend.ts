@@ -5,6 +5,12 @@ import { formatMargin, formatShort } from "./format";
 import type { Show } from "./permalink";
 import type { Surface } from "./surface";
 
+/** What is to be said of a margin that is not the whole truth; see `postprocess.layers`. */
+const QUALIFIED: Record<string, string> = {
+  nominal: ", by a formula",
+  "noise only": ", for the noise alone",
+};
+
 export type Facts = { counting: string; epsilon: string; date: string };
 
 export function drawLegend(
@@ -50,8 +56,8 @@ export function marginWords(surface: Surface, counting: string): string {
   const high = formatMargin(Math.max(...margins));
   const what = surface.layer.boxes ? "Each box, small or large, is" : "Each cell is";
   const range = low === high ? low : `${low} to ${high}`;
-  const nominal = surface.layer.kind === "inferred" ? ", by a formula" : "";
-  return `${what} ${range} ${counting}${nominal}.`;
+  const label = surface.layer.noise[0]!.label;
+  return `${what} ${range} ${counting}${QUALIFIED[label] ?? ""}.`;
 }
 
 function stamp({ epsilon, date }: Facts): (Node | string)[] {

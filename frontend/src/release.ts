@@ -18,22 +18,36 @@ if (frame) start(frame).catch((error: unknown) => say(frame, String(error instan
 
 /** What the reader chose: which layer, and whether to see counts or their margins. */
 class Choice {
-  readonly surfaces: Surface[];
   surface: Surface;
-  show: Show;
   image: CellImage;
 
-  constructor(array: ReleaseArray, layer: string | null, show: Show) {
-    this.surfaces = array.layers.map((each) => new Surface(array, each));
-    this.surface = this.surfaces.find((each) => each.layer.name === layer) ?? this.surfaces[0]!;
+  constructor(
+    private readonly array: ReleaseArray,
+    layer: string | null,
+    public show: Show,
+  ) {
+    this.surface = this.find(layer);
+    this.image = paintCells(this.surface, show);
+  }
+
+  change(layer: string, show: Show): void {
+    if (layer !== this.layer) this.surface = this.find(layer);
     this.show = show;
     this.image = paintCells(this.surface, show);
   }
 
-  change(surface: Surface, show: Show): void {
-    this.surface = surface;
-    this.show = show;
-    this.image = paintCells(surface, show);
+  get layer(): string {
+    return this.surface.layer.name;
+  }
+
+  /** A link names the layer only where it is not the one that was measured. */
+  get layerInLink(): string | null {
+    return this.surface.layer === this.array.layers[0] ? null : this.layer;
+  }
+
+  private find(name: string | null): Surface {
+    const { layers } = this.array;
+    return new Surface(this.array, layers.find((each) => each.name === name) ?? layers[0]!);
   }
 }
 
@@ -97,7 +111,7 @@ async function interactive(
   const hover = new Hover(map, need(frame, ".sheet"), choice.surface, choice.image.square, array.counting);
   offerZoom(frame, map);
   const remember = () => {
-    const link = { view: settle(map), layer: layerInLink(choice), show: choice.show };
+    const link = { view: settle(map), layer: choice.layerInLink, show: choice.show };
     history.replaceState(null, "", formatLink(link) || location.pathname);
   };
   map.on("moveend", (event) => {
@@ -126,10 +140,6 @@ function settle(map: MapLibre): View {
   // Quietly: the move ends at once, and what it reports must not come back here.
   if (off) map.jumpTo({ center: [view.longitude, view.latitude], zoom: view.zoom }, SETTLING);
   return view;
-}
-
-function layerInLink(choice: Choice): string | null {
-  return choice.surface === choice.surfaces[0] ? null : choice.surface.layer.name;
 }
 
 /** Without WebGL: the same picture, still. */
@@ -169,15 +179,13 @@ function offerChoices(choice: Choice, redraw: () => void): void {
   if (!options) return;
   options.hidden = false;
   choices(need(options, "[data-choose=show]"), choice.show, (show) => {
-    choice.change(choice.surface, show as Show);
+    choice.change(choice.layer, show as Show);
     redraw();
   });
   const layers = options.querySelector<HTMLElement>("[data-choose=layer]");
   if (!layers) return;
-  choices(layers, choice.surface.layer.name, (name) => {
-    const surface = choice.surfaces.find((each) => each.layer.name === name);
-    if (!surface) return;
-    choice.change(surface, choice.show);
+  choices(layers, choice.layer, (name) => {
+    choice.change(name, choice.show);
     redraw();
   });
 }

@@ -1,12 +1,12 @@
 /** A still picture of a release on a plain 2D canvas: thumbnails, and where WebGL is missing. */
 import { type Basemap, WATERLINES } from "./basemap";
 import { type CellImage, GAP_FROM, HATCHED, LOWER_EDGE, NOTHING, RIGHT_EDGE } from "./cell-image";
-import { hatchCover } from "./hatch";
+import { AT_SEA, hatchCover } from "./hatch";
+import { shapePath } from "./land-path";
 import { toDegrees, toMercator } from "./mercator";
 import { drawFrame } from "./neatline";
 import { mix, type Palette, parseHex } from "./ramps";
 import type { Grid, ReleaseArray } from "./release-array";
-import type { Geometry, Position } from "geojson";
 
 /** Where Web Mercator metres fall on the canvas, in CSS pixels. */
 type Place = { west: number; north: number; perPixel: number; width: number; height: number };
@@ -21,6 +21,7 @@ export function drawStaticMap(
   const ratio = devicePixelRatio || 1;
   const width = canvas.clientWidth;
   const height = canvas.clientHeight;
+  if (width === 0 || height === 0) return;
   canvas.width = Math.round(width * ratio);
   canvas.height = Math.round(height * ratio);
   const pen = canvas.getContext("2d")!;
@@ -29,10 +30,11 @@ export function drawStaticMap(
   pen.fillStyle = palette.water;
   pen.fillRect(0, 0, width, height);
   if (basemap) drawLand(pen, basemap, place, palette);
-  pen.drawImage(cellsPicture(image, array.grid, place, ratio, palette), 0, 0, width, height);
-  if (basemap) stroke(pen, path(basemap.coast, place), palette.coast, 0.8);
+  const land = basemap && landMask(basemap, place, ratio);
+  pen.drawImage(cellsPicture(image, array.grid, place, ratio, palette, land), 0, 0, width, height);
+  if (basemap) stroke(pen, shapePath(basemap.coast, place), palette.coast, 0.8);
   pen.setLineDash([7, 3, 1.2, 3]);
-  stroke(pen, path(array.area, place), palette.study, 1);
+  stroke(pen, shapePath(array.area, place), palette.study, 1);
   pen.setLineDash([]);
   drawFrame(pen, width, height, frameEdges(place), palette);
 }
@@ -62,16 +64,16 @@ function drawLand(
   place: Place,
   palette: Palette,
 ): void {
-  const coast = path(basemap.coast, place);
+  const coast = shapePath(basemap.coast, place);
   pen.lineJoin = "round";
   for (const [distance, strength] of WATERLINES.slice(-2)) {
     stroke(pen, coast, mix(palette.water, palette.waterline, strength), 1.4 * distance + 1.5);
     stroke(pen, coast, palette.water, 1.4 * distance - 0.1);
   }
   pen.fillStyle = palette.outside;
-  pen.fill(path(basemap.land, place), "evenodd");
+  pen.fill(shapePath(basemap.land, place), "evenodd");
   pen.fillStyle = palette.land;
-  pen.fill(path(basemap.inside, place), "evenodd");
+  pen.fill(shapePath(basemap.inside, place), "evenodd");
 }
 
 function stroke(
@@ -85,35 +87,14 @@ function stroke(
   pen.stroke(shape);
 }
 
-function path(geometry: Geometry, place: Place): Path2D {
-  const shape = new Path2D();
-  const closed = geometry.type.endsWith("Polygon");
-  for (const line of lines(geometry)) {
-    line.forEach(([longitude, latitude], index) => {
-      const { x, y } = toMercator({ longitude: longitude!, latitude: latitude! });
-      const at = [(x - place.west) / place.perPixel, (place.north - y) / place.perPixel] as const;
-      if (index) shape.lineTo(...at);
-      else shape.moveTo(...at);
-    });
-    if (closed) shape.closePath();
-  }
-  return shape;
-}
-
-function lines(geometry: Geometry): Position[][] {
-  switch (geometry.type) {
-    case "Polygon":
-    case "MultiLineString":
-      return geometry.coordinates;
-    case "MultiPolygon":
-      return geometry.coordinates.flat();
-    case "LineString":
-      return [geometry.coordinates];
-    case "GeometryCollection":
-      return geometry.geometries.flatMap(lines);
-    default:
-      return [];
-  }
+/** Which device pixels are land: four bytes each, of which the last is 255 there. */
+function landMask(basemap: Basemap, place: Place, ratio: number): Uint8ClampedArray {
+  const canvas = document.createElement("canvas");
+  canvas.width = Math.round(place.width * ratio);
+  canvas.height = Math.round(place.height * ratio);
+  const pen = canvas.getContext("2d")!;
+  pen.fill(shapePath(basemap.inside, { ...place, perPixel: place.perPixel / ratio }), "evenodd");
+  return pen.getImageData(0, 0, canvas.width, canvas.height).data;
 }
 
 /** The cells, pixel by pixel with the rules of the interactive map's shader. */
@@ -123,6 +104,7 @@ function cellsPicture(
   place: Place,
   ratio: number,
   palette: Palette,
+  land: Uint8ClampedArray | null,
 ): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = Math.round(place.width * ratio);
@@ -147,7 +129,7 @@ function cellsPicture(
       const at = 4 * (y * canvas.width + x);
       if (look === HATCHED) {
         const cover = hatchCover((x + 0.5) / ratio, (y + 0.5) / ratio, ratio);
-        put(picture.data, at, hatch, cover);
+        put(picture.data, at, hatch, !land || land[at + 3]! > 127 ? cover : cover * AT_SEA);
         continue;
       }
       const lastColumn = Math.floor((x + 1.5 - left) / cellSize) !== column;

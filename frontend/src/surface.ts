@@ -26,7 +26,8 @@ export class Surface {
     this.layer = layer;
     this.boxOf = layer.boxes ? spread(layer.boxes, array.grid) : count(array.grid);
     const { inside } = array;
-    if (inside) this.boxOf.forEach((_, cell) => inside[cell] || (this.boxOf[cell] = NOWHERE));
+    if (!inside) return;
+    for (let cell = 0; cell < inside.length; cell++) if (!inside[cell]) this.boxOf[cell] = NOWHERE;
   }
 
   get length(): number {
@@ -97,7 +98,9 @@ export class Surface {
 }
 
 function count(grid: Grid): Int32Array {
-  return Int32Array.from({ length: grid.rows * grid.columns }, (_, cell) => cell);
+  const boxOf = new Int32Array(grid.rows * grid.columns);
+  for (let cell = 0; cell < boxOf.length; cell++) boxOf[cell] = cell;
+  return boxOf;
 }
 
 function spread(boxes: Uint16Array, grid: Grid): Int32Array {

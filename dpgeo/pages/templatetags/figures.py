@@ -29,7 +29,7 @@ def epsilon(value: Fraction) -> str:
 
 
 @register.filter
-def odds(value: Fraction) -> str:
+def odds(value: Fraction | float) -> str:
     """The factor e^epsilon in words, never smaller than it is: 1 gives "2.72"."""
     exponent = float(value)
     if exponent > math.log(1e6):
