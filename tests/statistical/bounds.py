@@ -29,25 +29,25 @@ def log_chi_square_tail(statistic: float, freedom: int) -> float:
     return 0.0 if ratio <= 1 else freedom / 2 * (math.log(ratio) + 1 - ratio)
 
 
-def least_chance(hits: int, trials: int, log_chance: float = LOG_FALSE_ALARM) -> float:
-    """A lower confidence bound on a probability, wrong with at most exp(log_chance).
+def least_chance(share: float, trials: int) -> float:
+    """A lower confidence bound on the probability of what came up in this share of the trials.
 
-    P(hits or more) <= exp(-trials KL(hits/trials || p)) for p below hits/trials (Chernoff).
+    Wrong with at most exp(LOG_FALSE_ALARM): P(such a share or more) <= exp(-trials KL(share || p))
+    for p below the share (Chernoff).
     """
-    share = hits / trials
     low, high = 0.0, share
-    for _ in range(60):
+    for _ in range(40):
         middle = (low + high) / 2
-        if -trials * _divergence(share, middle) < log_chance:
+        if -trials * _divergence(share, middle) < LOG_FALSE_ALARM:
             low = middle
         else:
             high = middle
     return low
 
 
-def greatest_chance(hits: int, trials: int, log_chance: float = LOG_FALSE_ALARM) -> float:
-    """An upper confidence bound on a probability, wrong with at most exp(log_chance)."""
-    return 1 - least_chance(trials - hits, trials, log_chance)
+def greatest_chance(share: float, trials: int) -> float:
+    """The upper bound that goes with `least_chance`."""
+    return 1 - least_chance(1 - share, trials)
 
 
 def _divergence(share: float, chance: float) -> float:

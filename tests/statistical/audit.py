@@ -1,0 +1,175 @@
+"""A distinguishing audit: how different two datasets look, judged from whole releases.
+
+Many releases of both datasets are drawn. Some of each teach which event tells the datasets apart
+best, the others give a lower confidence bound on the epsilon that this event proves.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+import zlib
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.released import Released
+from dpgeo.postprocess.boxes import box_sums, summed_area
+from dpgeo.postprocess.layers import Layer, layers
+from tests.statistical.bounds import greatest_chance, least_chance
+
+Floats = NDArray[np.float64]
+Draw = Callable[[], Released]
+
+FLATTENED = 6
+"""Leading entries of every array that are looked at one by one."""
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """Where two datasets differ, and all the rest, which whoever tells them apart may know."""
+
+    cells: NDArray[np.int64]
+    """Numbers of the cells, each once."""
+    known: NDArray[np.int64]
+    """Counts of every cell without the person, of the grid's shape."""
+
+
+def proven_epsilon(without: Draw, with_person: Draw, difference: Difference, runs: int) -> float:
+    """A lower confidence bound on epsilon from `runs` releases of each of two datasets.
+
+    A fifth of the releases teach scores, a fifth choose the event, the rest prove. The bound
+    exceeds the true epsilon by chance with at most twice exp(LOG_FALSE_ALARM).
+    """
+    seen = [[observe(draw(), difference) for _ in range(runs)] for draw in (without, with_person)]
+    columns = [padded([numbers for _, numbers in side]) for side in seen]
+    teach, choose, prove = (
+        slice(runs // 5),
+        slice(runs // 5, 2 * runs // 5),
+        slice(2 * runs // 5, None),
+    )
+    scores = [*linear_scores(columns, teach), *single_scores(columns)]
+    scores.append(structure_scores([[structure for structure, _ in side] for side in seen], teach))
+    events = [
+        (*best_threshold(one[choose], other[choose], 3 * runs // 5), one[prove], other[prove])
+        for first, second in scores
+        for one, other in ((first, second), (second, first), (-first, -second), (-second, -first))
+    ]
+    _, threshold, one, other = max(events, key=lambda event: event[0])
+    return bound(share(one, threshold), share(other, threshold), one.size)
+
+
+def observe(released: Released, difference: Difference) -> tuple[int, list[float]]:
+    """A fingerprint of everything but values, and many numbers read off the values.
+
+    The fingerprint covers public facts, trace and arrays' shapes, types and order of fields.
+    """
+    numbers: list[float] = []
+    structure: list[object] = [released.parameters, released.trace, released.guarantee]
+    for field in dataclasses.fields(released.content):
+        value = getattr(released.content, field.name)
+        if not isinstance(value, np.ndarray):
+            structure.append((field.name, value))
+            continue
+        structure.append((field.name, value.dtype.str, value.ndim))
+        numbers += array_numbers(value)
+        if value.shape == difference.known.shape:
+            numbers += (value - difference.known).reshape(-1)[difference.cells].tolist()
+    for layer in layers(released):
+        structure.append((layer.name, layer.title, layer.margin_label, sorted(layer.columns)))
+        numbers += layer_numbers(layer, difference)
+    return zlib.crc32(repr(structure).encode()), numbers
+
+
+def array_numbers(array: NDArray[Any]) -> list[float]:
+    """Length, order, extremes and leading entries."""
+    flat = array.reshape(-1)
+    if not flat.size:
+        return [0.0] * (FLATTENED + 6)
+    lead = [*flat[:FLATTENED].tolist(), *[-1] * (FLATTENED - flat.size)]
+    extremes = [flat.min(), flat.max(), flat.argmin(), flat.argmax(), flat.sum(), len(array)]
+    return [*map(float, lead), *map(float, extremes)]
+
+
+def layer_numbers(layer: Layer, difference: Difference) -> list[float]:
+    """What is left of the boxes that hold the cells in question when all that is known is taken
+    away, how large these boxes are, and how many.
+    """
+    row, column = np.divmod(difference.cells, layer.grid.columns)
+    top, bottom, left, right = layer.boxes.T
+    hit = (top <= row[:, None]) & (row[:, None] < bottom)
+    hit &= (left <= column[:, None]) & (column[:, None] < right)
+    box = hit.argmax(axis=1)
+    known = box_sums(summed_area(difference.known), layer.boxes[box])
+    left_over = layer.value[box] - known
+    sizes = layer.cells[box]
+    distinct = float(np.unique(box).size)
+    return [*left_over.tolist(), float(left_over.sum()), float(sizes.sum()), distinct]
+
+
+def padded(rows: Sequence[Sequence[float]]) -> Floats:
+    """Rows of equal length, filled up with zeros."""
+    width = max(map(len, rows))
+    return np.array([[*row, *[0.0] * (width - len(row))] for row in rows])
+
+
+def single_scores(columns: list[Floats]) -> list[tuple[Floats, Floats]]:
+    """Every number for itself."""
+    return list(zip(columns[0].T, columns[1].T, strict=True))
+
+
+def linear_scores(columns: list[Floats], teach: slice) -> list[tuple[Floats, Floats]]:
+    """Weighted sums of the numbers, clipped between the medians of both sides: there Laplace noise
+    shifted from one to the other has its likelihood ratio.
+
+    Weights are learned twice on the releases that teach: together and each for itself.
+    """
+    medians = [np.median(side[teach], axis=0) for side in columns]
+    low = np.minimum(*medians)
+    clipped = [np.clip(side, low, np.maximum(low + 1, np.maximum(*medians))) for side in columns]
+    taught = [side[teach] for side in clipped]
+    moved = taught[1].mean(axis=0) - taught[0].mean(axis=0)
+    spread = taught[0].var(axis=0) + taught[1].var(axis=0)
+    both = np.concatenate(taught)
+    label = np.repeat([-0.5, 0.5], len(taught[0]))
+    together = np.linalg.lstsq(both - both.mean(axis=0), label, rcond=1e-6)[0]
+    alone = np.divide(moved, spread, out=np.zeros_like(moved), where=spread > 0)
+    # Rounded, for equal sums that differ in their last bits would tear events apart.
+    return [
+        (np.round(clipped[0] @ weights, 9), np.round(clipped[1] @ weights, 9))
+        for weights in (together, alone)
+    ]
+
+
+def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats, Floats]:
+    """How much likelier a fingerprint was with the person than without, while teaching."""
+    odds: dict[int, float] = {}
+    for sign, side in zip((-1, 1), structures, strict=True):
+        for structure in side[teach]:
+            odds[structure] = odds.get(structure, 0.0) + sign
+    first, second = (np.array([odds.get(one, 0.0) for one in side]) for side in structures)
+    return first, second
+
+
+def best_threshold(one: Floats, other: Floats, trials: int) -> tuple[float, float]:
+    """What `score >= threshold` promises to prove at its best threshold, and that threshold."""
+    thresholds = np.unique(np.quantile(one, np.linspace(0.05, 0.95, 19)))
+    promises = [bound(share(one, each), share(other, each), trials) for each in thresholds]
+    best = int(np.argmax(promises))
+    return promises[best], float(thresholds[best])
+
+
+def share(scores: Floats, threshold: float) -> float:
+    """The share of scores that reach a threshold."""
+    return float(np.mean(scores >= threshold))
+
+
+def bound(one: float, other: float, trials: int) -> float:
+    """A lower confidence bound on log P(one)/P(other) from shares of so many trials, at least 0."""
+    least = least_chance(one, trials)
+    if least <= 0:
+        return 0.0
+    return max(0.0, math.log(least / greatest_chance(other, trials)))

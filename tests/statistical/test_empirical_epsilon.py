@@ -1,0 +1,150 @@
+"""No release tells neighbouring datasets apart better than its epsilon allows.
+
+The datasets differ in one person with ten records, all in one cell or in ten cells. The whole
+output is looked at: values, structure, order and labels. The same test catches planted bugs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.released import GridRelease, Released
+from dpgeo.mechanisms import uniform_grid
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.privacy import meter as meter_module
+from dpgeo.privacy import sampler
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.mechanism import Mechanism, run
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.randomness import RandomWords
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from tests.randomness import SeededEntropy
+from tests.statistical.audit import Difference, proven_epsilon
+from tests.statistical.bounds import EFFORT, seed
+from tests.views import ArrayView
+
+pytestmark = pytest.mark.statistical
+
+AREA = StudyArea.from_bounds(0, 0, 0.1, 0.1)
+BOUND = 10
+SIDE = 4
+EPSILON = Fraction(2)
+
+ONE_CELL = np.full(10, 6)
+TEN_CELLS = np.array([0, 1, 3, 5, 6, 8, 10, 11, 13, 15])
+
+every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
+
+
+@dataclass
+class CountedOnce:
+    """A view that counts each grid once, for thousands of releases of the same data."""
+
+    view: ArrayView
+    counted: dict[Grid, PrivateCounts] = field(default_factory=dict)
+
+    @property
+    def area(self) -> StudyArea:
+        return self.view.area
+
+    @property
+    def unit(self) -> Unit:
+        return self.view.unit
+
+    @property
+    def counting(self) -> Counting:
+        return self.view.counting
+
+    @property
+    def bound(self) -> int:
+        return self.view.bound
+
+    def histogram(self, grid: Grid) -> PrivateCounts:
+        if grid not in self.counted:
+            self.counted[grid] = self.view.histogram(grid)
+        return self.counted[grid]
+
+
+def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
+    """Twenty people, and where `cells` are given one more with a record in each of them."""
+    others = np.random.default_rng(3).integers(0, SIDE**2, 60)
+    visited = others if cells is None else np.concatenate([others, cells])
+    persons = np.arange(others.size) // 3
+    if cells is not None:
+        persons = np.concatenate([persons, np.full(cells.size, 1000)])
+    row, column = np.divmod(visited, SIDE)
+    view = ArrayView(
+        area=AREA,
+        longitude=0.1 * (column + 0.5) / SIDE,
+        latitude=0.1 * (SIDE - row - 0.5) / SIDE,
+        persons=persons,
+        bound=BOUND,
+    )
+    return CountedOnce(view)
+
+
+def audited(mechanism: Mechanism, cells: NDArray[np.int64], first_seed: int, *, runs: int) -> float:
+    """The epsilon that releases with and without the person prove."""
+    params = parse_parameters(mechanism.params, {"cells": SIDE})
+
+    def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:
+        return lambda: run(mechanism, view, params, EPSILON, entropy, {})
+
+    without = draws(dataset(None), SeededEntropy(seed(first_seed)))
+    with_person = draws(dataset(cells), SeededEntropy(seed(first_seed + 1)))
+    known = dataset(None).histogram(Grid.over(AREA, SIDE))._read_by_meter()
+    return proven_epsilon(without, with_person, Difference(np.unique(cells), known), runs * EFFORT)
+
+
+def plant(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[DiscreteLaplace], Any]) -> None:
+    """Let the Meter draw other noise than it declares."""
+
+    def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np.int64]:
+        return sampler.sample(wrong(noise), size, random)
+
+    monkeypatch.setattr(meter_module, "sample", sample)
+
+
+@pytest.mark.parametrize("cells", [ONE_CELL, TEN_CELLS], ids=["one cell", "ten cells"])
+@every_mechanism
+def test_it_keeps_its_epsilon(mechanism: Mechanism, cells: NDArray[np.int64]) -> None:
+    assert audited(mechanism, cells, 10, runs=3000) <= EPSILON
+
+
+@every_mechanism
+def test_half_the_noise_is_caught(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+    plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon * 2, noise.sensitivity))
+    assert audited(mechanism, ONE_CELL, 20, runs=5000) > EPSILON
+
+
+@pytest.mark.parametrize("cells", [ONE_CELL, TEN_CELLS], ids=["one cell", "ten cells"])
+@every_mechanism
+def test_a_dropped_bound_is_caught(
+    mechanism: Mechanism, cells: NDArray[np.int64], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon, 1))
+    assert audited(mechanism, cells, 30, runs=1500) > EPSILON
+
+
+def test_structure_that_follows_the_data_is_caught() -> None:
+    empty = int(dataset(None).histogram(Grid.over(AREA, SIDE))._read_by_meter().sum())
+
+    def telltale(view: Any, params: Any, meter: Meter) -> GridRelease:
+        content = uniform_grid.release(view, params, meter)
+        crowd = view.histogram(content.grid)._read_by_meter().sum()
+        return dataclasses.replace(content, noise=DiscreteLaplace(EPSILON, 1 + int(crowd > empty)))
+
+    mechanism = dataclasses.replace(uniform_grid.MECHANISM, release=telltale)
+    assert audited(mechanism, ONE_CELL, 40, runs=1000) > EPSILON
