@@ -13,6 +13,12 @@ MICRO = 1_000_000
 MAX_EPSILON = 1000
 """More than this promises nothing, and is a slip of the hand."""
 
+LEAST = Decimal(1) / MICRO
+
+MOST_DIGITS = 50
+
+TOO_FINE = "Has more than six decimals; round it so that the ledger can hold it exactly."
+
 
 def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilon") -> Fraction:
     """Read a positive epsilon of at most six decimals.
@@ -20,27 +26,25 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
     Raises InvalidInput for zero, negatives, NaN, infinities, more decimals and above MAX_EPSILON.
     """
     try:
-        decimal = (
-            Decimal(value.numerator) / value.denominator
-            if isinstance(value, Fraction)
-            else Decimal(str(value).strip())
-        )
+        number = value if isinstance(value, Fraction) else Decimal(str(value).strip())
     except InvalidOperation:
         raise InvalidInput(f"{value!r} is not a number; write it like 0.5.", field=field) from None
-    if not decimal.is_finite():
+    if isinstance(number, Decimal) and not number.is_finite():
         raise InvalidInput("Must be a finite number, such as 0.5.", field=field)
-    if decimal <= 0:
+    if number <= 0:
         raise InvalidInput("Must be greater than zero, such as 0.5.", field=field)
-    if decimal > MAX_EPSILON:
+    if number > MAX_EPSILON:
         raise InvalidInput(
             f"Must be at most {MAX_EPSILON}; above about 10 nobody is protected.", field=field
         )
-    exact = Fraction(decimal)
+    if isinstance(number, Decimal) and (
+        len(number.as_tuple().digits) > MOST_DIGITS or number < LEAST
+    ):
+        # Such a number is never made exact: 1e-999999999 has a billion digits.
+        raise InvalidInput(TOO_FINE, field=field)
+    exact = Fraction(number)
     if (exact * MICRO).denominator != 1:
-        raise InvalidInput(
-            "Has more than six decimals; round it so that the ledger can hold it exactly.",
-            field=field,
-        )
+        raise InvalidInput(TOO_FINE, field=field)
     return exact
 
 

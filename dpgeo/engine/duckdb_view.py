@@ -133,12 +133,12 @@ def choose_sampling(
     """The sampling whose state is smaller, in as many passes as keep it within half of `memory`.
 
     Every thread reserves its own heap for a person whose rows it meets. Distinct pairs of person
-    and cell were collected before, and take less room listed than in heaps.
+    and cell, which are collected before, take as much room as a list.
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows
-    heap = counting == Counting.VISITS and heap_bytes <= list_bytes and bound <= HEAP_LIMIT
-    state = heap_bytes if heap else list_bytes
+    heap = heap_bytes <= list_bytes and bound <= HEAP_LIMIT
+    state = heap_bytes if heap and counting == Counting.VISITS else list_bytes
     return Sampling(heap=heap, passes=max(1, -(-state // (memory // 2))))
 
 

@@ -13,7 +13,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
+from dpgeo.spatial.projection import ground_scale, to_degrees
 
 FRAME_STEP_METRES = 4.096
 """The frame's side is a multiple of this, so that any power of two up to 4096 divides it exactly
@@ -21,6 +21,9 @@ in whole millimetres: grids of 64, 256 and 1024 cells over one area nest without
 
 BLOCK_SIDES = (512, 64, 8, 1)
 """Cells along the side of the blocks in which a study area's outline is looked for."""
+
+EDGE_METRES = 1e-6
+"""A cell this near to the study area touches it: far above rounding errors, far below a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,27 +122,34 @@ class Grid:
         reasons that are public. The mask depends on public inputs alone.
         """
         west, south, east, north = area.mercator_bounds
-        left = self.west + np.arange(self.columns) * self.cell
-        top = self.north - np.arange(self.rows) * self.cell
-        in_columns = (left <= east) & (left + self.cell >= west)
-        in_rows = (top >= south) & (top - self.cell <= north)
+        left = self.west + np.arange(self.columns) * self.cell - EDGE_METRES
+        right = left + self.cell + 2 * EDGE_METRES
+        top = self.north - np.arange(self.rows) * self.cell + EDGE_METRES
+        bottom = top - self.cell - 2 * EDGE_METRES
+        in_columns = (left <= east) & (right >= west)
+        in_rows = (top >= south) & (bottom <= north)
         mask: NDArray[np.bool_] = in_rows[:, None] & in_columns[None, :]
         if not area.is_box:
-            shape = shapely.transform(
-                area.shape, lambda degrees: np.column_stack(to_mercator(*degrees.T))
-            )
-            mask &= self._touching(shape, left, top)
+            # A cell is a box in degrees too, where the area's sides are straight as they are for
+            # `StudyArea.covers`; in Web Mercator a long slanted side would have to be a curve.
+            across = to_degrees([left, right], 0)[0]
+            along = to_degrees(0, [bottom, top])[1]
+            mask &= self._touching(area.shape, across, along)
         return mask
 
     def _touching(
-        self, shape: Any, left: NDArray[np.floating[Any]], top: NDArray[np.floating[Any]]
+        self, shape: Any, across: NDArray[np.float64], along: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
-        """Which cells intersect a shape in Web Mercator, as a (rows, columns) mask.
+        """Which cells intersect a shape in degrees, as a (rows, columns) mask.
+
+        `across` (2, columns) holds the western and eastern sides of the columns, `along` (2, rows)
+        the southern and northern sides of the rows, in degrees.
 
         Blocks of cells are tried first and cut further only along the outline, so that the time
         and the memory follow the length of the outline, not the number of cells.
         """
         shapely.prepare(shape)
+        (west, east), (south, north) = across, along
         mask = np.zeros(self.shape, dtype=np.bool_)
         starts = np.meshgrid(
             np.arange(0, self.rows, BLOCK_SIDES[0]),
@@ -151,10 +161,7 @@ class Grid:
             end_row = np.minimum(row + side, self.rows)
             end_column = np.minimum(column + side, self.columns)
             squares = shapely.box(
-                left[column],
-                top[end_row - 1] - self.cell,
-                left[end_column - 1] + self.cell,
-                top[row],
+                west[column], south[end_row - 1], east[end_column - 1], north[row]
             )
             touched = shapely.intersects(shape, squares)
             if side == 1:

@@ -287,6 +287,7 @@ def test_large_files_are_worked_through_in_passes_that_fit_the_memory() -> None:
 
     assert chosen(Counting.VISITS, 10) == Sampling(heap=True, passes=4)
     assert chosen(Counting.VISITS, 1000) == Sampling(heap=False, passes=8)
-    assert chosen(Counting.PEOPLE, 10) == Sampling(heap=False, passes=8)
+    assert chosen(Counting.PEOPLE, 10) == Sampling(heap=True, passes=8)
+    assert chosen(Counting.PEOPLE, 1000) == Sampling(heap=False, passes=8)
     small = choose_sampling(Counting.VISITS, rows=0, people=0, bound=10, memory=1 << 30, threads=2)
     assert small.passes == 1

@@ -8,8 +8,8 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.projection import to_mercator
+from dpgeo.spatial.grid import EDGE_METRES, Grid
+from dpgeo.spatial.projection import to_degrees
 
 STAR = shapely.Polygon(
     [
@@ -26,14 +26,14 @@ PARTS = shapely.union_all(
 
 
 def one_by_one(grid: Grid, area: StudyArea) -> NDArray[np.bool_]:
-    """Every cell's own square against the outline."""
-    shape = shapely.transform(area.shape, lambda degrees: np.column_stack(to_mercator(*degrees.T)))
+    """Every cell's own box in degrees, a hair larger, against the outline in degrees."""
     left = grid.west + np.arange(grid.columns) * grid.cell
     top = grid.north - np.arange(grid.rows) * grid.cell
-    squares = shapely.box(
-        left[None, :], top[:, None] - grid.cell, left[None, :] + grid.cell, top[:, None]
-    )
-    touching: NDArray[np.bool_] = shapely.intersects(shape, squares)
+    west, north = to_degrees(left - EDGE_METRES, 0)[0], to_degrees(0, top + EDGE_METRES)[1]
+    east = to_degrees(left + grid.cell + EDGE_METRES, 0)[0]
+    south = to_degrees(0, top - grid.cell - EDGE_METRES)[1]
+    squares = shapely.box(west[None, :], south[:, None], east[None, :], north[:, None])
+    touching: NDArray[np.bool_] = shapely.intersects(area.shape, squares)
     return touching
 
 

@@ -1,0 +1,32 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import pytest
+
+from dpgeo.core.guarantees import GeoInd, PureDP, Unit
+
+
+def test_guarantees_of_one_notion_and_unit_add_up_exactly() -> None:
+    third = PureDP(Fraction(1, 3), Unit.PERSON)
+
+    assert third + third + third == PureDP(Fraction(1), Unit.PERSON)
+    assert GeoInd(5) + GeoInd(7) == GeoInd(12)
+
+
+def test_guarantees_of_different_notions_or_units_refuse_to_add() -> None:
+    person = PureDP(Fraction(1), Unit.PERSON)
+
+    with pytest.raises(TypeError):
+        person + PureDP(Fraction(1), Unit.RECORD)
+    with pytest.raises(TypeError):
+        person + GeoInd(5)
+    with pytest.raises(TypeError):
+        GeoInd(5) + person
+    with pytest.raises(TypeError):
+        sum([person])  # type: ignore[list-item]
+
+
+def test_the_odds_change_by_e_to_the_epsilon() -> None:
+    assert PureDP(Fraction(1, 2), Unit.PERSON).odds == pytest.approx(math.sqrt(math.e))

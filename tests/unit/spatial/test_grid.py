@@ -1,0 +1,133 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import shapely
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import FRAME_STEP_METRES, Grid
+from dpgeo.spatial.projection import to_mercator
+
+AREAS = [
+    StudyArea.from_bounds(-74.3, 40.5, -73.7, 40.95),
+    StudyArea.from_bounds(13.0, 52.0, 13.0001, 52.1),
+    StudyArea.from_bounds(-180, -85, 180, 85),
+    StudyArea.from_bounds(-0.0001, -0.0001, 0.0001, 0.0001),
+]
+
+RING = StudyArea(
+    shapely.Polygon(
+        [(0, 0), (1, 0), (1, 1), (0, 1)], [[(0.2, 0.2), (0.8, 0.2), (0.8, 0.8), (0.2, 0.8)]]
+    )
+)
+"""A square with a square hole."""
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_the_frame_holds_the_whole_area_with_its_edges(area: StudyArea) -> None:
+    west, south, east, north = area.mercator_bounds
+    for cells in (1, 7, 256, 4096):
+        grid = Grid.over(area, cells)
+        corners = grid.locate([west, west, east, east], [south, north, south, north])
+        assert (corners >= 0).all()
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_grids_of_powers_of_two_nest_exactly(area: StudyArea) -> None:
+    random = np.random.default_rng(1)
+    coarse, fine = Grid.over(area, 64), Grid.over(area, 1024)
+    west, south, east, north = area.mercator_bounds
+    x, y = random.uniform(west, east, 5000), random.uniform(south, north, 5000)
+
+    fine_row, fine_column = np.divmod(fine.locate(x, y), 1024)
+
+    assert (coarse.west, coarse.north) == (fine.west, fine.north)
+    assert coarse.cell == 16 * fine.cell
+    np.testing.assert_array_equal(coarse.locate(x, y), fine_row // 16 * 64 + fine_column // 16)
+
+
+@pytest.mark.parametrize("area", AREAS)
+def test_the_frames_side_is_a_whole_number_of_steps_hardly_larger_than_the_area(
+    area: StudyArea,
+) -> None:
+    west, south, east, north = area.mercator_bounds
+    grid = Grid.over(area, 1)
+
+    steps = grid.cell / FRAME_STEP_METRES
+
+    assert steps == pytest.approx(round(steps), abs=1e-6)
+    assert 0 < grid.cell - max(east - west, north - south) <= FRAME_STEP_METRES * 1.0000001
+
+
+def test_a_position_is_located_in_row_order_from_the_north_west() -> None:
+    grid = Grid(west=0.0, north=30.0, cell=10.0, columns=4, rows=3)
+
+    assert grid.locate([5, 35, 5], [25, 25, 5]).tolist() == [0, 3, 8]
+    # Western and northern edges belong to the cell, eastern and southern ones to the next.
+    assert grid.locate([0, 10, 0], [30, 30, 20]).tolist() == [0, 1, 4]
+
+
+def test_positions_outside_the_frame_or_nowhere_are_minus_one() -> None:
+    grid = Grid(west=0.0, north=30.0, cell=10.0, columns=4, rows=3)
+
+    outside = grid.locate([-0.001, 40, 5, 5, np.nan, np.inf], [5, 5, 30.001, 0, 5, 5])
+
+    assert outside.tolist() == [-1] * 6
+
+
+def test_cells_inside_a_hole_do_not_touch_the_area() -> None:
+    grid = Grid.over(RING, 20)
+
+    inside = grid.inside(RING)
+
+    assert not inside[6:14, 6:14].any()
+    assert inside[0].all()
+    assert inside[:, -1].all()
+
+
+@pytest.mark.parametrize("cells", [1, 3, 20, 64])
+def test_every_position_of_the_area_lies_in_a_cell_inside(cells: int) -> None:
+    # The long slanted sides are straight in degrees and curved in Web Mercator.
+    half_a_continent = StudyArea(shapely.Polygon([(-20, 10), (60, 75), (-20, 75)]))
+    triangle = StudyArea(shapely.Polygon([(5, 44), (5.3, 44.02), (5.1, 44.2)]))
+    for area in (RING, triangle, half_a_continent, *AREAS):
+        grid = Grid.over(area, cells)
+        west, south, east, north = area.bounds
+        random = np.random.default_rng(2)
+        lon, lat = random.uniform(west, east, 20_000), random.uniform(south, north, 20_000)
+        corners = np.array(shapely.get_coordinates(area.shape))
+        lon, lat = np.append(lon, corners[:, 0]), np.append(lat, corners[:, 1])
+        covered = area.covers(lon, lat)
+
+        cell = grid.locate(*to_mercator(lon[covered], lat[covered]))
+
+        assert (cell >= 0).all()
+        assert grid.inside(area).ravel()[cell].all()
+
+
+def test_boxes_of_cells_have_their_bounds_in_degrees() -> None:
+    grid = Grid.over(RING, 8)
+
+    bounds = grid.box_bounds(np.array([[0, 8, 0, 8], [0, 1, 0, 1]]))
+
+    assert bounds[0].tolist() == pytest.approx(list(grid.bounds))
+    assert bounds[1][[0, 3]].tolist() == pytest.approx([grid.bounds[0], grid.bounds[3]])
+    assert grid.cell_boxes()[9].tolist() == [1, 2, 1, 2]
+
+
+def test_a_grid_survives_its_json() -> None:
+    grid = Grid.over(RING, 12)
+
+    assert Grid.from_json(grid.to_json()) == grid
+
+
+def test_the_ground_size_of_a_cell_shrinks_towards_the_poles() -> None:
+    """At 60 degrees north a metre on the ground is two in Web Mercator."""
+    grid = Grid.over(StudyArea.from_bounds(10, 59.99, 10.02, 60.01), 10)
+
+    assert grid.ground_cell_metres == pytest.approx(grid.cell / 2, rel=0.002)
+
+
+def test_a_grid_needs_a_cell() -> None:
+    with pytest.raises(ValueError, match="at least one cell"):
+        Grid.over(RING, 0)
