@@ -1,0 +1,55 @@
+"""Parameter tables of the mechanisms' pages: `python -m dpgeo.mechanisms.describe` renews them.
+
+A page docs/mechanisms/KEY.md holds the table between two comments; all else is written by hand.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from dpgeo.core.parameters import Parameter, parameters
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.privacy.mechanism import Mechanism
+
+PAGES = Path(__file__).resolve().parents[2] / "docs" / "mechanisms"
+
+BEGIN = "<!-- parameters: made by python -m dpgeo.mechanisms.describe -->\n"
+END = "<!-- end of parameters -->\n"
+
+
+def parameter_table(mechanism: Mechanism) -> str:
+    """The parameters as a Markdown table."""
+    rows = [
+        f"| `{parameter.name}` | {_values(parameter)} | `{parameter.default}` "
+        f"| {parameter.description} |\n"
+        for parameter in parameters(mechanism.params)
+    ]
+    return "| parameter | values | default | meaning |\n|---|---|---|---|\n" + "".join(rows)
+
+
+def described(page: str, mechanism: Mechanism) -> str:
+    """The page with its table renewed. Raises ValueError where the two comments are missing."""
+    before, begin, rest = page.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not begin or not end:
+        raise ValueError(f"The page of {mechanism.key} lacks the comments around its parameters.")
+    return before + BEGIN + parameter_table(mechanism) + END + after
+
+
+def describe(pages: Path) -> None:
+    """Renew the tables of all pages in a folder."""
+    for key, mechanism in MECHANISMS.items():
+        page = pages / f"{key}.md"
+        page.write_text(described(page.read_text(), mechanism))
+
+
+def _values(parameter: Parameter) -> str:
+    if parameter.kind is bool:
+        return "true, false"
+    if parameter.choices:
+        return ", ".join(f"`{choice}`" for choice in parameter.choices)
+    return f"whole numbers from {parameter.low} to {parameter.high}"
+
+
+if __name__ == "__main__":
+    describe(PAGES)
