@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from bisect import bisect_right
 from fractions import Fraction
 
@@ -44,6 +45,14 @@ def test_zero_is_reached_by_one_side_only() -> None:
     # The coin's word comes first, the magnitude's second.
     assert sample(ONE, 1, CraftedWords([0, 0]))[0] == 0
     assert sample(ONE, 1, CraftedWords([MAX, 0]))[0] == -1
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 300), Fraction(1, 3), Fraction(5)])
+def test_the_coin_falls_at_the_rate_of_the_noise(rate: Fraction) -> None:
+    # P(heads) = 1/(1+a), here by floating point; a coin at another rate lies far off.
+    heads = round(2**64 / (1 + math.exp(-rate)))
+    for word, expected in [(heads - 2**14, 0), (heads + 2**14, -1)]:
+        assert sample(DiscreteLaplace(rate, 1), 1, CraftedWords([word, 0]))[0] == expected
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 300), Fraction(1, 3), Fraction(5)])
