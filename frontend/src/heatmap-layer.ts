@@ -76,7 +76,7 @@ export class HeatmapLayer implements CustomLayerInterface {
 
   constructor(
     private readonly grid: Grid,
-    private readonly inside: Geometry,
+    private readonly land: Geometry,
     private image: CellImage,
     private palette: Palette,
   ) {}
@@ -94,7 +94,7 @@ export class HeatmapLayer implements CustomLayerInterface {
 
   onAdd(map: MapLibre, gl: WebGL2RenderingContext): void {
     this.map = map;
-    this.drawn = build(gl, landMask(this.grid, this.inside));
+    this.drawn = build(gl, landMask(this.grid, this.land));
     this.stale = true;
   }
 
@@ -162,13 +162,13 @@ export function placeGrid(
 }
 
 /** The land of the grid's frame as a picture: opaque where it is. Finer than the outlines are. */
-function landMask(grid: Grid, inside: Geometry): HTMLCanvasElement {
+function landMask(grid: Grid, land: Geometry): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = MASK;
   canvas.height = Math.round((MASK * grid.rows) / grid.columns);
   const perPixel = (grid.cell * grid.columns) / MASK;
   const corner = { west: grid.west, north: grid.north, perPixel };
-  canvas.getContext("2d")!.fill(shapePath(inside, corner), "evenodd");
+  canvas.getContext("2d")!.fill(shapePath(land, corner), "evenodd");
   return canvas;
 }
 

@@ -46,7 +46,7 @@ export function drawMap(
     canvasContextAttributes: { antialias: false },
   });
   map.touchZoomRotate.disableRotation();
-  const heatmap = new HeatmapLayer(array.grid, basemap.inside, image, palette);
+  const heatmap = new HeatmapLayer(array.grid, basemap.land, image, palette);
   map.on("style.load", () => map.addLayer(heatmap, FIRST_OVER));
   return { map, heatmap };
 }

@@ -52,6 +52,8 @@ class Choice {
 }
 
 async function start(frame: HTMLElement): Promise<void> {
+  // The map library comes while the data come; where there is no WebGL it is never asked for.
+  const library = canWebGL() ? import("./map") : null;
   const [array, basemap] = await Promise.all([
     fetchArray(frame.dataset.array!),
     fetchBasemap(frame.dataset.basemap!).catch(() => withoutOutlines()),
@@ -66,8 +68,8 @@ async function start(frame: HTMLElement): Promise<void> {
   const legend = need<HTMLElement>(frame, ".legend");
   const redrawLegend = () => drawLegend(legend, choice.surface, choice.image, choice.show, facts);
   redrawLegend();
-  const redraw = canWebGL()
-    ? await interactive(frame, array, basemap, choice)
+  const redraw = library
+    ? interactive(frame, array, basemap, choice, await library)
     : still(frame, array, basemap, choice);
   offerChoices(choice, () => {
     redrawLegend();
@@ -92,13 +94,13 @@ function withoutOutlines(): Basemap {
   return { land: empty, inside: empty, coast: { type: "MultiLineString", coordinates: [] }, bounds: null };
 }
 
-async function interactive(
+function interactive(
   frame: HTMLElement,
   array: ReleaseArray,
   basemap: Basemap,
   choice: Choice,
-): Promise<() => void> {
-  const { drawMap, frameMap, recolour } = await import("./map");
+  { drawMap, frameMap, recolour }: typeof import("./map"),
+): () => void {
   let palette = readPalette(frame);
   const { view } = parseLink(location.hash);
   const drawn = drawMap(need(frame, ".canvas"), array, basemap, choice.image, palette, view);

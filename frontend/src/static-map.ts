@@ -93,7 +93,7 @@ function landMask(basemap: Basemap, place: Place, ratio: number): Uint8ClampedAr
   canvas.width = Math.round(place.width * ratio);
   canvas.height = Math.round(place.height * ratio);
   const pen = canvas.getContext("2d")!;
-  pen.fill(shapePath(basemap.inside, { ...place, perPixel: place.perPixel / ratio }), "evenodd");
+  pen.fill(shapePath(basemap.land, { ...place, perPixel: place.perPixel / ratio }), "evenodd");
   return pen.getImageData(0, 0, canvas.width, canvas.height).data;
 }
 

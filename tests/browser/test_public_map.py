@@ -142,6 +142,18 @@ def test_what_cannot_be_told_from_zero_is_hatched_and_never_coloured(
     assert len(set((rows + columns) % 8)) <= 2, "the lines stand at 45 degrees, 8 pixels apart"
 
 
+def test_the_hatch_is_weaker_on_water_so_that_the_coast_stays_visible(
+    open_page: Open, gridded: Release
+) -> None:
+    layer = layers(released_of(gridded))[0]
+    west = layer.grid.box_bounds(layer.boxes)[:, 0]
+    index = int(np.flatnonzero((west > 12.7) & (layer.value < layer.threshold))[0])
+    page = open_page(release_path(gridded, cell_view(gridded, index)))
+    patch = middle(screenshot(page, "#map .sheet"))
+    assert share(patch, "map-hatch", "light") == 0.0
+    assert 0.4 < share(patch, "map-water", "light") < 0.95
+
+
 def test_outside_the_study_area_nothing_is_drawn(open_page: Open, gridded: Release) -> None:
     west, south, east, north = BOUNDS
     view = f"#map=12/{(south + north) / 2}/{west - 0.2 * (east - west)}"
