@@ -14,13 +14,17 @@ import numpy as np
 
 from benchmarks import trips
 from benchmarks.report import report
+from dpgeo.artefacts.codec import encode
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import parse_parameters
 from dpgeo.engine.duckdb_view import DuckDBView
+from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
+from dpgeo.privacy.entropy import SystemEntropy
+from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.sampler import sample
 from dpgeo.spatial.grid import Grid
-from tests.randomness import SeededEntropy
 
 Line = dict[str, str | float]
 
@@ -47,7 +51,7 @@ def measure(options: argparse.Namespace) -> None:
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         path = Path(folder) / "trips.parquet"
         trips.write(path, rows=options.rows, people=options.people)
-        for line in counting(path, options):
+        for line in (*counting(path, options), whole_release(path, options)):
             report(line, options.json)
 
 
@@ -57,7 +61,7 @@ def noise(options: argparse.Namespace) -> Line:
 
     dp.enable_features("contrib")
     law = DiscreteLaplace(Fraction(1, 10), 1)
-    words = SeededEntropy(1).stream()
+    words = SystemEntropy().stream()
     values = [0] * max(1, options.draws // 50)
     space = (dp.vector_domain(dp.atom_domain(T=int)), dp.l1_distance(T=int))
     peer = dp.m.make_laplace(*space, scale=10.0)
@@ -77,7 +81,7 @@ def noise(options: argparse.Namespace) -> Line:
 def kdtree(options: argparse.Namespace) -> Line:
     """A kd-tree on the noisy cells of a made-up city beside drawing their noise."""
     law = DiscreteLaplace(Fraction(1, 10), 1)
-    words = SeededEntropy(2).stream()
+    words = SystemEntropy().stream()
     cells = trips.city(CELLS, people=options.rows)
     noisy = cells + sample(law, cells.size, words).reshape(cells.shape)
     inside = np.ones(cells.shape, dtype=np.bool_)
@@ -96,14 +100,7 @@ def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
     """Bounded counts beside counts of all rows, both by DuckDB from the same file."""
     grid = Grid.over(trips.AREA, CELLS)
     for counted in Counting:
-        view = DuckDBView(
-            path,
-            area=trips.AREA,
-            unit=Unit.PERSON,
-            counting=counted,
-            bound=BOUND,
-            salt=SALT,
-        )
+        view = view_of(path, counted)
         ours, reference = best_of(
             options.repeat,
             lambda view=view: view.histogram(grid),  # type: ignore[misc]
@@ -116,6 +113,32 @@ def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
             "DuckDB group by cell, nothing bounded",
             reference,
         )
+
+
+def whole_release(path: Path, options: argparse.Namespace) -> Line:
+    """From the canonical file to the bytes of a release, beside one bounded query."""
+    grid = Grid.over(trips.AREA, CELLS)
+    mechanism = find_mechanism("uniform-grid")
+    params = parse_parameters(mechanism.params, {"cells": CELLS})
+    view = view_of(path, Counting.VISITS)
+    ours, reference = best_of(
+        options.repeat,
+        lambda: encode(run(mechanism, view, params, Fraction(1), SystemEntropy(), {})),
+        lambda: trips.bounded_counts(path, grid, BOUND),
+    )
+    return line(
+        f"release: {options.rows:,} rows to the bytes of a uniform grid of {CELLS} x {CELLS}",
+        ours,
+        "DuckDB's bounded query alone, without noise",
+        reference,
+    )
+
+
+def view_of(path: Path, counting: Counting) -> DuckDBView:
+    """The generated people, at most BOUND cells or visits each."""
+    return DuckDBView(
+        path, area=trips.AREA, unit=Unit.PERSON, counting=counting, bound=BOUND, salt=SALT
+    )
 
 
 def best_of(

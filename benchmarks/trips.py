@@ -40,6 +40,22 @@ FROM (
 GROUP BY cell
 """
 
+_BOUNDED = """
+SELECT keys & 16777215 AS cell, count(*) AS amount
+FROM (
+    SELECT unnest(min((hash(who, x, y, time) & ~16777215::UBIGINT) | cell, $bound)) AS keys
+    FROM (
+        SELECT (person_high, person_low) AS who, x, y, time,
+            TRY_CAST(
+                floor(($north - y) / $cell) * $columns + floor((x - $west) / $cell) AS UBIGINT
+            ) AS cell
+        FROM read_parquet($path)
+    )
+    GROUP BY who
+)
+GROUP BY 1
+"""
+
 
 def write(path: Path, *, rows: int, people: int) -> None:
     """Write a canonical file of trips."""
@@ -62,9 +78,19 @@ def write(path: Path, *, rows: int, people: int) -> None:
 
 def plain_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
     """Counts per cell with nothing bounded: what a user would do without privacy."""
+    return _run(_PLAIN, path, grid)
+
+
+def bounded_counts(path: Path, grid: Grid, bound: int) -> NDArray[np.int64]:
+    """Counts per cell of at most `bound` visits a person, in one query without noise."""
+    return _run(_BOUNDED, path, grid, bound=bound)
+
+
+def _run(query: str, path: Path, grid: Grid, **more: int) -> NDArray[np.int64]:
     import duckdb
 
-    parameters = {
+    parameters: dict[str, str | int | float] = {
+        **more,
         "path": str(path),
         "west": grid.west,
         "north": grid.north,
@@ -73,7 +99,7 @@ def plain_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
     }
     counts = np.zeros(grid.size, dtype=np.int64)
     with duckdb.connect() as connection:
-        found = connection.execute(_PLAIN, parameters).fetchnumpy()
+        found = connection.execute(query, parameters).fetchnumpy()
     counts[found["cell"]] = found["amount"]
     return counts.reshape(grid.shape)
 
