@@ -7,8 +7,11 @@ from logging.config import dictConfig
 
 from celery import Celery
 from celery.signals import setup_logging
+from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
+
+TRANSPORT_ALIASES["filesystem"] = "dpgeo.jobs.broker:Transport"
 
 app = Celery("dpgeo")
 app.set_default()  # for the other threads of a web server, too
