@@ -49,7 +49,8 @@ class Grid:
         if cells < 1:
             raise ValueError("A grid needs at least one cell along each side.")
         west, south, east, north = area.mercator_bounds
-        steps = math.floor(max(east - west, north - south) / FRAME_STEP_METRES) + 1
+        # A centimetre to spare, so that rounding the corner leaves no edge outside.
+        steps = math.floor((max(east - west, north - south) + 0.01) / FRAME_STEP_METRES) + 1
         side = steps * FRAME_STEP_METRES
         return cls(
             west=round((west + east - side) / 2, 3),

@@ -6,7 +6,7 @@ import shapely
 
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import FRAME_STEP_METRES, Grid
-from dpgeo.spatial.projection import to_mercator
+from dpgeo.spatial.projection import to_degrees, to_mercator
 
 AREAS = [
     StudyArea.from_bounds(-74.3, 40.5, -73.7, 40.95),
@@ -131,3 +131,15 @@ def test_the_ground_size_of_a_cell_shrinks_towards_the_poles() -> None:
 def test_a_grid_needs_a_cell() -> None:
     with pytest.raises(ValueError, match="at least one cell"):
         Grid.over(RING, 0)
+
+
+def test_the_frame_holds_the_edges_of_an_area_that_fills_it_to_the_millimetre() -> None:
+    for hair in (0.0, 1e-9, 1e-5, 4e-4, 0.001, 0.004):
+        side = 1000 * FRAME_STEP_METRES - hair
+        (west, east), (south, north) = to_degrees([0.0003, 0.0003 + side], [0.0004, 0.0004 + side])
+        area = StudyArea.from_bounds(float(west), float(south), float(east), float(north))
+        grid = Grid.over(area, 64)
+        west_edge, south_edge, east_edge, north_edge = area.mercator_bounds
+        xs = [west_edge, east_edge, west_edge, east_edge]
+        ys = [south_edge, south_edge, north_edge, north_edge]
+        assert (grid.locate(xs, ys) >= 0).all(), hair
