@@ -23,7 +23,16 @@ import pyarrow.parquet as pq
 
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.batch import Batch, Sieve
-from dpgeo.ingest.coordinates import LATITUDE, LONGITUDE, degrees, points
+from dpgeo.ingest.coordinates import (
+    EASTING,
+    LATITUDE,
+    LONGITUDE,
+    NORTHING,
+    numbers,
+    points,
+    project,
+)
+from dpgeo.ingest.crs import Pair, has_limits
 from dpgeo.ingest.persons import hash_persons
 from dpgeo.ingest.report import Reason, Tally
 from dpgeo.ingest.schema import Role, Schema
@@ -53,11 +62,7 @@ def canonical_rows(batch: Batch, schema: Schema, key: bytes, tally: Tally) -> pa
         high, low = hash_persons(batch.fields[Role.PERSON], key, sieve)
     else:
         high = low = np.zeros(size, dtype=np.uint64)
-    if Role.GEOMETRY in batch.fields:
-        longitude, latitude = points(batch.fields[Role.GEOMETRY], sieve)
-    else:
-        latitude = degrees(batch.fields[Role.LATITUDE], LATITUDE, sieve)
-        longitude = degrees(batch.fields[Role.LONGITUDE], LONGITUDE, sieve)
+    longitude, latitude = _degrees(batch, schema, sieve)
     outside = np.zeros(size, dtype=bool)
     outside[sieve.kept] = ~schema.area.covers(longitude[sieve.kept], latitude[sieve.kept])
     sieve.refuse(outside, Reason.OUTSIDE_AREA, _Positions(longitude, latitude))
@@ -71,6 +76,18 @@ def canonical_rows(batch: Batch, schema: Schema, key: bytes, tally: Tally) -> pa
         [pa.array(high[kept]), pa.array(low[kept]), pa.array(x), pa.array(y), times],
         schema=CANONICAL,
     )
+
+
+def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
+    """Longitude and latitude, float64 (n,) each, of no meaning where the row is refused."""
+    crs = schema.columns.crs
+    x_axis, y_axis = (LONGITUDE, LATITUDE) if has_limits(crs) else (EASTING, NORTHING)
+    if Role.GEOMETRY in batch.fields:
+        found = points(batch.fields[Role.GEOMETRY], x_axis, y_axis, sieve)
+    else:
+        y = numbers(batch.fields[Role.LATITUDE], y_axis, sieve)
+        found = numbers(batch.fields[Role.LONGITUDE], x_axis, sieve), y
+    return project(found, crs, schema.area.bounds, sieve)
 
 
 class _Positions:

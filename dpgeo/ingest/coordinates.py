@@ -1,8 +1,9 @@
-"""Coordinates in degrees, out of numbers, text or points."""
+"""Coordinates out of numbers, text or points."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from math import inf
 from typing import Any
 
 import numpy as np
@@ -12,17 +13,26 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.ingest.batch import Sieve
+from dpgeo.ingest.crs import Bounds, Pair, to_wgs84
 from dpgeo.ingest.report import Reason
-from dpgeo.ingest.text import bounded, is_text, mask, readable_text
+from dpgeo.ingest.text import bounded, is_text, is_words, mask, readable_text
 
 NUMBER = r"^[+-]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][+-]?[0-9]{1,3})?$"
 COMMA_NUMBER = r"^[+-]?[0-9]*,[0-9]+$"
+WKT_POINT = (
+    r"(?i)^POINT\s*(?:Z|M|ZM)?\s*\(\s*(?P<x>[^\s()]+)\s+(?P<y>[^\s()]+)(?:\s+[^\s()]+){0,2}\s*\)$"
+)
+WKT_EMPTY = r"(?i)^POINT\s*(?:Z|M|ZM)?\s+EMPTY$"
+WKT_OTHER = (
+    r"(?i)^(?:LINESTRING|LINEARRING|POLYGON|TRIANGLE|MULTI[A-Z]+|GEOMETRYCOLLECTION|CIRCULARSTRING)"
+    r"\b"
+)
 NOT_FINITE = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One of the two coordinates: its limit in degrees and what is said when it is unusable."""
+    """One of the two coordinates: its limit and what is said when it is unusable."""
 
     limit: float
     missing: Reason
@@ -50,17 +60,20 @@ LONGITUDE = Axis(
 )
 
 
-def degrees(values: Any, axis: Axis, sieve: Sieve) -> NDArray[np.float64]:
-    """One coordinate of every row as float64 (n,); NaN where the row is refused.
+EASTING, NORTHING = replace(LONGITUDE, limit=inf), replace(LATITUDE, limit=inf)
+
+
+def numbers(values: Any, axis: Axis, sieve: Sieve) -> NDArray[np.float64]:
+    """One coordinate of every row as float64 (n,); not finite where the row is refused.
 
     Text must be a plain decimal number with a point. The nearest double is taken, so a number
     and its shortest text give the same position.
     """
-    numbers = _parsed(values, axis, sieve) if is_text(values.type) else values
+    found = _parsed(values, axis, sieve) if is_text(values.type) else values
     result: NDArray[np.float64] = (
-        numbers.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        found.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
     )
-    sieve.refuse(mask(pc.is_null(numbers)), axis.missing, values)
+    sieve.refuse(mask(pc.is_null(found)), axis.missing, values)
     sieve.refuse(~np.isfinite(result), axis.not_finite, values)
     sieve.refuse(np.abs(result) > axis.limit, axis.out_of_range, values)
     return result
@@ -79,8 +92,13 @@ def _parsed(values: Any, axis: Axis, sieve: Sieve) -> Any:
     return text.cast(pa.float64())
 
 
-def points(values: Any, sieve: Sieve) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Longitude and latitude, float64 (n,) each, of WKB points; NaN where the row is refused."""
+def points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
+    """Both coordinates, float64 (n,) each, of points in well-known text or well-known binary.
+
+    Not finite where the row is refused. What a column holds is told by its type: text or bytes.
+    """
+    if is_words(values.type):
+        return _text_points(values, x_axis, y_axis, sieve)
     words, codes, too_long = bounded(values)
     sieve.refuse(too_long, Reason.GEOMETRY_NOT_POINT)
     binary = words if codes is None else words.take(codes)
@@ -92,8 +110,28 @@ def points(values: Any, sieve: Sieve) -> tuple[NDArray[np.float64], NDArray[np.f
     sieve.refuse(kind != shapely.GeometryType.POINT, Reason.GEOMETRY_NOT_POINT, shapes)
     sieve.refuse(empty, Reason.GEOMETRY_MISSING)
     shapes[empty | (kind != shapely.GeometryType.POINT)] = None  # GEOS raises for these
-    longitude, latitude = shapely.get_x(shapes), shapely.get_y(shapes)
-    for found, axis in ((latitude, LATITUDE), (longitude, LONGITUDE)):
+    x, y = shapely.get_x(shapes), shapely.get_y(shapes)
+    for found, axis in ((y, y_axis), (x, x_axis)):
         sieve.refuse(~np.isfinite(found), axis.not_finite, found)
         sieve.refuse(np.abs(found) > axis.limit, axis.out_of_range, found)
+    return x, y
+
+
+def _text_points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
+    """Coordinates of `POINT (x y)`, perhaps with a height or measure, which is not read."""
+    text = readable_text(values, sieve)
+    sieve.refuse(mask(pc.is_null(text)) | mask(pc.equal(text, "")), Reason.GEOMETRY_MISSING)
+    sieve.refuse(mask(pc.match_substring_regex(text, WKT_OTHER)), Reason.GEOMETRY_NOT_POINT, text)
+    sieve.refuse(mask(pc.match_substring_regex(text, WKT_EMPTY)), Reason.GEOMETRY_MISSING, text)
+    parts = pc.extract_regex(text, WKT_POINT)
+    sieve.refuse(mask(pc.is_null(parts)), Reason.GEOMETRY_UNREADABLE, text)
+    y = numbers(parts.field("y"), y_axis, sieve)
+    return numbers(parts.field("x"), x_axis, sieve), y
+
+
+def project(pair: Pair, crs: str, bounds: Bounds, sieve: Sieve) -> Pair:
+    """`to_wgs84` of a batch; rows without a result are refused."""
+    longitude, latitude = to_wgs84(*pair, crs, bounds)
+    lost = ~(np.isfinite(longitude) & np.isfinite(latitude))
+    sieve.refuse(lost, Reason.NOT_PROJECTABLE)
     return longitude, latitude

@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.header import check_names, positions
 from dpgeo.ingest.report import Tally
 from dpgeo.ingest.schema import Role
@@ -30,12 +31,14 @@ DAMAGED = "The Parquet file is damaged or cut short; export and upload it again.
 CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
 """What GeoParquet takes a column's coordinate reference system to be where it states none."""
 
-LONGITUDE_LATITUDE = {"OGC:CRS84", "EPSG:4326"}
-"""Coordinate reference systems in which GeoParquet's x is a WGS84 longitude, its y a latitude."""
-
 
 def read_parquet(
-    path: Path, wanted: Mapping[Role, str], tally: Tally, *, batch_rows: int = BATCH_ROWS
+    path: Path,
+    wanted: Mapping[Role, str],
+    tally: Tally,
+    *,
+    crs: str = WGS84,
+    batch_rows: int = BATCH_ROWS,
 ) -> Iterator[Batch]:
     """The rows of a Parquet file in batches; fields are pyarrow arrays of the stored types.
 
@@ -45,7 +48,7 @@ def read_parquet(
     names = list(wanted.values())
     with open_parquet(path) as file:
         with readable():
-            _check_columns(file.schema_arrow, wanted)
+            _check_columns(file.schema_arrow, wanted, crs)
             size = min(batch_rows, _affordable_rows(file.metadata))
         done = 0
         for found in _guarded(file.iter_batches(batch_size=size, columns=names)):
@@ -160,12 +163,12 @@ def _plain(column: Any) -> Any:
     return column
 
 
-def _check_columns(schema: Any, wanted: Mapping[Role, str]) -> None:
+def _check_columns(schema: Any, wanted: Mapping[Role, str], crs: str) -> None:
     positions(wanted, schema.names)
     for role, name in wanted.items():
         _check_type(role, schema.field(name))
     if Role.GEOMETRY in wanted:
-        _check_geometry(wanted[Role.GEOMETRY], schema.metadata or {})
+        _check_geometry(wanted[Role.GEOMETRY], schema.metadata or {}, crs)
 
 
 def _check_type(role: Role, field: Any) -> None:
@@ -186,38 +189,50 @@ def _is_whole_decimal(kind: Any) -> bool:
     return bool(pa.types.is_decimal(kind) and kind.scale == 0)
 
 
-def _is_wkb(kind: Any) -> bool:
-    return bool(pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
-
-
 NUMERIC: tuple[Callable[[Any], bool], ...] = (pa.types.is_integer, pa.types.is_floating)
 ALLOWED: dict[Role, tuple[Callable[[Any], bool], ...]] = {
     Role.LONGITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
     Role.LATITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
     Role.PERSON: (*NUMERIC, _is_whole_decimal, is_text),
     Role.TIME: (*NUMERIC, pa.types.is_timestamp, pa.types.is_date, is_text),
-    Role.GEOMETRY: (_is_wkb,),
+    Role.GEOMETRY: (is_text,),
 }
 REMEDY = {
     Role.LONGITUDE: "write it as a number of degrees",
     Role.LATITUDE: "write it as a number of degrees",
     Role.PERSON: "write it as text or as a whole number",
     Role.TIME: "write it as a timestamp, as ISO 8601 text or as seconds since 1970",
-    Role.GEOMETRY: "write it as points in well-known binary (WKB), as GeoParquet does",
+    Role.GEOMETRY: "write it as points in well-known binary (WKB) or text (WKT)",
 }
 
 
-def primary_geometry(schema: Any) -> str:
-    """The column that GeoParquet's metadata name as the geometry, "" where they name none."""
+def primary_geometry(schema: Any) -> tuple[str, str]:
+    """The column that GeoParquet's metadata name as the geometry, and its coordinate system.
+
+    Each is "" where they name none.
+    """
     try:
-        name = json.loads((schema.metadata or {})[b"geo"])["primary_column"]
-    except (ValueError, KeyError, TypeError):
+        document = json.loads((schema.metadata or {})[b"geo"])
+        name = document["primary_column"]
+        stated = _stated(document["columns"][name])
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return "", ""
+    return (name, stated) if name in schema.names else ("", "")
+
+
+def _stated(column: Mapping[str, Any]) -> str:
+    """The code or else the name of the system a geometry column is said to be in, or ""."""
+    crs = column.get("crs", CRS84)
+    if crs is None:
         return ""
-    return name if name in schema.names else ""
+    identifier = crs.get("id") or {}
+    if identifier:
+        return f"{identifier.get('authority')}:{identifier.get('code')}"
+    return str(crs.get("name") or "a system without a name")
 
 
-def _check_geometry(name: str, metadata: Mapping[bytes, bytes]) -> None:
-    """Refuse a geometry column that GeoParquet's metadata says is not WKB in WGS84 degrees.
+def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -> None:
+    """Refuse a geometry column that GeoParquet's metadata says is not WKB in the declared system.
 
     Without metadata the points are taken to be that; where they are not, they lie outside.
     """
@@ -225,8 +240,7 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes]) -> None:
         return
     try:
         column = json.loads(metadata[b"geo"])["columns"][name]
-        encoding, crs = column["encoding"], column.get("crs", CRS84)
-        identifier = (crs or {}).get("id") or {}
+        encoding, stated = column["encoding"], _stated(column)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(
             f"The file's GeoParquet metadata do not describe the column {name!r}; write it again, "
@@ -238,10 +252,4 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes]) -> None:
             f"The column {name!r} is encoded as {str(encoding)[:40]!r}; write its points as WKB.",
             field="columns.geometry",
         )
-    system = f"{identifier.get('authority')}:{identifier.get('code')}"
-    if crs is not None and system not in LONGITUDE_LATITUDE:
-        raise InvalidInput(
-            f"The column {name!r} is in {str(crs.get('name') or system)[:60]!r}, not in WGS84 "
-            "degrees; reproject it to EPSG:4326 first (in geopandas: .to_crs(4326)).",
-            field="columns.geometry",
-        )
+    check_stated(stated, declared, f"The column {name!r}")

@@ -46,10 +46,10 @@ def preview(path: Path, file_name: str, area: StudyArea | None = None) -> Previe
     match sniff(path, file_name):
         case Format.CSV:
             names, rows = _csv_head(path)
-            geometry = ""
+            geometry, crs = "", ""
         case Format.PARQUET:
-            names, rows, geometry = _parquet_head(path)
-    suggested = suggest(names, geometry)
+            names, rows, geometry, crs = _parquet_head(path)
+    suggested = suggest(names, geometry, crs)
     return Preview(names, rows[:ROWS_SHOWN], suggested, hints(names, rows, suggested, area))
 
 
@@ -73,8 +73,8 @@ def _csv_head(path: Path) -> tuple[list[str], list[list[str]]]:
     return header.names, rows
 
 
-def _parquet_head(path: Path) -> tuple[list[str], list[list[str]], str]:
-    """Names, first rows and, if the file names one, its geometry column.
+def _parquet_head(path: Path) -> tuple[list[str], list[list[str]], str, str]:
+    """Names, first rows and, if the file names one, its geometry column and coordinate system.
 
     Columns are read a few at a time, so that a file of thousands needs no buffer for each.
     """
@@ -88,9 +88,9 @@ def _parquet_head(path: Path) -> tuple[list[str], list[list[str]], str]:
             batches = file.iter_batches(batch_size=ROWS_LOOKED_AT, columns=some)
             for batch in islice(batches, 1):
                 cells += [[_shown(value) for value in batch.column(name)] for name in some]
-        geometry = primary_geometry(file.schema_arrow)
+        geometry, crs = primary_geometry(file.schema_arrow)
     rows = [list(row) for row in zip(*cells, strict=True)]
-    return names, rows, geometry
+    return names, rows, geometry, crs
 
 
 def _shown(value: Any) -> str:

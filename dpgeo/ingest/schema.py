@@ -10,6 +10,7 @@ from zoneinfo import ZoneInfo
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.crs import WGS84, check_crs, clean_crs
 from dpgeo.spatial.area import StudyArea
 
 
@@ -27,9 +28,10 @@ class Role(StrEnum):
 class Columns:
     """The name of the column in each role; "" where there is none.
 
-    A position is either a pair of columns in degrees or one `geometry` column of points (WKB, as
-    GeoParquet writes them). Any combination can be held, for a suggestion may be partial;
-    `Schema` refuses the unusable ones.
+    A position is either a pair of columns or one `geometry` column of points: well-known text,
+    well-known binary as GeoParquet writes it, or what GeoPackage and GeoJSON hold ("geometry" is
+    its name in the latter). `crs` is the code of the system that its coordinates are in. Any
+    combination can be held, for a suggestion may be partial; `Schema` refuses the unusable ones.
     """
 
     longitude: str = ""
@@ -37,6 +39,10 @@ class Columns:
     person: str = ""
     time: str = ""
     geometry: str = ""
+    crs: str = WGS84
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "crs", clean_crs(self.crs))
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
@@ -56,7 +62,7 @@ class Columns:
         return cls(**document)
 
     def to_json(self) -> dict[str, str]:
-        """Role to column name."""
+        """Role to column name, and "crs" to the code."""
         return asdict(self)
 
 
@@ -66,7 +72,7 @@ class Schema:
 
     `time_zone` (IANA name) is that of times written without an offset. Raises InvalidInput when
     the columns do not determine a position, a person is needed and not declared, one column has
-    two roles, or the time zone is unknown.
+    two roles, or the time zone or the coordinate system is unknown.
     """
 
     columns: Columns
@@ -76,6 +82,7 @@ class Schema:
 
     def __post_init__(self) -> None:
         self._check_position()
+        check_crs(self.columns.crs, self.area.bounds)
         if self.unit is Unit.PERSON and not self.columns.person:
             raise InvalidInput(
                 "This dataset protects persons: name the column that says whose row it is.",
@@ -108,7 +115,7 @@ class Schema:
         for role in () if columns.geometry else (Role.LONGITUDE, Role.LATITUDE):
             if not getattr(columns, role):
                 raise InvalidInput(
-                    f"Name the column that holds the {role} in degrees.", field=f"columns.{role}"
+                    f"Name the column that holds the {role}.", field=f"columns.{role}"
                 )
 
     @property

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.ingest.crs import WGS84, suggested_code
 from dpgeo.ingest.schema import Columns
 from dpgeo.spatial.area import StudyArea
 
@@ -24,18 +25,18 @@ WORDS = {
         "patient rider passenger traveller traveler participant respondent imsi msisdn maid idfa "
         "card vehicle taxi"
     ),
-    "time": "timestamp time datetime date when utc minute",
-    "geometry": "geometry geom wkb",
+    "time": "timestamp time datetime date when utc",
+    "geometry": "geometry geom wkb wkt",
 }
 EARLY_NUMBER = 315_532_800
 """Seconds from 1970 to 1980: numbers below it, in a column of times, rarely count seconds."""
 
 
-def suggest(names: Sequence[str], geometry: str = "") -> Columns:
+def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
     """The likeliest column for each role, "" where none is likely.
 
-    `geometry` is the column that the file itself says holds its geometry. A pair of coordinate
-    columns is preferred to it, for it is what people can check.
+    `geometry` is the column that the file itself says holds its geometry, `crs` the system it is
+    in. A pair of coordinate columns is preferred to it, for it is what people can check.
     """
     found = {role: _likeliest(names, words.split()) for role, words in WORDS.items()}
     found["geometry"] = geometry or found["geometry"]
@@ -43,7 +44,7 @@ def suggest(names: Sequence[str], geometry: str = "") -> Columns:
         found["geometry"] = ""
     elif found["geometry"]:
         found["longitude"] = found["latitude"] = ""
-    return Columns(**found)
+    return Columns(**found, crs=suggested_code(crs) if found["geometry"] else WGS84)
 
 
 def _likeliest(names: Sequence[str], words: list[str]) -> str:
@@ -94,8 +95,8 @@ def _position_hints(
         return ["None of the first rows has a longitude and a latitude that are numbers."]
     if np.median(np.abs(lon)) > 360 or np.median(np.abs(lat)) > 360:
         return [
-            "The coordinates look projected (metres or feet), not degrees. Reproject them to "
-            "longitude and latitude (EPSG:4326) first."
+            "The coordinates look projected (metres or feet), not degrees. Declare the code of "
+            "their coordinate system, or reproject them to EPSG:4326 first."
         ]
     if _look_swapped(lon, lat, area):
         return ["Latitude and longitude look swapped. Exchange the two columns."]

@@ -26,6 +26,14 @@ def is_text(kind: Any) -> bool:
     )
 
 
+def is_words(kind: Any) -> bool:
+    """Whether an Arrow type (or what a dictionary of it holds) is text, not bytes."""
+    if pa.types.is_dictionary(kind):
+        kind = kind.value_type
+    binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    return is_text(kind) and not binary
+
+
 def mask(condition: Any) -> NDArray[np.bool_]:
     """A boolean Arrow array as a NumPy mask; null counts as false."""
     values: NDArray[np.bool_] = pc.fill_null(condition, False).to_numpy(zero_copy_only=False)

@@ -146,7 +146,7 @@ def test_it_says_why_a_geometry_is_refused(tmp_path: Path) -> None:
     assert found.num_rows == 2
     assert report.refused == {
         "the geometry is missing or empty": 2,
-        "the geometry is not well-known binary (WKB)": 2,
+        "the geometry cannot be read": 2,
         "the geometry is not a point": 2,
         "the latitude is outside -90 to 90 degrees": 1,
         "the longitude is NaN or infinite": 1,

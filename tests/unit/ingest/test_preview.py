@@ -118,7 +118,7 @@ def test_it_reads_the_head_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 @pytest.mark.parametrize(
     ("names", "expected"),
     [
-        ("user poi minute lat lon", Columns("lon", "lat", "user", "minute")),
+        ("user poi minute lat lon", Columns("lon", "lat", "user", "")),
         ("UserID,Latitude,Longitude,Time", Columns("Longitude", "Latitude", "UserID", "Time")),
         ("device_id x y date", Columns("x", "y", "device_id", "date")),
         ("id venue_lat venueLng time_seen", Columns("venueLng", "venue_lat", "", "time_seen")),
@@ -147,7 +147,7 @@ def rows(*pairs: tuple[object, object], header: str = "who,lat,lon") -> str:
         (rows(('"40,7"', '"-73,9"')), None, "decimal comma"),
         (rows(("x", "y")), None, "longitude and a latitude that are numbers"),
         (rows((40.7, -73.9), header="1,40.8,-73.8"), None, "looks like data"),
-        ("who,minute\na,99366\n", None, "seconds since 1970 (the first is 1970-01-02 03:36)"),
+        ("who,time\na,99366\n", None, "seconds since 1970 (the first is 1970-01-02 03:36)"),
         ("who,time\na,1719835200000\n", None, "far in the future"),
     ],
 )

@@ -1,0 +1,121 @@
+"""The declared projection of an upload's coordinates, and the way from it to WGS84 degrees.
+
+A projection is declared by its code in a public register and by nothing else: definitions as
+text could name files on this machine. Of the several ways that lead from one datum to another
+one is chosen, by the code and the study area, and taken for all rows; PROJ's habit of trying the
+next where one fails would be as local to a row, but leaves a seam where two meet.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+
+WGS84 = "EPSG:4326"
+IN_DEGREES = {WGS84, "OGC:CRS84"}
+CODE = re.compile(r"(?:EPSG|ESRI|OGC):[A-Z0-9]{1,12}")
+
+Bounds = tuple[float, float, float, float]
+Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
+
+
+def clean_crs(text: str) -> str:
+    """A code as it is stored: "epsg:2056" and "2056" are EPSG:2056, "" is EPSG:4326."""
+    text = text.strip().upper()
+    return f"EPSG:{text}" if text.isdecimal() else text or WGS84
+
+
+def suggested_code(stated: str) -> str:
+    """The code to suggest for a file that states this system; EPSG:4326 if it has no code."""
+    code = clean_crs(stated)
+    return code if CODE.fullmatch(code) and code not in IN_DEGREES else WGS84
+
+
+def has_limits(crs: str) -> bool:
+    """Whether coordinates are degrees: -180 to 180 and -90 to 90."""
+    return crs in IN_DEGREES or bool(_system(crs).is_geographic)
+
+
+def check_crs(crs: str, bounds: Bounds) -> None:
+    """Raise InvalidInput (field "columns.crs") for a code that positions cannot be in."""
+    if crs in IN_DEGREES:
+        return
+    found = _system(crs) if CODE.fullmatch(crs) else None
+    if found is None:
+        raise InvalidInput(
+            f"There is no coordinate system {crs[:60]!r}; give its code, such as EPSG:4326 for "
+            "longitude and latitude in degrees or EPSG:25832 for UTM zone 32.",
+            field="columns.crs",
+        )
+    flat = len(found.axis_info) == 2 and (found.is_geographic or found.is_projected)
+    if not flat or _way(crs, bounds) is None:
+        raise InvalidInput(
+            f"Positions in {crs} ({found.name}) cannot be turned into longitude and latitude "
+            "here; export them in EPSG:4326.",
+            field="columns.crs",
+        )
+
+
+def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: Bounds) -> Pair:
+    """Eastings and northings (or degrees), float64 (n,), as longitude and latitude in degrees.
+
+    Not finite where there is none. `bounds` are the study area's, in degrees.
+    """
+    if crs in IN_DEGREES:
+        return x, y
+    longitude, latitude = _way(crs, bounds).transform(x, y, errcheck=False)
+    return longitude, latitude
+
+
+def check_stated(stated: str, declared: str, what: str = "The file") -> None:
+    """Raise InvalidInput when a file states another coordinate system than the declared one.
+
+    `stated` is a code, or a name where the file has no code, "" where it says nothing.
+    """
+    known = clean_crs(stated)
+    if not stated or known == declared or {known, declared} <= IN_DEGREES:
+        return
+    remedy = f"declare {known}" if CODE.fullmatch(known) else "reproject the file to EPSG:4326"
+    raise InvalidInput(
+        f"{what} is in {stated[:60]!r}, but {declared} is declared; {remedy}, or export the file "
+        f"in {declared} (in geopandas: .to_crs({declared!r})).",
+        field="columns.crs",
+    )
+
+
+@lru_cache(maxsize=64)
+def _system(crs: str) -> Any:
+    """The coordinate system of a code; None if there is none."""
+    import pyproj
+
+    pyproj.network.set_network_enabled(False)
+    try:
+        return pyproj.CRS.from_authority(*crs.split(":", 1))
+    except pyproj.exceptions.CRSError:
+        return None
+
+
+@lru_cache(maxsize=64)
+def _way(crs: str, bounds: Bounds) -> Any:
+    """The one transformation taken for all rows; None if there is none."""
+    import warnings
+
+    from pyproj.aoi import AreaOfInterest
+    from pyproj.exceptions import ProjError
+    from pyproj.transformer import TransformerGroup
+
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # that a better grid could be fetched from the network
+            found = TransformerGroup(
+                _system(crs), WGS84, always_xy=True, area_of_interest=AreaOfInterest(*bounds)
+            ).transformers
+    except ProjError:
+        return None
+    return found[0] if found else None
