@@ -34,12 +34,12 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PartitionRelease
 from dpgeo.core.spend import Spend
-from dpgeo.postprocess.boxes import box_image
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
 CELLS = "cell counts"

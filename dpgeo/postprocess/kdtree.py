@@ -34,7 +34,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.boxes import box_sums, summed_area
+from dpgeo.spatial.boxes import box_sums, summed_area
 
 Boxes = NDArray[np.int64]
 Floats = NDArray[np.float64]

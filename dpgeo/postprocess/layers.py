@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import Content, GridRelease, PartitionRelease, Released
-from dpgeo.postprocess.boxes import box_image, box_sums, summed_area
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 from dpgeo.spatial.grid import Grid
 
 EXACT_NOISE = "exact noise"
@@ -27,6 +27,7 @@ NOISE_ONLY = "noise only"
 
 NOMINAL = "nominal"
 """The margin follows from a formula whose conditions hold only in part."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layer:

@@ -17,8 +17,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.released import Released
-from dpgeo.postprocess.boxes import box_sums, summed_area
 from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.spatial.boxes import box_sums, summed_area
 from tests.statistical.bounds import greatest_chance, least_chance
 
 Floats = NDArray[np.float64]

@@ -13,11 +13,11 @@ from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import PartitionRelease, Released
 from dpgeo.mechanisms import dpcube
 from dpgeo.mechanisms.registry import find_mechanism
-from dpgeo.postprocess.boxes import box_image
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.postprocess.layers import layers
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.views import ArrayView
 

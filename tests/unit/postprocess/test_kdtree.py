@@ -5,8 +5,8 @@ import pytest
 from numpy.typing import NDArray
 
 from dpgeo.postprocess import kdtree
-from dpgeo.postprocess.boxes import box_image, box_sums, summed_area
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
+from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
 VARIANCE = Rule(cell_variance=1.0, total_variance=1.0, suspicion=False)
 SUSPICION = Rule(cell_variance=1.0, total_variance=1.0)

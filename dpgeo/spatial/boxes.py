@@ -46,3 +46,24 @@ def box_image(boxes: NDArray[np.integer[Any]], shape: tuple[int, int]) -> NDArra
     np.cumsum(corners, axis=0, out=corners)
     np.cumsum(corners, axis=1, out=corners)
     return corners[:rows, :columns] - np.int32(1)
+
+
+def quarters(
+    boxes: NDArray[np.integer[Any]], inside: NDArray[np.int64]
+) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
+    """Cut every box in the middle of both sides: the parts and which box each comes from.
+
+    A side of one cell stays whole. Parts that hold no cell of the study area are left out; `inside`
+    is the summed-area table of its mask. Parts are int32 (n, 4), in order of their boxes and within
+    a box by row, then column; they are disjoint and lie in their boxes.
+    """
+    top, bottom, left, right = np.asarray(boxes, dtype=np.int64).T
+    row, column = (top + bottom) // 2, (left + right) // 2
+    upper = (top, row), (row, bottom)
+    sides = (left, column), (column, right)
+    parts = np.stack(
+        [np.column_stack([*rows, *columns]) for rows in upper for columns in sides], axis=1
+    ).reshape(-1, 4)
+    whole = (parts[:, 0] < parts[:, 1]) & (parts[:, 2] < parts[:, 3])
+    kept = np.flatnonzero(whole & (box_sums(inside, parts) > 0))
+    return parts[kept].astype(np.int32), kept // 4
