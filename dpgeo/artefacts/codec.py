@@ -39,6 +39,8 @@ MAX_ARRAY_BYTES = 512 * 1024**2
 
 _SUFFIX = ".npy"
 
+_PLAIN = (str, int)
+
 _MALFORMED = (
     ValueError,  # also JSON, Unicode and study areas
     TypeError,
@@ -117,7 +119,7 @@ def _split(content: Content) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         value = getattr(content, name)
         dtype = _dtype(hint)
         if dtype is None:
-            header[name] = value if hint is str else value.to_json()
+            header[name] = _to_document(value, hint)
         elif value.dtype != dtype:
             raise TypeError(f"{name} must be an array of {dtype}, not {value.dtype}.")
         else:
@@ -128,6 +130,24 @@ def _split(content: Content) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
 def _fields(cls: type[Any]) -> dict[str, Any]:
     hints = typing.get_type_hints(cls)
     return {field.name: hints[field.name] for field in dataclasses.fields(cls)}
+
+
+def _to_document(value: Any, hint: Any) -> Any:
+    """A field that is no array, for the header: plain, of a class with `to_json`, or a tuple."""
+    if hint in _PLAIN:
+        return value
+    if typing.get_origin(hint) is tuple:
+        return [_to_document(item, typing.get_args(hint)[0]) for item in value]
+    return value.to_json()
+
+
+def _from_document(document: Any, hint: Any) -> Any:
+    """Invert `_to_document`."""
+    if hint in _PLAIN:
+        return hint(document)
+    if typing.get_origin(hint) is tuple:
+        return tuple(_from_document(item, typing.get_args(hint)[0]) for item in document)
+    return hint.from_json(document)
 
 
 def _dtype(hint: Any) -> np.dtype[Any] | None:
@@ -175,10 +195,8 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         if dtype is not None:
             values[name] = _read_member(archive, name, dtype, room)
             room -= values[name].nbytes
-        elif hint is str:
-            values[name] = str(document["fields"][name])
         else:
-            values[name] = hint.from_json(document["fields"][name])
+            values[name] = _from_document(document["fields"][name], hint)
     return kind(**values)
 
 

@@ -49,8 +49,28 @@ class PartitionRelease:
     answers: str
 
 
-Content = GridRelease | PartitionRelease
-CONTENT_TYPES: tuple[type[Content], ...] = (GridRelease, PartitionRelease)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class TreeRelease:
+    """Noisy counts of a tree of boxes; its leaves are disjoint and cover the study area.
+
+    Nodes are in order of their levels. `boxes` is int32 (n, 4) as in `PartitionRelease`, and each
+    holds a cell that touches the study area. `level` is int32 (n,), 0 for the roots, and `parent`
+    int32 (n,) the index of the node that a box is a part of, -1 for a root; leaves are nobody's
+    parent. `measured` says which nodes have a noisy count of their own, all leaves among them, and
+    `counts` is int64 (n,), 0 where there is none. `noises` has the noise of each level's counts.
+    """
+
+    grid: Grid
+    boxes: NDArray[np.int32]
+    level: NDArray[np.int32]
+    parent: NDArray[np.int32]
+    measured: NDArray[np.bool_]
+    counts: NDArray[np.int64]
+    noises: tuple[DiscreteLaplace, ...]
+
+
+Content = GridRelease | PartitionRelease | TreeRelease
+CONTENT_TYPES: tuple[type[Content], ...] = (GridRelease, PartitionRelease, TreeRelease)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.postprocess.layers import Layer
+from dpgeo.spatial.boxes import box_image
 
 QUERIES = 2000
 
@@ -33,16 +34,16 @@ def range_counts(cells: NDArray[Any], boxes: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def spread(layer: Layer) -> NDArray[np.float64]:
-    """The layer's estimate of every cell of its grid: 0 where it lists none.
+    """The layer's estimate of every cell of its grid, even within a box: 0 where it lists none.
 
-    Raises ValueError for a layer of anything but single cells.
+    Raises ValueError for boxes that lie partly outside the study area.
     """
-    top, bottom, left, right = layer.boxes.T
-    if ((bottom - top) * (right - left) != 1).any():
-        raise ValueError(f"The layer {layer.name!r} is not of single cells.")
-    cells = np.zeros(layer.grid.shape)
-    cells[top, left] = layer.value
-    return cells
+    sizes = np.prod(np.diff(layer.boxes)[:, ::2], axis=1)
+    if (sizes != layer.cells).any():
+        raise ValueError(f"The layer {layer.name!r} has boxes that are partly outside the area.")
+    image = box_image(layer.boxes, layer.grid.shape)
+    shares = np.append(layer.value / layer.cells, 0.0)
+    return np.asarray(shares[image])
 
 
 def mean_absolute_error(estimate: NDArray[np.float64], truth: NDArray[np.float64]) -> float:

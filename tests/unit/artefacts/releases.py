@@ -9,9 +9,17 @@ from hypothesis import strategies as st
 
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import Content, GridRelease, PartitionRelease, Released
+from dpgeo.core.released import (
+    CONTENT_TYPES,
+    Content,
+    GridRelease,
+    PartitionRelease,
+    Released,
+    TreeRelease,
+)
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import quarters, summed_area
 from dpgeo.spatial.grid import Grid
 
 TRIANGLE = StudyArea.from_geojson(
@@ -81,6 +89,32 @@ def partition_release(
     return _released("dpcube", parameters, content, trace, area, bound)
 
 
+def tree_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
+    """The frame, its quarters, and the quarters of the first one, all counted."""
+    grid = Grid.over(area, cells)
+    inside = summed_area(grid.inside(area))
+    root = np.array([[0, cells, 0, cells]], dtype=np.int32)
+    parts, _ = quarters(root, inside)
+    small, _ = quarters(parts[:1], inside)
+    boxes = np.concatenate([root, parts, small])
+    level = np.repeat([0, 1, 2], [1, len(parts), len(small)]).astype(np.int32)
+    noises = tuple(DiscreteLaplace(Fraction(1, share), 3) for share in (8, 8, 4))
+    content = TreeRelease(
+        grid=grid,
+        boxes=boxes,
+        level=level,
+        parent=(level - 1).astype(np.int32),
+        measured=np.ones(len(boxes), dtype=np.bool_),
+        counts=np.arange(len(boxes), dtype=np.int64) * 71 % 59 - 5,
+        noises=noises,
+    )
+    trace = tuple(
+        Measured(label=f"counts of level {level}", epsilon=noise.epsilon, noise=noise)
+        for level, noise in enumerate(noises)
+    )
+    return _released("quadtree", {"cells": cells}, content, trace, area, 3)
+
+
 def _released(
     mechanism: str,
     parameters: dict[str, int | bool | str],
@@ -122,8 +156,19 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
     grid = Grid.over(area, draw(st.integers(1, 5)))
     values = draw(st.lists(_int64, min_size=grid.size, max_size=grid.size))
     counts = np.array(values, dtype=np.int64).reshape(grid.shape)
-    if draw(st.booleans()):
+    kind = draw(st.sampled_from(CONTENT_TYPES))
+    if kind is GridRelease:
         return GridRelease(grid=grid, counts=counts, noise=draw(_noises))
+    if kind is TreeRelease:
+        return TreeRelease(
+            grid=grid,
+            boxes=np.array([[0, grid.rows, 0, grid.columns]] * 2, dtype=np.int32),
+            level=np.array([0, 1], dtype=np.int32),
+            parent=np.array([-1, 0], dtype=np.int32),
+            measured=np.array([draw(st.booleans()), True]),
+            counts=np.array([draw(_int64), draw(_int64)], dtype=np.int64),
+            noises=(draw(_noises), draw(_noises)),
+        )
     return PartitionRelease(
         grid=grid,
         counts=counts,

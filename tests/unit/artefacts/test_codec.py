@@ -18,7 +18,12 @@ from numpy.typing import NDArray
 from dpgeo.artefacts import codec
 from dpgeo.artefacts.codec import UnreadableRelease, decode, encode
 from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, Released
-from tests.unit.artefacts.releases import grid_release, partition_release, released_objects
+from tests.unit.artefacts.releases import (
+    grid_release,
+    partition_release,
+    released_objects,
+    tree_release,
+)
 
 
 def facts(record: Released | Content) -> dict[str, Any]:
@@ -60,8 +65,10 @@ def test_what_goes_in_comes_out(released: Released) -> None:
 
 
 def test_every_content_type_is_tried_here() -> None:
-    tried = {type(grid_release().content), type(partition_release().content)}
-    assert tried == set(CONTENT_TYPES)
+    examples = (grid_release(), partition_release(), tree_release())
+    assert {type(released.content) for released in examples} == set(CONTENT_TYPES)
+    for released in examples:
+        assert facts(decode(encode(released)).content) == facts(released.content)
 
 
 def test_the_order_of_mappings_does_not_matter() -> None:

@@ -21,13 +21,14 @@ from dpgeo.artefacts.files import build_files, files_instead
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, layers
 from dpgeo.spatial.area import StudyArea
-from tests.unit.artefacts.releases import ABOUT, grid_release, partition_release
+from tests.unit.artefacts.releases import ABOUT, grid_release, partition_release, tree_release
 
 RELEASES = {
     "grid": grid_release(16),
     "grid over a box": grid_release(9, area=StudyArea.from_bounds(-0.3, -0.2, 0.4, 0.1)),
     "least squares": partition_release(16),
     "uniform": partition_release(16, answers="uniform"),
+    "tree": tree_release(16),
 }
 KINDS = pytest.mark.parametrize("kind", RELEASES)
 

@@ -15,7 +15,7 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, layers, quantisation_step
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
-from tests.unit.artefacts.releases import grid_release, partition_release
+from tests.unit.artefacts.releases import grid_release, partition_release, tree_release
 
 
 class Reader:
@@ -41,7 +41,13 @@ def read(released: Released, folder: Path) -> Reader:
 
 
 @pytest.mark.parametrize(
-    "released", [grid_release(16), partition_release(16), partition_release(16, answers="uniform")]
+    "released",
+    [
+        grid_release(16),
+        partition_release(16),
+        partition_release(16, answers="uniform"),
+        tree_release(16),
+    ],
 )
 def test_values_are_within_half_a_step_of_a_quarter_of_the_noise(
     released: Released, tmp_path: Path

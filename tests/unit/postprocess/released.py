@@ -8,7 +8,7 @@ import numpy as np
 
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import Content, PartitionRelease, Released
+from dpgeo.core.released import Content, PartitionRelease, Released, TreeRelease
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -47,4 +47,24 @@ def worked_example(answers: str, area: StudyArea = SQUARE) -> PartitionRelease:
         totals=np.array([31, 37, 73, 0]),
         totals_noise=DiscreteLaplace(Fraction(1, 2), 1),
         answers=answers,
+    )
+
+
+def small_tree(*, measured: tuple[bool, ...] = (True,) * 5) -> TreeRelease:
+    """Three by three cells: the first row, and under it one column and a box of two by two.
+
+    Node 0 is all of it; its parts are the first row (node 1) and the rest (node 2), whose parts
+    are the first column (node 3) and what is right of it (node 4).
+    """
+    counts = np.array([100, 40, 50, 12, 30])
+    return TreeRelease(
+        grid=Grid.over(SQUARE, 3),
+        boxes=np.array(
+            [[0, 3, 0, 3], [0, 1, 0, 3], [1, 3, 0, 3], [1, 3, 0, 1], [1, 3, 1, 3]], dtype=np.int32
+        ),
+        level=np.array([0, 1, 1, 2, 2], dtype=np.int32),
+        parent=np.array([-1, 0, 0, 2, 2], dtype=np.int32),
+        measured=np.array(measured),
+        counts=np.where(measured, counts, 0),
+        noises=tuple(DiscreteLaplace(Fraction(1, share), 2) for share in (2, 4, 8)),
     )
