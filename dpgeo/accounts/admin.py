@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
-from django.contrib import admin
+from django.contrib import admin, messages
 from django.contrib.auth.admin import UserAdmin
+from django.db.models import QuerySet
 from django.http import HttpRequest
 
 from dpgeo.accounts.admin_access import OrganisationScoped, TabularInline
-from dpgeo.accounts.models import Membership, Organisation, User
+from dpgeo.accounts.models import ApiKey, Membership, Organisation, User
 from dpgeo.accounts.selectors import may_administer, organisations_of
+from dpgeo.accounts.services import key_revoke
+from dpgeo.core.errors import NotAllowed
 
 admin.site.site_header = "dpgeo administration"
 admin.site.site_title = "dpgeo"
@@ -64,3 +67,24 @@ class OrganisationAdmin(OrganisationScoped):
     def has_change_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
         """Superusers, and the organisation's administrators."""
         return bool(request.user.is_superuser) if obj is None else may_administer(request.user, obj)
+
+
+@admin.register(ApiKey)
+class ApiKeyAdmin(OrganisationScoped):
+    """Keys of programs: made at the desk, revoked there or here, never shown again."""
+
+    list_display = ["name", "organisation", "prefix", "created_by", "last_used_on", "revoked_at"]
+    fields = ["organisation", "name", "scopes", "prefix", "created_by", "created_at",
+              "last_used_on", "revoked_at"]  # fmt: skip
+    readonly_fields = fields
+    actions = ["revoke"]
+
+    @admin.action(description="Revoke the chosen keys, for good", permissions=["view"])
+    def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
+        """End keys; those of organisations that the person does not administer stay."""
+        person = cast(User, request.user)
+        for key in queryset.select_related("organisation"):
+            try:
+                key_revoke(key=key, by=person)
+            except NotAllowed as refusal:
+                self.message_user(request, f"{key}: {refusal.message}", messages.ERROR)

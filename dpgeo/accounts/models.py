@@ -1,4 +1,4 @@
-"""Organisations, and the role a person has in one."""
+"""Organisations, the role a person has in one, and the keys programs act with."""
 
 from __future__ import annotations
 
@@ -7,7 +7,17 @@ from django.db import models
 
 
 class User(AbstractUser):
-    """A person who signs in."""
+    """A person who signs in.
+
+    Where a program acts in the person's name, `acting_key` is the key it showed: selectors then
+    grant what both the person's role and the key's scopes allow, in the key's organisation alone.
+    """
+
+    acting_key: ApiKey | None = None
+
+    def __str__(self) -> str:
+        name = self.get_username()
+        return f"{name}, by key {self.acting_key.name}" if self.acting_key else name
 
 
 class Organisation(models.Model):
@@ -53,3 +63,41 @@ class Membership(models.Model):
 
     def __str__(self) -> str:
         return f"{self.user} in {self.organisation}"
+
+
+class Scope(models.TextChoices):
+    """What a key may be used for. None of them shows private facts or changes a budget."""
+
+    DATASETS_WRITE = "datasets:write", "Declare datasets and change what is not fixed yet"
+    UPLOADS_WRITE = "uploads:write", "Send files and confirm their columns"
+    RELEASES_REQUEST = "releases:request", "Quote, request and cancel releases, and see drafts"
+    RELEASES_PUBLISH = "releases:publish", "Publish and withdraw releases, and see drafts"
+    JOBS_READ = "jobs:read", "See whether jobs are queued, running or done"
+    BUDGETS_READ = "budgets:read", "See budgets and what is left of them"
+
+
+class ApiKey(models.Model):
+    """What a program shows in place of a password. Only a hash of it is kept.
+
+    A key acts in the name of who made it, in one organisation, and stops with that person's
+    membership. The secret has 256 random bits, so one SHA-256 hides it as well as a slow hash
+    would. When it was used is kept to the day: enough to find forgotten keys.
+    """
+
+    organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="keys")
+    name = models.CharField(max_length=100)
+    scopes = models.JSONField(default=list)
+    prefix = models.CharField(max_length=16, editable=False, help_text="How the key begins.")
+    sha256 = models.CharField(max_length=64, unique=True, editable=False)
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+    last_used_on = models.DateField(null=True, blank=True, editable=False)
+    revoked_at = models.DateTimeField(null=True, blank=True, editable=False)
+
+    class Meta:
+        ordering = ["-created_at"]
+        verbose_name = "API key"
+        verbose_name_plural = "API keys"
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,12 +1,25 @@
-"""Writes on organisations and memberships."""
+"""Writes on organisations, memberships and keys."""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Collection
+
 from django.db import IntegrityError, transaction
+from django.db.models import Q
+from django.utils import timezone
 from django.utils.text import slugify
 
-from dpgeo.accounts.models import Membership, Organisation, Role, User
-from dpgeo.core.errors import InvalidInput
+from dpgeo.accounts.models import ApiKey, Membership, Organisation, Role, Scope, User
+from dpgeo.accounts.selectors import digest_of, may_administer
+from dpgeo.core.errors import InvalidInput, NotAllowed
+
+KEY_BEGINS = "dpg_"
+"""By this, people and scanners of published code recognise a key."""
+
+SECRET_BYTES = 32
+SHOWN = 12
+"""Signs of a key that lists show; the other 35 keep 210 random bits."""
 
 
 def organisation_create(
@@ -47,3 +60,54 @@ def membership_set(*, organisation: Organisation, user: User, role: Role) -> Mem
         organisation=organisation, user=user, defaults={"role": role}
     )
     return membership
+
+
+def key_create(
+    *, organisation: Organisation, name: str, scopes: Collection[str], created_by: User
+) -> tuple[ApiKey, str]:
+    """A new key and its secret, which is told here and never again.
+
+    Raises NotAllowed for who does not administer the organisation, and InvalidInput.
+    """
+    _check_administers(created_by, organisation)
+    name = name.strip()
+    if not 1 <= len(name) <= 100 or not name.isprintable():
+        raise InvalidInput(
+            "Give the key a name of 1 to 100 characters that says where it is used.", field="name"
+        )
+    unknown = [scope for scope in scopes if scope not in Scope.values]
+    if unknown or not scopes:
+        raise InvalidInput(
+            f"Choose what the key may be used for, from {', '.join(Scope.values)}.", field="scopes"
+        )
+    secret = KEY_BEGINS + secrets.token_urlsafe(SECRET_BYTES)
+    key = ApiKey.objects.create(
+        organisation=organisation,
+        name=name,
+        scopes=[scope for scope in Scope.values if scope in scopes],
+        prefix=secret[:SHOWN],
+        sha256=digest_of(secret),
+        created_by=created_by,
+    )
+    return key, secret
+
+
+def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
+    """End a key, at once and for good; repeatable. Raises NotAllowed."""
+    _check_administers(by, key.organisation)
+    ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
+    key.refresh_from_db()
+    return key
+
+
+def key_mark_used(*, key: ApiKey) -> None:
+    """Remember the day on which a key was last used: one write a day."""
+    today = timezone.now().date()
+    if key.last_used_on != today:
+        before = Q(last_used_on__isnull=True) | Q(last_used_on__lt=today)
+        ApiKey.objects.filter(before, pk=key.pk).update(last_used_on=today)
+
+
+def _check_administers(user: User, organisation: Organisation) -> None:
+    if not may_administer(user, organisation):
+        raise NotAllowed("Keys are managed by the administrators of their organisation; ask one.")

@@ -3,13 +3,15 @@
 from django.contrib.auth.views import LoginView, LogoutView
 from django.urls import path
 
-from dpgeo.pages.desk import datasets, home, jobs, release, requesting, uploads
+from dpgeo.pages.desk import datasets, home, jobs, keys, release, requesting, uploads
 
 urlpatterns = [
     path("accounts/login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
     path("accounts/logout/", LogoutView.as_view(), name="logout"),
     path("desk/", home.desk, name="desk"),
     path("desk/ledger/", home.ledger, name="desk-ledger"),
+    path("desk/keys/", keys.keys, name="desk-keys"),
+    path("desk/keys/<int:key_id>/revoke/", keys.revoke, name="desk-key-revoke"),
     path("desk/datasets/new/", datasets.dataset_new, name="desk-dataset-new"),
     path("desk/datasets/<slug:slug>/", datasets.dataset, name="desk-dataset"),
     path("desk/datasets/<slug:slug>/edit/", datasets.dataset_edit, name="desk-dataset-edit"),

@@ -1,0 +1,89 @@
+"""Keys of programs: which there are, new ones, and their end."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dpgeo.accounts.models import Organisation, Scope
+from dpgeo.accounts.selectors import keys_managed_by, may_administer, organisations_of
+from dpgeo.accounts.services import key_create, key_revoke
+from dpgeo.core.errors import DpgeoError
+from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.forms import DeskForm
+
+
+class KeyForm(DeskForm):
+    """A new key: for whom, and for what."""
+
+    organisation = forms.ModelChoiceField(
+        queryset=Organisation.objects.none(),
+        empty_label=None,
+        label="Acts for",
+        help_text="The key reaches this organisation's datasets and no others.",
+    )
+    name = forms.CharField(max_length=100, help_text="Where it will be used, such as nightly.")
+    scopes = forms.MultipleChoiceField(
+        choices=Scope.choices,
+        label="May be used to",
+        widget=forms.CheckboxSelectMultiple,
+        help_text="Choose as little as the program needs. No key ever sees private facts.",
+    )
+
+    def __init__(self, data: Any, *, organisations: QuerySet[Organisation]) -> None:
+        super().__init__(data)
+        choice: Any = self.fields["organisation"]
+        choice.queryset = organisations
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+@never_cache
+def keys(request: HttpRequest) -> HttpResponse:
+    """Every key of the organisations the person administers, and the form for a new one.
+
+    The answer to the form is the only page that ever shows the secret.
+    """
+    user = person(request)
+    mine = organisations_of(user)
+    if not mine.exists():
+        raise Http404("No such page.")
+    managed = mine.filter(pk__in=[each.pk for each in mine if may_administer(user, each)])
+    form = KeyForm(request.POST or None, organisations=managed)
+    secret = make(request, form) if request.method == "POST" and form.is_valid() else ""
+    context = {
+        "nav": "keys",
+        "form": KeyForm(None, organisations=managed) if secret else form,
+        "secret": secret,
+        "manages": managed.exists(),
+        "keys": keys_managed_by(user),
+    }
+    return render(request, "desk/keys.html", context, status=REFUSED if form.errors else 200)
+
+
+def make(request: HttpRequest, form: KeyForm) -> str:
+    """Make the key; "" with the refusal on the form where it is refused."""
+    try:
+        return key_create(**form.cleaned_data, created_by=person(request))[1]
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+        return ""
+
+
+@login_required
+@require_POST
+def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
+    """End a key."""
+    key = get_object_or_404(keys_managed_by(person(request)), pk=key_id)
+    key_revoke(key=key, by=person(request))
+    messages.success(request, f"Revoked: {key.name}. It opens nothing any more.")
+    return redirect("desk-keys")
