@@ -6,6 +6,7 @@ left, when jobs ran and how many rows there are is never said.
 
 from __future__ import annotations
 
+import datetime
 from typing import Any
 
 from django.http import HttpRequest
@@ -52,8 +53,8 @@ def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
         "counting": release.counting,
         "unit": dataset.unit,
         "bbox": dataset.area.bounds,
-        "published_at": _moment(release.published_at),
-        "withdrawn_at": _moment(release.withdrawn_at),
+        "published_on": _day(release.published_at),
+        "withdrawn_on": _day(release.withdrawn_at),
         "privacy": _privacy(dataset),
         "files": [_file(request, release, file) for file in files],
         "statement_url": _file_url(request, release, statement) if statement else None,
@@ -144,9 +145,10 @@ def _release_links(request: AnyRequest, release: Release) -> dict[str, str]:
     return links
 
 
-def _moment(moment: Any) -> str | None:
-    """A time to the second."""
-    return moment.strftime("%Y-%m-%dT%H:%M:%SZ") if moment else None
+def _day(moment: datetime.datetime | None) -> datetime.date | None:
+    """The day (UTC) of a moment, and no more: to the second, a release that publishes itself when
+    its job is done would tell how long the job ran, which depends on the private data."""
+    return moment.astimezone(datetime.UTC).date() if moment else None
 
 
 def _address(request: AnyRequest, name: str, *values: str) -> str:

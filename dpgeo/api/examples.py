@@ -38,8 +38,8 @@ RELEASE: dict[str, Any] = {
     "counting": "people",
     "unit": "person",
     "bbox": [10.0, 50.0, 10.2, 50.1],
-    "published_at": "2026-03-31T12:00:00Z",
-    "withdrawn_at": None,
+    "published_on": "2026-03-31",
+    "withdrawn_on": None,
     "privacy": PRIVACY,
     "files": [
         {

@@ -122,8 +122,8 @@ class ReleaseSerializer(Serializer):
         choices=[each.value for each in Unit], help_text="Whose presence is hidden."
     )
     bbox = BoxField()
-    published_at = serializers.DateTimeField(allow_null=True)
-    withdrawn_at = serializers.DateTimeField(allow_null=True)
+    published_on = serializers.DateField(allow_null=True, help_text="The day, in UTC.")
+    withdrawn_on = serializers.DateField(allow_null=True, help_text="The day, in UTC.")
     privacy = PrivacySerializer()
     files = FileSerializer(many=True)
     statement_url = serializers.URLField(

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from datetime import UTC
 
 from django.core.files.storage import Storage
 from django.db.models import Q, QuerySet
+from django.db.models.functions import TruncDate
 
 from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.core.errors import Conflict
@@ -27,11 +29,14 @@ class StoredFile:
 
 
 def releases_public() -> QuerySet[Release]:
-    """What is published now, newest first."""
+    """What is published now, newest day first; within a day by random id.
+
+    An exact order would tell when jobs ended, which depends on the private data.
+    """
     return (
         Release.objects.filter(state=ReleaseState.PUBLISHED)
         .select_related(*TABLES)
-        .order_by("-published_at")
+        .order_by(TruncDate("published_at", tzinfo=UTC).desc(), "-pk")
     )
 
 
