@@ -30,8 +30,9 @@ test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance
 test-all: export DPGEO_REQUIRE_ALL := 1
 test-all: test test-rest  ## Every test; a missing tool is a failure, not a skip
 
-test-rest: $(DONE)/full frontend  ## What test-all adds to test: statistical, services, browser
+test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser
 	@$(PYTHON) -m pytest -m "not ($(QUICK))" $(ARGS)
+	@$(PYTHON) -m tests.servers $(PYTHON) -m pytest tests/web -m "$(QUICK)" $(ARGS)
 
 audit: export DPGEO_AUDIT := 1
 audit: $(DONE)/full frontend  ## The long suites at their full length

@@ -120,12 +120,19 @@ TEMPLATES = [
 
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'dpgeo.sqlite3'}")}
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
-    # Without these, concurrent writers meet "database is locked".
     DATABASES["default"]["OPTIONS"] = {
+        # Without IMMEDIATE, concurrent writers meet "database is locked".
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
-        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=NORMAL;",
+        # FULL, for a debit must outlast a power cut: a release that left this machine while the
+        # ledger forgot what it cost would let the budget be spent twice. WAL with NORMAL may
+        # forget the last transactions.
+        "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
     }
+else:
+    DATABASES["default"]["CONN_MAX_AGE"] = env.int("DPGEO_CONNECTION_SECONDS", default=60)
+    # A server that was restarted costs no request its answer.
+    DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
 AUTH_USER_MODEL = "accounts.User"
@@ -180,6 +187,18 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
         "processed_folder": str(QUEUE_DIR / "processed"),
         "store_processed": False,
         "polling_interval": 0.05,
+    }
+elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
+    CELERY_BROKER_TRANSPORT_OPTIONS = {
+        # Above the longest time that a worker may hold a job (jobs.running.LONGEST_HOLD_SECONDS):
+        # below it, Redis would hand a job that is being worked on to a second worker.
+        "visibility_timeout": 13 * 3600,
+        "unacked_restore_interval": 2,
+        "unacked_restore_throttle": 1,
+        # A broker that does not answer holds no request up: the reaper sends the message again.
+        "socket_connect_timeout": 3,
+        "socket_timeout": 10,
+        "retry_on_timeout": True,
     }
 
 REST_FRAMEWORK = {

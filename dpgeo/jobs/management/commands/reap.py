@@ -37,9 +37,9 @@ class Command(BaseCommand):
             self._round()
             if once or stopping.wait(interval):
                 return
+            close_old_connections()
 
     def _round(self) -> None:
-        close_old_connections()
         try:
             reaped = jobs_reap()
         except DatabaseError as error:

@@ -1,0 +1,229 @@
+"""Real PostgreSQL and Redis servers for tests, from Debian's packages, gone when the tests are.
+
+`python -m tests.servers COMMAND...` runs a command with DATABASE_URL and CELERY_BROKER_URL set to
+servers that live as long as it does. They listen on 127.0.0.1, on free ports, behind passwords.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pwd
+import secrets
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dpgeo.jobs.supervisor import tie_to_parent
+
+PATIENCE_SECONDS = 30.0
+
+INSTALL = "PostgreSQL and Redis: apt-get install --no-install-recommends postgresql redis-server"
+
+FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
+"""No machine loses its power in a test, so nothing is written twice for that."""
+
+
+def postgresql_folder() -> Path | None:
+    """Where the newest installed server's programs are, or None."""
+    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_version)
+    return found[-1].parent if found else None
+
+
+def redis_program() -> str | None:
+    """The path of Redis's server, or None."""
+    return shutil.which("redis-server")
+
+
+def servers_installed() -> bool:
+    """Whether both can be started, as root only where PostgreSQL has its own account."""
+    return bool(postgresql_folder() and redis_program() and (os.geteuid() or _has_account()))
+
+
+@dataclass
+class Servers:
+    """Two running servers: each test asks for a database and a queue of its own."""
+
+    postgresql: str
+    redis: str
+    _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
+
+    def environment(self) -> dict[str, str]:
+        """The settings of an installation that nobody else uses."""
+        number = next(self._numbers)
+        return {
+            "DATABASE_URL": f"{self.postgresql}/{self._make_database(number)}",
+            "CELERY_BROKER_URL": f"{self.redis}/{self._empty_queue(number)}",
+        }
+
+    def _make_database(self, number: int) -> str:
+        import psycopg
+
+        name = f"dpgeo_{number}"
+        with psycopg.connect(f"{self.postgresql}/postgres", autocommit=True) as connection:
+            connection.execute(f'CREATE DATABASE "{name}"'.encode())
+        return name
+
+    def _empty_queue(self, number: int) -> int:
+        import redis
+
+        database = number % 16  # as many as Redis has
+        with redis.Redis.from_url(f"{self.redis}/{database}") as client:
+            client.flushdb()
+        return database
+
+
+@contextmanager
+def running_servers() -> Iterator[Servers]:
+    """Start both, in a folder of their own; stop them by their own ids."""
+    with ExitStack() as stack:
+        # Not pytest's folder: PostgreSQL's account may not look into that.
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpgeo-servers-")))
+        folder.chmod(0o711)
+        yield Servers(
+            postgresql=stack.enter_context(_running_postgresql(folder / "postgresql")),
+            redis=stack.enter_context(_running_redis(folder / "redis")),
+        )
+
+
+@contextmanager
+def _running_postgresql(folder: Path) -> Iterator[str]:
+    programs = postgresql_folder()
+    assert programs is not None, INSTALL
+    account = _account()
+    folder.mkdir(mode=0o700)
+    password, port = secrets.token_hex(16), free_port()
+    (folder / "password").write_text(password)
+    if account:
+        for path in (folder, folder / "password"):
+            shutil.chown(path, account["user"], account["group"])
+    data = folder / "data"
+    made = subprocess.run(
+        [programs / "initdb", "--pgdata", data, "--username", "dpgeo", "--encoding", "UTF8",
+         "--locale", "C.UTF-8", "--auth", "scram-sha-256", "--pwfile", folder / "password",
+         "--no-sync"],
+        cwd=folder, capture_output=True, timeout=120, check=False, **account,
+    )  # fmt: skip
+    assert made.returncode == 0, made.stderr.decode()
+    options = [f"port={port}", "listen_addresses=127.0.0.1", f"unix_socket_directories={folder}"]
+    words = [word for option in (*options, *FAST) for word in ("-c", option)]
+    with _running([programs / "postgres", "-D", data, *words], folder, signal.SIGINT, account):
+        url = f"postgres://dpgeo:{password}@127.0.0.1:{port}"
+        _wait(lambda: _postgresql_answers(url), folder)
+        yield url
+
+
+@contextmanager
+def _running_redis(folder: Path) -> Iterator[str]:
+    program = redis_program()
+    assert program is not None, INSTALL
+    folder.mkdir(mode=0o700)
+    password, port = secrets.token_hex(16), free_port()
+    settings = folder / "settings"
+    settings.write_text(
+        f'bind 127.0.0.1\nport {port}\nrequirepass {password}\nsave ""\ndir {folder}\n'
+    )
+    with _running([program, settings], folder, signal.SIGTERM, {}):
+        url = f"redis://:{password}@127.0.0.1:{port}"
+        _wait(lambda: _redis_answers(url), folder)
+        yield url
+
+
+@contextmanager
+def _running(
+    command: Sequence[str | Path], folder: Path, stop: signal.Signals, account: dict[str, Any]
+) -> Iterator[None]:
+    with (folder / "log").open("wb") as log:
+        process = subprocess.Popen(
+            command,
+            cwd=folder,
+            stdin=subprocess.DEVNULL,
+            stdout=log,
+            stderr=log,
+            preexec_fn=tie_to_parent(),
+            **account,
+        )
+    try:
+        yield
+    finally:
+        process.send_signal(stop)
+        try:
+            process.wait(timeout=PATIENCE_SECONDS)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+
+
+def _postgresql_answers(url: str) -> bool:
+    import psycopg
+
+    try:
+        psycopg.connect(f"{url}/postgres", connect_timeout=2).close()
+    except psycopg.OperationalError:
+        return False
+    return True
+
+
+def _redis_answers(url: str) -> bool:
+    import redis
+
+    with redis.Redis.from_url(url, socket_timeout=2) as client:
+        try:
+            return bool(client.ping())
+        except redis.RedisError:
+            return False
+
+
+def _wait(condition: Callable[[], bool], folder: Path) -> None:
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while not condition():
+        assert time.monotonic() < deadline, (folder / "log").read_text(errors="replace")
+        time.sleep(0.05)
+
+
+def free_port() -> int:
+    """A port of 127.0.0.1 that nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        number: int = probe.getsockname()[1]
+        return number
+
+
+def _version(path: Path) -> float:
+    return float(path.parent.parent.name)
+
+
+def _has_account() -> bool:
+    return any(account.pw_name == "postgres" for account in pwd.getpwall())
+
+
+def _account() -> dict[str, Any]:
+    """How to start a process as PostgreSQL's own account; the server refuses to run as root."""
+    if os.geteuid() != 0:
+        return {}
+    return {"user": "postgres", "group": "postgres", "extra_groups": []}
+
+
+def main(command: Sequence[str]) -> int:
+    """Run a command with the servers' addresses in its environment; answer its exit code."""
+    if not servers_installed():
+        needed = os.environ.get("DPGEO_REQUIRE_ALL") == "1"
+        sys.stderr.write(f"{'Failed' if needed else 'Skipped'}: this needs {INSTALL}\n")
+        return 1 if needed else 0
+    with running_servers() as servers:
+        return subprocess.run(
+            command, env={**os.environ, **servers.environment()}, check=False
+        ).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
