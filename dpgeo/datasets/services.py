@@ -74,6 +74,8 @@ def dataset_create(
         raise InvalidInput("Give a budget, or the ledger to share, not both.", field="budget")
     if ledger and ledger.datasets.exclude(organisation=organisation).exists():
         raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
+    if ledger:
+        _check_unit(ledger, facts["unit"], field="ledger")
     total = None if budget is None else parse_epsilon(budget, field="budget")
     address = _free_slug(slug, facts["title"])
     try:
@@ -107,6 +109,8 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
                     "it; declare a new dataset that shares this one's budget.",
                     field=name,
                 )
+        if "unit" in facts:
+            _check_unit(stored.ledger, facts["unit"], field="unit", but=stored)
         if "budget" in changes:
             ledger_set_total(
                 ledger=stored.ledger, total=parse_epsilon(changes["budget"], field="budget")
@@ -279,6 +283,23 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
         if name not in readers:
             raise InvalidInput(f"{name} cannot be set; leave it out.", field=name)
     return {name: readers[name](value) for name, value in facts.items()}
+
+
+def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = None) -> None:
+    """Raise InvalidInput where other datasets of a ledger protect another unit.
+
+    An epsilon per record and an epsilon per person do not add up: who has k records loses k times
+    the one, and a total of both would promise nobody anything.
+    """
+    others = ledger.datasets.exclude(pk=but.pk) if but else ledger.datasets
+    other = others.exclude(unit=unit).first()
+    if other is not None:
+        raise InvalidInput(
+            f"The budget is shared with {other.title!r}, which protects each {other.unit} and not "
+            f"each {unit}; such epsilons do not add up. Choose the same unit, or a budget of its "
+            "own.",
+            field=field,
+        )
 
 
 def _free_slug(slug: str, title: str) -> str:

@@ -120,6 +120,22 @@ def test_datasets_of_one_organisation_can_share_a_ledger() -> None:
     assert refused.value.field == "ledger"
 
 
+def test_datasets_that_share_a_ledger_protect_the_same_unit() -> None:
+    first = make_dataset()
+    shared = {"budget": None, "ledger": first.ledger}
+    with pytest.raises(InvalidInput, match="do not add up") as refused:
+        make_dataset(first.organisation, unit="record", **shared)
+    assert refused.value.field == "ledger"
+    second = make_dataset(first.organisation, **shared)
+    for dataset in (first, second):
+        with pytest.raises(InvalidInput) as refused:
+            dataset_update(dataset=dataset, changes={"unit": "record"})
+        assert refused.value.field == "unit"
+        dataset_update(dataset=dataset, changes={"unit": "person"})
+    alone = make_dataset()
+    assert dataset_update(dataset=alone, changes={"unit": "record"}).unit == "record"
+
+
 def test_what_releases_rest_on_is_frozen_by_the_first_confirmed_upload() -> None:
     dataset = make_dataset()
     dataset_update(dataset=dataset, changes={"time_zone": "Europe/Paris"})
