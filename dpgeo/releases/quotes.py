@@ -54,7 +54,7 @@ def release_quote(
     params = parse_parameters(chosen.params, parameters)
     cost = parse_epsilon(epsilon)
     limit = parse_bound(bound, Unit(dataset.unit))
-    kind = parse_counting(counting)
+    kind = parse_counting(counting, Unit(dataset.unit))
     plan = checked_plan(chosen, params, cost)
     forecast = chosen.forecast(params, cost, limit, dataset.area)
     dataset.ledger.refresh_from_db()
@@ -95,11 +95,18 @@ def parse_bound(value: int | str, unit: Unit) -> int:
     return bound
 
 
-def parse_counting(value: str) -> Counting:
-    """What a cell counts. Raises InvalidInput."""
+def parse_counting(value: str, unit: Unit) -> Counting:
+    """What a cell counts. Raises InvalidInput, also for people where the data know none."""
     try:
-        return Counting(str(value))
+        counting = Counting(str(value))
     except ValueError:
         raise InvalidInput(
             f"{value!r} is not a way of counting; choose people or visits.", field="counting"
         ) from None
+    if unit is Unit.RECORD and counting is Counting.PEOPLE:
+        raise InvalidInput(
+            "This dataset does not say which records are of one person, so people cannot be "
+            "counted; give visits.",
+            field="counting",
+        )
+    return counting

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from django.core.management import call_command
 from django.utils import timezone
 
 from dpgeo.accounts.models import Role
@@ -142,7 +143,19 @@ def test_a_record_counts_once(tmp_path: Path) -> None:
     with pytest.raises(InvalidInput) as refused:
         make_request(dataset, bound=2)
     assert refused.value.field == "bound"
-    assert make_release(dataset, bound=1).job.state == JobState.DONE
+    release = make_release(dataset, bound=1, counting="visits")
+    assert release.job.state == JobState.DONE
+
+
+def test_records_without_persons_are_never_said_to_be_people(tmp_path: Path) -> None:
+    dataset = make_dataset(unit="record")
+    make_ready(dataset, tmp_path)
+    with pytest.raises(InvalidInput, match="give visits") as refused:
+        make_request(dataset, bound=1, counting="people")
+    assert refused.value.field == "counting"
+    assert spent(dataset) == 0
+    call_command("release", dataset.slug, mechanism="uniform-grid", epsilon="1")
+    assert Release.objects.get().counting == "visits"
 
 
 def test_a_release_needs_data(dataset: Dataset) -> None:

@@ -12,6 +12,7 @@ from django.urls import NoReverseMatch, reverse
 from dpgeo.accounts.console import acting_user
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
@@ -32,7 +33,11 @@ class Command(BaseCommand):
         parser.add_argument(
             "--param", action="append", default=[], metavar="NAME=VALUE", help="May be repeated."
         )
-        parser.add_argument("--counting", default="people", help="people or visits.")
+        parser.add_argument(
+            "--counting",
+            default="",
+            help="people or visits; by default people, and visits where records have no person.",
+        )
         parser.add_argument("--title", default="", help="By default the dataset's.")
         parser.add_argument("--description", default="")
         parser.add_argument("--publish", action="store_true", help="Publish when done.")
@@ -47,6 +52,7 @@ class Command(BaseCommand):
             if dataset is None:
                 raise InvalidInput(f"There is no dataset {options['dataset']!r}.", field="slug")
             asked = {name: options[name] for name in ("mechanism", "epsilon", "bound", "counting")}
+            asked["counting"] = asked["counting"] or usual_counting(dataset)
             quote = release_quote(dataset=dataset, parameters=parameters, **asked)
             self._show(quote, dataset)
             if options["dry_run"]:
@@ -105,6 +111,12 @@ def address(release: Release) -> str:
         return reverse("release", args=[release.pk])
     except NoReverseMatch:
         return release.pk
+
+
+def usual_counting(dataset: Dataset) -> str:
+    """What is counted where nothing is said."""
+    by_person = dataset.unit == Unit.PERSON.value
+    return (Counting.PEOPLE if by_person else Counting.VISITS).value
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
