@@ -56,7 +56,7 @@ def run(tools: Tools, arguments: list[str]) -> subprocess.CompletedProcess[str]:
     return subprocess.run(  # noqa: S603
         [*command, "--no-audit", "--no-fund", "--no-update-notifier", *arguments],
         cwd=FRONTEND,
-        env={**os.environ, "PATH": path},
+        env={**os.environ, "PATH": path, "NO_COLOR": "1"},
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
