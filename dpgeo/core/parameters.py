@@ -24,6 +24,7 @@ class Parameter:
     low: int | None
     high: int | None
     choices: tuple[str, ...]
+    beyond: str
 
 
 def param(
@@ -33,13 +34,18 @@ def param(
     low: int | None = None,
     high: int | None = None,
     choices: Sequence[str] = (),
+    beyond: str = "",
 ) -> Any:
-    """A field of a parameter dataclass; bounds are inclusive and for whole numbers."""
+    """A field of a parameter dataclass; bounds are inclusive and for whole numbers.
+
+    `beyond` tells whoever asks for more than `high` what to do instead.
+    """
     metadata = {
         "description": description,
         "low": low,
         "high": high,
         "choices": tuple(choices),
+        "beyond": beyond,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -56,6 +62,7 @@ def parameters(cls: type[Any]) -> list[Parameter]:
             low=field.metadata["low"],
             high=field.metadata["high"],
             choices=field.metadata["choices"],
+            beyond=field.metadata["beyond"],
         )
         for field in dataclasses.fields(cls)
     ]
@@ -124,9 +131,10 @@ def _read_int(parameter: Parameter, value: object) -> int:
         ) from None
     low, high = parameter.low, parameter.high
     if (low is not None and number < low) or (high is not None and number > high):
-        raise InvalidInput(
-            f"Must be a whole number from {low} to {high}; {number} is not.", field=parameter.name
-        )
+        message = f"Must be a whole number from {low} to {high}; {number} is not."
+        if parameter.beyond and high is not None and number > high:
+            message += f" {parameter.beyond}"
+        raise InvalidInput(message, field=parameter.name)
     return number
 
 

@@ -5,11 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.mechanisms import dpcube, uniform_grid
+from dpgeo.mechanisms import adaptive_grid, dpcube, uniform_grid
 from dpgeo.privacy.mechanism import Mechanism
 
 MECHANISMS: Mapping[str, Mechanism] = {
-    mechanism.key: mechanism for mechanism in (uniform_grid.MECHANISM, dpcube.MECHANISM)
+    mechanism.key: mechanism
+    for mechanism in (
+        uniform_grid.MECHANISM,
+        dpcube.MECHANISM,
+        adaptive_grid.MECHANISM,
+    )
 }
 
 

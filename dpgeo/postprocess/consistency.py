@@ -31,7 +31,7 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 
-LEAST_VARIANCE = 1e-200
+LEAST_VARIANCE = 1e-100
 """Stands for noise that vanishes in floating point, so that no quotient is 0/0."""
 
 
@@ -79,11 +79,12 @@ def _combine(
     value: Floats, error: Floats, below: Floats, spread: Floats, inner: NDArray[np.bool_]
 ) -> None:
     """Make z and s of y and v where there are children; in place, on views of a level."""
-    # One or zero where one of the variances is infinite, hence no product of infinities.
-    with np.errstate(invalid="ignore"):
-        own = np.where(np.isfinite(error), spread / (error + spread), 0.0)
-    value[inner] = (value * own + below * (1 - own))[inner]
-    error[inner] = (spread * (1 - own))[inner]
+    both = np.where(np.isfinite(error), error + spread, 1.0)
+    # Each weight is a quotient of its own: 1 minus the other can lose all its digits.
+    own = np.where(np.isfinite(error), spread / both, 0.0)
+    others = np.where(np.isfinite(error), error / both, 1.0)
+    value[inner] = (value * own + below * others)[inner]
+    error[inner] = (spread * others)[inner]
 
 
 def _share(

@@ -48,22 +48,31 @@ def box_image(boxes: NDArray[np.integer[Any]], shape: tuple[int, int]) -> NDArra
     return corners[:rows, :columns] - np.int32(1)
 
 
-def quarters(
-    boxes: NDArray[np.integer[Any]], inside: NDArray[np.int64]
+def tiles(
+    boxes: NDArray[np.integer[Any]], parts: int | NDArray[np.int64], inside: NDArray[np.int64]
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Cut every box in the middle of both sides: the parts and which box each comes from.
+    """Cut every box into `parts` x `parts` nearly equal ones; the tiles and whose each is.
 
-    A side of one cell stays whole. Parts that hold no cell of the study area are left out; `inside`
-    is the summed-area table of its mask. Parts are int32 (n, 4), in order of their boxes and within
-    a box by row, then column; they are disjoint and lie in their boxes.
+    `parts` is one number or one for each box; a side of fewer cells is cut into its cells. Tiles
+    that hold no cell of the study area are left out; `inside` is the summed-area table of its
+    mask. Tiles are int32 (n, 4), in order of their boxes and within a box by row, then column;
+    they are disjoint and lie in their boxes.
     """
     top, bottom, left, right = np.asarray(boxes, dtype=np.int64).T
-    row, column = (top + bottom) // 2, (left + right) // 2
-    upper = (top, row), (row, bottom)
-    sides = (left, column), (column, right)
-    parts = np.stack(
-        [np.column_stack([*rows, *columns]) for rows in upper for columns in sides], axis=1
-    ).reshape(-1, 4)
-    whole = (parts[:, 0] < parts[:, 1]) & (parts[:, 2] < parts[:, 3])
-    kept = np.flatnonzero(whole & (box_sums(inside, parts) > 0))
-    return parts[kept].astype(np.int32), kept // 4
+    down, across = np.minimum(parts, bottom - top), np.minimum(parts, right - left)
+    number = down * across
+    box = np.repeat(np.arange(len(number)), number)
+    offset = np.arange(len(box)) - np.repeat(np.cumsum(number) - number, number)
+    row, column = np.divmod(offset, across[box])
+    first, height, down = top[box], (bottom - top)[box], down[box]
+    start, width, across = left[box], (right - left)[box], across[box]
+    found = np.column_stack(
+        [
+            first + row * height // down,
+            first + (row + 1) * height // down,
+            start + column * width // across,
+            start + (column + 1) * width // across,
+        ]
+    )
+    kept = np.flatnonzero(box_sums(inside, found) > 0)
+    return found[kept].astype(np.int32), box[kept]

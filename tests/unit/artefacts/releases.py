@@ -19,7 +19,7 @@ from dpgeo.core.released import (
 )
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.boxes import quarters, summed_area
+from dpgeo.spatial.boxes import summed_area, tiles
 from dpgeo.spatial.grid import Grid
 
 TRIANGLE = StudyArea.from_geojson(
@@ -94,8 +94,8 @@ def tree_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
     grid = Grid.over(area, cells)
     inside = summed_area(grid.inside(area))
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)
-    parts, _ = quarters(root, inside)
-    small, _ = quarters(parts[:1], inside)
+    parts, _ = tiles(root, 2, inside)
+    small, _ = tiles(parts[:1], 2, inside)
     boxes = np.concatenate([root, parts, small])
     level = np.repeat([0, 1, 2], [1, len(parts), len(small)]).astype(np.int32)
     noises = tuple(DiscreteLaplace(Fraction(1, share), 3) for share in (8, 8, 4))

@@ -10,7 +10,9 @@ from dpgeo.core.parameters import json_schema, param, parameters, parse_paramete
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    cells: int = param(64, "Cells along each side.", low=1, high=4096)
+    cells: int = param(
+        64, "Cells along each side.", low=1, high=4096, beyond="Choose another example."
+    )
     answers: str = param("uniform", "How cells are estimated.", choices=("uniform", "exact"))
     smooth: bool = param(False, "Whether to smooth.")
 
@@ -33,7 +35,8 @@ def test_forms_and_json_read_alike() -> None:
         ("cels", 3, "did you mean 'cells'"),
         ("zzzz", 3, "cells, answers, smooth"),
         ("cells", 0, "from 1 to 4096"),
-        ("cells", 10**9, "from 1 to 4096"),
+        ("cells", 10**9, "from 1 to 4096; 1000000000 is not. Choose another example.$"),
+        ("cells", -1, "from 1 to 4096; -1 is not.$"),
         ("cells", 1.5, "whole number"),
         ("cells", True, "whole number"),
         ("cells", "many", "whole number"),

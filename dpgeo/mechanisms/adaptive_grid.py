@@ -1,0 +1,166 @@
+"""Adaptive grid: coarse squares show how finely to cut each of them.
+
+Idea. Buy a rough number of records with a small spend. Cut the map into m1 x m1 squares, few enough
+that each holds far more than noise, and count them. Cut each square into m2 x m2 smaller ones, more
+where its noisy count is large, and count those. All levels together say how many are in each.
+
+Privacy argument. A unit adds at most l in total to the cells of the grid (bounded by the view). The
+total, the squares and the smaller squares are sums of those same cells, every cell in at most one
+region of each (`PrivateCounts.regroup`), so each vector has L1 sensitivity l, and measuring it with
+epsilon_k is epsilon_k-differentially private. m1 is a function of the noisy total and public
+parameters, each m2 one of the noisy counts of the squares: given earlier outputs the regions are
+public. Adaptive sequential composition adds the three epsilons up to epsilon. What lies outside
+the study area is empty by its public declaration and is in no region.
+
+Utility. With N the noisy total (at least 1), e what the look leaves of epsilon and a share alpha of
+it spent on the squares, m1 = max(10, ceil(sqrt(N e/(10 l))/4)) and, for a square of noisy count n',
+m2 = max(1, ceil(sqrt(max(n', 0) (1 - alpha) e/(5 l)))): the sizes at which the noise of a region
+and the unevenness inside it do about equal harm. Squares are cut along the lines of a fine grid,
+so that m1 and m2 never exceed its cells. The counts of all levels are reconciled by inverse
+variances (`postprocess.consistency`); exact margins hold for the smallest squares' own counts.
+
+References. Qardaji, Yang and Li 2013 (arXiv 1209.1322), with the corrections in
+docs/mechanisms/adaptive-grid.md.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import TreeRelease
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image, summed_area, tiles
+from dpgeo.spatial.grid import Grid
+
+TOTAL = "total count"
+SQUARES = "counts of squares"
+PARTITIONS = "counts of partitions"
+LABELS = (TOTAL, SQUARES, PARTITIONS)
+
+FEWEST_SQUARES = 10
+COARSE_CONSTANT = 10
+FINE_CONSTANT = 5
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of the adaptive grid."""
+
+    cells: int = param(
+        512,
+        "Cells along each side of the grid whose lines all squares follow: the finest detail.",
+        low=1,
+        high=4096,
+        beyond="For finer cells choose sparse-grid.",
+    )
+    look_share: int = param(
+        3,
+        "Percent of epsilon spent on the total, from which the number of squares follows.",
+        low=1,
+        high=50,
+    )
+    square_share: int = param(
+        50,
+        "Percent of what the look leaves that is spent on the squares; the rest counts the "
+        "partitions they are cut into.",
+        low=1,
+        high=99,
+    )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """The shares for the total and the squares, all that is left for the partitions."""
+    look = epsilon * Fraction(params.look_share, 100)
+    squares = (epsilon - look) * Fraction(params.square_share, 100)
+    return [
+        Spend(label=TOTAL, epsilon=look),
+        Spend(label=SQUARES, epsilon=squares),
+        Spend(label=PARTITIONS, epsilon=epsilon - look - squares),
+    ]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
+    """Measure the total, then squares as many as it deserves, then parts of each as it does."""
+    grid = Grid.over(view.area, params.cells)
+    inside = grid.inside(view.area)
+    table = summed_area(inside)
+    cells = view.histogram(grid)
+    noises = tuple(meter.noise(label, cells.sensitivity) for label in LABELS)
+    frame = np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32)
+    total = _measure(meter, TOTAL, cells, frame, inside)
+    rate = float(noises[1].rate + noises[2].rate)
+    squares, of_frame = tiles(frame, squares_along(int(total[0]), rate), table)
+    coarse = _measure(meter, SQUARES, cells, squares, inside)
+    parts, of_square = tiles(squares, parts_along(coarse, float(noises[2].rate)), table)
+    fine = _measure(meter, PARTITIONS, cells, parts, inside)
+    boxes = np.concatenate([frame, squares, parts])
+    return TreeRelease(
+        grid=grid,
+        boxes=boxes,
+        level=np.repeat([0, 1, 2], [1, len(squares), len(parts)]).astype(np.int32),
+        parent=np.concatenate([[-1], of_frame, 1 + of_square]).astype(np.int32),
+        measured=np.ones(len(boxes), dtype=np.bool_),
+        counts=np.concatenate([total, coarse, fine]),
+        noises=noises,
+    )
+
+
+def squares_along(total: int, rate: float) -> int:
+    """m1 for a noisy total; `rate` is epsilon/l of both levels together."""
+    records = max(total, 1)
+    return max(FEWEST_SQUARES, math.ceil(math.sqrt(records * rate / COARSE_CONSTANT) / 4))
+
+
+def parts_along(counts: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
+    """m2 (n,) for noisy counts (n,); `rate` is epsilon/l of the partitions."""
+    parts = np.ceil(np.sqrt(np.maximum(counts, 0) * rate / FINE_CONSTANT))
+    return np.maximum(parts, 1).astype(np.int64)
+
+
+def _measure(
+    meter: Meter,
+    label: str,
+    cells: PrivateCounts,
+    boxes: NDArray[np.int32],
+    inside: NDArray[np.bool_],
+) -> NDArray[np.int64]:
+    region = np.where(inside, box_image(boxes, inside.shape), -1)
+    return meter.measure(label, cells.regroup(region, len(boxes)))
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+    """Every partition carries noise of its share of epsilon; there are at most as many as cells.
+
+    How many there will be depends on the data and is not foretold.
+    """
+    grid = Grid.over(area, params.cells)
+    return Forecast(
+        region="partition",
+        regions=int(np.count_nonzero(grid.inside(area))),
+        noise=DiscreteLaplace(plan(params, epsilon)[2].epsilon, bound),
+        ground_metres=grid.ground_cell_metres,
+    )
+
+
+MECHANISM = Mechanism(
+    key="adaptive-grid",
+    title="Adaptive grid",
+    summary="Squares of two sizes: crowded ones are cut finely, quiet ones are left whole.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+)
