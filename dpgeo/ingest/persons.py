@@ -18,6 +18,10 @@ MISSING = ["", "null", "none", "nan", "nat", "na", "n/a", "<na>", r"\n", "undefi
 """How files write that there is no value, in small letters. Taken as one person, all who are
 missing would be bounded together, and the promise would hold for none of them."""
 
+EXPONENT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?[eE]\+[0-9]+$"
+"""How spreadsheets and data frames write long numbers: 1.23457E+11 stands for a million persons.
+Bounded together, no one of them would have the promised protection."""
+
 LARGEST_EXACT_FLOAT = 2**53
 
 
@@ -29,7 +33,8 @@ def hash_persons(
     Hashed is the identifier's text in UTF-8 without surrounding blanks, case kept. Whole numbers
     are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", for zeros
     in front are a part of a name). Other floats, and those too large to be exact, are refused, as
-    are rows without a person. Rows refused have some value of no meaning.
+    are numbers cut to an exponent (1.23457E+11) and rows without a person. Rows refused have some
+    value of no meaning.
     """
     text = _identifiers(values, sieve)
     encoded = text.dictionary_encode()
@@ -48,9 +53,10 @@ def _identifiers(values: Any, sieve: Sieve) -> Any:
     """The identifiers as text; null where missing or refused."""
     kind = values.type
     if is_text(kind):
-        return pc.replace_substring_regex(
-            readable_text(values, sieve), r"^(-?[0-9]{1,15})\.0+$", r"\1"
-        )
+        text = readable_text(values, sieve)
+        cut = mask(pc.match_substring_regex(text, EXPONENT))
+        sieve.refuse(cut, Reason.PERSON_NOT_WHOLE, text)
+        return pc.replace_substring_regex(text, r"^(-?[0-9]{1,15})\.0+$", r"\1")
     if pa.types.is_floating(kind):
         numbers = values.cast(pa.float64())
         found = numbers.fill_null(0).to_numpy(zero_copy_only=False)

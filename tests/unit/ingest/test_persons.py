@@ -62,6 +62,19 @@ def test_it_refuses_numbers_that_cannot_name_a_person(tmp_path: Path, value: flo
     }
 
 
+@pytest.mark.parametrize("text", ["1.23457E+11", "1.2345678901234568e+16", '"1,2E+15"', "-4e+20"])
+def test_it_refuses_identifiers_that_a_spreadsheet_cut_short(tmp_path: Path, text: str) -> None:
+    """Many persons share such a number, and would be bounded as if they were one."""
+    assert refused(tmp_path, f"{text},45,5,0") == {
+        "the person is a number that is not whole or too large to be exact": 1
+    }
+
+
+def test_names_that_only_resemble_an_exponent_are_names(tmp_path: Path) -> None:
+    names = ["1e5", "12E7", "e+5", "1.5e+x", "ab1e+5"]
+    assert len(set(written(tmp_path, *names))) == len(names)
+
+
 @pytest.mark.parametrize(
     "text", ["", "  ", "NULL", "None", "nan", "NaN", "NA", "<NA>", r"\N", '""']
 )
