@@ -97,6 +97,40 @@ def test_strangers_on_the_staff_see_nothing_of_others(release: Release, tmp_path
         assert change.redirect_chain, name
 
 
+@pytest.mark.parametrize(
+    ("name", "lookup"),
+    [
+        ("datasets_dataset", "person_key__regex=."),
+        ("datasets_dataset", "person_key__startswith=a"),
+        ("releases_release", "salt__regex=."),
+        ("releases_release", "blob_name__startswith=b"),
+        ("datasets_upload", "raw_name__startswith=u"),
+        ("datasets_upload", "canonical_name__startswith=c"),
+        ("jobs_job", "lease__isnull=1"),
+    ],
+)
+def test_hidden_facts_cannot_be_guessed_by_filtering(
+    release: Release, name: str, lookup: str
+) -> None:
+    client = member(release.dataset, Role.ADMINISTRATOR)
+    address = reverse(f"admin:{name}_changelist")
+    assert client.get(f"{address}?{lookup}").status_code == 400
+
+
+def test_the_filters_that_are_offered_work(release: Release) -> None:
+    client = member(release.dataset)
+    dataset = release.dataset
+    for name, lookup in (
+        ("datasets_dataset", f"organisation__id__exact={dataset.organisation_id}"),
+        ("datasets_dataset", "unit__exact=person"),
+        ("releases_release", f"state__exact=draft&dataset__id__exact={dataset.pk}"),
+        ("jobs_job", "state__exact=done&task=releases.run"),
+        ("budgets_entry", "kind__exact=debit"),
+    ):
+        page = client.get(f"{reverse(f'admin:{name}_changelist')}?{lookup}")
+        assert page.context["cl"].result_count == 1, lookup
+
+
 def test_who_belongs_nowhere_or_is_no_staff_is_kept_out(release: Release) -> None:
     lonely = signed_in(make_user(is_staff=True))
     citizen = signed_in(make_user(release.dataset.organisation))
