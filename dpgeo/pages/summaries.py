@@ -92,9 +92,12 @@ class Summary:
 
     @property
     def shift_of_one(self) -> float:
-        """How far one unit can move one published count, in scales of that count's noise."""
+        """How far one unit can move one published count, in scales of that count's noise.
+
+        Somebody who is counted once in each of several cells of a box moves its count by as many.
+        """
         drawn = [spend for spend in self.spends if spend.drawn]
-        most = 1 if self.counts_people else self.bound
+        most = 1 if self.counts_people and not self.boxes else self.bound
         return max((most / spend.scale for spend in drawn), default=0.0)
 
     @property

@@ -132,6 +132,14 @@ def test_the_privacy_page_words_every_spend(client: Client) -> None:
     assert "statement.json" in page
 
 
+def test_what_one_person_can_move_in_one_count_is_not_understated() -> None:
+    """People add 1 to a cell, but as many as the bound to a box of cells."""
+    cells, boxes = summarise(grid_release(AREA, 32)), summarise(partition_release(AREA, 32))
+    assert cells.shift_of_one == pytest.approx(1 / cells.spends[0].scale)
+    assert (boxes.counts_people, boxes.bound) == (True, 4)
+    assert boxes.shift_of_one == pytest.approx(4 / boxes.spends[0].scale) == pytest.approx(0.5)
+
+
 def test_it_hides_drafts_from_strangers(client: Client, draft: Release) -> None:
     for name in ("release", "release-privacy", "release-basemap"):
         assert client.get(reverse(name, args=[draft.pk])).status_code == 404
