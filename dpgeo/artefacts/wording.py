@@ -92,7 +92,13 @@ def not_protected(unit: Unit) -> list[str]:
         "person.",
         "What others know from elsewhere, and what they can work out from it.",
         "Other releases from the same data: each adds its own epsilon, up to the dataset's total.",
+        "Other datasets about the same people that do not share this budget: theirs comes on top.",
     ]
+    if unit is Unit.PERSON:
+        facts.append(
+            "What several identifiers of one human being reveal together: a person here is one "
+            "identifier in the data, such as a card or a device, and each is protected by itself."
+        )
     if unit is Unit.RECORD:
         facts.insert(
             0,

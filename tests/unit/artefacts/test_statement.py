@@ -65,6 +65,12 @@ def test_records_are_not_called_people() -> None:
     assert document["unit_of_privacy"]["unit"] == "record"
 
 
+def test_it_says_what_the_total_does_not_reach() -> None:
+    limits = " ".join(statement(grid_release())["not_protected"])
+    assert "do not share this budget: theirs comes on top" in limits
+    assert "a person here is one identifier" in limits
+
+
 @pytest.mark.parametrize("counting", list(Counting))
 def test_the_bias_of_bounding_is_among_the_limits(counting: Counting) -> None:
     released = dataclasses.replace(grid_release(), counting=counting)
