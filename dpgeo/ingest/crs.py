@@ -92,12 +92,12 @@ def check_stated(stated: str, declared: str, what: str = "The file") -> None:
 @lru_cache(maxsize=64)
 def _system(crs: str) -> Any:
     """The coordinate system of a code; None if there is none."""
-    import pyproj
+    from pyproj import CRS
+    from pyproj.exceptions import CRSError
 
-    pyproj.network.set_network_enabled(False)
     try:
-        return pyproj.CRS.from_authority(*crs.split(":", 1))
-    except pyproj.exceptions.CRSError:
+        return CRS.from_authority(*crs.split(":", 1))
+    except CRSError:
         return None
 
 
@@ -106,10 +106,11 @@ def _way(crs: str, bounds: Bounds) -> Any:
     """The one transformation taken for all rows; None if there is none."""
     import warnings
 
-    from pyproj.aoi import AreaOfInterest
     from pyproj.exceptions import ProjError
-    from pyproj.transformer import TransformerGroup
+    from pyproj.network import set_network_enabled  # type: ignore[attr-defined]
+    from pyproj.transformer import AreaOfInterest, TransformerGroup
 
+    set_network_enabled(False)
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a better grid could be fetched from the network

@@ -88,10 +88,12 @@ def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Turn whatever pyarrow says of a bad file into InvalidInput; the disk's errors stay."""
+    """Turn what pyarrow says of a bad file into InvalidInput; the machine's errors stay."""
     try:
         yield
-    except (pa.ArrowException, ValueError, MemoryError, OSError) as error:
+    except MemoryError:
+        raise
+    except (pa.ArrowException, ValueError, OSError) as error:
         if getattr(error, "errno", None) is not None:
             raise
         if "crypt" in str(error).lower():

@@ -4,22 +4,28 @@ from __future__ import annotations
 
 import csv
 import io
+import json
+import tempfile
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from dpgeo.ingest.batch import as_python
+from dpgeo.ingest.header import MAX_COLUMNS
 from dpgeo.ingest.report import MAX_LINE_BYTES, shorten
 from dpgeo.ingest.schema import Columns
-from dpgeo.ingest.sniff import Format, sniff
+from dpgeo.ingest.sniff import Format, is_text, sniff
 from dpgeo.ingest.suggest import hints, suggest
+from dpgeo.ingest.unpack import is_packed
 from dpgeo.spatial.area import StudyArea
 
 ROWS_SHOWN = 20
 ROWS_LOOKED_AT = 200
 HEAD_BYTES = 1 << 18
 COLUMNS_AT_ONCE = 50
+LONGEST_SECONDS = 60
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,28 +38,70 @@ class Preview:
     rows: list[list[str]]
     suggested: Columns
     hints: list[str]
+    complete: bool = True
+    """Whether these are all columns: later features of GeoJSON may have others."""
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Invert `to_json`."""
+        return cls(**{**document, "suggested": Columns.from_json(document["suggested"])})
 
     def to_json(self) -> dict[str, Any]:
         """The preview as plain JSON."""
         return asdict(self)
 
 
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first rows of a file, and what it says of its geometry ("" where nothing)."""
+
+    names: list[str]
+    rows: list[list[str]]
+    geometry: str = ""
+    crs: str = ""
+
+
 def preview(path: Path, file_name: str, area: StudyArea | None = None) -> Preview:
-    """Look at the head of a file alone, whatever its size. `area` makes for better hints.
+    """Look at the head of an upload. `area` makes for better hints.
 
-    Raises InvalidInput (field "file") when it cannot be read as a table at all.
+    Of what is neither compressed nor binary only the head is read, whatever its size. Raises
+    InvalidInput (field "file") when it cannot be read as a table at all.
     """
-    match sniff(path, file_name):
+    if not is_packed(path) and is_text(sniff(path, file_name)):
+        return preview_here(path, file_name, area)
+    from dpgeo.ingest import confined
+
+    request = {
+        "source": str(path.absolute()),
+        "file_name": file_name,
+        "area": area and area.to_geojson(),
+    }
+    with tempfile.TemporaryDirectory(prefix="dpgeo-preview-") as folder:
+        document = confined.run(
+            "preview", request, Path(folder), lambda done, total: None, limit=LONGEST_SECONDS
+        )
+    return Preview.from_json(document)
+
+
+def preview_here(path: Path, file_name: str, area: StudyArea | None = None) -> Preview:
+    """The preview of an unpacked file, made in this process. Raises InvalidInput (field "file")."""
+    form = sniff(path, file_name)
+    match form:
         case Format.CSV:
-            names, rows = _csv_head(path)
-            geometry, crs = "", ""
+            head = _csv_head(path)
         case Format.PARQUET:
-            names, rows, geometry, crs = _parquet_head(path)
-    suggested = suggest(names, geometry, crs)
-    return Preview(names, rows[:ROWS_SHOWN], suggested, hints(names, rows, suggested, area))
+            head = _parquet_head(path)
+        case Format.GEOPACKAGE:
+            head = _geopackage_head(path)
+        case Format.GEOJSON | Format.GEOJSON_SEQUENCE:
+            head = _geojson_head(path, form)
+    suggested = suggest(head.names, head.geometry, head.crs)
+    said = hints(head.names, head.rows, suggested, area)
+    complete = form not in {Format.GEOJSON, Format.GEOJSON_SEQUENCE}
+    return Preview(head.names, head.rows[:ROWS_SHOWN], suggested, said, complete)
 
 
-def _csv_head(path: Path) -> tuple[list[str], list[list[str]]]:
+def _csv_head(path: Path) -> Head:
     from dpgeo.ingest.csv_lines import read_lines
     from dpgeo.ingest.csv_reader import read_header
 
@@ -70,14 +118,56 @@ def _csv_head(path: Path) -> tuple[list[str], list[list[str]]]:
             cells = next(csv.reader([text], delimiter=header.delimiter))
             cells = [shorten(cell.strip()) for cell in cells[: len(header.names)]]
             rows.append(cells + [""] * (len(header.names) - len(cells)))
-    return header.names, rows
+    return Head(header.names, rows)
 
 
-def _parquet_head(path: Path) -> tuple[list[str], list[list[str]], str, str]:
-    """Names, first rows and, if the file names one, its geometry column and coordinate system.
+def _geopackage_head(path: Path) -> Head:
+    from dpgeo.ingest import geopackage_reader
 
-    Columns are read a few at a time, so that a file of thousands needs no buffer for each.
-    """
+    with geopackage_reader.opened(path) as connection, geopackage_reader.readable():
+        layer = geopackage_reader.find_layer(connection)
+        found = geopackage_reader.read_rows(connection, layer, layer.names)
+        rows = []
+        for row in islice(found, ROWS_LOOKED_AT):
+            cells = row or [""] * len(layer.names)
+            rows.append([_shown_geometry(cell) for cell in cells])
+    return Head(layer.names, rows, layer.geometry, layer.crs)
+
+
+def _shown_geometry(value: object) -> str:
+    """A GeoPackage's value as text."""
+    from dpgeo.ingest.dynamic import Unusable
+    from dpgeo.ingest.geopackage_reader import well_known_binary
+
+    if not isinstance(value, bytes) or not value.startswith(b"GP"):
+        return shorten(value)
+    try:
+        return _shown(well_known_binary(value))
+    except Unusable:
+        return shorten(value)
+
+
+def _geojson_head(path: Path, form: Format) -> Head:
+    """The first features; the names are all that occur among them, in order."""
+    from dpgeo.ingest import geojson_reader
+
+    with path.open("rb") as file:
+        crs, found = geojson_reader.head(file, ROWS_LOOKED_AT, document=form is Format.GEOJSON)
+    names = list(dict.fromkeys(name for one in found for name in one.properties))
+    names = [name for name in names if name != geojson_reader.GEOMETRY][: MAX_COLUMNS - 1]
+    rows = [
+        [*(_plain_json(one.properties.get(name)) for name in names), _plain_json(one.geometry)]
+        for one in found
+    ]
+    return Head([*names, geojson_reader.GEOMETRY], rows, geojson_reader.GEOMETRY, crs)
+
+
+def _plain_json(value: object) -> str:
+    return shorten(json.dumps(value) if isinstance(value, dict | list) else value)
+
+
+def _parquet_head(path: Path) -> Head:
+    """Columns are read a few at a time, so that a file of thousands needs no buffer for each."""
     from dpgeo.ingest.parquet_reader import open_parquet, primary_geometry, readable
 
     cells: list[list[str]] = []
@@ -90,7 +180,7 @@ def _parquet_head(path: Path) -> tuple[list[str], list[list[str]], str, str]:
                 cells += [[_shown(value) for value in batch.column(name)] for name in some]
         geometry, crs = primary_geometry(file.schema_arrow)
     rows = [list(row) for row in zip(*cells, strict=True)]
-    return names, rows, geometry, crs
+    return Head(names, rows, geometry, crs)
 
 
 def _shown(value: Any) -> str:

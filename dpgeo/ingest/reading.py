@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import tempfile
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from dpgeo.ingest.report import Report, Tally
-from dpgeo.ingest.schema import Role, Schema
-from dpgeo.ingest.sniff import Format, sniff
+from dpgeo.ingest.schema import Schema
+from dpgeo.ingest.sniff import Format, is_text, sniff
+from dpgeo.ingest.unpack import is_packed
 
 if TYPE_CHECKING:
     from dpgeo.ingest.batch import Batch
@@ -27,8 +29,9 @@ def ingest(
 ) -> Report:
     """Write the usable rows of `source` to `target` in canonical form; report on the rest.
 
-    `key` (16 to 64 bytes) is the dataset's secret for the persons' hashes. `progress(done, total)`
-    is called a few times a second and at the end, in bytes for text and rows for Parquet; what it
+    Compressed and binary files are read in a process of their own (`confined`). `key` (16 to 64
+    bytes) is the dataset's secret for the persons' hashes. `progress(done, total)` is called a
+    few times a second and at the end, in bytes for text and rows for binary formats; what it
     raises stops the work. Memory does not grow with the file. `target` appears whole or not at
     all. A file with no usable row gives an empty canonical file.
 
@@ -37,10 +40,35 @@ def ingest(
     """
     if not 16 <= len(key) <= 64:
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
+    if not is_packed(source) and is_text(sniff(source, file_name)):
+        return ingest_here(source, file_name, schema, key, target, progress)
+    from dpgeo.ingest import confined
+
+    request = {
+        "source": str(source.absolute()),
+        "file_name": file_name,
+        "schema": schema.to_json(),
+        "key": key.hex(),
+    }
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
+        report = confined.run("ingest", request, Path(folder), progress)
+        (Path(folder) / "canonical.parquet").replace(target)
+    return Report.from_json(report)
+
+
+def ingest_here(
+    source: Path,
+    file_name: str,
+    schema: Schema,
+    key: bytes,
+    target: Path,
+    progress: Callable[[int, int], None],
+) -> Report:
+    """`ingest` of an unpacked file, in this process."""
     from dpgeo.ingest.canonical import canonical_file, canonical_rows
 
     tally = Tally()
-    batches = _batches(source, sniff(source, file_name), schema.wanted, tally)
+    batches = _batches(source, sniff(source, file_name), schema, tally)
     done, total, due = 0, 0, time.monotonic()
     with canonical_file(target) as writer:
         for batch in batches:
@@ -53,10 +81,9 @@ def ingest(
     return tally.report()
 
 
-def _batches(
-    source: Path, form: Format, wanted: Mapping[Role, str], tally: Tally
-) -> Iterator[Batch]:
+def _batches(source: Path, form: Format, schema: Schema, tally: Tally) -> Iterator[Batch]:
     """The rows of the file by the reader of its format; a new format is one more line here."""
+    wanted, crs = schema.wanted, schema.columns.crs
     match form:
         case Format.CSV:
             from dpgeo.ingest.csv_reader import read_csv
@@ -65,4 +92,16 @@ def _batches(
         case Format.PARQUET:
             from dpgeo.ingest.parquet_reader import read_parquet
 
-            return read_parquet(source, wanted, tally)
+            return read_parquet(source, wanted, tally, crs=crs)
+        case Format.GEOPACKAGE:
+            from dpgeo.ingest.geopackage_reader import read_geopackage
+
+            return read_geopackage(source, wanted, tally, crs=crs)
+        case Format.GEOJSON:
+            from dpgeo.ingest.geojson_reader import read_document
+
+            return read_document(source, wanted, tally, crs=crs)
+        case Format.GEOJSON_SEQUENCE:
+            from dpgeo.ingest.geojson_reader import read_sequence
+
+            return read_sequence(source, wanted, tally, crs=crs)

@@ -8,6 +8,8 @@ from enum import StrEnum
 from typing import Any, Self
 from zoneinfo import ZoneInfo
 
+import shapely
+
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.crs import WGS84, check_crs, clean_crs
@@ -117,6 +119,25 @@ class Schema:
                 raise InvalidInput(
                     f"Name the column that holds the {role}.", field=f"columns.{role}"
                 )
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Invert `to_json`."""
+        return cls(
+            columns=Columns.from_json(document["columns"]),
+            unit=Unit(document["unit"]),
+            area=StudyArea(shapely.from_wkb(document["area"])),
+            time_zone=document["time_zone"],
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The schema as plain JSON; the area to the last bit, as well-known binary."""
+        return {
+            "columns": self.columns.to_json(),
+            "unit": self.unit.value,
+            "area": shapely.to_wkb(self.area.shape, hex=True),
+            "time_zone": self.time_zone,
+        }
 
     @property
     def wanted(self) -> dict[Role, str]:

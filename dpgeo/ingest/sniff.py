@@ -15,18 +15,22 @@ class Format(StrEnum):
 
     CSV = "CSV"
     PARQUET = "Parquet"
+    GEOPACKAGE = "GeoPackage"
+    GEOJSON = "GeoJSON"
+    GEOJSON_SEQUENCE = "newline-delimited GeoJSON"
 
+
+SEQUENCE_NAMES = {".geojsonl", ".geojsons", ".geojsonseq", ".ndgeojson", ".ndjson", ".jsonl"}
 
 FOREIGN = [
     (b"PARE", "an encrypted Parquet file; write it without encryption"),
-    (b"\x1f\x8b", "compressed with gzip; unpack it first"),
-    (b"PK\x03\x04", "a zip archive or a spreadsheet; unpack it, or save the sheet as CSV"),
+    (b"\x1f\x8b", "compressed twice; compress it once"),
+    (b"PK\x03\x04", "an archive within an archive; pack the one plain file"),
     (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive; unpack it first"),
     (b"\xfd7zXZ\x00", "compressed with xz; unpack it first"),
     (b"BZh", "compressed with bzip2; unpack it first"),
     (b"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"),
     (b"\xd0\xcf\x11\xe0", "an old Office document; save the sheet as CSV"),
-    (b"SQLite format 3", "a GeoPackage or SQLite database; export the layer as GeoParquet or CSV"),
     (b"ARROW1", "an Arrow or Feather file; write it as Parquet"),
     (b"ORC", "an ORC file; write it as Parquet"),
     (b"\x00\x00\x27\x0a", "a shapefile; export the layer as GeoParquet or CSV"),
@@ -36,8 +40,13 @@ FOREIGN = [
 ]
 
 
+def is_text(form: Format) -> bool:
+    """Whether a format is read by our own code, from its beginning on."""
+    return form in {Format.CSV, Format.GEOJSON, Format.GEOJSON_SEQUENCE}
+
+
 def sniff(path: Path, file_name: str) -> Format:
-    """The format of the file at `path`; `file_name` is what its owner calls it.
+    """The format of the file at `path`, unpacked; `file_name` is what its owner calls it.
 
     Raises InvalidInput (field "file") for an empty file and what cannot be a table.
     """
@@ -49,24 +58,42 @@ def sniff(path: Path, file_name: str) -> Format:
         )
     if head.startswith(b"PAR1"):
         return Format.PARQUET
+    if head.startswith(b"SQLite format 3\x00"):
+        return Format.GEOPACKAGE
     for magic, what in FOREIGN:
         if head.startswith(magic):
             raise InvalidInput(f"This is {what}.", field="file")
-    _check_text(head, file_name)
+    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
+    if start.startswith((b"{", b"\x1e")):
+        return _kind_of_json(path, file_name)
+    _check_text(start, file_name)
     return Format.CSV
 
 
-def _check_text(head: bytes, file_name: str) -> None:
+def _kind_of_json(path: Path, file_name: str) -> Format:
+    """A document, if the file has a list of features, else lines; a telling name goes first.
+
+    A name that says "lines" settles it, so that no first line, whatever it holds, can.
+    """
+    from dpgeo.ingest.geojson_reader import read_preamble
+
+    if Path(file_name).suffix.lower() in SEQUENCE_NAMES:
+        return Format.GEOJSON_SEQUENCE
+    with path.open("rb") as file:
+        return Format.GEOJSON if read_preamble(file) else Format.GEOJSON_SEQUENCE
+
+
+def _check_text(start: bytes, file_name: str) -> None:
     if Path(file_name).suffix.lower() in {".parquet", ".geoparquet", ".pq"}:
         raise InvalidInput(
             "The name says Parquet, but the file is not one (it does not begin with PAR1); "
             "write it again, or give a CSV file a name that ends in .csv.",
             field="file",
         )
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if start.startswith((b"{", b"[")):
+    if start.startswith(b"["):
         raise InvalidInput(
-            "This looks like JSON or GeoJSON, which is not read; export it as CSV or GeoParquet.",
+            "This looks like a JSON list; export it as GeoJSON, one FeatureCollection or one "
+            "feature a line, or as CSV.",
             field="file",
         )
     if start.startswith(b"<"):

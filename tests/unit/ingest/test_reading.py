@@ -157,8 +157,8 @@ def zipped() -> bytes:
         (b"who,lat,lon\nanna,45,5\n", "a.parquet", "name says Parquet"),
         (b"PAR1", "a.parquet", "damaged or cut short"),
         (b"PARE" + b"x" * 50 + b"PARE", "a.parquet", "encrypted"),
-        (zipped(), "a.csv", "zip archive or a spreadsheet"),
-        (b"\x1f\x8b\x08\x00", "a.csv.gz", "gzip"),
+        (zipped(), "a.csv", "name leads out of it"),
+        (b"\x1f\x8b\x08\x00", "a.csv.gz", "damaged or cut short"),
         ("who,lat,lon\n".encode("utf-16"), "a.csv", "UTF-16; save it as UTF-8"),
         ("who,lat,lon\n".encode("utf-16-le"), "a.csv", "zero bytes"),
         ("who,lat,lon\n".encode("utf-32"), "a.csv", "UTF-16; save it as UTF-8"),
@@ -207,7 +207,7 @@ def test_no_identifier_reaches_the_canonical_file(tmp_path: Path) -> None:
 PEAK = """
 import resource, sys
 from pathlib import Path
-from dpgeo.ingest.reading import ingest
+from dpgeo.ingest.reading import ingest_here as ingest
 from tests.unit.ingest.helpers import KEY, schema
 source, small, target = map(Path, sys.argv[1:])
 ingest(small, small.name, schema(), KEY, target, lambda done, total: None)

@@ -1,0 +1,286 @@
+"""GeoPackage: the one layer of points in it, read row by row with SQLite itself.
+
+A row is what SQLite stores under one row id, each value with the type it was stored with
+(`dynamic` says why GDAL is not asked). A value beyond `MAX_VALUE_BYTES` refuses its row alone.
+
+The file is a stranger's database, so it is opened read-only and without its journal, its schema
+is not trusted, and an authorizer lets queries read the layer and the three catalogue tables,
+when they are real tables, and nothing else: no view, virtual table, trigger, attached file or
+function, also where the schema would bring one in.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.crs import WGS84, check_stated
+from dpgeo.ingest.dynamic import Refusals, Unusable, texts
+from dpgeo.ingest.header import check_names, positions, quoted
+from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason, Tally
+from dpgeo.ingest.schema import Role
+
+BATCH_ROWS = 20_000
+MAX_VALUE_BYTES = 1 << 20
+MAX_LAYERS = 1_000
+CATALOGUE = ("sqlite_master", "gpkg_geometry_columns", "gpkg_spatial_ref_sys")
+ENVELOPE_BYTES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
+"""By the envelope code in a geometry's flags (OGC 12-128, clause 2.1.3)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """The layer of points: its table, columns, geometry column, and the stated system ("" if
+    none is)."""
+
+    table: str
+    names: list[str]
+    geometry: str
+    crs: str
+
+
+def read_geopackage(
+    path: Path,
+    wanted: Mapping[Role, str],
+    tally: Tally,
+    *,
+    crs: str = WGS84,
+    batch_rows: int = BATCH_ROWS,
+) -> Iterator[Batch]:
+    """The rows of the layer in batches, in the order of their row ids, numbered from 1.
+
+    Raises InvalidInput when the file is damaged, has not exactly one layer of points, lacks a
+    declared column or is in another coordinate system than declared.
+    """
+    with opened(path) as connection, readable():
+        layer = find_layer(connection)
+        positions(wanted, layer.names)
+        if Role.GEOMETRY in wanted:
+            _check_geometry(layer, wanted[Role.GEOMETRY], crs)
+        total = connection.execute(f"SELECT count(*) FROM {_name(layer.table)}").fetchone()[0]  # noqa: S608
+        rows = read_rows(connection, layer, list(wanted.values()))
+        done = 0
+        while found := list(islice(rows, batch_rows)):
+            numbers = np.arange(done, done + len(found), dtype=np.int64) + 1
+            done += len(found)
+            yield _batch(found, numbers, list(wanted), tally, done, total)
+
+
+@contextmanager
+def opened(path: Path) -> Iterator[sqlite3.Connection]:
+    """The database, able to read what a GeoPackage must have and nothing more."""
+    address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+    with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
+        connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
+        connection.setlimit(sqlite3.SQLITE_LIMIT_ATTACHED, 0)
+        with readable():
+            for pragma in ("trusted_schema=OFF", "cell_size_check=ON", "mmap_size=0"):
+                connection.execute(f"PRAGMA {pragma}")
+        yield connection
+
+
+@contextmanager
+def readable() -> Iterator[None]:
+    """Turn what SQLite says of a bad file into InvalidInput."""
+    try:
+        yield
+    except (sqlite3.Error, ValueError, OverflowError) as error:
+        raise InvalidInput(
+            "The GeoPackage is damaged, cut short or no plain GeoPackage; export the layer of "
+            "points again, into a new file.",
+            field="file",
+        ) from error
+
+
+def find_layer(connection: sqlite3.Connection) -> Layer:
+    """The one layer of points. Raises InvalidInput (field "file") if there is none or several."""
+    connection.text_factory = lambda text: text.decode(errors="replace")
+    connection.set_authorizer(_authorizer(CATALOGUE))
+    tables = {
+        name: sql
+        for name, sql in connection.execute(
+            "SELECT name, sql FROM sqlite_master WHERE type='table'"
+        )
+        if not str(sql).lstrip().upper().startswith("CREATE VIRTUAL")
+    }
+    if not {"gpkg_geometry_columns", "gpkg_spatial_ref_sys"} <= tables.keys():
+        raise InvalidInput(
+            "This is an SQLite database but no GeoPackage; export the layer as GeoPackage, "
+            "GeoParquet or CSV.",
+            field="file",
+        )
+    table, geometry, system = _only_points(connection)
+    if table not in tables:
+        raise InvalidInput(
+            f"The layer {quoted([table])} is a view or refers to something that is not in the "
+            "file; export it into a new GeoPackage.",
+            field="file",
+        )
+    connection.set_authorizer(_authorizer((*CATALOGUE, table)))
+    listed = connection.execute(f"PRAGMA table_info({_name(table)})").fetchall()
+    names = [str(row[1]) for row in listed]
+    check_names(names)
+    return Layer(table, names, geometry, _system(connection, system))
+
+
+def _only_points(connection: sqlite3.Connection) -> tuple[str, str, Any]:
+    """Table, geometry column and system of the layer declared to hold points."""
+    layers = connection.execute(
+        "SELECT table_name, column_name, upper(geometry_type_name), srs_id "
+        "FROM gpkg_geometry_columns LIMIT ?",
+        (MAX_LAYERS,),
+    ).fetchall()
+    of_points = [layer for layer in layers if layer[2] == "POINT"]
+    found = of_points or [layer for layer in layers if layer[2] == "GEOMETRY"]
+    if len(found) != 1:
+        listed = quoted([str(layer[0]) for layer in found[:10]])
+        raise InvalidInput(
+            f"The GeoPackage has several layers of points ({listed}); export the one to be "
+            "uploaded into a file of its own."
+            if found
+            else "The GeoPackage has no layer of points; export one.",
+            field="file",
+        )
+    return str(found[0][0]), str(found[0][1]), found[0][3]
+
+
+def _system(connection: sqlite3.Connection, number: Any) -> str:
+    """What the file calls a spatial reference system; "" for its two kinds of undefined."""
+    if number in (-1, 0):
+        return ""
+    found = connection.execute(
+        "SELECT organization, organization_coordsys_id FROM gpkg_spatial_ref_sys WHERE srs_id = ?",
+        (number,),
+    ).fetchone()
+    return f"{found[0]}:{found[1]}" if found else "a system that is not described"
+
+
+def _authorizer(tables: Sequence[str]) -> Any:
+    """What SQLite asks before it compiles any part of a query."""
+    may_read = {table.lower() for table in tables}
+
+    def authorize(action: int, first: Any, second: Any, _: Any, source: Any) -> int:
+        allowed = (
+            action == sqlite3.SQLITE_SELECT
+            or (action == sqlite3.SQLITE_READ and not source and str(first).lower() in may_read)
+            or (action == sqlite3.SQLITE_FUNCTION and second in {"count", "upper"})
+            or (action == sqlite3.SQLITE_PRAGMA and first == "table_info")
+        )
+        return sqlite3.SQLITE_OK if allowed else sqlite3.SQLITE_DENY
+
+    return authorize
+
+
+def read_rows(
+    connection: sqlite3.Connection, layer: Layer, names: Sequence[str]
+) -> Iterator[tuple[Any, ...] | None]:
+    """The values of these columns of each row, text as bytes; None for a row with a huge one."""
+    connection.text_factory = bytes
+    row_id = _row_id(layer.names)
+    table, columns = _name(layer.table), ", ".join(map(_name, names))
+    after = f"FROM {table} WHERE {row_id} > ? ORDER BY {row_id}"
+    query = f"SELECT {row_id}, {columns} {after}"
+    last = -(2**63) + 1
+    while True:
+        try:
+            for row in connection.execute(query, (last,)):
+                last = row[0]
+                yield row[1:]
+            return
+        except sqlite3.DataError:
+            # The library stops a row early: the next one may be whole, so it is tried alone.
+            row = _one_row(connection, f"{query} LIMIT 1", last)
+            if row is None:
+                row = connection.execute(f"SELECT {row_id} {after} LIMIT 1", (last,)).fetchone()
+            last = row[0]
+            yield row[1:] or None
+
+
+def _one_row(connection: sqlite3.Connection, query: str, last: int) -> tuple[Any, ...] | None:
+    try:
+        row: tuple[Any, ...] = connection.execute(query, (last,)).fetchone()
+    except sqlite3.DataError:
+        return None
+    return row
+
+
+def _row_id(names: Sequence[str]) -> str:
+    """A name of the row id that no column has taken."""
+    taken = {name.lower() for name in names}
+    return next(name for name in ("rowid", "oid", "_rowid_", "") if name not in taken)
+
+
+def _name(name: str) -> str:
+    """A name as SQL writes it."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _check_geometry(layer: Layer, name: str, declared: str) -> None:
+    if name != layer.geometry:
+        raise InvalidInput(
+            f"The geometry of this layer is in the column {layer.geometry!r}, not {name!r}.",
+            field="columns.geometry",
+        )
+    check_stated(layer.crs, declared, f"The layer {quoted([layer.table])}")
+
+
+def _batch(
+    rows: Sequence[tuple[Any, ...] | None],
+    numbers: np.ndarray[Any, np.dtype[np.int64]],
+    roles: Sequence[Role],
+    tally: Tally,
+    done: int,
+    total: int,
+) -> Batch:
+    tally.read += len(rows)
+    sieve = Sieve(numbers, tally)
+    sieve.refuse(np.array([row is None for row in rows]), Reason.FIELD_TOO_LONG)
+    fields: dict[Role, Any] = {}
+    for index, role in enumerate(roles):
+        values = [None if row is None else row[index] for row in rows]
+        read = _geometries if role is Role.GEOMETRY else texts
+        fields[role] = read(values, role, sieve)
+    kept = pa.array(sieve.kept)
+    fields = {role: values.filter(kept) for role, values in fields.items()}
+    return Batch(numbers[sieve.kept], fields, done, total)
+
+
+def _geometries(values: Sequence[object], _: Role, sieve: Sieve) -> Any:
+    """The well-known binary in a GeoPackage's geometries, null where there is none."""
+    found: list[bytes | None] = []
+    refused = Refusals()
+    for index, value in enumerate(values):
+        try:
+            found.append(None if value is None else well_known_binary(value))
+        except Unusable as unusable:
+            found.append(None)
+            refused.add(unusable.reason, index)
+    refused.tell(sieve, values)
+    return pa.array(found, pa.binary())
+
+
+def well_known_binary(value: object) -> bytes:
+    """What follows the header of a geometry, cut where it is too long for a point anyway.
+
+    Raises Unusable.
+    """
+    if not isinstance(value, bytes) or len(value) < 8 or value[:2] != b"GP":
+        raise Unusable(Reason.GEOMETRY_UNREADABLE)
+    flags = value[3]
+    envelope = ENVELOPE_BYTES.get(flags >> 1 & 7)
+    if envelope is None or flags >> 5 & 1:
+        raise Unusable(Reason.GEOMETRY_UNREADABLE)
+    if flags >> 4 & 1:
+        raise Unusable(Reason.GEOMETRY_MISSING)
+    start = 8 + envelope
+    return value[start : start + MAX_FIELD_BYTES + 1]

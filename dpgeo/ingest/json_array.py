@@ -1,0 +1,143 @@
+"""The elements of one long JSON array, cut out of a document of any length.
+
+The document is never held, nor parsed as a whole: whole blocks of bytes are searched with NumPy
+for the commas between elements, which are those outside of strings and of deeper brackets.
+Each element is handed out as its text. Where an element ends is a fact about the text before it,
+so this is only sound for a document that is JSON throughout; `geojson_reader` holds each element
+to that, and refuses the document otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import IO, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+
+BLOCK_BYTES = 1 << 21
+MAX_ELEMENT_BYTES = 4 << 20
+MAX_DEPTH = 64
+MAX_REST_BYTES = 1 << 20
+
+QUOTE, BACKSLASH, COMMA, CLOSE = b'"\\,]'
+OPENING = (ord("["), ord("{"))
+CLOSING = (ord("]"), ord("}"))
+
+
+@dataclass(frozen=True, slots=True)
+class Elements:
+    """Texts of consecutive elements, blank ones left out, and how many bytes have been read."""
+
+    texts: list[bytes]
+    done: int
+
+
+class _Scanner:
+    """Where in the array the reading stands, between two blocks."""
+
+    def __init__(self) -> None:
+        self.depth = 0
+        self.in_string = False
+        self.escapes = 0
+        self.ended_at: int | None = None
+
+    def ends(self, block: bytes) -> NDArray[np.int64]:
+        """Where elements end in the block: at commas, and at the array's own end."""
+        data = np.frombuffer(block, dtype=np.uint8)
+        quotes = self._quotes(block, data)
+        opens = (data == OPENING[0]) | (data == OPENING[1])
+        closes = (data == CLOSING[0]) | (data == CLOSING[1])
+        marks = np.flatnonzero(opens | closes | (data == COMMA))
+        inside = (np.searchsorted(quotes, marks) + self.in_string) % 2 == 1
+        marks = marks[~inside]
+        steps = opens[marks].astype(np.int64) - closes[marks]
+        depth = self.depth + np.cumsum(steps)
+        over = np.flatnonzero(depth < 0)
+        if len(over):
+            self.ended_at = int(marks[over[0]])
+            marks, depth, steps = (found[: over[0] + 1] for found in (marks, depth, steps))
+        if len(depth):
+            if depth.max() > MAX_DEPTH:
+                raise InvalidInput(
+                    f"The JSON is nested deeper than {MAX_DEPTH} levels; export plain features "
+                    "with simple properties.",
+                    field="file",
+                )
+            self.depth = int(depth[-1])
+        self.in_string = bool((len(quotes) + self.in_string) % 2)
+        ends: NDArray[np.int64] = marks[((depth == 0) & (steps == 0)) | (depth < 0)]
+        return ends
+
+    def _quotes(self, block: bytes, data: NDArray[np.uint8]) -> NDArray[np.int64]:
+        """Quotation marks with an even number of backslashes before them."""
+        quotes: NDArray[np.int64] = np.flatnonzero(data == QUOTE)
+        if not self.escapes and b"\\" not in block:
+            return quotes
+        place = np.arange(len(data), dtype=np.int64)
+        last_other = np.maximum.accumulate(np.where(data != BACKSLASH, place, -1))
+        before = np.concatenate([[-1], last_other])
+        runs = place - 1 - before[:-1] + np.where(before[:-1] < 0, self.escapes, 0)
+        self.escapes = int(len(data) - 1 - before[-1] + (self.escapes if before[-1] < 0 else 0))
+        quotes = quotes[runs[quotes] % 2 == 0]
+        return quotes
+
+
+def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[Elements]:
+    """The elements of the array whose opening bracket lies just before where `file` stands.
+
+    Leaves `file` after the closing bracket. Raises InvalidInput (field "file") when the document
+    ends first, an element is longer than `MAX_ELEMENT_BYTES` or nested deeper than `MAX_DEPTH`.
+    """
+    scanner, rest = _Scanner(), bytearray()
+    while scanner.ended_at is None:
+        at = file.tell()
+        block = file.read(block_bytes)
+        if not block:
+            raise not_json("ends before its list of features does", at)
+        texts, start = [], 0
+        for end in scanner.ends(block).tolist():
+            rest += block[start:end]
+            if text := bytes(rest).strip():
+                texts.append(text)
+            rest.clear()
+            start = end + 1
+        if scanner.ended_at is None:
+            rest += block[start:]
+        elif block[scanner.ended_at] != CLOSE:
+            raise not_json("has brackets that do not match", at + scanner.ended_at)
+        else:
+            file.seek(at + scanner.ended_at + 1)
+        if len(rest) > MAX_ELEMENT_BYTES:
+            raise InvalidInput(
+                f"A feature before byte {file.tell():,} is longer than {MAX_ELEMENT_BYTES:,} "
+                "bytes, or a bracket or quotation mark is never closed. Export points only.",
+                field="file",
+            )
+        yield Elements(texts, file.tell())
+
+
+def read_rest(file: IO[bytes]) -> dict[str, Any]:
+    """The members of the document's object after the array. Raises InvalidInput if it is none."""
+    rest = file.read(MAX_REST_BYTES + 1)
+    try:
+        members = json.loads(b'{"":0' + rest)
+    except (ValueError, RecursionError):
+        members = None
+    if len(rest) > MAX_REST_BYTES or not isinstance(members, dict):
+        raise not_json("goes wrong after its list of features", file.tell() - len(rest))
+    return members
+
+
+def not_json(what: str, byte: int) -> InvalidInput:
+    """The refusal of a document that is not JSON throughout."""
+    return InvalidInput(
+        f"The document is not well-formed JSON: it {what} (near byte {byte:,}). Nothing of it was "
+        "kept. Export it again, or as newline-delimited GeoJSON, where a broken line is refused "
+        "by itself.",
+        field="file",
+    )

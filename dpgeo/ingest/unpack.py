@@ -1,0 +1,156 @@
+"""Uploads packed with gzip, or as the only file in a zip archive, are unpacked here, once.
+
+What comes out is bounded: by an absolute size, and by its ratio to what went in. Nothing is
+written under a name that an archive proposes, and nothing within is unpacked again.
+
+These limits, and a checksum that fails at the end, refuse the whole file: a compressed file is
+one text, of which no part can be trusted alone (see `geojson_reader` for the argument).
+"""
+
+from __future__ import annotations
+
+import gzip
+import stat
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO
+
+from dpgeo.core.errors import InvalidInput
+
+CHUNK_BYTES = 1 << 20
+MAX_BYTES = 64 << 30
+MAX_RATIO = 250
+FREE_BYTES = 64 << 20
+"""Up to this size no ratio is too large."""
+
+GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
+SPREADSHEET = {"[Content_Types].xml", "mimetype"}
+
+
+def is_packed(path: Path) -> bool:
+    """Whether a file is compressed."""
+    head = _head(path)
+    return head.startswith(GZIP) or head in (ZIP, EMPTY_ZIP)
+
+
+def _head(path: Path) -> bytes:
+    with path.open("rb") as file:
+        return file.read(4)
+
+
+def unpacked(
+    path: Path,
+    file_name: str,
+    folder: Path,
+    tick: Callable[[], None],
+    *,
+    enough: int = MAX_BYTES,
+) -> tuple[Path, str]:
+    """The file to read and what it is called: an upload itself, or what was packed in it.
+
+    What is unpacked is put in `folder`, and no more of it than about `enough` bytes. `tick` is
+    called as this goes on. Raises InvalidInput (field "file") for what is not packed as it should
+    be.
+    """
+    head = _head(path)
+    if head.startswith(GZIP):
+        target = folder / "unpacked"
+        with _readable(), path.open("rb") as packed, gzip.GzipFile(fileobj=packed) as content:
+            _copy(content, target, packed.tell, tick, enough)
+        return target, file_name.removesuffix(".gz")
+    if head not in (ZIP, EMPTY_ZIP):
+        return path, file_name
+    with _readable(), zipfile.ZipFile(path) as archive:
+        member = _only_member(archive)
+        target = folder / "unpacked"
+        with archive.open(member) as content:
+            packed_bytes = min(member.compress_size, path.stat().st_size)
+            _copy(content, target, lambda: packed_bytes, tick, enough)
+    return target, member.filename.rpartition("/")[2]
+
+
+@contextmanager
+def _readable() -> Iterator[None]:
+    """Turn what the libraries say of a bad file into InvalidInput."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile) as error:
+        raise InvalidInput(
+            "The compressed file is damaged or cut short; pack it and upload it again.",
+            field="file",
+        ) from error
+    except (NotImplementedError, UnicodeError, ValueError, RuntimeError) as error:
+        raise InvalidInput(
+            "The archive is packed in a way that is not read; use plain zip or gzip.",
+            field="file",
+        ) from error
+
+
+def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
+    """The one file in an archive, beside the resource forks that macOS adds."""
+    infos = archive.infolist()
+    if SPREADSHEET & {info.filename for info in infos}:
+        raise InvalidInput(
+            "This is a spreadsheet or document; save the sheet as CSV.", field="file"
+        )
+    for info in infos:
+        _check_member(info)
+    members = [
+        info
+        for info in infos
+        if not info.is_dir()
+        and not info.filename.startswith("__MACOSX/")
+        and not info.filename.endswith(".DS_Store")
+    ]
+    if len(members) != 1:
+        shapefile = any(info.filename.lower().endswith(".shp") for info in members)
+        raise InvalidInput(
+            "This is a zipped shapefile; export it as GeoPackage or GeoParquet."
+            if shapefile
+            else f"The archive holds {len(members):,} files; pack exactly one.",
+            field="file",
+        )
+    return members[0]
+
+
+def _check_member(info: zipfile.ZipInfo) -> None:
+    """Refuse names that lead elsewhere, links, encryption, and packing that needs much memory."""
+    parts = info.filename.replace("\\", "/").split("/")
+    if ".." in parts or not parts[0] or ":" in parts[0]:
+        what = "a file whose name leads out of it"
+    elif stat.S_ISLNK(info.external_attr >> 16):
+        what = "a link"
+    elif info.flag_bits & 1:
+        what = "an encrypted file"
+    elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        what = "a file packed in an unusual way"
+    else:
+        return
+    raise InvalidInput(
+        f"The archive holds {what}; pack the one plain file to be uploaded.", field="file"
+    )
+
+
+def _copy(
+    content: IO[bytes] | gzip.GzipFile,
+    target: Path,
+    read: Callable[[], int],
+    tick: Callable[[], None],
+    enough: int,
+) -> None:
+    """Unpack into `target`; `read()` says how many packed bytes that has taken, at most."""
+    written = 0
+    with target.open("wb") as file:
+        while written < enough and (chunk := content.read(CHUNK_BYTES)):
+            written += len(chunk)
+            if written > min(MAX_BYTES, max(FREE_BYTES, MAX_RATIO * read())):
+                raise InvalidInput(
+                    f"The compressed file unpacks to more than {MAX_BYTES >> 30} GiB or "
+                    f"{MAX_RATIO} times its size; upload it unpacked, or as Parquet.",
+                    field="file",
+                )
+            file.write(chunk)
+            tick()

@@ -1,0 +1,138 @@
+"""The process in which `confined` has files read: `python -m dpgeo.ingest.worker TASK`.
+
+Takes one line of JSON, the request, and answers with lines of JSON: progress, then a result, a
+refusal or a failure. Of an unforeseen error only the kind and the place are told, for its words
+may quote the file.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import resource
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from dpgeo.core.errors import InvalidInput
+
+MEMORY_BYTES = 512 << 20
+"""What may be taken beyond what the libraries take when they are loaded."""
+
+MAX_OPEN_FILES = 64
+PREVIEW_BYTES = 32 << 20
+"""As much of a compressed text is unpacked for its preview."""
+
+Say = Callable[[dict[str, Any]], None]
+
+
+def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
+    """Unpack and look at the head of a file."""
+    from dpgeo.ingest.preview import preview_here
+    from dpgeo.ingest.sniff import is_text, sniff
+    from dpgeo.ingest.unpack import MAX_BYTES, unpacked
+    from dpgeo.spatial.area import StudyArea
+
+    def unpack(enough: int) -> tuple[Path, str]:
+        source, name = Path(request["source"]), request["file_name"]
+        return unpacked(source, name, Path.cwd(), lambda: None, enough=enough)
+
+    path, name = unpack(PREVIEW_BYTES)
+    if not is_text(sniff(path, name)):
+        path, name = unpack(MAX_BYTES)
+    area = request["area"] and StudyArea.from_geojson(request["area"])
+    return preview_here(path, name, area).to_json()
+
+
+def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
+    """Unpack and read a file into `canonical.parquet` in the working folder."""
+    from dpgeo.ingest.reading import ingest_here
+    from dpgeo.ingest.schema import Schema
+    from dpgeo.ingest.unpack import unpacked
+
+    folder = Path.cwd()
+    path, name = unpacked(
+        Path(request["source"]),
+        request["file_name"],
+        folder,
+        lambda: say({"progress": [0, 0]}),
+    )
+    report = ingest_here(
+        path,
+        name,
+        Schema.from_json(request["schema"]),
+        bytes.fromhex(request["key"]),
+        folder / "canonical.parquet",
+        lambda done, total: say({"progress": [done, total]}),
+    )
+    return report.to_json()
+
+
+TASKS = {"preview": preview, "ingest": ingest}
+
+
+def limit_memory() -> None:
+    """Load the libraries, then hold the process to what it may take beyond them."""
+    import pyarrow.compute
+    import pyarrow.parquet
+    import shapely  # noqa: F401
+
+    import dpgeo.ingest.geojson_reader
+    import dpgeo.ingest.geopackage_reader
+    import dpgeo.ingest.preview
+    import dpgeo.ingest.reading  # noqa: F401
+
+    pyarrow.set_cpu_count(2)
+    pyarrow.set_io_thread_count(2)
+    sizes = Path("/proc/self/statm")
+    if sizes.exists():
+        taken = int(sizes.read_text().split()[0]) * resource.getpagesize()
+        resource.setrlimit(resource.RLIMIT_AS, (taken + MEMORY_BYTES,) * 2)
+
+
+def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
+    """The last message: what came of the task."""
+    try:
+        limit_memory()
+        return {"result": TASKS[task](request, say)}
+    except InvalidInput as refusal:
+        return {"refused": refusal.message, "field": refusal.field}
+    except MemoryError:
+        return {
+            "refused": f"Reading the file takes more than {MEMORY_BYTES >> 20} MB of memory: a "
+            "value in it is huge, or it is damaged. Export only the columns a map needs, in row "
+            "groups of 100,000 rows or so.",
+            "field": "file",
+        }
+    except OSError as error:
+        if error.errno is None:
+            return {"failed": _place(error)}
+        return {"errno": error.errno}
+    except Exception as error:  # the other side tells it apart from what the file is to blame for
+        return {"failed": _place(error)}
+
+
+def _place(error: BaseException) -> str:
+    frames = traceback.extract_tb(error.__traceback__)[-6:]
+    places = " > ".join(f"{Path(frame.filename).name}:{frame.lineno}" for frame in frames)
+    return f"{type(error).__name__} at {places}"
+
+
+def main() -> None:
+    """Keep standard output for messages alone; libraries that print do so to standard error."""
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES,) * 2)
+    with os.fdopen(os.dup(1), "wb") as output:
+        os.dup2(2, 1)
+
+        def say(message: dict[str, Any]) -> None:
+            output.write(json.dumps(message).encode() + b"\n")
+            output.flush()
+
+        say(answer(sys.argv[1], json.loads(sys.stdin.buffer.readline()), say))
+
+
+if __name__ == "__main__":
+    main()
