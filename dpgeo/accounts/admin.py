@@ -69,14 +69,25 @@ class OrganisationAdmin(OrganisationScoped):
         return bool(request.user.is_superuser) if obj is None else may_administer(request.user, obj)
 
 
+KEY_FIELDS = (
+    "organisation",
+    "name",
+    "scopes",
+    "prefix",
+    "created_by",
+    "created_at",
+    "last_used_on",
+    "revoked_at",
+)
+
+
 @admin.register(ApiKey)
 class ApiKeyAdmin(OrganisationScoped):
     """Keys of programs: made at the desk, revoked there or here, never shown again."""
 
     list_display = ["name", "organisation", "prefix", "created_by", "last_used_on", "revoked_at"]
-    fields = ["organisation", "name", "scopes", "prefix", "created_by", "created_at",
-              "last_used_on", "revoked_at"]  # fmt: skip
-    readonly_fields = fields
+    fields = KEY_FIELDS
+    readonly_fields = KEY_FIELDS
     actions = ["revoke"]
 
     @admin.action(description="Revoke the chosen keys, for good", permissions=["view"])

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
 from django.http import HttpResponse
 from django.views.decorators.http import conditional_page
+from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.negotiation import BaseContentNegotiation
 from rest_framework.parsers import BaseParser
 from rest_framework.permissions import AllowAny
@@ -15,8 +16,12 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
+from dpgeo.accounts.models import Scope, User
+from dpgeo.accounts.selectors import Visitor
+from dpgeo.api.access import KeyAuthentication, actor_of
 from dpgeo.api.problems import problem_of
 from dpgeo.api.queries import Query, read_queries
+from dpgeo.api.throttling import count_request
 
 OPEN_HEADERS = {
     "Access-Control-Allow-Origin": "*",
@@ -49,26 +54,46 @@ class AlwaysJson(BaseContentNegotiation):
 
 
 class ApiView(APIView):
-    """A readable address. `queries` are the parameters it takes; others are refused.
+    """An address. `queries` are the parameters that reading it takes; others are refused.
 
-    Who asks is looked at only where a view reads `request.user`, so that what is public for all
-    stays the same for all, and can be cached.
+    `scopes` names, by method, the scope that a key needs; such methods are for members alone,
+    and find who acts in `actor`. Otherwise who asks is looked at only where a view reads
+    `request.user`, so that what is public for all stays the same for all, and can be cached.
     """
 
     queries: ClassVar[Sequence[Query]] = ()
+    scopes: ClassVar[Mapping[str, Scope]] = {}
+    counted: ClassVar[bool] = True
+    authentication_classes: Sequence[type[BaseAuthentication]] = (
+        KeyAuthentication,
+        SessionAuthentication,
+    )
     permission_classes = (AllowAny,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AlwaysJson
     asked: dict[str, Any]
+    actor: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Read the query parameters. Raises InvalidInput."""
         super().initial(request, *args, **kwargs)
-        if request.method in {"GET", "HEAD"}:
-            self.asked = read_queries(request.query_params, self.queries)
+        if request.method != "OPTIONS":
+            reads = request.method in {"GET", "HEAD"}
+            self.asked = read_queries(request.query_params, self.queries if reads else ())
 
     def perform_authentication(self, request: Request) -> None:
         """Leave it to the views that need to know."""
+
+    def check_permissions(self, request: Request) -> None:
+        """Count the request, then see that who acts has the scope of the method.
+
+        Raises Throttled, AuthenticationFailed, NotAuthenticated and NotAllowed.
+        """
+        if self.counted:
+            count_request(request)
+        method = "GET" if request.method == "HEAD" else request.method
+        if scope := self.scopes.get(method or ""):
+            self.actor = actor_of(request, scope)
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:
         """Problems, not pages."""
@@ -98,6 +123,6 @@ class DocumentView(ApiView):
         return conditional_page(super().as_view(**initkwargs))
 
 
-def is_personal(request: Request) -> bool:
-    """Whether somebody is signed in, whose answer nobody else may get from a cache."""
-    return bool(request.user.is_authenticated)
+def is_personal(viewer: Visitor) -> bool:
+    """Whether somebody in particular looks, whose answer nobody else may get from a cache."""
+    return bool(viewer.is_authenticated)

@@ -24,7 +24,6 @@ BY_SLUG = Order(("slug",), descending=False)
 class DatasetsView(DocumentView):
     """Every dataset with a published release, by slug."""
 
-    authentication_classes = ()
     queries = (ORGANISATION, BBOX, LIMIT, CURSOR)
 
     @describe("datasets", "List datasets", DatasetListSerializer, queries=queries)
@@ -45,8 +44,6 @@ class DatasetsView(DocumentView):
 
 class DatasetView(DocumentView):
     """One dataset with a published release."""
-
-    authentication_classes = ()
 
     @describe(
         "dataset",

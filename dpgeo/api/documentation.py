@@ -29,7 +29,6 @@ FORMATS = ("json", "yaml")
 class SchemaView(DocumentView):
     """The description of this API for programs."""
 
-    authentication_classes = ()
     queries = (
         Query(
             name="format",

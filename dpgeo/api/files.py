@@ -15,6 +15,7 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 
 from dpgeo.api import describing
+from dpgeo.api.access import viewer_of
 from dpgeo.api.base import ApiView
 from dpgeo.api.problems import RANGE, Gone, answer
 from dpgeo.artefacts import map_array, statement
@@ -64,7 +65,9 @@ class Unsatisfiable(Exception):
 
 
 class ReleaseFileView(ApiView):
-    """One file of a release."""
+    """One file of a release. Serving its bytes is cheaper than counting who asks."""
+
+    counted = False
 
     @extend_schema(
         operation_id="release_file",
@@ -183,7 +186,7 @@ def _release(request: Request, release_id: str) -> Release:
     if release is not None:
         return release
     try:
-        return release_visible(request.user, release_id)
+        return release_visible(viewer_of(request), release_id)
     except Release.DoesNotExist:
         raise Http404 from None
 

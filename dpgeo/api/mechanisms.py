@@ -16,8 +16,6 @@ from dpgeo.mechanisms.registry import MECHANISMS
 class MechanismsView(DocumentView):
     """Every mechanism."""
 
-    authentication_classes = ()
-
     @describe("mechanisms", "List mechanisms", MechanismListSerializer)
     def get(self, request: Request) -> Response:
         """Ways to make a release, each with its parameters."""
@@ -27,8 +25,6 @@ class MechanismsView(DocumentView):
 
 class MechanismView(DocumentView):
     """One mechanism."""
-
-    authentication_classes = ()
 
     @describe(
         "mechanism",

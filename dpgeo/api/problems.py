@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import logging
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from django.conf import settings
-from django.core.exceptions import PermissionDenied
+from django.core.exceptions import BadRequest, PermissionDenied, SuspiciousOperation
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase, JsonResponse
+from django.http.multipartparser import MultiPartParserError
+from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 
 from dpgeo.core.errors import (
@@ -43,6 +46,12 @@ INVALID_INPUT = Problem(
     "An input cannot be used",
     "Check the request against /api/docs; `field` names the input at fault.",
 )
+NOT_AUTHENTICATED = Problem(
+    HTTPStatus.UNAUTHORIZED,
+    "not-authenticated",
+    "Say who you are",
+    "Send a key as Authorization: Bearer dpg_..., made at /desk/keys/, or sign in.",
+)
 NOT_ALLOWED = Problem(
     HTTPStatus.FORBIDDEN,
     "not-allowed",
@@ -55,11 +64,11 @@ NOT_FOUND = Problem(
     "Nothing here",
     "There is nothing at this address. Those that exist are listed at /api/docs.",
 )
-READ_ONLY = Problem(
+METHOD_NOT_ALLOWED = Problem(
     HTTPStatus.METHOD_NOT_ALLOWED,
     "method-not-allowed",
-    "This address is for reading",
-    "Use GET or HEAD.",
+    "This address does not take this method",
+    "Use a method that the header Allow names.",
 )
 BUDGET_EXCEEDED = Problem(
     HTTPStatus.CONFLICT,
@@ -79,11 +88,35 @@ WITHDRAWN = Problem(
     "This release is withdrawn",
     "Its files are no longer served; the release itself says what it was.",
 )
+LENGTH_REQUIRED = Problem(
+    HTTPStatus.LENGTH_REQUIRED,
+    "length-required",
+    "The length is not told",
+    "Send the header Content-Length.",
+)
+TOO_LARGE = Problem(
+    HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
+    "too-large",
+    "More than is taken here",
+    "Send less.",
+)
+MEDIA = Problem(
+    HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
+    "unsupported-media-type",
+    "The body is of another form",
+    "Send JSON, with the header Content-Type: application/json.",
+)
 RANGE = Problem(
     HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE,
     "range-not-satisfiable",
     "The range lies beyond the end",
     "Ask for bytes that the file has; its size is in the list of files.",
+)
+TOO_MANY_REQUESTS = Problem(
+    HTTPStatus.TOO_MANY_REQUESTS,
+    "too-many-requests",
+    "Too many requests",
+    "Wait as long as the header Retry-After says.",
 )
 SERVER_ERROR = Problem(
     HTTPStatus.INTERNAL_SERVER_ERROR,
@@ -94,13 +127,18 @@ SERVER_ERROR = Problem(
 
 KINDS = (
     INVALID_INPUT,
+    NOT_AUTHENTICATED,
     NOT_ALLOWED,
     NOT_FOUND,
-    READ_ONLY,
+    METHOD_NOT_ALLOWED,
     BUDGET_EXCEEDED,
     CONFLICT,
     WITHDRAWN,
+    LENGTH_REQUIRED,
+    TOO_LARGE,
+    MEDIA,
     RANGE,
+    TOO_MANY_REQUESTS,
     SERVER_ERROR,
 )
 """Every kind that the API answers with."""
@@ -122,6 +160,27 @@ class Gone(exceptions.APIException):
     """What was here is withdrawn, for good."""
 
     status_code = HTTPStatus.GONE
+
+
+class LengthRequired(exceptions.APIException):
+    """A body whose length is not told beforehand."""
+
+    status_code = HTTPStatus.LENGTH_REQUIRED
+    default_detail = LENGTH_REQUIRED.remedy
+
+
+class TooLarge(exceptions.APIException):
+    """More than is taken; known, and refused, before it is read."""
+
+    status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+
+    def __init__(self, detail: str, *, field: str = "") -> None:
+        super().__init__(detail)
+        self.field = field
+
+
+UNREADABLE = (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError)
+"""What Django raises for requests that it cannot read."""
 
 
 def answer(
@@ -153,6 +212,8 @@ def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | N
         return answer(NOT_ALLOWED)
     if isinstance(error, exceptions.APIException):
         return _framework_problem(error)
+    if isinstance(error, UNREADABLE):
+        return answer(INVALID_INPUT)
     if settings.DEBUG:
         return None
     logger.error("An API request failed", exc_info=error)
@@ -170,8 +231,15 @@ def of_status(status: int) -> Problem:
 
 def _framework_problem(error: exceptions.APIException) -> HttpResponse:
     kind = of_status(error.status_code)
-    detail = "" if isinstance(error, exceptions.MethodNotAllowed) else str(error.detail)
-    return answer(kind, detail)
+    detail = str(error.detail)
+    headers = {}
+    if isinstance(error, exceptions.MethodNotAllowed | exceptions.Throttled):
+        detail = ""
+    if wait := getattr(error, "wait", None):
+        headers["Retry-After"] = str(math.ceil(wait))
+    if realm := getattr(error, "auth_header", ""):
+        headers["WWW-Authenticate"] = realm
+    return answer(kind, detail, field=getattr(error, "field", ""), headers=headers)
 
 
 class ProblemMiddleware:

@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation
+from dpgeo.api.access import viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.describing import describe
 from dpgeo.api.documents import kind_of, release_document
@@ -71,7 +72,8 @@ class ReleasesView(DocumentView):
     @describe("releases", "List releases", ReleaseListSerializer, queries=queries)
     def get(self, request: Request) -> Response:
         """What is published, newest day first. Members also see their organisation's drafts."""
-        found = narrowed(releases_visible_to(request.user), self.asked)
+        viewer = viewer_of(request)
+        found = narrowed(releases_visible_to(viewer), self.asked)
         ordered = found.annotate(
             day=TruncDate(Coalesce("published_at", "created_at"), tzinfo=datetime.UTC)
         )
@@ -85,7 +87,7 @@ class ReleasesView(DocumentView):
             "results": [release_document(request, release) for release in rows],
             "next": next_url(request, cursor),
         }
-        return self.answer(ReleaseListSerializer(document).data, personal=is_personal(request))
+        return self.answer(ReleaseListSerializer(document).data, personal=is_personal(viewer))
 
 
 class ReleaseView(DocumentView):
@@ -99,12 +101,13 @@ class ReleaseView(DocumentView):
     )
     def get(self, request: Request, release_id: str) -> Response:
         """Its facts and files. Of a withdrawn release the facts remain, as a tombstone."""
+        viewer = viewer_of(request)
         try:
-            release = release_visible(request.user, release_id)
+            release = release_visible(viewer, release_id)
         except Release.DoesNotExist:
             raise Http404 from None
         document = ReleaseSerializer(release_document(request, release)).data
-        return self.answer(document, personal=is_personal(request))
+        return self.answer(document, personal=is_personal(viewer))
 
 
 def narrowed(found: QuerySet[Release], asked: dict[str, Any]) -> QuerySet[Release]:

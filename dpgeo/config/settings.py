@@ -18,7 +18,8 @@ PRIVATE_DIR = VAR_DIR / "private"
 INCOMING_DIR = VAR_DIR / "incoming"
 RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
-for folder in (PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, QUEUE_DIR / "messages"):
+STATIC_ROOT = VAR_DIR / "static"
+for folder in (PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, QUEUE_DIR / "messages", STATIC_ROOT):
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 DEBUG = env.bool("DPGEO_DEBUG", default=False)
@@ -62,6 +63,7 @@ SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
 SECURE_REFERRER_POLICY = "same-origin"  # a draft's address is a secret
+CSRF_COOKIE_HTTPONLY = True
 SESSION_COOKIE_AGE = 12 * 3600
 SESSION_COOKIE_NAME, CSRF_COOKIE_NAME = "dpgeo_session", "dpgeo_csrf"
 X_FRAME_OPTIONS = "DENY"
@@ -150,7 +152,6 @@ USE_I18N = True
 USE_TZ = True
 
 STATIC_URL = "static/"
-STATIC_ROOT = VAR_DIR / "static"
 STATICFILES_DIRS = [BASE_DIR / "frontend" / "dist"] if (BASE_DIR / "frontend/dist").exists() else []
 DJANGO_VITE = {"default": {"manifest_path": BASE_DIR / "frontend" / "dist" / "manifest.json"}}
 
@@ -173,6 +174,16 @@ WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"  # names tha
 FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
+
+CACHES = {
+    "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
+    "throttle": env.cache_url(
+        "DPGEO_THROTTLE_CACHE", default=f"filecache://{VAR_DIR / 'throttle'}"
+    ),
+}
+DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
+"""Of the API from one address, files not counted; 0 is no limit."""
+DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=1200)
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
 CELERY_TASK_IGNORE_RESULT = True
@@ -202,6 +213,7 @@ elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
     }
 
 REST_FRAMEWORK = {
+    "NUM_PROXIES": env.int("DPGEO_PROXIES", default=0),  # that set X-Forwarded-For before us
     "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PERMISSION_CLASSES": [],
