@@ -38,7 +38,7 @@ def read_text(
     """Canonical rows and report of a CSV file, read in blocks of a given size."""
     tally = Tally()
     batches = read_csv(path, declared.wanted, tally, block_bytes=block_bytes)
-    return _collected(batches, declared, tally)
+    return collected(batches, declared, tally)
 
 
 def read_columns(
@@ -47,10 +47,10 @@ def read_columns(
     """Canonical rows and report of a Parquet file, read in batches of a given size."""
     tally = Tally()
     batches = read_parquet(path, declared.wanted, tally, batch_rows=batch_rows)
-    return _collected(batches, declared, tally)
+    return collected(batches, declared, tally)
 
 
-def _collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, Report]:
+def collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, Report]:
     rows = [canonical_rows(batch, declared, KEY, tally) for batch in batches]
     return pa.Table.from_batches(rows, CANONICAL).combine_chunks(), tally.report()
 
