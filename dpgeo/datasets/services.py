@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
+import uuid
 from collections.abc import Iterator, Mapping
 from fractions import Fraction
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -135,11 +136,16 @@ def dataset_discard(*, dataset: Dataset) -> None:
 
 
 def upload_receive(
-    *, dataset: Dataset, file: BinaryIO | UploadedFile, file_name: str, created_by: User | None
+    *,
+    dataset: Dataset,
+    file: BinaryIO | UploadedFile,
+    file_name: str,
+    created_by: User | None,
+    upload_id: UUID | None = None,
 ) -> Upload:
     """Stream a file to the private storage under a name that nobody can guess.
 
-    Raises InvalidInput, and keeps nothing, if the file is empty or too large.
+    `upload_id` is the upload's, where it was told to the sender before. Raises InvalidInput, and keeps nothing, if the file is empty or too large.
     """
     storage = private_storage()
     name = f"uploads/{secrets.token_hex(16)}"
@@ -152,6 +158,7 @@ def upload_receive(
         remove(storage, name)
         raise
     return Upload.objects.create(
+        id=upload_id or uuid.uuid4(),
         dataset=dataset,
         file_name=declaration.clean_file_name(file_name),
         size=size,
