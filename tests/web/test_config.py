@@ -1,0 +1,114 @@
+"""The settings: headers, logs and what `check --deploy` says."""
+
+from __future__ import annotations
+
+import io
+import json
+import logging
+import logging.config
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from django.conf import settings
+from django.test import Client
+
+from dpgeo.config.logs import logging_settings
+
+SECRET = "b0a7-home-of-person-17"  # noqa: S105
+
+
+def logged(record: logging.LogRecord) -> str:
+    """The line that the project's handler writes for a record."""
+    configurator = logging.config.DictConfigurator(logging_settings(json=True))
+    formatter = configurator.configure_formatter(configurator.config["formatters"]["line"])
+    handler = logging.StreamHandler(stream := io.StringIO())
+    handler.setFormatter(formatter)
+    for entry in configurator.config["filters"].values():
+        handler.addFilter(configurator.configure_filter(entry))
+    handler.handle(record)
+    return stream.getvalue()
+
+
+def record_of(message: str, *arguments: object, error: BaseException | None) -> logging.LogRecord:
+    """A record as loggers make it."""
+    info = (type(error), error, error.__traceback__) if error is not None else None
+    return logging.LogRecord("dpgeo", logging.ERROR, "", 1, message, arguments, info)
+
+
+def failure() -> ValueError:
+    """An exception that quotes private data, raised from another that does."""
+    with pytest.raises(ValueError, match=SECRET) as caught:  # noqa: PT012
+        try:
+            float(SECRET)
+        except ValueError as first:
+            raise ValueError(f"cannot use {SECRET}") from first
+    return caught.value
+
+
+def test_an_exception_is_logged_by_type_and_place_without_its_message() -> None:
+    line = logged(record_of("it failed", error=failure()))
+    assert SECRET not in line
+    written = json.loads(line)
+    assert written["event"] == "it failed"
+    assert written["error"].count("ValueError at tests.web.test_config:") == 2
+
+
+def test_a_failed_task_is_logged_without_its_arguments() -> None:
+    facts = {
+        "name": "datasets.ingest",
+        "id": "17",
+        "description": "raised unexpected",
+        "exc": f"ValueError({SECRET!r})",
+        "traceback": f"Traceback {SECRET}",
+        "args": f"[{SECRET!r}]",
+    }
+    line = logged(
+        record_of("Task %(name)s[%(id)s] %(description)s: %(exc)s", facts, error=failure())
+    )
+    assert SECRET not in line
+    assert json.loads(line)["event"] == "task datasets.ingest 17 raised unexpected"
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("path", ["/", "/accounts/login/", "/api/v1/releases", "/no-such-page/"])
+def test_every_answer_keeps_the_page_to_itself(client: Client, path: str) -> None:
+    headers = client.get(path).headers
+    policy = headers["Content-Security-Policy"].split("; ")
+    assert "default-src 'self'" in policy
+    assert not any(part.startswith("script-src") and "unsafe" in part for part in policy)
+    assert "frame-ancestors 'none'" in policy
+    assert headers["X-Content-Type-Options"] == "nosniff"
+    assert headers["Referrer-Policy"] == "same-origin"
+
+
+def test_the_secret_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "from dpgeo.config.settings import SECRET_KEY as k; print(k)"]
+    environment = {**os.environ, "DPGEO_VAR": str(tmp_path / "var")}
+    environment.pop("DPGEO_SECRET_KEY", None)
+    keys = {
+        subprocess.run(command, env=environment, capture_output=True, text=True, check=True).stdout
+        for _ in range(2)
+    }
+    assert len(keys) == 1
+    assert len(keys.pop().strip()) > 50
+    assert (tmp_path / "var" / "secret-key").stat().st_mode & 0o777 == 0o600
+    assert (tmp_path / "var" / "private").stat().st_mode & 0o777 == 0o700
+
+
+def test_deployment_checks_are_clean_behind_https(tmp_path: Path) -> None:
+    checked = subprocess.run(
+        [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
+        cwd=settings.BASE_DIR,
+        env={
+            **os.environ,
+            "DPGEO_VAR": str(tmp_path),
+            "DPGEO_HTTPS": "1",
+            "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
+        },
+        capture_output=True,
+        text=True,
+    )
+    assert checked.returncode == 0, checked.stderr
