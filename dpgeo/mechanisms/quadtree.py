@@ -15,8 +15,8 @@ epsilon_d proportional to 2^(d/3) is best when squares are just added up (Cormod
 Here all levels are reconciled by inverse variances (`postprocess.consistency`), by which small
 squares also serve large ones, and 2^(d/2) does better: the error does not depend on the data, and
 over boxes of all sizes it is 11 % less on 128 x 128 cells, 9 % less on 512 x 512. Shares are
-rounded to whole thousandths of the frame's. Since the squares do not depend on the data, the standard errors of the
-reconciled counts are the true ones.
+rounded to whole thousandths of the frame's. Since the squares do not depend on the data, the
+standard errors of the reconciled counts are the true ones.
 
 References. Cormode, Procopiuc, Srivastava, Shen and Yu 2012 (private spatial decompositions); Hay,
 Rastogi, Miklau and Suciu 2010.
