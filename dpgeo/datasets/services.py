@@ -145,7 +145,8 @@ def upload_receive(
 ) -> Upload:
     """Stream a file to the private storage under a name that nobody can guess.
 
-    `upload_id` is the upload's, where it was told to the sender before. Raises InvalidInput, and keeps nothing, if the file is empty or too large.
+    `upload_id` is the upload's, where it was told to the sender before. Raises InvalidInput, and
+    keeps nothing, if the file is empty or too large.
     """
     storage = private_storage()
     name = f"uploads/{secrets.token_hex(16)}"
