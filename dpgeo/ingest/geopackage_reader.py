@@ -33,6 +33,10 @@ from dpgeo.ingest.schema import Role
 BATCH_ROWS = 20_000
 MAX_VALUE_BYTES = 1 << 20
 MAX_LAYERS = 1_000
+DAMAGED = (
+    "The GeoPackage is damaged, cut short or no plain GeoPackage; export the layer of points "
+    "again, into a new file."
+)
 CATALOGUE = ("sqlite_master", "gpkg_geometry_columns", "gpkg_spatial_ref_sys")
 ENVELOPE_BYTES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
 """By the envelope code in a geometry's flags (OGC 12-128, clause 2.1.3)."""
@@ -79,6 +83,7 @@ def read_geopackage(
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
     """The database, able to read what a GeoPackage must have and nothing more."""
+    _check_size(path)
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
         connection.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, MAX_VALUE_BYTES)
@@ -89,17 +94,25 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
         yield connection
 
 
+def _check_size(path: Path) -> None:
+    """Refuse a file shorter than its first page says; SQLite would fill the last one with zeros."""
+    with path.open("rb") as file:
+        header = file.read(100)
+        size = file.seek(0, 2)
+    page = int.from_bytes(header[16:18], "big")
+    page = 65_536 if page == 1 else page
+    pages = int.from_bytes(header[28:32], "big")
+    if len(header) < 100 or page < 512 or size % page or size < page * pages:
+        raise InvalidInput(DAMAGED, field="file")
+
+
 @contextmanager
 def readable() -> Iterator[None]:
     """Turn what SQLite says of a bad file into InvalidInput."""
     try:
         yield
     except (sqlite3.Error, ValueError, OverflowError) as error:
-        raise InvalidInput(
-            "The GeoPackage is damaged, cut short or no plain GeoPackage; export the layer of "
-            "points again, into a new file.",
-            field="file",
-        ) from error
+        raise InvalidInput(DAMAGED, field="file") from error
 
 
 def find_layer(connection: sqlite3.Connection) -> Layer:

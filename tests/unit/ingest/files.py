@@ -81,7 +81,8 @@ def geopackage(
     path.unlink(missing_ok=True)
     connection = sqlite3.connect(path)
     connection.executescript(script)
-    connection.executemany("INSERT INTO points (geom, who, t) VALUES (?, ?, ?)", rows)
+    for row in rows:
+        connection.execute("INSERT INTO points (geom, who, t) VALUES (?, ?, ?)", row)
     connection.commit()
     connection.close()
     return path

@@ -1,0 +1,192 @@
+"""Compressed uploads: any format in gzip, or alone in a zip archive; nothing else."""
+
+from __future__ import annotations
+
+import gzip
+import io
+import json
+import stat
+import zipfile
+from collections.abc import Callable
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest import unpack
+from dpgeo.ingest.preview import preview
+from dpgeo.ingest.reading import ingest, ingest_here
+from dpgeo.ingest.report import Report
+from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.ingest.unpack import unpacked
+from tests.unit.ingest.files import (
+    BY_GEOM,
+    BY_GEOMETRY,
+    document,
+    feature,
+    geopackage,
+    gpkg_point,
+)
+from tests.unit.ingest.helpers import KEY, schema
+
+TABLE = b"who,lat,lon\nanna,45,5\nben,46,6\n"
+
+
+def silent(_done: int, _total: int) -> None:
+    pass
+
+
+def archive(*members: tuple[str | zipfile.ZipInfo, bytes]) -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, content in members:
+            file.writestr(name, content)
+    return buffer.getvalue()
+
+
+def link() -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo("visits.csv")
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+def encrypted() -> bytes:
+    content = bytearray(archive(("visits.csv", TABLE)))
+    for magic, place in ((b"PK\x03\x04", 6), (b"PK\x01\x02", 8)):
+        content[content.index(magic) + place] |= 1
+    return bytes(content)
+
+
+def other_packing() -> bytes:
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_LZMA) as file:
+        file.writestr("visits.csv", TABLE)
+    return buffer.getvalue()
+
+
+def run(folder: Path, content: bytes, name: str, declared: Schema | None = None) -> Report:
+    source = folder / "upload"
+    source.write_bytes(content)
+    return ingest(source, name, declared or schema(), KEY, folder / "out", silent)
+
+
+def samples(folder: Path) -> dict[str, tuple[bytes, Schema]]:
+    """A file of each format, with the same two rows."""
+    rows = [feature("anna", 5.0, 45.0), feature("ben", 6.0, 46.0)]
+    layer = geopackage(
+        folder / "a.gpkg", [(gpkg_point(5, 45), "anna", 0), (gpkg_point(6, 46), "ben", 0)]
+    )
+    table = folder / "a.parquet"
+    pq.write_table(pa.table({"who": ["anna", "ben"], "lat": [45, 46], "lon": [5, 6]}), table)
+    found = {
+        "a.csv": (TABLE, schema()),
+        "a.parquet": (table.read_bytes(), schema()),
+        "a.gpkg": (layer.read_bytes(), BY_GEOM),
+        "a.geojson": (document(rows).encode(), BY_GEOMETRY),
+        "a.geojsonl": ("\n".join(map(json.dumps, rows)).encode(), BY_GEOMETRY),
+    }
+    layer.unlink()
+    table.unlink()
+    return found
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.parquet", "a.gpkg", "a.geojson", "a.geojsonl"])
+def test_every_format_is_the_same_plain_gzipped_and_zipped(tmp_path: Path, name: str) -> None:
+    content, declared = samples(tmp_path)[name]
+    target = tmp_path / "out"
+    packed = {
+        name: content,
+        f"{name}.gz": gzip.compress(content),
+        "a.zip": archive(("folder/", b""), (f"folder/{name}", content),
+                         (f"__MACOSX/folder/._{name}", b"x")),
+    }  # fmt: skip
+    canonical = set()
+    for packed_name, packed_content in packed.items():
+        report = run(tmp_path, packed_content, packed_name, declared)
+        assert (report.read, report.accepted) == (2, 2)
+        canonical.add(target.read_bytes())
+        assert len(preview(tmp_path / "upload", packed_name).rows) == 2
+    assert len(canonical) == 1
+    assert {path.name for path in tmp_path.iterdir()} == {"upload", "out"}
+
+
+def test_gzip_in_several_members_is_read_to_its_end(tmp_path: Path) -> None:
+    content = gzip.compress(TABLE) + gzip.compress(b"cleo,47,7\n")
+    assert run(tmp_path, content, "a.csv.gz").accepted == 3
+
+
+@pytest.mark.parametrize(
+    ("content", "words"),
+    [
+        (gzip.compress(TABLE * 1_000)[:-9], "damaged or cut short"),
+        (gzip.compress(TABLE * 1_000)[:-4] + b"1234", "damaged or cut short"),
+        (gzip.compress(TABLE)[:5], "damaged or cut short"),
+        (gzip.compress(gzip.compress(TABLE)), "compressed twice"),
+        (gzip.compress(archive(("a.csv", TABLE))), "archive within an archive"),
+        (gzip.compress(b""), "empty"),
+        (archive(), "holds 0 files"),
+        (archive(("a.csv", TABLE), ("b.csv", TABLE)), "holds 2 files; pack exactly one"),
+        (archive(("a.shp", b"1"), ("a.dbf", b"2")), "zipped shapefile"),
+        (archive(("[Content_Types].xml", b"1"), ("xl/workbook.xml", b"2")), "a spreadsheet"),
+        (archive(("../a.csv", TABLE)), "name leads out of it"),
+        (archive(("a/../../b.csv", TABLE)), "name leads out of it"),
+        (archive(("..\\a.csv", TABLE)), "name leads out of it"),
+        (archive(("/etc/passwd", TABLE)), "name leads out of it"),
+        (archive(("C:\\a.csv", TABLE)), "name leads out of it"),
+        (archive((link(), b"/etc/passwd")), "holds a link"),
+        (encrypted(), "an encrypted file"),
+        (other_packing(), "packed in an unusual way"),
+        (archive(("a.zip", archive(("a.csv", TABLE)))), "archive within an archive"),
+        (archive(("a.csv.gz", gzip.compress(TABLE))), "compressed twice"),
+        (archive(("a.csv", TABLE * 1_000))[:-30], "damaged or cut short"),
+        (archive(("a.csv", TABLE)).replace(b"a.csv", b"b.csv", 1), "damaged or cut short"),
+        (b"PK\x03\x04" + bytes(1_000), "damaged or cut short"),
+    ],
+)
+def test_what_is_not_one_plain_file_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+    for look in (
+        lambda: run(tmp_path, content, "upload.zip"),
+        lambda: preview(tmp_path / "upload", "upload.zip"),
+    ):
+        with pytest.raises(InvalidInput) as caught:
+            look()
+        assert caught.value.field == "file"
+        assert words in caught.value.message
+    assert [path.name for path in tmp_path.iterdir()] == ["upload"]
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, lambda content: archive(("a.csv", content))])
+def test_a_bomb_is_refused_before_it_has_gone_off(
+    tmp_path: Path, pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bomb = pack(TABLE + bytes(300 << 20))
+    assert len(bomb) < 1 << 20
+    with pytest.raises(InvalidInput, match="250 times its size"):
+        run(tmp_path, bomb, "a.csv.gz")
+    assert [path.name for path in tmp_path.iterdir()] == ["upload"]
+    monkeypatch.setattr(unpack, "MAX_BYTES", 1 << 20)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    (tmp_path / "upload").write_bytes(pack(bytes(2 << 20)))
+    with pytest.raises(InvalidInput, match="unpacks to more than"):
+        unpacked(tmp_path / "upload", "a", folder, lambda: None)
+    assert (folder / "unpacked").stat().st_size <= 1 << 20
+
+
+def test_of_a_long_text_only_the_beginning_is_unpacked_for_its_preview(tmp_path: Path) -> None:
+    source = tmp_path / "upload"
+    source.write_bytes(gzip.compress(TABLE + b"cleo,47,7\n" * 200_000))
+    path, name = unpacked(source, "a.csv.gz", tmp_path, lambda: None, enough=1)
+    assert (name, path.stat().st_size) == ("a.csv", unpack.CHUNK_BYTES)
+    assert preview(source, "a.csv.gz").suggested == Columns("lon", "lat")
+
+
+def test_unpacking_by_hand_gives_what_unpacking_here_gives(tmp_path: Path) -> None:
+    report = run(tmp_path, gzip.compress(TABLE), "a.csv.gz")
+    packed = (tmp_path / "out").read_bytes()
+    source = tmp_path / "plain"
+    source.write_bytes(TABLE)
+    assert ingest_here(source, "a.csv", schema(), KEY, tmp_path / "out", silent) == report
+    assert (tmp_path / "out").read_bytes() == packed
