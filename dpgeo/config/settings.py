@@ -19,7 +19,11 @@ INCOMING_DIR = VAR_DIR / "incoming"
 RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
 STATIC_ROOT = VAR_DIR / "static"
-for folder in (PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, QUEUE_DIR / "messages", STATIC_ROOT):
+# The outermost first: the database in it, with its keys and reports, is nobody else's to read.
+for folder in (
+    *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
+    *(QUEUE_DIR, QUEUE_DIR / "messages"),
+):
     folder.mkdir(mode=0o700, parents=True, exist_ok=True)
 
 DEBUG = env.bool("DPGEO_DEBUG", default=False)

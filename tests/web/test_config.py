@@ -98,6 +98,14 @@ def test_the_secret_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> 
     assert (tmp_path / "var" / "private").stat().st_mode & 0o777 == 0o700
 
 
+def test_other_users_of_the_machine_cannot_reach_the_database(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", "import dpgeo.config.settings"]
+    environment = {**os.environ, "DPGEO_VAR": str(tmp_path / "lib" / "var")}
+    subprocess.run(command, env=environment, check=True)
+    assert (tmp_path / "lib" / "var").stat().st_mode & 0o777 == 0o700
+    assert (tmp_path / "lib" / "var" / "queue").stat().st_mode & 0o777 == 0o700
+
+
 def test_deployment_checks_are_clean_behind_https(tmp_path: Path) -> None:
     checked = subprocess.run(
         [sys.executable, "manage.py", "check", "--deploy", "--fail-level", "WARNING"],
