@@ -264,14 +264,18 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     return initial
 
 
+UPLOADS = ".csv,.tsv,.txt,.parquet,.geoparquet,.gpkg,.geojson,.geojsonl,.ndjson,.json,.gz,.zip"
+
+
 class UploadForm(DeskForm):
     """One file."""
 
     file = forms.FileField(
         allow_empty_file=True,
         label="File",
-        widget=forms.FileInput(attrs={"accept": ".csv,.tsv,.txt,.parquet,.geoparquet,.gz"}),
-        help_text="CSV or (Geo)Parquet, one row per position. Nobody outside can ever fetch it.",
+        widget=forms.FileInput(attrs={"accept": UPLOADS}),
+        help_text="CSV, (Geo)Parquet, GeoPackage or GeoJSON, plain, gzipped or zipped, one row per "
+        "position. Nobody outside can ever fetch it.",
     )
 
 
@@ -279,19 +283,29 @@ class ColumnsForm(DeskForm):
     """Which column holds what. Once the first file fixed the columns they are only shown."""
 
     longitude = forms.ChoiceField(
-        required=False, help_text="East-west, in degrees from -180 to 180."
+        required=False, help_text="East-west: degrees from -180 to 180, or as declared below."
     )
     latitude = forms.ChoiceField(
-        required=False, help_text="North-south, in degrees from -90 to 90."
+        required=False, help_text="North-south: degrees from -90 to 90, or as declared below."
     )
     geometry = forms.ChoiceField(
-        required=False, help_text="GeoParquet points, instead of the two above."
+        required=False,
+        help_text="Points in one column, as text (WKT) or as GeoParquet, GeoPackage and GeoJSON "
+        "hold them, instead of the two above.",
     )
     person = forms.ChoiceField(
         error_messages={"required": "Choose the column that says whose row it is."},
-        help_text="Any identifier. It is turned into a keyed hash and never kept.",
+        help_text="Any identifier. It is turned into a keyed hash; only the file you sent still "
+        "holds it.",
     )
     time = forms.ChoiceField(required=False, help_text="Optional: when the person was there.")
+    crs = forms.CharField(
+        required=False,
+        max_length=20,
+        label="Coordinate system",
+        help_text="EPSG:4326 is longitude and latitude in degrees; give another code, such as "
+        "EPSG:25832, if the coordinates are projected.",
+    )
 
     def __init__(
         self,
@@ -299,16 +313,16 @@ class ColumnsForm(DeskForm):
         *,
         columns: Sequence[str],
         unit: str,
-        geometry: bool,
         frozen: bool,
         initial: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__(data, initial=dict(initial or {}))
         if unit == Unit.RECORD:
             del self.fields["person"]
-        if not geometry:
-            del self.fields["geometry"]
+        self.fields["crs"].disabled = frozen
         for name, field in self.fields.items():
+            if name == "crs":
+                continue
             known = [column for column in columns if column]
             declared = self.initial.get(name, "")
             if declared and declared not in known:
