@@ -69,8 +69,33 @@ class TreeRelease:
     noises: tuple[DiscreteLaplace, ...]
 
 
-Content = GridRelease | PartitionRelease | TreeRelease
-CONTENT_TYPES: tuple[type[Content], ...] = (GridRelease, PartitionRelease, TreeRelease)
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PhasedRelease:
+    """Noisy counts of boxes in several phases, and a surface inferred from all of them.
+
+    The boxes of one phase are disjoint, hold a cell that touches the study area each, cover all
+    such cells, and were chosen from the counts of earlier phases alone. `boxes` is int32 (n, 4) as
+    in `PartitionRelease`, `phase` int32 (n,) from 0 and never falling, `counts` int64 (n,) raw;
+    `noises` has each phase's noise. `surface` is float64 of the grid's shape: what all phases
+    together lead to expect in each cell, 0 in cells that do not touch the study area. It is kept
+    rather than made again, for a release never changes when inference gets better.
+    """
+
+    grid: Grid
+    boxes: NDArray[np.int32]
+    phase: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    noises: tuple[DiscreteLaplace, ...]
+    surface: NDArray[np.float64]
+
+
+Content = GridRelease | PartitionRelease | TreeRelease | PhasedRelease
+CONTENT_TYPES: tuple[type[Content], ...] = (
+    GridRelease,
+    PartitionRelease,
+    TreeRelease,
+    PhasedRelease,
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

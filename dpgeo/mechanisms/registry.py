@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.mechanisms import adaptive_grid, dpcube, quadtree, uniform_grid
+from dpgeo.mechanisms import adaptive_grid, auto, dpcube, privtree, quadtree, uniform_grid
 from dpgeo.privacy.mechanism import Mechanism
 
 MECHANISMS: Mapping[str, Mechanism] = {
@@ -14,7 +14,9 @@ MECHANISMS: Mapping[str, Mechanism] = {
         uniform_grid.MECHANISM,
         dpcube.MECHANISM,
         adaptive_grid.MECHANISM,
+        auto.MECHANISM,
         quadtree.MECHANISM,
+        privtree.MECHANISM,
     )
 }
 

@@ -14,7 +14,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import Content, GridRelease, PartitionRelease, Released, TreeRelease
+from dpgeo.core.released import (
+    Content,
+    GridRelease,
+    PartitionRelease,
+    PhasedRelease,
+    Released,
+    TreeRelease,
+)
 from dpgeo.postprocess.consistency import consistent
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
@@ -285,6 +292,64 @@ def _reconciled(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[n
             "partition": leaves.astype(np.int32),
             "level": content.level[leaves],
             "noisy_count": content.counts[leaves],
+        },
+    )
+
+
+@_layers.register
+def _phased_layers(content: PhasedRelease, area: StudyArea) -> list[Layer]:
+    inside = content.grid.inside(area)
+    last = content.phase == content.phase[-1]
+    boxes, counts = content.boxes[last], content.counts[last]
+    sizes = box_sums(summed_area(inside), boxes)
+    noise = content.noises[-1]
+    margin, threshold = _noise_columns(noise, len(boxes))
+    partitions = Layer(
+        name="partitions",
+        title="Counts of partitions",
+        kind="measured",
+        grid=content.grid,
+        boxes=boxes,
+        cells=sizes,
+        value=counts,
+        margin=margin,
+        margin_label=EXACT_NOISE,
+        note="The margin is the exact 95 % quantile of the fresh noise added to the partition.",
+        threshold=threshold,
+        columns={"partition": np.arange(len(boxes), dtype=np.int32)},
+    )
+    return [partitions, _surface(content, boxes, counts, sizes, inside)]
+
+
+def _surface(
+    content: PhasedRelease,
+    boxes: NDArray[np.int32],
+    counts: NDArray[np.int64],
+    sizes: NDArray[np.int64],
+    inside: NDArray[np.bool_],
+) -> Layer:
+    row, column = np.nonzero(inside)
+    partition = box_image(boxes, content.grid.shape)[row, column]
+    noise = content.noises[-1]
+    return Layer(
+        name="estimate",
+        title="Estimates of cells",
+        kind="inferred",
+        grid=content.grid,
+        boxes=_unit_boxes(row, column),
+        cells=_same(1, row.size),
+        value=content.surface[row, column],
+        margin=(noise.margin() / sizes)[partition],
+        margin_label=NOISE_ONLY,
+        note="What all counts together lead to expect in the cell. The margin is an even share of "
+        "that of its partition's last count: how unevenly people are spread inside the partition, "
+        "and how far its surroundings mislead about it, is unknown and not in it.",
+        threshold=(noise.threshold() / sizes)[partition],
+        columns={
+            "row": row.astype(np.int32),
+            "column": column.astype(np.int32),
+            "partition": partition,
+            "noisy_count": counts[partition],
         },
     )
 

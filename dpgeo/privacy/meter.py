@@ -8,12 +8,24 @@ computed from the contribution bound, so each measurement is epsilon-differentia
 drawn, so that a draw that breaks off stays charged, and every refusal comes before the draw it
 refuses and depends on labels and public types alone: what a mechanism asks for follows from public
 inputs and earlier noisy answers, hence so does whether it is refused.
+
+`grow_tree` draws the cuts of a quadtree; its argument is in `privacy.splitting`. As with `measure`,
+its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
+
+A declared rest is divided by `divide` into parts that add up to it exactly, by shares that may
+follow from earlier noisy answers. The sum of all epsilons stays what was declared, whatever the
+answers. Take any sequence of answers: the shares that follow from it are the same on neighbouring
+datasets, the log-ratio of its probabilities is the sum of the measurements' log-ratios given the
+answers before, and each is at most that measurement's epsilon; so the whole is at most the declared
+sum. (That epsilons chosen on the way are harmless under a fixed sum is special to this pure notion;
+see Rogers, Roth, Ullman and Vadhan 2016.)
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +36,7 @@ from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sampler import sample
+from dpgeo.privacy.splitting import GrownTree, bias, grow, split_noise
 
 
 class Meter:
@@ -38,7 +51,10 @@ class Meter:
 
     def noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
         """The noise that measuring counts of this sensitivity under a label will carry."""
-        return DiscreteLaplace(self._declared(label).epsilon, sensitivity)
+        spend = self._declared(label)
+        if spend.rest:
+            raise PrivacyError(f"{label!r} is a rest: divide it before measuring.")
+        return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
         """Noisy counts, int64 of the counts' shape. Raises PrivacyError before any draw."""
@@ -49,6 +65,42 @@ class Meter:
         self._close(label, noise)
         drawn = sample(noise, math.prod(counts.shape), self._entropy.stream())
         return counts._read_by_meter() + drawn.reshape(counts.shape)
+
+    def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
+        """Put measurements in the place of a declared rest: new labels, and each one's share of it.
+
+        Shares are positive fractions that add up to 1. Raises PrivacyError, and divides nothing,
+        otherwise.
+        """
+        rest = self._declared(label)
+        if not rest.rest:
+            raise PrivacyError(f"{label!r} was declared as a measurement, not as a rest.")
+        used = {line.label for line in self._trace} | self._open.keys()
+        if used & shares.keys():
+            raise PrivacyError(f"A part of {label!r} has a label that is already in use.")
+        if any(not isinstance(share, Fraction) or share <= 0 for share in shares.values()):
+            raise PrivacyError(f"The parts of {label!r} must be fractions above 0.")
+        if sum(shares.values()) != 1:
+            raise PrivacyError(f"The parts of {label!r} must add up to 1.")
+        del self._open[label]
+        for part, share in shares.items():
+            self._open[part] = Spend(label=part, epsilon=rest.epsilon * share)
+
+    def grow_tree(self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]) -> GrownTree:
+        """A quadtree cut where counts (rows, columns) are large, of cells `inside` the study area.
+
+        Raises PrivacyError before any draw.
+        """
+        if type(counts) is not PrivateCounts or counts.shape != inside.shape:
+            raise PrivacyError("A tree is grown on private counts of the mask's shape.")
+        noise = split_noise(self.noise(label, counts.sensitivity).epsilon, counts.sensitivity)
+        self._close(label, None, splits=True)
+        stream = self._entropy.stream()
+
+        def split(biased: NDArray[np.int64]) -> NDArray[np.bool_]:
+            return np.asarray(sample(noise, biased.size, stream) > -biased)
+
+        return grow(counts._read_by_meter(), inside, bias(noise), split)
 
     def waive(self, label: str) -> None:
         """Give a declared measurement up: it stays charged, nothing is drawn."""
@@ -66,6 +118,6 @@ class Meter:
             raise PrivacyError(f"{label!r} was not declared in the plan, or is already spent.")
         return self._open[label]
 
-    def _close(self, label: str, noise: DiscreteLaplace | None) -> None:
+    def _close(self, label: str, noise: DiscreteLaplace | None, *, splits: bool = False) -> None:
         spend = self._open.pop(label)
-        self._trace.append(Measured(label=label, epsilon=spend.epsilon, noise=noise))
+        self._trace.append(Measured(label=label, epsilon=spend.epsilon, noise=noise, splits=splits))

@@ -142,3 +142,66 @@ def test_epsilons_are_exact_fractions() -> None:
     tenth = Fraction(1, 10)
     meter = Meter([Spend(label=str(n), epsilon=tenth) for n in range(10)], CountingEntropy())
     assert sum(line.epsilon for line in meter.finish()) == Fraction(1)
+
+
+REST = [
+    Spend(label="look", epsilon=Fraction(1, 50)),
+    Spend(label="rest", epsilon=Fraction(49, 50), rest=True),
+]
+
+
+def test_a_rest_is_divided_exactly() -> None:
+    meter = Meter(REST, CountingEntropy())
+    meter.measure("look", make_counts())
+    meter.divide("rest", {"first": Fraction(1, 3), "second": Fraction(2, 3)})
+    assert meter.noise("first", 10) == DiscreteLaplace(Fraction(49, 150), 10)
+    meter.measure("first", make_counts())
+    assert [(line.label, line.epsilon, line.noise is None) for line in meter.finish()] == [
+        ("look", Fraction(1, 50), False),
+        ("first", Fraction(49, 150), False),
+        ("second", Fraction(98, 150), True),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("label", "shares", "said"),
+    [
+        ("rest", {"a": Fraction(1, 2), "b": Fraction(2, 3)}, "add up to 1"),
+        ("rest", {"a": Fraction(1, 2)}, "add up to 1"),
+        ("rest", {}, "add up to 1"),
+        ("rest", {"a": Fraction(3, 2), "b": Fraction(-1, 2)}, "above 0"),
+        ("rest", {"a": 0.5, "b": 0.5}, "fractions"),
+        ("rest", {"look": Fraction(1)}, "already in use"),
+        ("rest", {"rest": Fraction(1)}, "already in use"),
+        ("look", {"a": Fraction(1)}, "not as a rest"),
+        ("elsewhere", {"a": Fraction(1)}, "not declared"),
+    ],
+)
+def test_a_rest_that_is_wrongly_divided_is_refused_and_stays_whole(
+    entropy: CountingEntropy, label: str, shares: dict[str, Fraction], said: str
+) -> None:
+    meter = Meter(REST, entropy)
+    with pytest.raises(PrivacyError, match=said):
+        meter.divide(label, shares)
+    assert entropy.opened == 0
+    assert {line.label: line.epsilon for line in meter.finish()} == {
+        "look": Fraction(1, 50),
+        "rest": Fraction(49, 50),
+    }
+
+
+def test_a_part_cannot_take_the_label_of_what_was_measured(entropy: CountingEntropy) -> None:
+    meter = Meter(REST, entropy)
+    meter.measure("look", make_counts())
+    with pytest.raises(PrivacyError, match="already in use"):
+        meter.divide("rest", {"look": Fraction(1)})
+
+
+def test_a_rest_is_divided_once_and_never_measured_itself(entropy: CountingEntropy) -> None:
+    meter = Meter(REST, entropy)
+    with pytest.raises(PrivacyError, match="divide it before"):
+        meter.measure("rest", make_counts())
+    assert entropy.opened == 0
+    meter.divide("rest", {"first": Fraction(1)})
+    with pytest.raises(PrivacyError, match="already spent"):
+        meter.divide("rest", {"again": Fraction(1)})

@@ -1,0 +1,208 @@
+"""Auto: looks before it counts, counts in phases, and infers a surface from all of them.
+
+Idea. Buy a rough total first; it tells how much epsilon can resolve here. Count an even grid of
+about as many squares as stand out at that total, then areas that are split wherever the surface
+inferred so far expects more than a few noise scales, small squares where people crowd and large
+ones elsewhere. The last such partition is what the map shows as measured. All counts of all phases
+then give one surface of cells: neighbouring areas tell how much of a noisy count is noise.
+
+Privacy argument. Every phase counts disjoint, public squares, sums of the very same bounded cells,
+every cell in at most one square (`PrivateCounts.regroup`), of which a unit adds at most l in total:
+a vector of L1 sensitivity l, measured with f epsilon, is f epsilon-differentially private. Which
+squares a phase counts, with which share of epsilon and under which label follows from public inputs
+and the noisy counts of earlier phases alone. Shares are chosen after the look, but always add up to
+the declared rest, exactly (`Meter.divide`). So for any two neighbouring datasets the odds of a
+whole sequence of outputs, in which every phase has one and the same form on both, differ by at most
+the product of e^(f epsilon) over its phases, e^epsilon. The surface, the choice of squares and all
+else are post-processing. Squares outside the study area are known to be empty and not counted.
+
+Utility. Each area of the last phase carries exact noise of scale l/(f epsilon), f being at least
+LAST_SHARE. On range counts over location maps the inferred surface errs by about two thirds of the
+best other mechanism's error; docs/mechanisms/auto.md has the figures and where it loses.
+
+References. Adaptive grids: Qardaji, Yang and Li 2013; least squares on trees: Hay, Rastogi, Miklau
+and Suciu 2010; empirical Bayes: Robbins 1956; privacy of shares chosen on the way: Rogers, Roth,
+Ullman and Vadhan 2016 (for pure epsilon, a fixed sum suffices).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import PhasedRelease
+from dpgeo.core.spend import Spend
+from dpgeo.postprocess.evidence import Evidence, Masks
+from dpgeo.postprocess.partition import boxes, even, where_expected
+from dpgeo.postprocess.pyramid import padded
+from dpgeo.postprocess.surface import infer, quiet, smooth
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image
+from dpgeo.spatial.grid import Grid
+
+LOOK = "look: everybody"
+REST = "counts of areas, shared out after the look"
+
+LOOK_SHARE = Fraction(2, 100)
+LAST_SHARE = Fraction(40, 100)
+"""The least share of epsilon that the last phase gets."""
+
+MANY = 3000.0
+"""Expected total, in units of l/epsilon, from which on two phases after the look are enough."""
+
+PER_SQUARE = 40.0
+"""Expected count of a square of the even grid, in units of l/epsilon."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of Auto."""
+
+    cells: int = param(256, "Cells along each side of the finest map.", low=1, high=2048)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One phase after the look: its share of epsilon and which squares it counts.
+
+    Squares of `level` of the quadtree, or, where that is None, squares split while more than
+    `limit` scales of the phase's noise are expected in them.
+    """
+
+    share: Fraction
+    level: int | None = None
+    limit: float = 0.0
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """A fiftieth for the look, and the rest."""
+    look = epsilon * LOOK_SHARE
+    return [
+        Spend(label=LOOK, epsilon=look),
+        Spend(label=REST, epsilon=epsilon - look, rest=True),
+    ]
+
+
+def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
+    """The phases for an expected total in units of l/epsilon; shares add up to 1 - LOOK_SHARE.
+
+    Squares of the even grid hold PER_SQUARE of those units on average, within the study area.
+    """
+    depth = len(inside).bit_length() - 1
+    filled = float(inside.mean())
+    level = round(math.log2(max(signal / PER_SQUARE, 1.0) / filled) / 2)
+    level = min(max(level, min(3, depth)), max(depth - 2, min(3, depth)))
+    if signal < MANY:
+        return [
+            Phase(share=Fraction(38, 100), level=level),
+            Phase(share=Fraction(20, 100), limit=4.0),
+            Phase(share=Fraction(40, 100), limit=7.0),
+        ]
+    return [
+        Phase(share=Fraction(50, 100), level=level),
+        Phase(share=Fraction(48, 100), limit=4.0),
+    ]
+
+
+class _Survey:
+    """Measures phase after phase and keeps what came out."""
+
+    def __init__(self, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter) -> None:
+        self.evidence = Evidence(padded(inside))
+        self.noise: list[DiscreteLaplace] = []
+        self.boxes: list[NDArray[np.int32]] = []
+        self.counts: list[NDArray[np.int64]] = []
+        self._cells, self._inside, self._meter = cells, inside, meter
+
+    def measure(self, label: str, nodes: Masks) -> NDArray[np.int64]:
+        """Noisy counts of nodes under a label; the evidence takes them in."""
+        squares = boxes(nodes, self._inside.shape)
+        region = np.where(self._inside, box_image(squares, self._inside.shape), -1)
+        noise = self._meter.noise(label, self._cells.sensitivity)
+        counts = self._meter.measure(label, self._cells.regroup(region, len(squares)))
+        self.evidence.add(nodes, counts, 1 / float(noise.rate))
+        self.noise.append(noise)
+        self.boxes.append(squares)
+        self.counts.append(counts)
+        return counts
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
+    """Look, choose the phases, count in each, and infer the surface."""
+    grid = Grid.over(view.area, params.cells)
+    inside = grid.inside(view.area)
+    survey = _Survey(view.histogram(grid), inside, meter)
+    total = survey.measure(LOOK, even(survey.evidence, 0))
+    signal = max(float(total[0]), 0.0) * float(survey.noise[0].rate / LOOK_SHARE)
+    phases = phases_after(signal, survey.evidence.inside)
+    labels = [_label(number, phase) for number, phase in enumerate(phases, start=1)]
+    shares = [phase.share / (1 - LOOK_SHARE) for phase in phases]
+    meter.divide(REST, dict(zip(labels, shares, strict=True)))
+    for label, phase in zip(labels, phases, strict=True):
+        scale = 1 / float(meter.noise(label, view.bound).rate)
+        survey.measure(label, _nodes(survey.evidence, phase, scale))
+    return _content(grid, survey)
+
+
+def _nodes(evidence: Evidence, phase: Phase, scale: float) -> Masks:
+    """The squares that a phase counts, given all counts so far and its scale of noise."""
+    if phase.level is not None:
+        return even(evidence, phase.level)
+    return where_expected(evidence, infer(evidence), phase.limit * scale)
+
+
+def _label(number: int, phase: Phase) -> str:
+    if phase.level is not None:
+        return f"phase {number}: even grid of {1 << phase.level} x {1 << phase.level} squares"
+    return f"phase {number}: areas split above {phase.limit:g} times the noise"
+
+
+def _content(grid: Grid, survey: _Survey) -> PhasedRelease:
+    evidence = survey.evidence
+    surface = smooth(evidence, quiet(evidence, infer(evidence)))
+    sizes = [len(part) for part in survey.boxes]
+    return PhasedRelease(
+        grid=grid,
+        boxes=np.concatenate(survey.boxes),
+        phase=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+        counts=np.concatenate(survey.counts),
+        noises=tuple(survey.noise),
+        surface=np.ascontiguousarray(surface[: grid.rows, : grid.columns]),
+    )
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+    """An area of the last phase carries noise of at least LAST_SHARE of epsilon.
+
+    How many areas there will be depends on the data and is not foretold; at most all cells.
+    """
+    grid = Grid.over(area, params.cells)
+    return Forecast(
+        region="area",
+        regions=int(np.count_nonzero(grid.inside(area))),
+        noise=DiscreteLaplace(epsilon * LAST_SHARE, bound),
+        ground_metres=grid.ground_cell_metres,
+    )
+
+
+MECHANISM = Mechanism(
+    key="auto",
+    title="Automatic",
+    summary="Looks how much the budget can show, then counts small squares where people crowd and "
+    "large ones elsewhere. The best choice unless you know better.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+)

@@ -1,0 +1,48 @@
+"""Square arrays at the levels of a quadtree: level l has 2^l x 2^l nodes over the same ground."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def depth(shape: tuple[int, int]) -> int:
+    """The least number of levels below the root whose square of cells holds a grid's shape."""
+    return (max(shape) - 1).bit_length()
+
+
+def padded(cells: NDArray[Any]) -> NDArray[Any]:
+    """An array of cells in the north-west corner of a square of a power of two, else 0."""
+    side = 1 << depth((cells.shape[0], cells.shape[1]))
+    return np.pad(cells, ((0, side - cells.shape[0]), (0, side - cells.shape[1])))
+
+
+def pooled(values: Floats, side: int) -> Floats:
+    """Sums over blocks, (side, side)."""
+    block = len(values) // side
+    if block == 1:
+        return values
+    return np.asarray(values.reshape(side, block, side, block).sum(axis=3).sum(axis=1))
+
+
+def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
+    """Every value repeated over its block, (side, side)."""
+    block = side // len(values)
+    return values.repeat(block, axis=0).repeat(block, axis=1)
+
+
+def neighbours(values: Floats) -> Floats:
+    """The weighted sum of the eight neighbours: 1/6 for each beside, 1/12 for each at a corner."""
+    wide = np.pad(values, 1)
+    beside = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]
+    corner = wide[:-2, :-2] + wide[2:, 2:] + wide[2:, :-2] + wide[:-2, 2:]
+    return np.asarray(beside / 6 + corner / 12)
+
+
+def ratio(above: Floats, below: Floats) -> Floats:
+    """above / below, 0 where `below` is not positive."""
+    return np.divide(above, below, out=np.zeros_like(above), where=below > 0)

@@ -1,0 +1,165 @@
+"""What noisy counts say about true ones: empirical Bayes under Laplace noise, scale by scale.
+
+A count y = x + noise of scale b comes with a guess mu of x from its surroundings. Given mu, x is
+taken to be 0 or a draw from one of many gamma distributions, whose shapes are SHAPES and whose
+means are mu times a power of two: the surroundings may mislead by much, and the mixture learns by
+how much. Its weights are fitted by expectation maximisation (Dempster, Laird and Rubin 1977) to
+all counts whose mu/b is alike, smoothed over neighbouring bins of mu/b. Then every count has a
+posterior mean and variance.
+
+Everything is in units of b. Integrals over x are sums over the grid `_x`; noisy values are
+gathered in the bins `_y`, between which posterior moments are interpolated.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+SHAPES = (0.7, 3.0, 15.0)
+RATIOS = 2.0 ** np.arange(-6, 10)
+"""Means of the gamma distributions as multiples of the guess."""
+
+LEAST_MEAN, GREATEST_MEAN = 0.1, 64.0
+"""Means outside these are covered by the point mass at 0, or lie beyond the grid."""
+
+CLEAR = 35.0
+"""A count this many b above 0 speaks for itself: it is its own estimate, of variance 2."""
+
+GREATEST_VARIANCE = 20.0
+STEPS = 60
+FEWEST = 40
+"""Fewer counts than this teach nothing about the weights, which then stay as they began."""
+
+PSEUDO_COUNT = 0.02
+"""Counts that each gamma distribution is believed to have explained beforehand."""
+
+ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
+"""The same for the point mass at 0: this share of the counts, within limits."""
+
+
+def posterior(values: Floats, guesses: Floats) -> tuple[Floats, Floats]:
+    """Posterior means and variances (n,) of true counts, given noisy values and guesses (n,).
+
+    All in units of each count's noise scale b: values y/b, guesses mu/b, variances over b^2.
+    """
+    model = _model()
+    row = np.searchsorted(model.guess_edges, guesses)
+    zeros = float(np.clip(ZERO_SHARE * values.size, *ZERO_LIMITS))
+    weights = model.fitted(values, row, zeros)
+    mean, variance = model.moments(weights)
+    place = np.interp(values, model.y, np.arange(model.y.size))
+    left = np.minimum(place.astype(np.int64), model.y.size - 2)
+    part = place - left
+    mean = mean[row, left] * (1 - part) + mean[row, left + 1] * part
+    variance = variance[row, left] * (1 - part) + variance[row, left + 1] * part
+    clear = values > CLEAR
+    return (
+        np.where(clear, values, mean),
+        np.where(clear, 2.0, np.minimum(variance, GREATEST_VARIANCE)),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Model:
+    """Tables that do not depend on any count.
+
+    `priors` (guesses, components, x) are the components' distributions of x, `chances` (guesses,
+    components, y) those of the noisy value; components that a guess does not have are all 0.
+    """
+
+    x: Floats
+    y: Floats
+    guess_edges: Floats
+    noise: Floats
+    priors: Floats
+    chances: Floats
+    smoothing: Floats
+
+    def fitted(self, values: Floats, row: NDArray[np.int64], zeros: float) -> Floats:
+        """Weights (guesses, components), each row adding up to 1."""
+        before = np.full(self.priors.shape[1], PSEUDO_COUNT)
+        before[0] = zeros
+        start = 0.5 * before / before.sum() + 0.5 / before.size
+        weights = np.tile(start, (len(self.priors), 1))
+        if values.size < FEWEST:
+            return weights
+        seen = self._histogram(values, row)
+        used = np.flatnonzero(seen.any(axis=1))
+        chances, seen = self.chances[used], seen[used]
+        smoothing = self.smoothing[:, used]
+        for _ in range(STEPS):
+            expected = (weights[used][:, None, :] @ chances)[:, 0, :]
+            surprise = seen / np.maximum(expected, 1e-300)
+            explained = weights[used] * (chances @ surprise[:, :, None])[:, :, 0]
+            weights = smoothing @ explained + before
+            weights /= weights.sum(axis=1, keepdims=True)
+        return weights
+
+    def _histogram(self, values: Floats, row: NDArray[np.int64]) -> Floats:
+        """How many counts fall into each bin (guesses, y); those beyond the last teach nothing."""
+        column = np.searchsorted((self.y[1:] + self.y[:-1]) / 2, values)
+        shape = (len(self.priors), self.y.size)
+        place = np.ravel_multi_index((row, column), shape)
+        seen = np.bincount(place, minlength=shape[0] * shape[1]).reshape(shape).astype(np.float64)
+        seen[:, -1] = 0
+        return seen
+
+    def moments(self, weights: Floats) -> tuple[Floats, Floats]:
+        """Posterior means and variances (guesses, y)."""
+        prior = (weights[:, None, :] @ self.priors)[:, 0, :]
+        total = np.maximum(prior @ self.noise, 1e-300)
+        mean = (prior * self.x) @ self.noise / total
+        square = (prior * self.x**2) @ self.noise / total
+        return mean, np.maximum(square - mean**2, 1e-4)
+
+
+@functools.cache
+def _model() -> _Model:
+    x = np.concatenate(
+        [[0.0], np.geomspace(0.03, 1, 18)[:-1], np.arange(1, 12, 0.3), np.arange(12, 70, 0.6)]
+    )
+    y = np.concatenate([np.arange(-12, 12, 0.25), np.arange(12, 40, 0.5)])
+    guesses = np.geomspace(0.003, 45, 27)
+    noise = 0.5 * np.exp(-np.abs(x[:, None] - y))
+    priors = np.stack([_components(guess, x) for guess in guesses])
+    index = np.arange(guesses.size)
+    return _Model(
+        x=x,
+        y=y,
+        guess_edges=np.sqrt(guesses[1:] * guesses[:-1]),
+        noise=noise,
+        priors=priors,
+        chances=priors @ noise,
+        smoothing=np.exp(-0.5 * ((index[:, None] - index) / 2.0) ** 2),
+    )
+
+
+def _components(guess: float, x: Floats) -> Floats:
+    """Distributions (components, x): all at 0 first, then the gammas, 0 where there is none."""
+    components = [np.where(x == 0, 1.0, 0.0)]
+    for shape in SHAPES:
+        for ratio in RATIOS:
+            mean = guess * ratio
+            # Narrow distributions far from the guess would repeat what wide ones say.
+            near = shape <= 1 or 0.4 < ratio < 3
+            fits = near and LEAST_MEAN <= mean <= GREATEST_MEAN
+            components.append(_gamma(shape, mean, x) if fits else np.zeros_like(x))
+    return np.stack(components)
+
+
+def _gamma(shape: float, mean: float, x: Floats) -> Floats:
+    """A gamma distribution on the grid, 0 standing for the little below its second point."""
+    width = np.where(x == 0, 0.015, np.gradient(x))
+    point = np.maximum(x, 0.008)
+    scale = mean / shape
+    log_norm = math.lgamma(shape) + shape * math.log(scale)
+    chance = np.exp((shape - 1) * np.log(point) - point / scale - log_norm) * width
+    total = chance.sum()
+    return chance / total if total > 1e-9 else np.zeros_like(x)

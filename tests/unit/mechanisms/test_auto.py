@@ -1,0 +1,147 @@
+from __future__ import annotations
+
+import time
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.released import PhasedRelease, Released
+from dpgeo.evaluation.arrays import CountsView
+from dpgeo.evaluation.ranges import random_boxes, range_counts
+from dpgeo.mechanisms import auto, uniform_grid
+from dpgeo.postprocess.evidence import Evidence
+from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.pyramid import padded
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.area import StudyArea
+from tests.randomness import SeededEntropy, ZeroNoise
+from tests.views import ArrayView
+
+TRIANGLE = StudyArea.from_geojson(
+    {"type": "Polygon", "coordinates": [[[10, 50], [10.2, 50], [10, 50.1], [10, 50]]]}
+)
+
+
+def town(cells: int, people: int, seed: int = 1) -> NDArray[np.int64]:
+    """Counts of a town with two centres and empty country around."""
+    random = np.random.default_rng(seed)
+    centre = np.where(random.random((people, 1)) < 0.7, 0.3, 0.6)
+    place = random.normal(centre, 0.05, (people, 2))
+    row, column = np.clip((place * cells).astype(np.int64), 0, cells - 1).T
+    counts = np.zeros((cells, cells), dtype=np.int64)
+    np.add.at(counts, (row, column), 1)
+    return counts
+
+
+def release(counts: NDArray[np.int64], epsilon: str, seed: int = 1) -> Released:
+    params = auto.Params(cells=len(counts))
+    view = CountsView(counts=counts)
+    return run(auto.MECHANISM, view, params, Fraction(epsilon), SeededEntropy(seed), {})
+
+
+def content(released: Released) -> PhasedRelease:
+    assert isinstance(released.content, PhasedRelease)
+    return released.content
+
+
+@pytest.mark.parametrize("people", [0, 1000, 10_000, 1_000_000])
+def test_shares_add_up_exactly_whatever_the_look_says(people: int) -> None:
+    released = release(town(64, people), "0.7")
+
+    assert sum(line.epsilon for line in released.trace) == Fraction("0.7")
+    assert released.trace[0].label == auto.LOOK
+    assert released.trace[-1].epsilon >= auto.LAST_SHARE * Fraction("0.7")
+    assert len({line.label for line in released.trace}) == len(released.trace)
+
+
+@pytest.mark.parametrize("cells", [1, 2, 3, 5, 64, 100])
+@pytest.mark.parametrize("signal", [0.0, 30.0, 1e3, 3e3, 1e5, 1e9])
+def test_the_phases_of_any_look_cost_what_is_left(cells: int, signal: float) -> None:
+    inside = padded(np.ones((cells, cells), dtype=np.bool_))
+
+    phases = auto.phases_after(signal, inside)
+
+    assert sum(phase.share for phase in phases) == 1 - auto.LOOK_SHARE
+    assert phases[-1].share >= auto.LAST_SHARE
+    depth = Evidence(inside).depth
+    assert all(phase.level is None or 0 <= phase.level <= depth for phase in phases)
+
+
+def test_a_wider_bound_is_as_good_as_less_epsilon() -> None:
+    """Noise scales with bound/epsilon, and so does what stands out."""
+    view = ArrayView(area=TRIANGLE, unit=Unit.PERSON, counting=Counting.PEOPLE, bound=20)
+    params = auto.Params(cells=16)
+    released = run(auto.MECHANISM, view, params, Fraction(1), SeededEntropy(1), {})
+
+    for line in released.trace:
+        assert line.noise is not None
+        assert line.noise.sensitivity == 20
+
+
+def test_every_phase_covers_the_study_area_once_and_counts_nothing_outside() -> None:
+    random = np.random.default_rng(2)
+    view = ArrayView(
+        area=TRIANGLE,
+        longitude=random.normal(10.05, 0.02, 3000),
+        latitude=random.normal(50.03, 0.01, 3000),
+        persons=np.arange(3000),
+        bound=1,
+    )
+    params = auto.Params(cells=50)
+    found = content(run(auto.MECHANISM, view, params, Fraction(1), ZeroNoise(), {}))
+    inside = found.grid.inside(TRIANGLE)
+
+    for phase in range(len(found.noises)):
+        covered = np.zeros(found.grid.shape, dtype=np.int64)
+        for top, bottom, left, right in found.boxes[found.phase == phase]:
+            covered[top:bottom, left:right] += 1
+            assert inside[top:bottom, left:right].any()
+        assert (covered[inside] == 1).all()
+        assert covered.max() == 1
+        assert len({int(found.counts[found.phase == each].sum()) for each in (0, phase)}) == 1
+    assert not found.surface[~inside].any()
+
+
+def test_areas_are_small_in_town_and_large_in_the_country() -> None:
+    found = content(release(town(64, 100_000), "1"))
+    last = found.boxes[found.phase == found.phase[-1]]
+    side = last[:, 1] - last[:, 0]
+
+    in_town = (last[:, 0] <= 19) & (last[:, 1] > 19) & (last[:, 2] <= 19) & (last[:, 3] > 19)
+    assert side[in_town].item() == 1
+    assert side.max() >= 16
+
+
+@pytest.mark.parametrize("people", [3000, 1_000_000])
+def test_it_is_far_better_than_an_even_grid(people: int) -> None:
+    counts = town(64, people)
+    boxes = random_boxes(64)
+    truth = range_counts(counts, boxes)
+    errors = []
+    for mechanism, params in [
+        (auto.MECHANISM, auto.Params(cells=64)),
+        (uniform_grid.MECHANISM, uniform_grid.Params(cells=64)),
+    ]:
+        view, entropy = CountsView(counts=counts), SeededEntropy(3)
+        each = []
+        for _ in range(4):
+            released = run(mechanism, view, params, Fraction(1, 10), entropy, {})
+            layer = layers(released)[-1]
+            estimate = np.zeros(layer.grid.shape)
+            estimate[layer.boxes[:, 0], layer.boxes[:, 2]] = layer.value
+            each.append(np.abs(range_counts(estimate, boxes) - truth).mean())
+        errors.append(np.mean(each))
+    assert errors[0] < 0.6 * errors[1]
+
+
+def test_a_million_cells_take_seconds() -> None:
+    counts = town(1024, 1_000_000)
+    started = time.perf_counter()
+
+    release(counts, "1")
+
+    # About 3 s on two cores of 2026; the rest is for busy machines.
+    assert time.perf_counter() - started < 60

@@ -1,0 +1,161 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpgeo.postprocess.evidence import Evidence
+from dpgeo.postprocess.partition import boxes, even, where_expected
+from dpgeo.postprocess.pyramid import depth, expanded, neighbours, padded, pooled
+from dpgeo.postprocess.surface import infer, quiet, smooth
+
+SIDE = 32
+
+
+def hill() -> NDArray[np.float64]:
+    row, column = np.mgrid[0:SIDE, 0:SIDE]
+    distance = (row - 9) ** 2 + (column - 20) ** 2
+    return np.asarray(np.floor(50 * np.exp(-distance / 20)))
+
+
+def everywhere() -> NDArray[np.bool_]:
+    return np.ones((SIDE, SIDE), dtype=np.bool_)
+
+
+def surveyed(
+    cells: NDArray[np.float64], inside: NDArray[np.bool_], scale: float, seed: int = 1
+) -> Evidence:
+    """An even grid, and areas chosen from it."""
+    random = np.random.default_rng(seed)
+    evidence = Evidence(inside)
+    for phase in (0, 1):
+        nodes = where_expected(evidence, infer(evidence), 4 * scale) if phase else even(evidence, 3)
+        parts = [pooled(cells, len(chosen))[chosen] for chosen in nodes]
+        counts = np.concatenate(parts) + random.laplace(0, scale, sum(map(len, parts)))
+        evidence.add(nodes, np.rint(counts).astype(np.int64), scale)
+    return evidence
+
+
+@pytest.mark.parametrize(("shape", "levels"), [((1, 1), 0), ((2, 2), 1), ((5, 5), 3), ((8, 8), 3)])
+def test_a_grid_is_laid_into_the_least_square_that_holds_it(
+    shape: tuple[int, int], levels: int
+) -> None:
+    square = padded(np.ones(shape))
+
+    assert depth(shape) == levels
+    assert square.shape == (1 << levels, 1 << levels)
+    assert square.sum() == shape[0] * shape[1]
+
+
+def test_pooling_and_expanding_keep_sums_and_places() -> None:
+    cells = np.arange(16.0).reshape(4, 4)
+
+    assert pooled(cells, 2).tolist() == [[10, 18], [42, 50]]
+    assert pooled(cells, 4) is cells
+    assert pooled(expanded(cells, 8), 4).tolist() == (4 * cells).tolist()
+
+
+def test_neighbours_weigh_sides_twice_as_much_as_corners() -> None:
+    cells = np.zeros((3, 3))
+    cells[1, 1] = 12
+
+    assert neighbours(cells).tolist() == [[1, 2, 1], [2, 0, 2], [1, 2, 1]]
+
+
+def test_several_counts_of_a_node_are_joined_by_inverse_variances() -> None:
+    evidence = Evidence(np.ones((1, 1), dtype=np.bool_))
+    evidence.add(even(evidence, 0), np.array([10]), 1.0)
+    evidence.add(even(evidence, 0), np.array([20]), 2.0)
+
+    assert evidence.value[0].item() == pytest.approx((10 * 4 + 20) / 5)
+    assert evidence.scales()[0].item() == pytest.approx((1 / (1 + 1 / 4)) ** 0.5)
+
+
+def test_the_tree_is_the_least_squares_solution() -> None:
+    evidence = Evidence(np.ones((2, 2), dtype=np.bool_))
+    evidence.add(even(evidence, 0), np.array([20]), 1.0)
+    evidence.add(even(evidence, 1), np.array([1, 2, 3, 4]), 2.0)
+
+    found = evidence.raw_tree(evidence.leaves())
+
+    design = np.array([[1, 1, 1, 1], *np.eye(4)]) / np.array([[1], [2], [2], [2], [2]])
+    seen = np.array([20, 0.5, 1, 1.5, 2])
+    np.testing.assert_allclose(found.value[1].ravel(), np.linalg.lstsq(design, seen)[0])
+    np.testing.assert_allclose(found.value[0], found.value[1].sum())
+
+
+def test_areas_are_small_where_much_is_expected_and_cover_the_study_area_once() -> None:
+    inside = everywhere()
+    inside[:, 25:] = False
+    evidence = Evidence(inside)
+
+    nodes = where_expected(evidence, hill() * inside, 30.0)
+
+    covered = np.sum([expanded(chosen.astype(np.int64), SIDE) for chosen in nodes], axis=0)
+    assert (covered[inside] == 1).all()
+    assert covered.max() == 1
+    for chosen in nodes[:-1]:
+        assert (pooled(hill() * inside, len(chosen))[chosen] <= 30).all()
+    assert len(boxes(nodes, (SIDE, SIDE))) == sum(int(chosen.sum()) for chosen in nodes)
+
+
+def test_boxes_are_cut_to_the_grid() -> None:
+    evidence = Evidence(padded(np.ones((5, 5), dtype=np.bool_)))
+
+    found = boxes(even(evidence, 1), (5, 5))
+
+    assert found.tolist() == [[0, 4, 0, 4], [0, 4, 4, 5], [4, 5, 0, 4], [4, 5, 4, 5]]
+
+
+def test_the_surface_is_nearer_the_truth_than_the_counts_it_came_from() -> None:
+    inside, truth = everywhere(), hill()
+    better = []
+    for seed in range(5):
+        evidence = surveyed(truth, inside, 20.0, seed)
+        surface = smooth(evidence, quiet(evidence, infer(evidence)))
+        leaves = evidence.leaves()
+        raw = evidence.spread(leaves, evidence.raw_tree(leaves).value)
+        better.append(np.abs(surface - truth).sum() / np.abs(raw - truth).sum())
+    assert np.mean(better) < 0.6
+
+
+def test_the_surface_is_never_negative_and_holds_nothing_outside() -> None:
+    inside = everywhere()
+    inside[20:, :] = False
+    evidence = surveyed(hill() * inside, inside, 20.0)
+
+    surface = smooth(evidence, quiet(evidence, infer(evidence)))
+
+    assert (surface >= 0).all()
+    assert not surface[~inside].any()
+    assert abs(surface.sum() / (hill() * inside).sum() - 1) < 0.1
+
+
+def test_smoothing_keeps_what_every_area_holds() -> None:
+    evidence = surveyed(hill(), everywhere(), 20.0)
+    flat = infer(evidence)
+
+    bent = smooth(evidence, flat)
+
+    for level, chosen in enumerate(evidence.leaves()):
+        np.testing.assert_allclose(
+            pooled(bent, 1 << level)[chosen], pooled(flat, 1 << level)[chosen], atol=1e-6
+        )
+    assert not np.allclose(bent, flat)
+
+
+def test_a_map_of_pure_noise_becomes_empty_rather_than_full_of_ghosts() -> None:
+    left = []
+    for seed in range(10):
+        evidence = surveyed(np.zeros((SIDE, SIDE)), everywhere(), 20.0, seed)
+        left.append(quiet(evidence, infer(evidence)).sum())
+    assert np.median(left) < 20
+
+
+def test_without_noise_the_surface_is_the_truth() -> None:
+    evidence = Evidence(everywhere())
+    evidence.add(even(evidence, 5), hill().astype(np.int64).ravel(), 1e-3)
+
+    surface = smooth(evidence, quiet(evidence, infer(evidence)))
+
+    np.testing.assert_allclose(surface, hill(), atol=0.01)
