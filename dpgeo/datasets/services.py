@@ -344,9 +344,16 @@ def _schema(dataset: Dataset, columns: Columns) -> Schema:
 
 
 def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
-    """The columns fit the unit of privacy and the file. Raises InvalidInput."""
+    """The columns fit the unit of privacy and the file. Raises InvalidInput.
+
+    In a format whose first rows do not show all columns, a name is checked against those rows
+    only while it is still to be chosen: what is fixed may not depend on which rows come first.
+    """
     wanted = _schema(dataset, columns).wanted
-    present = upload_preview(upload=upload).columns
+    seen = upload_preview(upload=upload)
+    present = seen.columns
+    if not seen.complete and dataset.frozen_at:
+        return
     for role, name in wanted.items():
         if name not in present:
             raise InvalidInput(
@@ -357,11 +364,13 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
 
 def _freeze(dataset: Dataset, declared: dict[str, Any]) -> None:
     """Fix the columns with the first confirmation. Raises Conflict if others are fixed."""
+    from dpgeo.ingest.schema import Columns
+
     Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).update(
         frozen_at=timezone.now(), columns=declared
     )
     dataset.refresh_from_db()
-    if dataset.columns != declared:
+    if Columns.from_json(dataset.columns) != Columns.from_json(declared):
         fixed = ", ".join(
             f"{name} = {column}" for name, column in dataset.columns.items() if column
         )

@@ -113,7 +113,6 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
         columns=preview.columns,
         unit=dataset.unit,
-        geometry=bool((dataset.columns or preview.suggested.to_json()).get("geometry")),
         frozen=bool(dataset.frozen_at),
         initial=dataset.columns or preview.suggested.to_json(),
     )

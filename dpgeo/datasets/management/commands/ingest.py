@@ -31,13 +31,14 @@ if TYPE_CHECKING:
     from dpgeo.ingest.schema import Columns
 
 ROLES = ("person", "latitude", "longitude", "time", "geometry")
+DECLARED = (*ROLES, "crs")
 
 OPTIONS = {
     "study_area": "--area",
     "slug": "--dataset",
     "name": "--organisation",
     "file": "FILE",
-    **{f"columns.{role}": f"--{role}" for role in ROLES},
+    **{f"columns.{role}": f"--{role}" for role in DECLARED},
 }
 
 
@@ -45,10 +46,18 @@ class Command(BaseCommand):
     help = "Uploads a file of positions to a dataset, confirms its columns and ingests it."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument("file", type=Path, metavar="FILE", help="CSV or (Geo)Parquet.")
+        parser.add_argument(
+            "file",
+            type=Path,
+            metavar="FILE",
+            help="CSV, (Geo)Parquet, GeoPackage or GeoJSON; gz or zip.",
+        )
         parser.add_argument("--dataset", required=True, metavar="SLUG")
         for role in ROLES:
             parser.add_argument(f"--{role}", default="", metavar="COL", help=f"Column of {role}.")
+        parser.add_argument(
+            "--crs", default="", metavar="CODE", help="Coordinate system, such as EPSG:25832."
+        )
         parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
         created = parser.add_argument_group("declaring the dataset first")
         created.add_argument(
@@ -114,7 +123,7 @@ class Command(BaseCommand):
         from dpgeo.ingest.schema import Columns
 
         seen = preview(path, path.name)
-        named = {role: options[role] for role in ROLES if options[role]}
+        named = {role: options[role] for role in DECLARED if options[role]}
         if dataset and dataset.frozen_at and not named:
             return Columns.from_json(dataset.columns)
         chosen = {**without_rivals(asdict(seen.suggested), named), **named}
@@ -176,8 +185,12 @@ def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str
     if "geometry" in named:
         rivals |= {"latitude", "longitude"}
     elif {"latitude", "longitude"} & named.keys():
-        rivals |= {"geometry"}
-    return {role: name for role, name in suggested.items() if name and role not in rivals}
+        rivals |= {"geometry", "crs"}
+    return {
+        role: name
+        for role, name in suggested.items()
+        if name not in {"", "EPSG:4326"} and role not in rivals
+    }
 
 
 def parse_area(text: str) -> StudyArea:
