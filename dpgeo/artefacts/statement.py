@@ -111,6 +111,8 @@ def _strength(epsilon: Fraction) -> dict[str, Any]:
 
 def _spend(line: Measured) -> dict[str, Any]:
     document: dict[str, Any] = {"label": line.label, "epsilon": format_epsilon(line.epsilon)}
+    if line.splits:
+        return {**document, "drawn": True, "meaning": wording.SPLITS, "noise": None}
     if line.noise is None:
         return {**document, "drawn": False, "meaning": wording.WAIVED, "noise": None}
     noise = {

@@ -42,6 +42,11 @@ OUTSIDE = (
     "Cells that do not touch the study area hold 0: that nobody can be there is publicly known."
 )
 
+SPLITS = (
+    "Drawn to decide where boxes are cut. The decisions are published, the noisy counts that they "
+    "were taken on are not."
+)
+
 PICTURE = (
     "The files hold every value as it was drawn or inferred, negative ones included. The picture "
     "on the map is rounded to steps of"

@@ -28,11 +28,16 @@ class Spend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One line of the trace. `noise` is None where the spend was waived: charged, not drawn."""
+    """One line of the trace: what was spent, and the noise that the counts it bought carry.
+
+    `noise` is None where there are no such counts: the spend was waived (charged, not drawn), or
+    it paid for `splits`, decisions where to cut boxes, which are drawn and show no count.
+    """
 
     label: str
     epsilon: Fraction
     noise: DiscreteLaplace | None
+    splits: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The line as a JSON object, epsilon as an exact fraction."""
@@ -40,6 +45,7 @@ class Measured:
             "label": self.label,
             "epsilon": str(self.epsilon),
             "noise": self.noise.to_json() if self.noise else None,
+            "splits": self.splits,
         }
 
     @classmethod
@@ -49,4 +55,5 @@ class Measured:
             label=document["label"],
             epsilon=Fraction(document["epsilon"]),
             noise=DiscreteLaplace.from_json(document["noise"]) if document["noise"] else None,
+            splits=bool(document["splits"]),
         )

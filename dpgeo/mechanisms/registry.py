@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.mechanisms import adaptive_grid, auto, dpcube, quadtree, uniform_grid
+from dpgeo.mechanisms import adaptive_grid, auto, dpcube, privtree, quadtree, uniform_grid
 from dpgeo.privacy.mechanism import Mechanism
 
 MECHANISMS: Mapping[str, Mechanism] = {
@@ -16,6 +16,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         adaptive_grid.MECHANISM,
         auto.MECHANISM,
         quadtree.MECHANISM,
+        privtree.MECHANISM,
     )
 }
 

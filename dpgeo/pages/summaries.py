@@ -45,7 +45,10 @@ class LayerName:
 
 @dataclass(frozen=True, slots=True)
 class SpendLine:
-    """One measurement that was paid for; `share` is its part of the whole in per cent."""
+    """One measurement that was paid for; `share` is its part of the whole in per cent.
+
+    `drawn` counts carry noise of `scale`; `splits` are decisions where to cut and have none.
+    """
 
     label: str
     epsilon: Fraction
@@ -54,6 +57,7 @@ class SpendLine:
     scale: float
     margin: int
     drawn: bool
+    splits: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -181,4 +185,5 @@ def _spend(line: Measured, whole: Fraction) -> SpendLine:
         scale=float(1 / noise.rate) if noise else 0.0,
         margin=noise.margin() if noise else 0,
         drawn=noise is not None,
+        splits=line.splits,
     )

@@ -9,6 +9,9 @@ drawn, so that a draw that breaks off stays charged, and every refusal comes bef
 refuses and depends on labels and public types alone: what a mechanism asks for follows from public
 inputs and earlier noisy answers, hence so does whether it is refused.
 
+`grow_tree` draws the cuts of a quadtree; its argument is in `privacy.splitting`. As with `measure`,
+its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
+
 A declared rest is divided by `divide` into parts that add up to it exactly, by shares that may
 follow from earlier noisy answers. The sum of all epsilons stays what was declared, whatever the
 answers. Take any sequence of answers: the shares that follow from it are the same on neighbouring
@@ -33,6 +36,7 @@ from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sampler import sample
+from dpgeo.privacy.splitting import GrownTree, bias, grow, split_noise
 
 
 class Meter:
@@ -82,6 +86,24 @@ class Meter:
         for part, share in shares.items():
             self._open[part] = Spend(label=part, epsilon=rest.epsilon * share)
 
+    def grow_tree(
+        self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]
+    ) -> GrownTree:
+        """A quadtree cut where counts (rows, columns) are large, of cells `inside` the study area.
+
+        Raises PrivacyError before any draw.
+        """
+        if type(counts) is not PrivateCounts or counts.shape != inside.shape:
+            raise PrivacyError("A tree is grown on private counts of the mask's shape.")
+        noise = split_noise(self.noise(label, counts.sensitivity).epsilon, counts.sensitivity)
+        self._close(label, None, splits=True)
+        stream = self._entropy.stream()
+
+        def split(biased: NDArray[np.int64]) -> NDArray[np.bool_]:
+            return np.asarray(sample(noise, biased.size, stream) > -biased)
+
+        return grow(counts._read_by_meter(), inside, bias(noise), split)
+
     def waive(self, label: str) -> None:
         """Give a declared measurement up: it stays charged, nothing is drawn."""
         self._declared(label)
@@ -98,6 +120,8 @@ class Meter:
             raise PrivacyError(f"{label!r} was not declared in the plan, or is already spent.")
         return self._open[label]
 
-    def _close(self, label: str, noise: DiscreteLaplace | None) -> None:
+    def _close(self, label: str, noise: DiscreteLaplace | None, *, splits: bool = False) -> None:
         spend = self._open.pop(label)
-        self._trace.append(Measured(label=label, epsilon=spend.epsilon, noise=noise))
+        self._trace.append(
+            Measured(label=label, epsilon=spend.epsilon, noise=noise, splits=splits)
+        )

@@ -43,6 +43,14 @@ def test_a_waived_spend_is_charged_and_said_to_be_undrawn() -> None:
     assert document["spends"][-1]["drawn"] is False
 
 
+def test_splits_are_said_to_be_drawn_and_to_show_no_count() -> None:
+    released = grid_release()
+    splits = Measured(label="splits", epsilon=Fraction(1, 4), noise=None, splits=True)
+    line = statement(dataclasses.replace(released, trace=(*released.trace, splits)))["spends"][-1]
+    assert (line["epsilon"], line["drawn"], line["noise"]) == ("0.25", True, None)
+    assert "decide where boxes are cut" in line["meaning"]
+
+
 def test_the_sentence_speaks_of_the_whole_dataset() -> None:
     document = statement(grid_release())
     assert document["dataset_guarantee"]["epsilon"] == "2"
