@@ -89,6 +89,16 @@ def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
     return role_in(user, organisation) == Role.ADMINISTRATOR
 
 
+def may_grant_budget(user: Visitor, organisation: Organisation | int) -> bool:
+    """Whether a new dataset may get a budget of its own: by an administrator, or by a key in an
+    administrator's name. Others declare datasets that share a budget; else every new declaration
+    of the same people would mint privacy anew.
+    """
+    if isinstance(user, User) and user.is_active and user.is_superuser:
+        return True
+    return role_in(user, organisation) == Role.ADMINISTRATOR
+
+
 def key_allows(key: ApiKey, dataset: Owned, action: str) -> bool:
     """Whether a key is of the dataset's organisation and has the scope of an action."""
     if dataset.organisation_id != key.organisation_id or action not in NEEDED_SCOPE:

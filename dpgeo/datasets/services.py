@@ -20,10 +20,11 @@ from django.utils import timezone
 from django.utils.text import slugify
 
 from dpgeo.accounts.models import Organisation, User
+from dpgeo.accounts.selectors import may_grant_budget
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import ledger_create, ledger_set_total
 from dpgeo.core.epsilon import parse_epsilon
-from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -58,8 +59,15 @@ def dataset_create(
 ) -> Dataset:
     """Declare a dataset, with a budget of its own or the ledger it shares with other datasets.
 
-    Raises InvalidInput that names the field.
+    `created_by` is None for the operator at the console. Raises InvalidInput that names the
+    field, and NotAllowed where someone who is no administrator asks for a budget.
     """
+    if budget is not None and created_by and not may_grant_budget(created_by, organisation):
+        raise NotAllowed(
+            "A budget of its own needs the administrator's role; share the budget of a dataset "
+            "about the same people, or ask an administrator to declare this one.",
+            field="budget",
+        )
     facts = _clean(
         {
             "title": title,

@@ -147,6 +147,17 @@ def test_it_lets_only_administrators_change_the_budget(desk: Desk) -> None:
     assert dataset.ledger.total_micro == 2_000_000
 
 
+def test_it_lets_a_steward_declare_on_a_shared_budget_and_mint_none(desk: Desk) -> None:
+    shared = desk.declare().ledger
+    steward = desk.signed_in("steward", role=Role.STEWARD)
+    refused = steward.post("/desk/datasets/new/", desk.declaration(title="Mint", budget="1000"))
+    assert "administrator" in str(refused.context["form"].errors["budget"])
+    assert not Dataset.objects.filter(title="Mint").exists()
+    sharing = desk.declaration(title="Sharing", budget="", ledger=str(shared.pk))
+    assert steward.post("/desk/datasets/new/", sharing).status_code == 302
+    assert Dataset.objects.get(title="Sharing").ledger == shared
+
+
 @pytest.mark.parametrize("page", ["", "edit/", "upload/", "release/", "quote"])
 def test_it_does_not_exist_for_members_of_other_organisations(desk: Desk, page: str) -> None:
     dataset = desk.declare(ready=True)
