@@ -1,29 +1,36 @@
-"""Datasets of which something is published: what their publishers declared."""
+"""Datasets: what their publishers declared, and where they declare it."""
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dpgeo.accounts.models import Organisation
+from dpgeo.accounts.models import Organisation, Scope
+from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.describing import describe
+from dpgeo.api.bodies import read_body
+from dpgeo.api.declaring import CHANGED, DECLARED, change, declare
+from dpgeo.api.describing import describe, describe_action, in_path
 from dpgeo.api.documents import dataset_document
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.places import datasets_near
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
 from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer
-from dpgeo.datasets.selectors import datasets_public
+from dpgeo.datasets.selectors import datasets_public, datasets_visible_to
 
 BY_SLUG = Order(("slug",), descending=False)
+
+
+WRITING = {"POST": Scope.DATASETS_WRITE, "PATCH": Scope.DATASETS_WRITE}
 
 
 class DatasetsView(DocumentView):
     """Every dataset with a published release, by slug."""
 
+    scopes: ClassVar = WRITING
     queries = (ORGANISATION, BBOX, LIMIT, CURSOR)
 
     @describe("datasets", "List datasets", DatasetListSerializer, queries=queries)
@@ -41,9 +48,26 @@ class DatasetsView(DocumentView):
         }
         return self.answer(DatasetListSerializer(document).data)
 
+    @describe_action(
+        "dataset_create",
+        "Declare a dataset",
+        DatasetSerializer,
+        tag="datasets",
+        status=201,
+        body=DECLARED,
+    )
+    def post(self, request: Request) -> Response:
+        """All of it becomes public with the first map; nothing of it is read from the data."""
+        dataset = declare(self.actor, read_body(request, DECLARED))
+        document = DatasetSerializer(dataset_document(request, dataset)).data
+        headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
+        return Response(document, status=201, headers=headers)
+
 
 class DatasetView(DocumentView):
-    """One dataset with a published release."""
+    """One dataset with a published release, or one's own."""
+
+    scopes: ClassVar = WRITING
 
     @describe(
         "dataset",
@@ -54,6 +78,27 @@ class DatasetView(DocumentView):
     def get(self, request: Request, slug: str) -> Response:
         """What its publisher declared. Nothing is said of its rows."""
         dataset = datasets_public().filter(slug=slug).first()
+        personal = dataset is None
+        if dataset is None:
+            dataset = datasets_visible_to(request.user).filter(slug=slug).first()
         if dataset is None:
             raise Http404
-        return self.answer(DatasetSerializer(dataset_document(request, dataset)).data)
+        document = DatasetSerializer(dataset_document(request, dataset)).data
+        return self.answer(document, personal=personal)
+
+    @describe_action(
+        "dataset_update",
+        "Change a dataset",
+        DatasetSerializer,
+        tag="datasets",
+        keys=[in_path("slug", "The dataset's short name.")],
+        body=CHANGED,
+        problems=[409],
+    )
+    def patch(self, request: Request, slug: str) -> Response:
+        """Its words at any time; whose presence is hidden, where and in which time zone, only
+        before the columns of its first file are confirmed."""
+        dataset = own_dataset(self.actor, slug, "edit")
+        change(self.actor, dataset, read_body(request, CHANGED))
+        document = DatasetSerializer(dataset_document(request, dataset)).data
+        return self.answer(document, personal=True)

@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from drf_spectacular.utils import OpenApiExample, OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiRequest,
+    OpenApiResponse,
+    extend_schema,
+)
 
-from dpgeo.api import examples
+from dpgeo.api import examples, member_examples
+from dpgeo.api.bodies import Field, body_schema
 from dpgeo.api.problems import MEDIA_TYPE, of_status
 from dpgeo.api.queries import Query, openapi
 from dpgeo.api.serializers import ProblemSerializer
@@ -30,7 +37,12 @@ def describe(
     success = OpenApiResponse(
         answer, description="Found", examples=[example(summary, examples.ANSWERS[name])]
     )
-    responses: dict[Any, Any] = {(200, "application/json"): success, **problem(400)}
+    responses: dict[Any, Any] = {
+        (200, "application/json"): success,
+        **problem(400),
+        **problem(401),
+        **problem(429),
+    }
     parameters = openapi(queries)
     if key:
         responses |= problem(404)
@@ -43,6 +55,56 @@ def describe(
         tags=[name if name.endswith("s") else f"{name}s"],
     )
     return decorate
+
+
+def describe_action(
+    name: str,
+    summary: str,
+    answer: type[Any],
+    *,
+    tag: str,
+    status: int = 200,
+    keys: Sequence[OpenApiParameter] = (),
+    body: Sequence[Field] = (),
+    queries: Sequence[Query] = (),
+    problems: Sequence[int] = (),
+) -> Callable[[F], F]:
+    """Describe what members and their keys alone may do or see.
+
+    `problems` are the statuses of errors beside those that every such address has.
+    """
+    success = OpenApiResponse(
+        answer,
+        description="Done" if status == 200 else "Begun",
+        examples=[example(summary, member_examples.ANSWERS[name], status)],
+    )
+    responses: dict[Any, Any] = {(status, "application/json"): success}
+    for each in sorted({400, 401, 403, 429, *problems, *((404,) if keys else ())}):
+        responses |= problem(each)
+    if body:
+        responses |= problem(413) | problem(415)
+    decorate: Callable[[F], F] = extend_schema(
+        operation_id=name,
+        summary=summary,
+        parameters=[*openapi(queries), *keys],
+        request=_request(name, body),
+        responses=responses,
+        tags=[tag],
+        auth=WRITERS,
+    )
+    return decorate
+
+
+WRITERS: Any = [{"key": []}, {"cookieAuth": []}]
+"""A key, or the session of a member who is signed in."""
+
+
+def _request(name: str, body: Sequence[Field]) -> Any:
+    """The description of a JSON body, or None where there is none."""
+    if not body:
+        return None
+    sample = OpenApiExample(name, value=member_examples.BODIES[name], request_only=True)
+    return {"application/json": OpenApiRequest(body_schema(body), examples=[sample])}
 
 
 def in_path(name: str, description: str) -> OpenApiParameter:
@@ -64,7 +126,7 @@ def problem(status: int) -> dict[tuple[int, str], OpenApiResponse]:
 
 def example(name: str, value: Any, status: int = 200) -> OpenApiExample:
     """An example of an answer."""
-    media_type = "application/json" if status == 200 else MEDIA_TYPE
+    media_type = "application/json" if status < 300 else MEDIA_TYPE
     return OpenApiExample(
         name,
         value=value,

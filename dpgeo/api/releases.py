@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import datetime
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce, TruncDate
@@ -11,14 +11,16 @@ from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dpgeo.accounts.models import Organisation
+from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import viewer_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.describing import describe
+from dpgeo.api.describing import describe, describe_action
 from dpgeo.api.documents import kind_of, release_document
+from dpgeo.api.member_serializers import JobSerializer
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.places import datasets_near
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Box, Query, one_of, read_date, read_slug
+from dpgeo.api.requesting import REQUESTED, SAME_JOB, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
@@ -35,8 +37,9 @@ DATE_SCHEMA = {"type": "string", "format": "date"}
 
 
 class ReleasesView(DocumentView):
-    """The catalogue of releases."""
+    """The catalogue of releases, and where one is asked for."""
 
+    scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
     queries = (
         Query(name="dataset", description="Only of this dataset, by its slug.", read=read_slug),
         ORGANISATION,
@@ -88,6 +91,21 @@ class ReleasesView(DocumentView):
             "next": next_url(request, cursor),
         }
         return self.answer(ReleaseListSerializer(document).data, personal=is_personal(viewer))
+
+    @describe_action(
+        "release_request",
+        "Request a release",
+        JobSerializer,
+        tag="releases",
+        status=202,
+        keys=[SAME_JOB],
+        body=REQUESTED,
+        problems=[409],
+    )
+    def post(self, request: Request) -> Response:
+        """Pays for it and queues its job, whose address comes back. The same request sent again
+        is answered with 200 and the same job."""
+        return request_release(request, self.actor)
 
 
 class ReleaseView(DocumentView):

@@ -10,11 +10,21 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
+from dpgeo.api.budgets import BudgetsView
 from dpgeo.api.datasets import DatasetsView, DatasetView
 from dpgeo.api.documentation import SchemaView, docs
 from dpgeo.api.files import ReleaseFileView
+from dpgeo.api.jobs import JobView
 from dpgeo.api.mechanisms import MechanismsView, MechanismView
 from dpgeo.api.releases import ReleasesView, ReleaseView
+from dpgeo.api.requesting import CancelView, PublishView, QuoteView, WithdrawView
+from dpgeo.api.uploads import (
+    UploadCompleteView,
+    UploadConfirmView,
+    UploadPreviewView,
+    UploadsView,
+    UploadView,
+)
 
 app_name = "api"
 
@@ -31,6 +41,18 @@ class NothingHere(ApiView):
 urlpatterns = [
     path("v1/datasets", DatasetsView.as_view(), name="datasets"),
     path("v1/datasets/<slug:slug>", DatasetView.as_view(), name="dataset"),
+    path("v1/datasets/<slug:slug>/uploads", UploadsView.as_view(), name="uploads"),
+    path("v1/datasets/<slug:slug>/quote", QuoteView.as_view(), name="quote"),
+    path("v1/uploads/<uuid:upload_id>", UploadView.as_view(), name="upload"),
+    path(
+        "v1/uploads/<uuid:upload_id>/complete",
+        UploadCompleteView.as_view(),
+        name="upload-complete",
+    ),
+    path("v1/uploads/<uuid:upload_id>/preview", UploadPreviewView.as_view(), name="upload-preview"),
+    path("v1/uploads/<uuid:upload_id>/confirm", UploadConfirmView.as_view(), name="upload-confirm"),
+    path("v1/jobs/<uuid:job_id>", JobView.as_view(), name="job"),
+    path("v1/budgets", BudgetsView.as_view(), name="budgets"),
     path("v1/releases", ReleasesView.as_view(), name="releases"),
     path("v1/releases/<slug:release_id>", ReleaseView.as_view(), name="release"),
     path(
@@ -38,6 +60,9 @@ urlpatterns = [
         ReleaseFileView.as_view(),
         name="release-file",
     ),
+    path("v1/releases/<slug:release_id>/publish", PublishView.as_view(), name="release-publish"),
+    path("v1/releases/<slug:release_id>/withdraw", WithdrawView.as_view(), name="release-withdraw"),
+    path("v1/releases/<slug:release_id>/cancel", CancelView.as_view(), name="release-cancel"),
     path("v1/mechanisms", MechanismsView.as_view(), name="mechanisms"),
     path("v1/mechanisms/<slug:key>", MechanismView.as_view(), name="mechanism"),
     path("schema", SchemaView.as_view(), name="schema"),

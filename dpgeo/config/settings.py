@@ -232,6 +232,9 @@ SPECTACULAR_SETTINGS = {
     "TAGS": [
         {"name": "releases", "description": "What is published, and its files."},
         {"name": "datasets", "description": "What releases are made from, as declared."},
+        {"name": "uploads", "description": "Files of datasets, sent in pieces."},
+        {"name": "jobs", "description": "Work in the background: queued, running or done."},
+        {"name": "budgets", "description": "What may be spent on datasets, and what is left."},
         {"name": "mechanisms", "description": "Ways to make a release."},
         {"name": "schema", "description": "This description."},
     ],

@@ -44,13 +44,24 @@ def test_the_schema_is_valid_openapi_without_a_warning() -> None:
 def test_every_address_is_described() -> None:
     assert set(schema()["paths"]) == {
         "/api/schema",
+        "/api/v1/budgets",
         "/api/v1/datasets",
         "/api/v1/datasets/{slug}",
+        "/api/v1/datasets/{slug}/quote",
+        "/api/v1/datasets/{slug}/uploads",
+        "/api/v1/jobs/{job_id}",
         "/api/v1/mechanisms",
         "/api/v1/mechanisms/{key}",
         "/api/v1/releases",
         "/api/v1/releases/{release_id}",
+        "/api/v1/releases/{release_id}/cancel",
         "/api/v1/releases/{release_id}/files/{name}",
+        "/api/v1/releases/{release_id}/publish",
+        "/api/v1/releases/{release_id}/withdraw",
+        "/api/v1/uploads/{upload_id}",
+        "/api/v1/uploads/{upload_id}/complete",
+        "/api/v1/uploads/{upload_id}/confirm",
+        "/api/v1/uploads/{upload_id}/preview",
     }
     assert schema()["openapi"].startswith("3.1")
 
@@ -68,6 +79,25 @@ def test_every_answer_has_an_example_that_fits_it() -> None:
                     validator(reference).validate(example["value"])
                     checked += 1
     assert checked >= 15
+
+
+def test_every_body_has_an_example_that_fits_it() -> None:
+    checked = 0
+    for name, operation in operations():
+        body = operation.get("requestBody", {}).get("content", {}).get("application/json")
+        if body:
+            assert body["examples"], name
+            for example in body["examples"].values():
+                jsonschema.Draft202012Validator(body["schema"]).validate(example["value"])
+                checked += 1
+    assert checked == 6
+
+
+def test_what_changes_anything_is_described_as_needing_a_key() -> None:
+    for name, operation in operations():
+        if not name.startswith("get "):
+            assert {"key": []} in operation["security"], name
+            assert {"401", "403", "429"} <= set(operation["responses"]), name
 
 
 @pytest.mark.django_db

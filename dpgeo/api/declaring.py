@@ -1,0 +1,140 @@
+"""What is declared of a dataset: the fields, and who may set them."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.api.bodies import Field, given, members, number, text
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.errors import InvalidInput, NotAllowed
+from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.selectors import datasets_visible_to
+from dpgeo.datasets.services import dataset_create, dataset_update
+
+DECIMAL = {"type": ["string", "number"]}
+
+WORDS = (
+    Field(name="title", description="What was counted, where and when. Public.", read=text),
+    Field(name="description", description="What a reader should know. Public.", read=text),
+    Field(name="licence", description="What others may do with the maps.", read=text),
+    Field(name="attribution", description="How others should name you.", read=text),
+)
+
+DOMAIN = (
+    Field(
+        name="unit",
+        description="Whose presence is hidden: person, with all their rows, or record.",
+        read=text,
+        schema={"type": "string", "enum": [unit.value for unit in Unit]},
+    ),
+    Field(
+        name="study_area",
+        description="A GeoJSON Polygon or MultiPolygon, longitude first, chosen from a map and "
+        "not from the data.",
+        read=members,
+        schema={"type": "object", "additionalProperties": True},
+    ),
+    Field(
+        name="time_zone",
+        description="For times in the file that name no zone, such as Europe/Berlin.",
+        read=text,
+    ),
+)
+
+BUDGET = Field(
+    name="budget",
+    description='The total epsilon that may ever be spent, such as "2".',
+    read=number,
+    schema=DECIMAL,
+)
+
+NEEDED = {"title", "licence", "unit", "study_area"}
+
+
+def _required(field: Field) -> Field:
+    return Field(
+        name=field.name,
+        description=field.description,
+        read=field.read,
+        schema=field.schema,
+        required=field.name in NEEDED,
+    )
+
+
+DECLARED = (
+    *(_required(field) for field in (*WORDS, *DOMAIN)),
+    BUDGET,
+    Field(
+        name="shares_budget_with",
+        description="Instead of a budget: the slug of your dataset about the same people.",
+        read=text,
+    ),
+    Field(name="slug", description="Its short name in addresses; made if absent.", read=text),
+    Field(
+        name="organisation",
+        description="The publisher's slug; needed by members of several.",
+        read=text,
+    ),
+)
+
+CHANGED = (*WORDS, *DOMAIN, BUDGET)
+
+
+def declare(user: User, values: dict[str, Any]) -> Dataset:
+    """A new dataset of one of the user's organisations. Raises DpgeoError."""
+    facts = given(values)
+    organisation = _organisation(user, facts.pop("organisation", None))
+    budget, shared = facts.pop("budget", None), facts.pop("shares_budget_with", None)
+    facts.setdefault("time_zone", "UTC")
+    return dataset_create(
+        **facts,
+        organisation=organisation,
+        budget=None if budget is None else _budget(budget),
+        ledger=None if shared is None else _sibling(user, organisation, shared).ledger,
+        created_by=user,
+    )
+
+
+def change(user: User, dataset: Dataset, values: dict[str, Any]) -> Dataset:
+    """Other facts for a dataset. Raises DpgeoError."""
+    changes = given(values)
+    if not changes:
+        raise InvalidInput("Nothing is to be changed; give at least one field.")
+    if "budget" in changes:
+        if not may(user, dataset, "set_budget"):
+            raise NotAllowed(
+                "Budgets are set by administrators of the organisation, at the desk.",
+                field="budget",
+            )
+        changes["budget"] = _budget(changes["budget"])
+    return dataset_update(dataset=dataset, changes=changes)
+
+
+def _budget(text: str) -> Fraction:
+    return parse_epsilon(text, field="budget")
+
+
+def _organisation(user: User, slug: str | None) -> Organisation:
+    mine = organisations_of(user)
+    if slug is not None:
+        found = mine.filter(slug=slug).first()
+        if found is None:
+            raise InvalidInput("You act for no such organisation.", field="organisation")
+        return found
+    some = list(mine[:2])
+    if not some:
+        raise NotAllowed("You belong to no organisation; ask an administrator to add you.")
+    if len(some) > 1:
+        raise InvalidInput("You belong to several; name one by its slug.", field="organisation")
+    return some[0]
+
+
+def _sibling(user: User, organisation: Organisation, slug: str) -> Dataset:
+    found = datasets_visible_to(user).filter(organisation=organisation, slug=slug).first()
+    if found is None:
+        raise InvalidInput("This organisation has no such dataset.", field="shares_budget_with")
+    return found

@@ -1,0 +1,30 @@
+"""Background work as keys see it; see `work` for what is told and what is not."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+from uuid import UUID
+
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.accounts.models import Scope
+from dpgeo.api.base import DocumentView
+from dpgeo.api.describing import describe_action
+from dpgeo.api.member_serializers import JobSerializer
+from dpgeo.api.work import job_document
+
+JOB_ID = OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id.")
+
+
+class JobView(DocumentView):
+    """One job."""
+
+    scopes: ClassVar = {"GET": Scope.JOBS_READ}
+
+    @describe_action("job", "Get a job", JobSerializer, tag="jobs", keys=[JOB_ID])
+    def get(self, request: Request, job_id: UUID) -> Response:
+        """Queued, running or done. Ask again every few seconds until it is done."""
+        document = job_document(request, self.actor, job_id)
+        return self.answer(JobSerializer(document).data, personal=True)

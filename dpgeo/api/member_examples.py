@@ -1,0 +1,124 @@
+"""Examples of what keys and members send and get. The tests check each against the schema."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from dpgeo.api.examples import DATASET, HOST, RELEASE, RELEASE_URL
+
+UPLOAD_ID = "0b0f2c1e-6f0a-4d5e-9b6e-2d9a52a8f001"
+UPLOAD_URL = f"{HOST}/api/v1/uploads/{UPLOAD_ID}"
+JOB_ID = "5d0c8f5a-94a5-5c3e-8f0e-0a4b7a3f2c11"
+JOB_URL = f"{HOST}/api/v1/jobs/{JOB_ID}"
+
+COLUMNS = {
+    "longitude": "lon",
+    "latitude": "lat",
+    "person": "device",
+    "time": "seen",
+    "geometry": "",
+    "crs": "EPSG:4326",
+}
+
+UPLOAD: dict[str, Any] = {
+    "id": UPLOAD_ID,
+    "url": UPLOAD_URL,
+    "dataset": "walks",
+    "file_name": "walks.csv",
+    "size": 1048576,
+    "offset": 1048576,
+    "state": "received",
+    "usable": False,
+    "job_url": None,
+}
+
+BEGUN = {**UPLOAD, "offset": 0, "state": "receiving"}
+
+JOB: dict[str, Any] = {
+    "id": JOB_ID,
+    "url": JOB_URL,
+    "state": "queued",
+    "release_url": RELEASE_URL,
+    "upload_url": None,
+    "has_result": False,
+}
+
+REQUEST: dict[str, Any] = {
+    "mechanism": "uniform-grid",
+    "parameters": {"cells": 64},
+    "epsilon": "0.5",
+    "bound": 10,
+    "counting": "people",
+}
+
+QUOTE: dict[str, Any] = {
+    "dataset": "walks",
+    **REQUEST,
+    "plan": [{"what": "cell counts", "epsilon": "0.5"}],
+    "forecast": {
+        "region": "cell",
+        "regions": 4096,
+        "margin": 60,
+        "stands_out_from": 124,
+        "ground_metres": 223.0,
+    },
+    "left_before": "2",
+    "left_after": "1.5",
+    "more_like_this": 3,
+}
+
+DRAFT = {**RELEASE, "state": "draft", "published_on": None}
+WITHDRAWN = {
+    **RELEASE,
+    "state": "withdrawn",
+    "withdrawn_on": "2026-04-02",
+    "files": [],
+    "statement_url": None,
+}
+
+ANSWERS: dict[str, Any] = {
+    "dataset_create": DATASET,
+    "dataset_update": DATASET,
+    "upload_begin": BEGUN,
+    "upload": UPLOAD,
+    "upload_append": {**BEGUN, "offset": 524288},
+    "upload_complete": UPLOAD,
+    "upload_preview": {"columns": ["device", "lon", "lat", "seen"], "suggested": COLUMNS},
+    "upload_confirm": {**UPLOAD, "state": "queued", "job_url": JOB_URL},
+    "quote": QUOTE,
+    "release_request": JOB,
+    "release_publish": RELEASE,
+    "release_withdraw": WITHDRAWN,
+    "release_cancel": DRAFT,
+    "job": {**JOB, "state": "done", "has_result": True},
+    "budgets": {
+        "results": [
+            {"dataset": "walks", "total": "2", "spent": "0.5", "left": "1.5", "shared_with": []}
+        ],
+        "next": None,
+    },
+}
+
+BODIES: dict[str, Any] = {
+    "dataset_create": {
+        "title": "Walks",
+        "description": "Walks of volunteers in an invented city.",
+        "unit": "person",
+        "study_area": DATASET["study_area"],
+        "time_zone": "Europe/Berlin",
+        "licence": "CC BY 4.0",
+        "budget": "2",
+    },
+    "dataset_update": {"description": "Walks of volunteers in spring."},
+    "upload_begin": {"file_name": "walks.csv", "size": 1048576},
+    "upload_confirm": {
+        "columns": {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
+    },
+    "quote": REQUEST,
+    "release_request": {
+        "dataset": "walks",
+        "title": "Evening walks",
+        **REQUEST,
+        "publish_when_done": False,
+    },
+}

@@ -1,0 +1,317 @@
+"""Asking what a release would be, asking for it, and deciding what becomes of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Callable
+from dataclasses import asdict
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiParameter
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.accounts.models import Scope, User
+from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.api.access import own_dataset
+from dpgeo.api.base import DocumentView
+from dpgeo.api.bodies import Field, flag, members, number, read_body, text, whole
+from dpgeo.api.describing import describe_action, in_path
+from dpgeo.api.documents import release_document
+from dpgeo.api.member_serializers import JobSerializer, QuoteSerializer
+from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
+from dpgeo.api.work import document_of
+from dpgeo.core.epsilon import format_epsilon, parse_epsilon, to_micro
+from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.core.guarantees import Counting
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import releases_visible_to
+from dpgeo.releases.services import (
+    Quote,
+    release_cancel,
+    release_publish,
+    release_quote,
+    release_request,
+    release_withdraw,
+)
+
+IDEMPOTENCY_KEY = "Idempotency-Key"
+
+SAME_JOB = OpenApiParameter(
+    IDEMPOTENCY_KEY,
+    str,
+    OpenApiParameter.HEADER,
+    required=True,
+    description="A name of your choice for this request, such as a date or a UUID. Sent again "
+    "with the same name it leads to the same job, and is paid for once.",
+)
+
+RELEASE_ID = in_path("release_id", "The release's id.")
+
+PRICED = (
+    Field(
+        name="mechanism",
+        description="The key of a mechanism.",
+        read=text,
+        schema={"type": "string", "enum": list(MECHANISMS)},
+        required=True,
+    ),
+    Field(
+        name="parameters",
+        description="The mechanism's parameters; what is absent takes its default.",
+        read=members,
+        schema={"type": "object", "additionalProperties": ANY_JSON},
+        default={},
+    ),
+    Field(
+        name="epsilon",
+        description="What to spend, with at most six decimals; text keeps it exact.",
+        read=number,
+        schema={"type": ["string", "number"]},
+        required=True,
+    ),
+    Field(
+        name="bound",
+        description="How much of one person enters the map at most: cells (people) or records "
+        "(visits).",
+        read=whole,
+        schema={"type": "integer", "minimum": 1},
+        required=True,
+    ),
+    Field(
+        name="counting",
+        description="What a cell counts.",
+        read=text,
+        schema={"type": "string", "enum": [each.value for each in Counting]},
+        default=Counting.PEOPLE.value,
+    ),
+)
+
+REQUESTED = (
+    Field(name="dataset", description="The dataset's slug.", read=text, required=True),
+    Field(
+        name="title",
+        description="The map's title. Public.",
+        read=text,
+        required=True,
+    ),
+    Field(name="description", description="What it shows. Public.", read=text, default=""),
+    *PRICED,
+    Field(
+        name="publish_when_done",
+        description="Whether it is published as soon as it is drawn, which needs the scope "
+        "releases:publish.",
+        read=flag,
+        schema={"type": "boolean"},
+        default=False,
+    ),
+)
+
+
+class QuoteView(DocumentView):
+    """A dry run."""
+
+    scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
+
+    @describe_action(
+        "quote",
+        "Quote a release",
+        QuoteSerializer,
+        tag="releases",
+        keys=[in_path("slug", "The dataset's short name.")],
+        body=PRICED,
+        problems=[409],
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """What it would cost, what would be left, and the noise to expect. Spends nothing."""
+        dataset = own_dataset(self.actor, slug, "request")
+        quote = release_quote(dataset=dataset, **read_body(request, PRICED))
+        document = QuoteSerializer(quote_document(dataset, quote)).data
+        return self.answer(document, personal=True)
+
+
+class ReleaseActionView(DocumentView):
+    """What becomes of a release."""
+
+    def act(self, request: Request, release_id: str, service: Callable[..., Release]) -> Response:
+        """Let a service decide, and say what the release is then."""
+        read_body(request, ())
+        release = own_release(self.actor, release_id)
+        service(release=release, by=self.actor)
+        document = ReleaseSerializer(release_document(request, release)).data
+        return self.answer(document, personal=True)
+
+
+class PublishView(ReleaseActionView):
+    """Publication."""
+
+    scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
+
+    @describe_action(
+        "release_publish",
+        "Publish a release",
+        ReleaseSerializer,
+        tag="releases",
+        keys=[RELEASE_ID],
+        problems=[409],
+    )
+    def post(self, request: Request, release_id: str) -> Response:
+        """Make a finished draft public."""
+        return self.act(request, release_id, release_publish)
+
+
+class WithdrawView(ReleaseActionView):
+    """Withdrawal."""
+
+    scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
+
+    @describe_action(
+        "release_withdraw",
+        "Withdraw a release",
+        ReleaseSerializer,
+        tag="releases",
+        keys=[RELEASE_ID],
+        problems=[409],
+    )
+    def post(self, request: Request, release_id: str) -> Response:
+        """Stop serving it, for good. Copies remain where they are, and what it cost is spent."""
+        return self.act(request, release_id, release_withdraw)
+
+
+class CancelView(ReleaseActionView):
+    """Cancellation."""
+
+    scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
+
+    @describe_action(
+        "release_cancel",
+        "Cancel a release",
+        ReleaseSerializer,
+        tag="releases",
+        keys=[RELEASE_ID],
+        problems=[409],
+    )
+    def post(self, request: Request, release_id: str) -> Response:
+        """Before its job starts; what it cost is given back."""
+        return self.act(request, release_id, release_cancel)
+
+
+def request_release(request: Request, user: User) -> Response:
+    """Ask for a release: 202 and its job, or 200 and the job that the same request began before.
+
+    Raises DpgeoError.
+    """
+    name = read_idempotency_key(request)
+    asked = read_body(request, REQUESTED)
+    dataset = own_dataset(user, asked.pop("dataset"), "request")
+    if asked["publish_when_done"] and not may(user, dataset, "publish"):
+        raise NotAllowed(
+            "Publishing needs the scope releases:publish and the approver's role; leave this "
+            "out, and let somebody publish it who may.",
+            field="publish_when_done",
+        )
+    job_id = job_named(dataset, name)
+    known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
+    release = release_request(dataset=dataset, requested_by=user, job_id=job_id, **asked)
+    check_same(release, asked)
+    headers = {
+        "Location": request.build_absolute_uri(f"/api/v1/releases/{release.pk}"),
+        "Cache-Control": "private, no-store",
+    }
+    document = JobSerializer(document_of(request, release)).data
+    return Response(document, status=200 if known else 202, headers=headers)
+
+
+def read_idempotency_key(request: Request) -> str:
+    """The name of a request. Raises InvalidInput.
+
+    It is demanded: a request that was sent twice because an answer was lost would spend twice,
+    and what is spent never comes back.
+    """
+    name = request.headers.get(IDEMPOTENCY_KEY, "").strip()
+    if not re.fullmatch(r"[!-~]{1,200}", name):
+        raise InvalidInput(
+            "Give this request a name of 1 to 200 letters, digits and signs, and send it with "
+            "the same name if no answer comes: then it is paid for once.",
+            field=IDEMPOTENCY_KEY,
+        )
+    return name
+
+
+def job_named(dataset: Dataset, name: str) -> UUID:
+    """The id of the job of a named request: of this dataset alone, so that no name reaches into
+    another organisation's."""
+    digest = hashlib.sha256(f"dpgeo release {dataset.pk} {name}".encode()).digest()
+    return UUID(bytes=digest[:16], version=5)
+
+
+def check_same(release: Release, asked: dict[str, Any]) -> None:
+    """Raise Conflict if a release is not what was asked for: its name was used before."""
+    mechanism = find_mechanism(asked["mechanism"])
+    parameters = asdict(parse_parameters(mechanism.params, asked["parameters"]))
+    wanted = (
+        asked["title"].strip(),
+        asked["description"].strip(),
+        mechanism.key,
+        parameters,
+        asked["bound"],
+        asked["counting"],
+        asked["publish_when_done"],
+        to_micro(parse_epsilon(asked["epsilon"])),
+    )
+    made = (
+        release.title,
+        release.description,
+        release.mechanism,
+        release.parameters,
+        release.bound,
+        release.counting,
+        release.publish_when_done,
+        release.epsilon_micro,
+    )
+    if wanted != made:
+        raise Conflict(
+            "Another request of this dataset had this name; give each its own.",
+            field=IDEMPOTENCY_KEY,
+        )
+
+
+def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
+    """A quote."""
+    forecast = quote.forecast
+    return {
+        "dataset": dataset.slug,
+        "mechanism": quote.mechanism.key,
+        "parameters": asdict(quote.params),
+        "epsilon": format_epsilon(quote.epsilon),
+        "bound": quote.bound,
+        "counting": quote.counting.value,
+        "plan": [
+            {"what": spend.label, "epsilon": format_epsilon(spend.epsilon)} for spend in quote.plan
+        ],
+        "forecast": {
+            "region": forecast.region,
+            "regions": forecast.regions,
+            "margin": forecast.margin,
+            "stands_out_from": forecast.stands_out_from,
+            "ground_metres": forecast.ground_metres,
+        },
+        "left_before": format_epsilon(quote.left_before),
+        "left_after": format_epsilon(quote.left_after),
+        "more_like_this": quote.more_like_this,
+    }
+
+
+def own_release(user: User, release_id: str) -> Release:
+    """A release of the organisations that `user` acts for. Raises Http404 for any other."""
+    mine = releases_visible_to(user).filter(dataset__organisation__in=organisations_of(user))
+    found = mine.filter(pk=release_id).first()
+    if found is None:
+        raise Http404
+    return found

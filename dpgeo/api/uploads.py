@@ -1,0 +1,257 @@
+"""Files by API: announced, sent in as many pieces as it takes, looked at, confirmed."""
+
+from __future__ import annotations
+
+import re
+from typing import Any, ClassVar
+from uuid import UUID
+
+from django.http import Http404
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.accounts.models import Scope, User
+from dpgeo.accounts.selectors import may
+from dpgeo.api import describing, incoming, member_examples
+from dpgeo.api.access import own_dataset
+from dpgeo.api.base import DocumentView
+from dpgeo.api.bodies import Field, body_length, members, read_body, text, whole
+from dpgeo.api.describing import describe_action, in_path
+from dpgeo.api.incoming import OFFSET, Transfer
+from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
+from dpgeo.api.problems import LengthRequired
+from dpgeo.api.work import transfer_document, upload_document
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
+from dpgeo.datasets.services import upload_confirm, upload_preview
+
+SLUG = in_path("slug", "The dataset's short name.")
+UPLOAD_ID = OpenApiParameter(
+    "upload_id", UUID, OpenApiParameter.PATH, description="The upload's id."
+)
+
+UPLOADING = dict.fromkeys(("GET", "POST", "PATCH"), Scope.UPLOADS_WRITE)
+
+ANNOUNCED = (
+    Field(
+        name="file_name",
+        description="The file's name; its ending tells the format.",
+        read=text,
+        schema={"type": "string", "maxLength": 255},
+        required=True,
+    ),
+    Field(
+        name="size",
+        description="Its length in bytes.",
+        read=whole,
+        schema={"type": "integer", "minimum": 1},
+        required=True,
+    ),
+)
+
+CONFIRMED = (
+    Field(
+        name="columns",
+        description="Which column holds what: longitude and latitude, or geometry; person where "
+        "the dataset protects persons; time if there is one; crs if it is not EPSG:4326.",
+        read=members,
+        schema={"type": "object", "additionalProperties": {"type": "string"}},
+        required=True,
+    ),
+)
+
+
+class UploadsView(DocumentView):
+    """Where the files of a dataset are announced."""
+
+    scopes: ClassVar = UPLOADING
+
+    @describe_action(
+        "upload_begin",
+        "Announce a file",
+        UploadSerializer,
+        tag="uploads",
+        status=201,
+        keys=[SLUG],
+        body=ANNOUNCED,
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Then send its bytes to the address that comes back, from offset 0."""
+        dataset = own_dataset(self.actor, slug, "upload")
+        asked = read_body(request, ANNOUNCED)
+        transfer = incoming.begin(dataset=dataset, **asked)
+        return transfer_answer(request, transfer, dataset, status=201)
+
+
+class UploadView(DocumentView):
+    """One file: how far it is, and where its bytes go."""
+
+    scopes: ClassVar = UPLOADING
+
+    @describe_action("upload", "Get an upload", UploadSerializer, tag="uploads", keys=[UPLOAD_ID])
+    def get(self, request: Request, upload_id: UUID) -> Response:
+        """How many bytes have arrived, also in the header Upload-Offset; a HEAD suffices."""
+        found, dataset = whole_or_not(self.actor, upload_id)
+        if isinstance(found, Upload):
+            return upload_answer(request, found)
+        return transfer_answer(request, found, dataset)
+
+    @extend_schema(
+        operation_id="upload_append",
+        summary="Send bytes",
+        tags=["uploads"],
+        auth=describing.WRITERS,
+        parameters=[
+            UPLOAD_ID,
+            OpenApiParameter(
+                OFFSET, int, "header", required=True, description="Bytes sent before these."
+            ),
+        ],
+        request={"application/octet-stream": {"type": "string", "format": "binary"}},
+        responses={
+            (200, "application/json"): OpenApiResponse(
+                UploadSerializer,
+                "Kept",
+                examples=[
+                    describing.example("Send bytes", member_examples.ANSWERS["upload_append"])
+                ],
+            ),
+            **{
+                key: value
+                for status in (400, 401, 403, 404, 409, 411, 429)
+                for key, value in describing.problem(status).items()
+            },
+        },
+    )
+    def patch(self, request: Request, upload_id: UUID) -> Response:
+        """Any number at a time. After an interruption ask for the offset and go on from there."""
+        found, dataset = whole_or_not(self.actor, upload_id)
+        if isinstance(found, Upload):
+            raise Conflict("This file is complete already; read its address.")
+        length = body_length(request)
+        if not length:
+            raise LengthRequired
+        offset = read_offset(request)
+        incoming.append(found, offset=offset, stream=request._request, length=length)  # type: ignore[arg-type]
+        return transfer_answer(request, found, dataset)
+
+
+class UploadCompleteView(DocumentView):
+    """The end of a transfer."""
+
+    scopes: ClassVar = UPLOADING
+
+    @describe_action(
+        "upload_complete",
+        "Complete an upload",
+        UploadSerializer,
+        tag="uploads",
+        keys=[UPLOAD_ID],
+        problems=[409],
+    )
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        """Say that all bytes are sent. Saying it again changes nothing."""
+        read_body(request, ())
+        found, dataset = whole_or_not(self.actor, upload_id)
+        if isinstance(found, Transfer):
+            found = incoming.complete(found, dataset=dataset, user=self.actor)
+        return upload_answer(request, found)
+
+
+class UploadPreviewView(DocumentView):
+    """The columns of a file."""
+
+    scopes: ClassVar = UPLOADING
+
+    @describe_action(
+        "upload_preview",
+        "Look at the columns of a file",
+        PreviewSerializer,
+        tag="uploads",
+        keys=[UPLOAD_ID],
+        problems=[409],
+    )
+    def get(self, request: Request, upload_id: UUID) -> Response:
+        """Their names, and which probably holds what. Rows are shown at the desk alone."""
+        preview = upload_preview(upload=whole_upload(self.actor, upload_id))
+        document = {"columns": preview.columns, "suggested": preview.suggested.to_json()}
+        return self.answer(PreviewSerializer(document).data, personal=True)
+
+
+class UploadConfirmView(DocumentView):
+    """Where the columns of a file are confirmed."""
+
+    scopes: ClassVar = UPLOADING
+
+    @describe_action(
+        "upload_confirm",
+        "Confirm the columns",
+        UploadSerializer,
+        tag="uploads",
+        status=202,
+        keys=[UPLOAD_ID],
+        body=CONFIRMED,
+        problems=[409],
+    )
+    def post(self, request: Request, upload_id: UUID) -> Response:
+        """Starts the job that reads the rows. The first confirmation fixes what was declared."""
+        from dpgeo.ingest.schema import Columns
+
+        upload = whole_upload(self.actor, upload_id)
+        columns = Columns.from_json(read_body(request, CONFIRMED)["columns"])
+        upload_confirm(upload=upload, columns=columns, confirmed_by=self.actor)
+        return upload_answer(request, upload, status=202)
+
+
+def whole_or_not(user: User, upload_id: UUID) -> tuple[Upload | Transfer, Dataset]:
+    """An upload, or the transfer that is to become it. Raises Http404 for another's as for none."""
+    upload = uploads_visible_to(user).filter(pk=upload_id).first()
+    if upload and may(user, upload.dataset, "upload"):
+        return upload, upload.dataset
+    transfer = None if upload else incoming.find(upload_id)
+    if transfer:
+        dataset = datasets_visible_to(user).filter(pk=transfer.dataset).first()
+        if dataset and may(user, dataset, "upload"):
+            return transfer, dataset
+    raise Http404
+
+
+def whole_upload(user: User, upload_id: UUID) -> Upload:
+    """An upload that is complete. Raises Http404, and Conflict where bytes are missing."""
+    found, _ = whole_or_not(user, upload_id)
+    if isinstance(found, Transfer):
+        raise Conflict("Bytes are missing; send them and complete the upload first.")
+    return found
+
+
+def read_offset(request: Request) -> int:
+    """Where the bytes of a request belong. Raises InvalidInput."""
+    given = request.headers.get(OFFSET, "")
+    if not re.fullmatch(r"[0-9]{1,15}", given):
+        raise InvalidInput("Say how many bytes were sent before these, such as 0.", field=OFFSET)
+    return int(given)
+
+
+def transfer_answer(
+    request: Request, transfer: Transfer, dataset: Dataset, status: int = 200
+) -> Response:
+    """A transfer, with its offset as a header."""
+    return _answer(transfer_document(request, transfer, dataset.slug), status)
+
+
+def upload_answer(request: Request, upload: Upload, status: int = 200) -> Response:
+    """A whole upload."""
+    return _answer(upload_document(request, upload), status)
+
+
+def _answer(document: dict[str, Any], status: int) -> Response:
+    headers = {
+        "Cache-Control": "private, no-store",
+        OFFSET: str(document["offset"]),
+        "Upload-Length": str(document["size"]),
+    }
+    if status == 201:
+        headers["Location"] = document["url"]
+    return Response(UploadSerializer(document).data, status=status, headers=headers)

@@ -1,0 +1,104 @@
+"""A program with a key, for the tests of the API."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+from django.http import HttpResponseBase
+from django.test import Client
+
+from dpgeo.accounts.models import Organisation, Scope, User
+from dpgeo.accounts.services import key_create
+from tests.web.desk import HEAD, Desk, invented_rows
+
+EVERYTHING = tuple(Scope.values)
+
+AREA = {
+    "type": "Polygon",
+    "coordinates": [[[10.0, 50.0], [10.1, 50.0], [10.1, 50.1], [10.0, 50.1], [10.0, 50.0]]],
+}
+
+DECLARATION = {
+    "title": "Invented trips",
+    "unit": "person",
+    "study_area": AREA,
+    "licence": "CC BY 4.0",
+    "budget": "2",
+}
+
+COLUMNS = {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
+
+REQUEST = {
+    "mechanism": "uniform-grid",
+    "parameters": {"cells": 8},
+    "epsilon": "0.5",
+    "bound": 3,
+}
+
+CONTENT = invented_rows().encode()
+
+assert CONTENT.startswith(HEAD.encode())
+
+
+@dataclass
+class Program:
+    """Somebody who sends JSON; `headers` hold the key."""
+
+    headers: dict[str, str] = field(default_factory=dict)
+    client: Client = field(default_factory=Client)
+
+    def ask(
+        self, method: str, address: str, body: Any = None, status: int = 200, **headers: str
+    ) -> Any:
+        """The JSON of the answer, which must have a status. A body of bytes is sent as it is."""
+        answer = self.send(method, address, body, **headers)
+        content = getattr(answer, "content", b"")
+        assert answer.status_code == status, (method, address, answer.status_code, content)
+        if status >= 400:
+            assert answer["Content-Type"] == "application/problem+json"
+        return json.loads(content) if content else None
+
+    def send(self, method: str, address: str, body: Any = None, **headers: str) -> HttpResponseBase:
+        """The answer, whatever it is."""
+        data, media_type = body, "application/octet-stream"
+        if body is None:
+            data, media_type = b"", ""
+        elif not isinstance(body, bytes):
+            data, media_type = json.dumps(body).encode(), "application/json"
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        media_type = named.pop("Content-Type", media_type)
+        answer: HttpResponseBase = self.client.generic(
+            method, address, data, content_type=media_type, headers={**self.headers, **named}
+        )
+        return answer
+
+    def upload(self, slug: str, content: bytes = CONTENT, name: str = "trips.csv") -> str:
+        """Send a file in one piece; its address."""
+        begun = self.ask(
+            "POST",
+            f"/api/v1/datasets/{slug}/uploads",
+            {"file_name": name, "size": len(content)},
+            201,
+        )
+        address: str = begun["url"]
+        self.ask("PATCH", address, content, Upload_Offset="0")
+        self.ask("POST", f"{address}/complete")
+        return address
+
+
+def program(
+    organisation: Organisation, user: User, scopes: Collection[str] = EVERYTHING
+) -> Program:
+    """A program with a new key of `user`."""
+    _, secret = key_create(
+        organisation=organisation, name="program", scopes=scopes, created_by=user
+    )
+    return Program({"Authorization": f"Bearer {secret}"})
+
+
+def program_of(desk: Desk, *scopes: str) -> Program:
+    """A program of a house, with all scopes if none is named."""
+    return program(desk.organisation, desk.user, scopes or EVERYTHING)

@@ -1,0 +1,818 @@
+"""Writing by API: who may, what is refused and how, and that nothing happens twice."""
+
+from __future__ import annotations
+
+import json
+import time
+from pathlib import Path
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.conf import settings as django_settings
+from django.test import Client
+
+from dpgeo.accounts.models import ApiKey, Role, Scope
+from dpgeo.accounts.services import key_revoke
+from dpgeo.api import incoming
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.services import upload_ingest
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.services import release_run
+from tests.web.api import (
+    COLUMNS,
+    CONTENT,
+    DECLARATION,
+    REQUEST,
+    Program,
+    program_of,
+)
+from tests.web.desk import Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+NAMED = {"Idempotency_Key": "monday"}
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk()
+
+
+@pytest.fixture(autouse=True)
+def folder(settings: Any, tmp_path: Path) -> Path:
+    """Where transfers lie, for one test alone."""
+    settings.INCOMING_DIR = tmp_path
+    return tmp_path
+
+
+def asked(dataset: Dataset, **changes: Any) -> dict[str, Any]:
+    return {"dataset": dataset.slug, "title": "A map", **REQUEST, **changes}
+
+
+def do_job(answer: dict[str, Any]) -> None:
+    """Work off the job of a release, as a worker would."""
+    release_run(release_id=answer["release_url"].rpartition("/")[2])
+
+
+def test_a_program_goes_all_the_way_from_a_declaration_to_a_published_map(desk: Desk) -> None:
+    program = program_of(desk)
+    dataset = program.ask("POST", "/api/v1/datasets", DECLARATION, 201)
+    address = program.upload(dataset["slug"])
+    assert program.ask("GET", address)["state"] == "received"
+    suggested = program.ask("GET", f"{address}/preview")["suggested"]
+    assert (suggested["longitude"], suggested["latitude"]) == ("lon", "lat")
+    columns = {**suggested, **COLUMNS}
+    confirmed = program.ask("POST", f"{address}/confirm", {"columns": columns}, 202)
+    assert confirmed["state"] == "queued"
+    assert program.ask("GET", confirmed["job_url"])["state"] == "queued"
+    upload_ingest(upload_id=confirmed["id"])
+    assert program.ask("GET", confirmed["job_url"])["has_result"] is True
+    assert program.ask("GET", address)["usable"] is True
+    quote = program.ask("POST", f"/api/v1/datasets/{dataset['slug']}/quote", REQUEST)
+    assert (quote["left_before"], quote["left_after"], quote["more_like_this"]) == ("2", "1.5", 3)
+    assert quote["forecast"]["margin"] > 0
+    body = {"dataset": dataset["slug"], "title": "A map", **REQUEST}
+    job = program.ask("POST", "/api/v1/releases", body, 202, **NAMED)
+    assert job["state"] == "queued"
+    do_job(job)
+    assert program.ask("GET", job["url"])["state"] == "done"
+    draft = program.ask("GET", job["release_url"])
+    assert draft["state"] == "draft"
+    Program().ask("GET", job["release_url"], status=404)
+    published = program.ask("POST", f"{job['release_url']}/publish")
+    assert published["state"] == "published"
+    assert Program().ask("GET", job["release_url"])["title"] == "A map"
+    budgets = program.ask("GET", "/api/v1/budgets")["results"]
+    assert budgets[0]["left"] == "1.5"
+    assert Release.objects.get().created_by == desk.user
+    assert desk.user.get_username() in Release.objects.get().dataset.ledger.entries.get().who
+    assert "by key program" in Release.objects.get().dataset.ledger.entries.get().who
+    withdrawn = program.ask("POST", f"{job['release_url']}/withdraw")
+    assert (withdrawn["state"], withdrawn["files"]) == ("withdrawn", [])
+
+
+# Who may
+
+
+def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]:
+    """Every write, and every read that is for members alone: its scope, and a request for it."""
+    dataset = desk.declare(ready=True, title="Own")
+    waiting = desk.declare(title="Waiting")
+    upload = program_of(desk).upload(waiting.slug)
+    part = program_of(desk).ask(
+        "POST",
+        f"/api/v1/datasets/{waiting.slug}/uploads",
+        {"file_name": "a.csv", "size": len(CONTENT)},
+        201,
+    )["url"]
+    release = desk.request(dataset)
+    home = f"/api/v1/datasets/{dataset.slug}"
+    map_ = f"/api/v1/releases/{release.pk}"
+    size = {"file_name": "a.csv", "size": 5}
+    offset = {"Upload_Offset": "0"}
+    return {
+        "declare": (Scope.DATASETS_WRITE, "POST", "/api/v1/datasets", DECLARATION, {}),
+        "change": (Scope.DATASETS_WRITE, "PATCH", home, {"title": "New"}, {}),
+        "begin": (Scope.UPLOADS_WRITE, "POST", f"{home}/uploads", size, {}),
+        "offset": (Scope.UPLOADS_WRITE, "GET", part, None, {}),
+        "append": (Scope.UPLOADS_WRITE, "PATCH", part, CONTENT, offset),
+        "complete": (Scope.UPLOADS_WRITE, "POST", f"{part}/complete", None, {}),
+        "preview": (Scope.UPLOADS_WRITE, "GET", f"{upload}/preview", None, {}),
+        "confirm": (Scope.UPLOADS_WRITE, "POST", f"{upload}/confirm", {"columns": COLUMNS}, {}),
+        "quote": (Scope.RELEASES_REQUEST, "POST", f"{home}/quote", REQUEST, {}),
+        "request": (Scope.RELEASES_REQUEST, "POST", "/api/v1/releases", asked(dataset), NAMED),
+        "job": (Scope.JOBS_READ, "GET", f"/api/v1/jobs/{release.job_id}", None, {}),
+        "budgets": (Scope.BUDGETS_READ, "GET", "/api/v1/budgets", None, {}),
+        "publish": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/publish", None, {}),
+        "withdraw": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/withdraw", None, {}),
+        "cancel": (Scope.RELEASES_REQUEST, "POST", f"{map_}/cancel", None, {}),
+    }
+
+
+def things() -> list[Any]:
+    """All that a write could have changed."""
+    return [
+        list(Dataset.objects.order_by("pk").values("title", "frozen_at")),
+        list(Upload.objects.order_by("pk").values("state")),
+        list(Release.objects.order_by("pk").values("state", "job__state")),
+        sorted(
+            (path.name, path.stat().st_size)
+            for path in Path(django_settings.INCOMING_DIR).glob("transfer-*")
+        ),
+    ]
+
+
+def test_nobody_writes_without_a_key(desk: Desk) -> None:
+    requests = writes(desk)
+    before = things()
+    for _, method, address, body, headers in requests.values():
+        answer = Program().send(method, address, body, **headers)
+        assert answer.status_code == 401
+        assert answer["WWW-Authenticate"] == 'Bearer realm="dpgeo"'
+    assert things() == before
+
+
+@pytest.mark.parametrize(
+    "shown", ["Bearer dpg_wrong", "Bearer", "Bearer \xff", "bearer dpg_" + "x" * 5000]
+)
+def test_a_wrong_key_opens_nothing_not_even_what_is_public(desk: Desk, shown: str) -> None:
+    for method, address in (("POST", "/api/v1/datasets"), ("GET", "/api/v1/releases")):
+        Program({"Authorization": shown}).ask(method, address, status=401)
+
+
+def test_a_revoked_key_opens_nothing(desk: Desk) -> None:
+    requests = writes(desk)
+    program = program_of(desk)
+    for key in ApiKey.objects.all():
+        key_revoke(key=key, by=desk.user)
+    before = things()
+    for _, method, address, body, headers in requests.values():
+        program.ask(method, address, body, 401, **headers)
+    assert things() == before
+
+
+def test_each_write_needs_its_own_scope(desk: Desk) -> None:
+    requests = writes(desk)
+    before = things()
+    for name, (scope, method, address, body, headers) in requests.items():
+        others = [other for other in Scope.values if other != scope]
+        problem = program_of(desk, *others).ask(method, address, body, 403, **headers)
+        assert scope in problem["detail"], name
+    assert things() == before
+
+
+def test_the_scope_of_a_write_suffices(desk: Desk) -> None:
+    for name, (scope, method, address, body, headers) in writes(desk).items():
+        answer = program_of(desk, scope).send(method, address, body, **headers)
+        # What is asked for out of its time is a conflict; nothing is forbidden.
+        assert answer.status_code in {200, 201, 202, 409}, name
+        assert (answer.status_code == 409) == (name in {"publish", "withdraw"}), name
+
+
+def test_another_organisations_key_finds_nothing(desk: Desk) -> None:
+    requests = writes(desk)
+    stranger = program_of(make_desk("Other house", "other"))
+    requests.pop("declare")
+    budgets = requests.pop("budgets")
+    assert stranger.ask(*budgets[1:3])["results"] == []
+    before = things()
+    for _, method, address, body, headers in requests.values():
+        stranger.ask(method, address, body, 404, **headers)
+    assert things() == before
+
+
+def test_a_key_writes_nothing_on_what_another_organisation_published(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    release = desk.request(dataset, publish_when_done=True)
+    release_run(release_id=release.pk)
+    stranger = program_of(make_desk("Other house", "other"))
+    assert stranger.ask("GET", f"/api/v1/releases/{release.pk}")["state"] == "published"
+    for action in ("publish", "withdraw", "cancel"):
+        stranger.ask("POST", f"/api/v1/releases/{release.pk}/{action}", status=404)
+    stranger.ask("PATCH", f"/api/v1/datasets/{dataset.slug}", {"title": "x"}, 404)
+
+
+def test_a_session_without_a_role_does_nothing(desk: Desk) -> None:
+    requests = writes(desk)
+    budgets = requests.pop("budgets")
+    program = Program(client=desk.signed_in("nobody", role=None))
+    assert program.ask(*budgets[1:3])["results"] == []
+    before = things()
+    for name, (_, method, address, body, headers) in requests.items():
+        program.ask(method, address, body, 403 if name == "declare" else 404, **headers)
+    assert things() == before
+
+
+def test_a_stewards_session_requests_and_does_not_publish(desk: Desk) -> None:
+    program = Program(client=desk.signed_in("steward", role=Role.STEWARD))
+    dataset = desk.declare(ready=True)
+    job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
+    do_job(job)
+    program.ask("POST", f"{job['release_url']}/publish", status=403)
+    body = asked(dataset, publish_when_done=True)
+    refused = program.ask("POST", "/api/v1/releases", body, 403, Idempotency_Key="other")
+    assert refused["field"] == "publish_when_done"
+    assert Release.objects.get().state == ReleaseState.DRAFT
+
+
+def test_a_session_needs_the_token_against_forged_requests(desk: Desk) -> None:
+    client = Client(enforce_csrf_checks=True)
+    client.force_login(desk.user)
+    Program(client=client).ask("POST", "/api/v1/datasets", DECLARATION, 403)
+    assert not Dataset.objects.exists()
+    key = program_of(desk)
+    key.client = Client(enforce_csrf_checks=True)
+    key.ask("POST", "/api/v1/datasets", DECLARATION, 201)
+
+
+def test_a_key_without_a_scope_for_releases_sees_no_draft(desk: Desk) -> None:
+    release = desk.request(desk.declare(ready=True))
+    release_run(release_id=release.pk)
+    address = f"/api/v1/releases/{release.pk}"
+    for scope in Scope.values:
+        sees = scope in {Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH}
+        program = program_of(desk, scope)
+        program.ask("GET", address, status=200 if sees else 404)
+        assert len(program.ask("GET", "/api/v1/releases")["results"]) == sees
+        file = program.send("GET", f"{address}/files/statement.json")
+        assert file.status_code == (200 if sees else 404)
+
+
+def test_what_a_key_gets_of_its_own_is_kept_in_no_cache(desk: Desk) -> None:
+    program = program_of(desk)
+    release = desk.request(desk.declare(ready=True))
+    release_run(release_id=release.pk)
+    for address in (
+        "/api/v1/releases",
+        f"/api/v1/releases/{release.pk}",
+        f"/api/v1/releases/{release.pk}/files/map.bin",
+        f"/api/v1/jobs/{release.job_id}",
+        f"/api/v1/datasets/{release.dataset.slug}",
+        "/api/v1/budgets",
+    ):
+        assert program.send("GET", address)["Cache-Control"] == "private, no-store"
+
+
+# Bad input
+
+
+@pytest.mark.parametrize(
+    ("body", "status", "field"),
+    [
+        (b"", 400, ""),
+        (b"{", 400, ""),
+        (b"[]", 400, ""),
+        (b"null", 400, ""),
+        (b"\xff\xfe", 400, ""),
+        (b'{"title": NaN}', 400, ""),
+        (b'{"title": "a", "title": "b"}', 400, ""),
+        (b'{"a":' * 100_000, 400, ""),
+        (b"[" * 1_000_000, 400, ""),
+        (b'{"title": ' + b"9" * 100_000 + b"}", 400, ""),
+        (b'{"title": "' + b"x" * 3_000_000 + b'"}', 413, ""),
+        (b'{"titel": "a"}', 400, "titel"),
+        (b'{"\\ud800": "a"}', 400, "\ud800"),
+        (b'{"licence": "CC0"}', 400, "title"),
+        (b'{"title": 5, "licence": "a", "unit": "person", "study_area": {}}', 400, "title"),
+        (b'{"title": null}', 400, "title"),
+        (b'{"title": "\\ud800"}', 400, "title"),
+    ],
+)
+def test_a_body_that_is_no_declaration_is_refused(
+    desk: Desk, body: bytes, status: int, field: str
+) -> None:
+    program = program_of(desk)
+    headers = {"Content_Type": "application/json"}
+    problem = program.ask("POST", "/api/v1/datasets", body, status, **headers)
+    assert problem.get("field", "") == field
+    assert problem["detail"]
+    assert not Dataset.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"title": ""}, "title"),
+        ({"title": "a\0b"}, "title"),
+        ({"title": "x" * 201}, "title"),
+        ({"unit": "dog"}, "unit"),
+        ({"study_area": {}}, "study_area"),
+        ({"study_area": {"type": "Polygon", "coordinates": "abc"}}, "study_area"),
+        ({"study_area": {"type": "Polygon", "coordinates": [[[400.17, 50]]]}}, "study_area"),
+        ({"study_area": {"type": "Point", "coordinates": [10, 50]}}, "study_area"),
+        ({"study_area": {"type": ["Polygon"], "coordinates": {"a": 1}}}, "study_area"),
+        ({"study_area": {"type": "GeometryCollection", "geometries": [None]}}, "study_area"),
+        ({"study_area": []}, "study_area"),
+        ({"time_zone": "Mars/Olympus"}, "time_zone"),
+        ({"time_zone": "../../etc/passwd"}, "time_zone"),
+        ({"budget": "0"}, "budget"),
+        ({"budget": "1e-7"}, "budget"),
+        ({"budget": "1e999999999"}, "budget"),
+        ({"budget": "NaN"}, "budget"),
+        ({"budget": True}, "budget"),
+        ({"budget": []}, "budget"),
+        ({"budget": None}, "budget"),
+        ({"slug": "a b"}, "slug"),
+        ({"slug": "x" * 81}, "slug"),
+        ({"shares_budget_with": "none"}, "shares_budget_with"),
+        ({"organisation": "none"}, "organisation"),
+        ({"ledger": 1}, "ledger"),
+        ({"seed": 1}, "seed"),
+        ({"person_key": "x"}, "person_key"),
+    ],
+)
+def test_each_fault_of_a_declaration_is_named(
+    desk: Desk, change: dict[str, Any], field: str
+) -> None:
+    program = program_of(desk)
+    problem = program.ask("POST", "/api/v1/datasets", {**DECLARATION, **change}, 400)
+    assert problem["field"] == field
+    assert not Dataset.objects.exists()
+
+
+def test_forms_are_refused_with_the_header_to_send(desk: Desk) -> None:
+    for media_type in ("application/x-www-form-urlencoded", "multipart/form-data; boundary=x", ""):
+        problem = program_of(desk).ask(
+            "POST", "/api/v1/datasets", b"title=a", 415, Content_Type=media_type
+        )
+        assert "Content-Type: application/json" in problem["detail"]
+    session = Program(client=desk.client)
+    for media_type in ("application/x-www-form-urlencoded", "multipart/form-data"):
+        for size in (5, 3_000_000):
+            answer = session.send("POST", "/api/v1/datasets", b"x" * size, Content_Type=media_type)
+            assert answer.status_code in {400, 415}
+
+
+def test_a_length_that_is_none_is_refused(desk: Desk) -> None:
+    program = program_of(desk)
+    for length, status in (("abc", 400), ("-5", 400), ("\u0663", 400)):
+        answer = program.client.generic(
+            "POST",
+            "/api/v1/datasets",
+            b"{}",
+            content_type="application/json",
+            headers=program.headers,
+            CONTENT_LENGTH=length,
+        )
+        assert answer.status_code == status
+    answer = program.client.generic(
+        "POST",
+        "/api/v1/datasets",
+        headers=program.headers,
+        CONTENT_LENGTH="",
+        HTTP_TRANSFER_ENCODING="chunked",
+    )
+    assert answer.status_code == 411
+
+
+def test_two_datasets_about_the_same_people_share_a_budget(desk: Desk) -> None:
+    program = program_of(desk)
+    first = program.ask("POST", "/api/v1/datasets", DECLARATION, 201)
+    shared = {name: value for name, value in DECLARATION.items() if name != "budget"}
+    shared["shares_budget_with"] = first["slug"]
+    second = program.ask("POST", "/api/v1/datasets", shared, 201)
+    budgets = program.ask("GET", "/api/v1/budgets?limit=1")
+    assert budgets["results"][0]["shared_with"] == [second["slug"]]
+    rest = program.ask("GET", budgets["next"])
+    assert rest["results"][0]["shared_with"] == [first["slug"]]
+    both = {**DECLARATION, "shares_budget_with": first["slug"]}
+    assert program.ask("POST", "/api/v1/datasets", both, 400)["field"] == "budget"
+
+
+def test_what_is_fixed_stays_and_words_may_change(desk: Desk) -> None:
+    program = program_of(desk)
+    open_, frozen = desk.declare(), desk.declare(ready=True)
+    changed = program.ask("PATCH", f"/api/v1/datasets/{open_.slug}", {"unit": "record"})
+    assert changed["unit"] == "record"
+    address = f"/api/v1/datasets/{frozen.slug}"
+    assert program.ask("PATCH", address, {"unit": "record"}, 409)["field"] == "unit"
+    assert program.ask("PATCH", address, {"title": "Other words"})["title"] == "Other words"
+    program.ask("PATCH", address, {}, 400)
+    assert program.ask("PATCH", address, {"budget": "1"}, 403)["field"] == "budget"
+    administrator = Program(client=desk.client)
+    administrator.ask("PATCH", address, {"budget": "1.5"})
+    frozen.ledger.refresh_from_db()
+    assert frozen.ledger.total_micro == 1_500_000
+
+
+@pytest.mark.parametrize("method", ["PUT", "DELETE", "TRACE"])
+def test_other_methods_are_refused_by_name(desk: Desk, method: str) -> None:
+    answer = program_of(desk).send(method, "/api/v1/datasets", {})
+    assert answer.status_code == 405
+    assert "POST" in answer["Allow"]
+
+
+def test_a_query_on_a_write_is_refused(desk: Desk) -> None:
+    problem = program_of(desk).ask("POST", "/api/v1/datasets?dry_run=1", DECLARATION, 400)
+    assert problem["field"] == "dry_run"
+
+
+# Uploads
+
+
+def begin(program: Program, dataset: Dataset, size: int = len(CONTENT)) -> str:
+    address = f"/api/v1/datasets/{dataset.slug}/uploads"
+    answer = program.send("POST", address, {"file_name": "trips.csv", "size": size})
+    assert answer.status_code == 201
+    url: str = answer["Location"]
+    return url
+
+
+class Broken:
+    """A body whose sender vanishes after some bytes."""
+
+    def __init__(self, content: bytes) -> None:
+        self._content = content
+
+    def read(self, size: int = -1) -> bytes:
+        if not self._content:
+            raise ConnectionResetError
+        piece, self._content = self._content[:size], self._content[size:]
+        return piece
+
+    readline = read
+
+
+def test_an_upload_that_broke_off_goes_on_where_it_stood(desk: Desk, folder: Path) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    address = begin(program, dataset)
+    broken: Any = {"wsgi.input": Broken(CONTENT[:100])}
+    program.client.generic(
+        "PATCH", address, CONTENT, headers={**program.headers, "Upload-Offset": "0"}, **broken
+    )
+    offset = program.send("HEAD", address)["Upload-Offset"]
+    assert offset == "100"
+    assert program.ask("GET", address)["state"] == "receiving"
+    problem = program.ask("PATCH", address, CONTENT, 409, Upload_Offset="0")
+    assert problem["field"] == "Upload-Offset"
+    assert "100 bytes" in problem["detail"]
+    problem = program.ask("POST", f"{address}/complete", status=409)
+    assert "100 of" in problem["detail"]
+    half = len(CONTENT) // 2
+    program.ask("PATCH", address, CONTENT[100:half], Upload_Offset=offset)
+    answer = program.ask("PATCH", address, CONTENT[half:], Upload_Offset=str(half))
+    assert answer["offset"] == len(CONTENT)
+    done = program.ask("POST", f"{address}/complete")
+    assert done["state"] == "received"
+    upload = Upload.objects.get(pk=done["id"])
+    assert (upload.size, upload.file_name) == (len(CONTENT), "trips.csv")
+    assert program.ask("POST", f"{address}/complete") == done
+    program.ask("PATCH", address, b"more", 409, Upload_Offset="0")
+    assert Upload.objects.count() == 1
+    assert not list(folder.glob("transfer-*"))
+    program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert upload.report is not None
+    assert upload.report["accepted"] == 40
+
+
+def test_a_file_over_the_limit_is_refused_before_it_is_sent(
+    desk: Desk, folder: Path, settings: Any
+) -> None:
+    settings.DPGEO_MAX_UPLOAD_BYTES = 1000
+    dataset = desk.declare()
+    body = {"file_name": "a.csv", "size": 1001}
+    problem = program_of(desk).ask("POST", f"/api/v1/datasets/{dataset.slug}/uploads", body, 413)
+    assert problem["field"] == "size"
+    assert "1,000 bytes" in problem["detail"]
+    assert not list(folder.glob("transfer-*"))
+
+
+class Unread:
+    """A body that nobody may read."""
+
+    def read(self, size: int = -1) -> bytes:
+        raise AssertionError
+
+    readline = read
+
+
+def test_more_than_was_announced_is_refused_before_it_is_read(desk: Desk) -> None:
+    program = program_of(desk)
+    address = begin(program, desk.declare(), size=10)
+    unread: Any = {"wsgi.input": Unread()}
+    answer = program.client.generic(
+        "PATCH", address, b"x" * 11, headers={**program.headers, "Upload-Offset": "0"}, **unread
+    )
+    assert answer.status_code == 400
+    assert program.ask("GET", address)["offset"] == 0
+
+
+@pytest.mark.parametrize("offset", ["", "-1", "1.5", "abc", "9" * 30, "\u0663"])
+def test_an_offset_that_is_none_is_refused(desk: Desk, offset: str) -> None:
+    program = program_of(desk)
+    address = begin(program, desk.declare())
+    problem = program.ask("PATCH", address, b"x", 400, Upload_Offset=offset)
+    assert problem["field"] == "Upload-Offset"
+
+
+def test_bytes_without_a_length_are_refused(desk: Desk) -> None:
+    program = program_of(desk)
+    address = begin(program, desk.declare())
+    program.ask("PATCH", address, b"", 411, Upload_Offset="0")
+
+
+def test_two_requests_do_not_write_one_file_at_once(desk: Desk) -> None:
+    program = program_of(desk)
+    address = begin(program, desk.declare())
+    transfer = incoming.find(UUID(address.rpartition("/")[2]))
+    assert transfer is not None
+    with incoming._hold(transfer):
+        program.ask("PATCH", address, b"x", 409, Upload_Offset="0")
+        program.ask("POST", f"{address}/complete", status=409)
+    program.ask("PATCH", address, b"x", Upload_Offset="0")
+
+
+@pytest.mark.parametrize(
+    ("body", "field"),
+    [
+        ({"file_name": "a.csv", "size": 0}, "size"),
+        ({"file_name": "a.csv", "size": -1}, "size"),
+        ({"file_name": "a.csv", "size": 1.5}, "size"),
+        ({"file_name": "a.csv", "size": "10"}, "size"),
+        ({"file_name": "a.csv", "size": True}, "size"),
+        ({"file_name": 5, "size": 5}, "file_name"),
+        ({"size": 5}, "file_name"),
+        ({"file_name": "a.csv"}, "size"),
+        ({"file_name": "a.csv", "size": 5, "path": "/etc"}, "path"),
+    ],
+)
+def test_a_file_that_is_announced_wrongly_is_refused(
+    desk: Desk, body: dict[str, Any], field: str
+) -> None:
+    dataset = desk.declare()
+    problem = program_of(desk).ask("POST", f"/api/v1/datasets/{dataset.slug}/uploads", body, 400)
+    assert problem["field"] == field
+
+
+def test_the_name_of_a_file_leads_nowhere(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    address = program.upload(dataset.slug, name="../../etc/passwd\0.csv")
+    assert program.ask("GET", address)["file_name"] == "passwd.csv"
+
+
+def test_abandoned_bytes_carry_the_time_of_their_last_piece(desk: Desk, folder: Path) -> None:
+    program = program_of(desk)
+    address = begin(program, desk.declare())
+    program.ask("PATCH", address, CONTENT[:10], Upload_Offset="0")
+    left = sorted(folder.glob("transfer-*"))
+    assert [path.suffix for path in left] == [".json", ".part"]
+    assert all(time.time() - path.stat().st_mtime < 60 for path in left)
+    for path in left:  # as the sweeper does
+        path.unlink()
+    program.ask("GET", address, status=404)
+    program.ask("PATCH", address, CONTENT[10:], 404, Upload_Offset="10")
+
+
+@pytest.mark.parametrize(
+    ("columns", "field"),
+    [
+        ({"longitude": "lon"}, "columns.latitude"),
+        ({**COLUMNS, "person": ""}, "columns.person"),
+        ({**COLUMNS, "time": "when"}, "columns.time"),
+        ({**COLUMNS, "latitude": 5}, "columns.latitude"),
+        ({**COLUMNS, "speed": "v"}, "columns"),
+        ("lon", "columns"),
+    ],
+)
+def test_columns_that_do_not_fit_are_named(desk: Desk, columns: Any, field: str) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    address = program.upload(dataset.slug)
+    problem = program.ask("POST", f"{address}/confirm", {"columns": columns}, 400)
+    assert problem["field"] == field
+    dataset.refresh_from_db()
+    assert dataset.frozen_at is None
+
+
+def test_a_file_is_confirmed_once(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    address = program.upload(dataset.slug)
+    program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)
+    program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 409)
+    assert Job.objects.count() == 1
+
+
+def test_the_columns_of_a_file_that_is_not_whole_are_not_there_yet(desk: Desk) -> None:
+    program = program_of(desk)
+    address = begin(program, desk.declare())
+    program.ask("GET", f"{address}/preview", status=409)
+    program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 409)
+
+
+def test_no_row_is_shown_to_a_key(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    preview = program.ask("GET", f"{program.upload(dataset.slug)}/preview")
+    assert set(preview) == {"columns", "suggested"}
+    assert preview["columns"] == ["device", "lon", "lat", "seen"]
+
+
+def test_a_file_that_is_no_table_is_refused(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    address = program.upload(dataset.slug, b"\0\1\2\3" * 100, "trips.parquet")
+    program.ask("GET", f"{address}/preview", status=400)
+    program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 400)
+
+
+# Releases
+
+
+def test_the_same_job_posted_twice_is_one_job(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare(ready=True)
+    first = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
+    again = program.ask("POST", "/api/v1/releases", asked(dataset), 200, **NAMED)
+    assert again == first
+    do_job(first)
+    assert program.ask("POST", "/api/v1/releases", asked(dataset), 200, **NAMED)["has_result"]
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_micro == 500_000
+    other = program.ask("POST", "/api/v1/releases", asked(dataset), 202, Idempotency_Key="tuesday")
+    assert other["id"] != first["id"]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"title": "Another"},
+        {"epsilon": "0.25"},
+        {"bound": 4},
+        {"parameters": {"cells": 16}},
+        {"counting": "visits"},
+        {"mechanism": "dpcube"},
+        {"publish_when_done": True},
+        {"description": "Other words"},
+    ],
+)
+def test_a_name_stands_for_one_request(desk: Desk, change: dict[str, Any]) -> None:
+    program, dataset = program_of(desk), desk.declare(ready=True)
+    program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
+    problem = program.ask("POST", "/api/v1/releases", asked(dataset, **change), 409, **NAMED)
+    assert problem["field"] == "Idempotency-Key"
+    assert Release.objects.count() == 1
+
+
+def test_a_name_reaches_into_no_other_dataset(desk: Desk) -> None:
+    other = make_desk("Other house", "other")
+    own, others = desk.declare(ready=True), other.declare(ready=True)
+    jobs = {
+        program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)["id"]
+        for program, dataset in ((program_of(desk), own), (program_of(other), others))
+    }
+    assert len(jobs) == 2
+
+
+@pytest.mark.parametrize("name", ["", " ", "x" * 201, "a b", "\xe9"])
+def test_a_request_needs_a_name(desk: Desk, name: str) -> None:
+    dataset = desk.declare(ready=True)
+    problem = program_of(desk).ask(
+        "POST", "/api/v1/releases", asked(dataset), 400, Idempotency_Key=name
+    )
+    assert problem["field"] == "Idempotency-Key"
+    assert not Release.objects.exists()
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "field"),
+    [
+        ({"mechanism": "laplace"}, 400, "mechanism"),
+        ({"parameters": {"cell": 8}}, 400, "cell"),
+        ({"parameters": {"cells": 0}}, 400, "cells"),
+        ({"parameters": {"cells": [8]}}, 400, "cells"),
+        ({"parameters": {"seed": 1}}, 400, "seed"),
+        ({"parameters": []}, 400, "parameters"),
+        ({"epsilon": "0"}, 400, "epsilon"),
+        ({"epsilon": -1}, 400, "epsilon"),
+        ({"epsilon": 1e400}, 400, ""),
+        ({"epsilon": 0.1234567}, 400, "epsilon"),
+        ({"epsilon": {"a": 1}}, 400, "epsilon"),
+        ({"epsilon": "2.000001"}, 409, "epsilon"),
+        ({"bound": 0}, 400, "bound"),
+        ({"bound": 10**30}, 400, "bound"),
+        ({"bound": "3"}, 400, "bound"),
+        ({"bound": True}, 400, "bound"),
+        ({"counting": "dogs"}, 400, "counting"),
+    ],
+)
+def test_each_fault_of_a_request_is_named(
+    desk: Desk, change: dict[str, Any], status: int, field: str
+) -> None:
+    program, dataset = program_of(desk), desk.declare(ready=True)
+    quote = program.ask(
+        "POST", f"/api/v1/datasets/{dataset.slug}/quote", {**REQUEST, **change}, status
+    )
+    request = program.ask("POST", "/api/v1/releases", asked(dataset, **change), status, **NAMED)
+    assert quote.get("field", "") == request.get("field", "") == field
+    assert quote["detail"] == request["detail"]
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_micro == 0
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"title": ""}, "title"),
+        ({"publish_when_done": "yes"}, "publish_when_done"),
+        ({"seed": 1}, "seed"),
+        ({"job": "x"}, "job"),
+    ],
+)
+def test_each_fault_of_the_words_of_a_request_is_named(
+    desk: Desk, change: dict[str, Any], field: str
+) -> None:
+    dataset = desk.declare(ready=True)
+    problem = program_of(desk).ask(
+        "POST", "/api/v1/releases", asked(dataset, **change), 400, **NAMED
+    )
+    assert problem["field"] == field
+
+
+def test_a_dataset_without_data_makes_no_release(desk: Desk) -> None:
+    program_of(desk).ask("POST", "/api/v1/releases", asked(desk.declare()), 409, **NAMED)
+
+
+def test_a_quote_spends_nothing(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare(ready=True)
+    for _ in range(3):
+        quote = program.ask("POST", f"/api/v1/datasets/{dataset.slug}/quote", REQUEST)
+    assert quote["left_before"] == "2"
+    assert quote["plan"] == [{"what": "cell counts", "epsilon": "0.5"}]
+    assert not Release.objects.exists()
+
+
+def test_a_release_that_is_not_drawn_is_not_published(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare(ready=True)
+    job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
+    for action in ("publish", "withdraw"):
+        program.ask("POST", f"{job['release_url']}/{action}", status=409)
+    problem = program.ask("POST", f"{job['release_url']}/publish", {"force": True}, 400)
+    assert problem["field"] == "force"
+
+
+def test_a_cancelled_release_gives_its_epsilon_back(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare(ready=True)
+    job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
+    program.ask("POST", f"{job['release_url']}/cancel")
+    program.ask("POST", f"{job['release_url']}/cancel", status=409)
+    assert program.ask("GET", "/api/v1/budgets")["results"][0]["left"] == "2"
+
+
+def test_failed_and_cancelled_look_alike_and_say_nothing_of_why(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare(ready=True)
+    job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
+    seen = set()
+    for state in (JobState.FAILED, JobState.CANCELLED):
+        Job.objects.filter(pk=job["id"]).update(
+            state=state, failure="4711 rows are too many", step="Counting", attempts=5
+        )
+        answer = program.send("GET", job["url"])
+        seen.add(answer.content)  # type: ignore[attr-defined]
+        document = json.loads(next(iter(seen)))
+        assert (document["state"], document["has_result"]) == ("done", False)
+    assert len(seen) == 1
+    assert b"4711" not in seen.pop()
+    problem = program.ask("POST", f"{job['release_url']}/publish", status=409)
+    assert "4711" not in problem["detail"]
+
+
+def test_a_running_job_tells_neither_step_nor_progress(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare(ready=True)
+    job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
+    Job.objects.filter(pk=job["id"]).update(
+        state=JobState.RUNNING, step="Counting", progress_done=4711, progress_total=9000
+    )
+    document = program.ask("GET", job["url"])
+    assert set(document) == {"id", "url", "state", "release_url", "upload_url", "has_result"}
+    assert document["state"] == "running"
+
+
+def test_a_file_that_could_not_be_read_is_done_and_not_usable(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    address = program.upload(dataset.slug)
+    confirmed = program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)
+    Upload.objects.filter(pk=confirmed["id"]).update(state=UploadState.FAILED)
+    Job.objects.update(state=JobState.FAILED, failure="row 4711")
+    upload = program.ask("GET", address)
+    assert (upload["state"], upload["usable"]) == ("done", False)
+    assert program.ask("GET", confirmed["job_url"])["has_result"] is False
