@@ -86,9 +86,7 @@ class Meter:
         for part, share in shares.items():
             self._open[part] = Spend(label=part, epsilon=rest.epsilon * share)
 
-    def grow_tree(
-        self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]
-    ) -> GrownTree:
+    def grow_tree(self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]) -> GrownTree:
         """A quadtree cut where counts (rows, columns) are large, of cells `inside` the study area.
 
         Raises PrivacyError before any draw.
@@ -122,6 +120,4 @@ class Meter:
 
     def _close(self, label: str, noise: DiscreteLaplace | None, *, splits: bool = False) -> None:
         spend = self._open.pop(label)
-        self._trace.append(
-            Measured(label=label, epsilon=spend.epsilon, noise=noise, splits=splits)
-        )
+        self._trace.append(Measured(label=label, epsilon=spend.epsilon, noise=noise, splits=splits))

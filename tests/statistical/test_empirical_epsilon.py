@@ -126,7 +126,7 @@ def test_it_keeps_its_epsilon(mechanism: Mechanism, cells: NDArray[np.int64]) ->
 @every_mechanism
 def test_half_the_noise_is_caught(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
     plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon * 2, noise.sensitivity))
-    assert audited(mechanism, ONE_CELL, 20, runs=5000) > EPSILON
+    assert audited(mechanism, ONE_CELL, 20, runs=8000) > EPSILON
 
 
 @pytest.mark.parametrize("cells", [ONE_CELL, TEN_CELLS], ids=["one cell", "ten cells"])
