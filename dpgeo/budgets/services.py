@@ -101,6 +101,23 @@ def budget_debit(*, ledger: Ledger, job: UUID, epsilon: Fraction, what: str, who
     raise BudgetExceeded("The budget changed meanwhile; ask again.", field="epsilon")
 
 
+def budget_debit_found(*, ledger: Ledger, job: UUID, epsilon: Fraction, what: str) -> Entry | None:
+    """Debit again what a restored database has forgotten: the noise was drawn, and may be known.
+
+    Where the budget does not hold it any more, all that is left is debited, so that nothing more
+    can be asked for; None where nothing is left. Raises Conflict if the job was paid for.
+    """
+    who = "found after a restore"
+    try:
+        return budget_debit(ledger=ledger, job=job, epsilon=epsilon, what=what, who=who)
+    except BudgetExceeded:
+        ledger.refresh_from_db()
+        left = from_micro(ledger.left_micro)
+        if left <= 0:
+            return None
+        return budget_debit(ledger=ledger, job=job, epsilon=left, what=what, who=who)
+
+
 def budget_refund(*, job: UUID) -> Entry | None:
     """Give a job's debit back, once. The caller knows that no noise was drawn.
 

@@ -12,6 +12,9 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.storage import Storage, storages
 
+WORK_FOLDER = "work"
+"""Beside the storages, for files that a process is still writing."""
+
 
 class LocalFile(File):  # type: ignore[type-arg]
     """A file of this machine that a storage on the same disk may move instead of copying."""
@@ -50,7 +53,7 @@ def remove(storage: Storage, name: str) -> None:
 @contextmanager
 def work_folder() -> Iterator[Path]:
     """A folder for this process alone, beside the storages, gone afterwards."""
-    base = Path(settings.VAR_DIR) / "work"
+    base = Path(settings.VAR_DIR) / WORK_FOLDER
     base.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=base) as folder:
         yield Path(folder)

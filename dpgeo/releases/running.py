@@ -7,7 +7,6 @@ that are discarded are never logged.
 
 from __future__ import annotations
 
-import hashlib
 import os
 import secrets
 from contextlib import suppress
@@ -25,6 +24,7 @@ from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.releases import files
+from dpgeo.releases.blobs import adopt, blob_prefix, name_blob
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
@@ -55,7 +55,7 @@ class AnnouncedEntropy:
 def work_on(release_id: str, held: Held) -> None:
     """Do what is left to do of a release: draw unless that is done, write files, publish."""
     release = Release.objects.select_related("dataset__ledger", "upload").get(pk=release_id)
-    if not release.blob_name:
+    if not release.blob_name and not adopt(release):
         commit(release, draw(release, held))
     if release.state == ReleaseState.WITHDRAWN:
         return
@@ -122,13 +122,9 @@ def commit(release: Release, released: Released) -> None:
             file.write(blob)
             file.flush()
             os.fsync(file.fileno())  # on the disk before a row says that it is there
-        name = store(storage, f"blobs/{secrets.token_hex(16)}", path)
-    first = Release.objects.filter(pk=release.pk, blob_name="").update(
-        blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
-    )
-    if not first:
+        name = store(storage, f"{blob_prefix(release.job_id)}{secrets.token_hex(16)}", path)
+    if not name_blob(release, name, blob):
         remove(storage, name)
-    release.refresh_from_db()
 
 
 def build_files(release: Release, held: Held) -> None:

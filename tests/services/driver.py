@@ -40,6 +40,85 @@ def request(dataset: int) -> dict[str, Any]:
     return {"release": release.pk}
 
 
+def request_unheard(dataset: int) -> dict[str, Any]:
+    """A release whose message to the workers is lost."""
+    from celery import current_app
+
+    current_app.send_task = lambda *_, **__: None
+    return request(dataset)
+
+
+def exhaust(release: str) -> dict[str, Any]:
+    """As if every attempt at a release had died before its draw."""
+    from django.utils import timezone
+
+    from dpgeo.jobs.models import Job, JobState
+    from dpgeo.jobs.services import MAX_ATTEMPTS
+
+    past = timezone.now() - timedelta(minutes=2)
+    held = {"state": JobState.RUNNING, "lease": uuid.uuid4(), "lease_until": past}
+    jobs = Job.objects.filter(release=release)
+    return {"jobs": jobs.update(**held, attempts=MAX_ATTEMPTS, woken_at=past)}
+
+
+def sign_in(dataset: int) -> dict[str, Any]:
+    """What a browser needs to upload to a dataset and to pay for one release of it."""
+    from importlib import import_module
+
+    from django.conf import settings
+    from django.contrib.auth import BACKEND_SESSION_KEY, HASH_SESSION_KEY, SESSION_KEY
+    from django.core import signing
+
+    from dpgeo.accounts.models import User
+    from dpgeo.datasets.models import Dataset
+    from dpgeo.pages.desk.requesting import TOKEN_SALT
+
+    user = User.objects.create_superuser(username=f"owner{uuid.uuid4()}")
+    session = import_module(settings.SESSION_ENGINE).SessionStore()
+    session[SESSION_KEY] = str(user.pk)
+    session[BACKEND_SESSION_KEY] = settings.AUTHENTICATION_BACKENDS[0]
+    session[HASH_SESSION_KEY] = user.get_session_auth_hash()
+    session.create()
+    receipt = {"job": str(uuid.uuid4()), "user": user.pk, "dataset": dataset}
+    return {
+        "session": session.session_key,
+        "slug": Dataset.objects.get(pk=dataset).slug,
+        "receipt": signing.dumps(receipt, salt=TOKEN_SALT),
+    }
+
+
+def stored(dataset: int) -> dict[str, Any]:
+    """The rows of a dataset and the files of its installation."""
+    from django.conf import settings
+
+    from dpgeo.datasets.models import Dataset
+    from dpgeo.datasets.storage import private_storage
+    from dpgeo.datasets.sweeping import stored_names
+
+    found = Dataset.objects.select_related("ledger").get(pk=dataset)
+    return {
+        "uploads": found.uploads.filter(file_name="web.csv").count(),
+        "raw_files": len(list(stored_names(private_storage(), "uploads"))),
+        "incoming": len(list(Path(settings.INCOMING_DIR).iterdir())),
+        "releases": [release.pk for release in found.releases.all()],
+        "spent": found.ledger.spent_micro,
+    }
+
+
+def age() -> dict[str, Any]:
+    """Make every file of the installation two days old."""
+    import os
+    import time
+
+    from django.conf import settings
+
+    past = time.time() - 2 * 24 * 3600
+    files = [path for path in Path(settings.VAR_DIR).rglob("*") if path.is_file()]
+    for path in files:
+        os.utime(path, (past, past))
+    return {"files": len(files)}
+
+
 def look(release: str) -> dict[str, Any]:
     """Where a release and its job are, and what lies in the storages."""
     from dpgeo.budgets.models import Entry
@@ -124,7 +203,11 @@ def total(ledger: int) -> dict[str, Any]:
 
 
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
-    action.__name__: action for action in (prepare, request, look, lapse, debits, total)
+    action.__name__: action
+    for action in (
+        *(prepare, request, request_unheard, look, stored, sign_in),
+        *(lapse, exhaust, age, debits, total),
+    )
 }
 
 if __name__ == "__main__":

@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -20,9 +20,11 @@ Process = subprocess.Popen[bytes]
 
 
 class Installation:
-    """Embedded defaults (SQLite, filesystem broker) in `folder`."""
+    """Everything it writes is in `folder`. `servers` are the settings of PostgreSQL and Redis;
+    without them it has the embedded defaults (SQLite, a queue of files).
+    """
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, servers: Mapping[str, str] | None = None) -> None:
         self.folder = folder
         outer = {
             name: value
@@ -31,6 +33,7 @@ class Installation:
         }
         self.environment = {
             **outer,
+            **(servers or {}),
             "DPGEO_VAR": str(folder / "var"),
             "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
         }
@@ -57,7 +60,7 @@ class Installation:
 
     def answer(self, process: Process) -> dict[str, Any]:
         """Wait for what was asked."""
-        output, _ = process.communicate(timeout=120)
+        output, _ = process.communicate(timeout=600)
         assert process.returncode == 0, (self.folder / "log").read_text()[-4000:]
         answer: dict[str, Any] = json.loads(output)
         return answer
@@ -75,9 +78,15 @@ class Installation:
         """A worker as `serve` starts it, with one process."""
         return self.running(*celery_words(1))
 
-    def halting_worker(self, point: str, gate: Path) -> contextlib.AbstractContextManager[Process]:
-        """A worker that stands still at a point; see `tests.services.worker`."""
-        return self.running("-m", "tests.services.worker", point, str(gate))
+    def halting(
+        self, program: str, point: str, gate: Path
+    ) -> contextlib.AbstractContextManager[Process]:
+        """A worker, web or reaper that stands still at a point; see `tests.services.halting`."""
+        return self.running("-m", "tests.services.halting", program, point, str(gate))
+
+    def reaper(self) -> contextlib.AbstractContextManager[Process]:
+        """A quick reaper."""
+        return self.running("manage.py", "reap", "--interval", "0.2")
 
     def wait_for(self, release: str, **expected: Any) -> dict[str, Any]:
         """Look at a release until it is as expected."""

@@ -1,0 +1,60 @@
+"""Released blobs in the private storage: each draw lies under the id of the job that paid for it.
+
+So a draw whose row was lost (the database was restored from a backup, or the worker was killed
+before the commit point) is found again. It is adopted rather than drawn anew: files made from it
+may be known to the world, and a second draw would be a second measurement for the price of one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator
+from uuid import UUID
+
+from dpgeo.datasets.storage import private_storage
+from dpgeo.datasets.sweeping import stored_names
+from dpgeo.releases.models import Release
+
+FOLDER = "blobs"
+
+
+def blob_prefix(job_id: UUID) -> str:
+    """How the names of a job's blobs begin."""
+    return f"{FOLDER}/{job_id}-"
+
+
+def name_blob(release: Release, name: str, blob: bytes) -> bool:
+    """The commit point: one row names one blob, once. Whether this is the blob it names."""
+    Release.objects.filter(pk=release.pk, blob_name="").update(
+        blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
+    )
+    release.refresh_from_db()
+    return release.blob_name == name
+
+
+def adopt(release: Release) -> bool:
+    """Commit a draw of an earlier attempt, if one is stored. False where there is none."""
+    from dpgeo.artefacts.codec import UnreadableRelease, decode
+
+    prefix = blob_prefix(release.job_id)
+    storage = private_storage()
+    for name in stored_names(storage, FOLDER):
+        if name.startswith(prefix):
+            with storage.open(name, "rb") as file:
+                blob = file.read()
+            try:
+                decode(blob)
+            except UnreadableRelease:  # cut short by a kill: nobody has seen it
+                continue
+            name_blob(release, name, blob)
+            return True
+    return False
+
+
+def stored_blobs() -> Iterator[tuple[UUID, str]]:
+    """The job and the name of every stored blob."""
+    for name in stored_names(private_storage(), FOLDER):
+        try:
+            yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name
+        except ValueError:
+            continue  # not a name of ours

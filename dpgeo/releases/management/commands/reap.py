@@ -1,0 +1,68 @@
+"""`python manage.py reap`: wake jobs that nobody works on and clear up, until told to stop."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from argparse import ArgumentParser
+from dataclasses import asdict
+from types import FrameType
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.db import Error as DatabaseError
+from django.db import close_old_connections
+
+from dpgeo.datasets.sweeping import uploads_sweep
+from dpgeo.jobs.services import jobs_reap
+from dpgeo.releases.sweeping import releases_sweep
+
+SWEEP_SECONDS = 3600.0
+"""Between two looks for abandoned files; waking jobs is more urgent."""
+
+
+class Command(BaseCommand):
+    help = "Wakes jobs whose worker died, and clears up after kills. Runs until stopped."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--interval", type=float, default=5.0, help="Seconds between rounds.")
+        parser.add_argument(
+            "--once", action="store_true", help="One round with everything, then stop: for cron."
+        )
+
+    def handle(self, *args: Any, interval: float, once: bool, **options: Any) -> None:
+        if not 0.1 <= interval <= 300:
+            raise CommandError("--interval: give between 0.1 and 300 seconds.")
+        stopping = threading.Event()
+
+        def stop(number: int, frame: FrameType | None) -> None:
+            stopping.set()
+
+        if not once:
+            signal.signal(signal.SIGTERM, stop)
+            signal.signal(signal.SIGINT, stop)
+        sweep_due = time.monotonic()
+        while True:
+            sweeps = time.monotonic() >= sweep_due
+            if sweeps:
+                sweep_due += SWEEP_SECONDS
+            self._round(sweeps)
+            if once or stopping.wait(interval):
+                return
+            close_old_connections()
+
+    def _round(self, sweeps: bool) -> None:
+        """Forgotten draws are adopted before any job is woken that would draw again."""
+        done: dict[str, int] = {}
+        try:
+            if sweeps:
+                done = asdict(releases_sweep())
+                done["files"] += uploads_sweep()
+            reaped = jobs_reap()
+        except (DatabaseError, OSError) as error:
+            self.stderr.write(f"No answer ({type(error).__name__}); trying on.")
+            return
+        done = {"woken": reaped.woken, "failed": reaped.failed, **done}
+        if any(done.values()):
+            self.stdout.write(", ".join(f"{what} {number}" for what, number in done.items()))

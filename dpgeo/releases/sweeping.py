@@ -1,0 +1,164 @@
+"""What the reaper does for releases: finishes what was cut off, and keeps the ledger complete.
+
+Whatever noise was drawn is paid for, also after a database was restored from a backup that is
+older than the storages.
+"""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import dataclass
+from datetime import timedelta
+from fractions import Fraction
+from uuid import UUID
+
+from django.db.models import Exists, OuterRef
+from django.utils import timezone
+
+from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.budgets.services import budget_debit_found
+from dpgeo.core.errors import Conflict
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.datasets.sweeping import stored_names, sweep
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.releases.blobs import adopt, stored_blobs
+from dpgeo.releases.files import make_public, remove_all
+from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+
+logger = logging.getLogger(__name__)
+
+CUT_OFF_AFTER = timedelta(minutes=10)
+"""A publication or withdrawal that is this old and not complete was cut off."""
+
+ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
+"""Whose draws are adopted here: a running job adopts its own, a cancelled one has drawn nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class Swept:
+    """What one sweep did."""
+
+    files: int
+    adopted: int
+    debited: int
+    completed: int
+
+
+def releases_sweep() -> Swept:
+    """Adopt and debit forgotten draws, complete what was cut off, delete abandoned files."""
+    completed = _complete_publications() + _complete_withdrawals()
+    adopted, debited = _settle_blobs()
+    return Swept(
+        files=_sweep_blobs() + _sweep_artefacts(),
+        adopted=adopted,
+        debited=debited + _debit_unpaid(),
+        completed=completed,
+    )
+
+
+def _settle_blobs() -> tuple[int, int]:
+    """Commit the draws of jobs that have none, and debit those of jobs nobody knows."""
+    releases = {release.job_id: release for release in Release.objects.select_related("job")}
+    adopted = debited = 0
+    for job, name in stored_blobs():
+        release = releases.get(job)
+        if release is None:
+            debited += _debit_unknown(job, name)
+        elif not release.blob_name and release.job.state in ADOPTING and adopt(release):
+            Job.objects.filter(pk=job).update(drawing=True)  # no refund from here
+            logger.error("release %s: its draw was found again and adopted", release.pk)
+            adopted += 1
+    return adopted, debited
+
+
+def _debit_unpaid() -> int:
+    """Debit committed draws that the ledger does not show."""
+    paid = Entry.objects.filter(job=OuterRef("job_id"), kind=EntryKind.DEBIT)
+    unpaid = Release.objects.exclude(blob_name="").filter(~Exists(paid))
+    return sum(
+        _debit(release.dataset.ledger, release.job_id, release.epsilon, release.title)
+        for release in unpaid.select_related("dataset__ledger")
+    )
+
+
+def _debit_unknown(job: UUID, name: str) -> int:
+    """Debit a draw of whose release nothing is left but its blob."""
+    from dpgeo.artefacts.codec import UnreadableRelease, decode
+
+    if Entry.objects.filter(job=job).exists():
+        return 0
+    with private_storage().open(name, "rb") as file:
+        blob = file.read()
+    try:
+        released = decode(blob)
+    except UnreadableRelease:
+        logger.error("job %s: its blob cannot be read; see docs/operate.md, Restoring", job)
+        return 0
+    slug = released.about.get("dataset_slug", "")
+    dataset = Dataset.objects.filter(slug=slug).select_related("ledger").first()
+    if dataset is None:
+        logger.error("job %s: drawn from a dataset that is not known here: %s", job, slug)
+        return 0
+    title = released.about.get("title", "")
+    return _debit(dataset.ledger, job, released.guarantee.epsilon, title)
+
+
+def _debit(ledger: Ledger, job: UUID, epsilon: Fraction, title: str) -> int:
+    try:
+        entry = budget_debit_found(
+            ledger=ledger, job=job, epsilon=epsilon, what=f"{title} (debited again)"
+        )
+    except Conflict:  # another reaper was quicker
+        return 0
+    if entry is None:
+        logger.error("job %s: drawn without a debit, and ledger %s is spent", job, ledger.pk)
+        return 0
+    logger.error("job %s: drawn without a debit; debited again on ledger %s", job, ledger.pk)
+    return 1
+
+
+def _complete_publications() -> int:
+    """Move the files of published releases where a kill stopped the move."""
+    before = timezone.now() - CUT_OFF_AFTER
+    halfway = Release.objects.filter(
+        state=ReleaseState.PUBLISHED,
+        published_at__lt=before,
+        job__state=JobState.DONE,
+        files__public=False,
+    ).distinct()
+    for release in halfway:
+        make_public(release)
+    return len(halfway)
+
+
+def _complete_withdrawals() -> int:
+    """Delete the files of withdrawn releases where a kill stopped the deletion."""
+    before = timezone.now() - CUT_OFF_AFTER
+    halfway = Release.objects.filter(
+        state=ReleaseState.WITHDRAWN, withdrawn_at__lt=before, files__isnull=False
+    ).distinct()
+    for release in halfway:
+        remove_all(release)
+    return len(halfway)
+
+
+def _sweep_blobs() -> int:
+    """Delete second draws, of releases whose row names another. Other blobs are kept for good."""
+    found = list(stored_blobs())
+    committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
+    second = [name for job, name in found if job in committed]
+    return sweep(private_storage(), second, keep=set(committed.values()))
+
+
+def _sweep_artefacts() -> int:
+    """Delete stored files, of releases known here, that no row names."""
+    drafts = list(stored_names(private_storage(), "artefacts"))
+    published = list(stored_names(public_storage(), ""))
+    known = set(Release.objects.values_list("pk", flat=True))
+    keep: dict[bool, set[str]] = {False: set(), True: set()}
+    for public, name in ReleaseFile.objects.values_list("public", "stored_name"):
+        keep[public] |= {name, f"{name}.gz"}
+    ours = [name for name in drafts if name.split("/")[1] in known]
+    theirs = [name for name in published if name.split("/")[0] in known]
+    return sweep(private_storage(), ours, keep[False]) + sweep(public_storage(), theirs, keep[True])

@@ -1,0 +1,29 @@
+"""Installations for the tests of real processes: embedded, and on PostgreSQL with Redis."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.requirements import need
+from tests.servers import INSTALL, Servers, running_servers, servers_installed
+from tests.services.installation import Installation
+
+
+@pytest.fixture(scope="session")
+def servers() -> Iterator[Servers]:
+    """PostgreSQL and Redis, for as long as the tests run."""
+    need(servers_installed(), INSTALL)
+    with running_servers() as running:
+        yield running
+
+
+@pytest.fixture(params=["embedded", "servers"])
+def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
+    """An installation with nothing in it, once with SQLite and once with both servers."""
+    if request.param == "embedded":
+        return Installation(tmp_path)
+    servers: Servers = request.getfixturevalue("servers")
+    return Installation(tmp_path, servers.environment())

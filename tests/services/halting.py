@@ -1,0 +1,128 @@
+"""A real worker, website or reaper that stands still at a named point, for tests to kill it there.
+
+`python -m tests.services.halting PROGRAM POINT GATE` writes the file GATE when it arrives at
+POINT, and goes on when that file is gone. Production code has no such point: this process alone
+replaces a function of its own copy.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+PATIENCE_SECONDS = 120.0
+
+
+def stand_still(gate: Path) -> None:
+    """Wait until the gate file is removed."""
+    gate.touch()
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while gate.exists() and time.monotonic() < deadline:
+        time.sleep(0.05)
+
+
+def before(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
+    """The function, with a halt before it."""
+
+    def halted(*args: Any, **named: Any) -> Any:
+        stand_still(gate)
+        return function(*args, **named)
+
+    return halted
+
+
+def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
+    """The function, with a halt after it."""
+
+    def halted(*args: Any, **named: Any) -> Any:
+        answer = function(*args, **named)
+        stand_still(gate)
+        return answer
+
+    return halted
+
+
+def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
+    """Where each point is: what has the function, the function's name, before or after it."""
+    from celery import current_app
+    from django.core.files.uploadhandler import TemporaryFileUploadHandler
+
+    from dpgeo.datasets import declaration
+    from dpgeo.engine import duckdb_view
+    from dpgeo.jobs import services as jobs
+    from dpgeo.jobs.running import Held
+    from dpgeo.releases import files, running
+    from dpgeo.releases import services as releases
+
+    return {
+        "leased": (running, "draw", before),
+        "counting": (duckdb_view.DuckDBView, "histogram", before),
+        "drawing set": (Held, "set_drawing", after),
+        "drawn": (running, "commit", before),
+        "committed": (running, "commit", after),
+        "one file stored": (files, "keep_file", after),
+        "files stored": (running, "publish", before),
+        "published": (files, "make_public", before),
+        "one file public": (files, "_remove_stored", before),
+        "finishing": (running, "work_on", after),
+        "receiving": (TemporaryFileUploadHandler, "receive_data_chunk", after),
+        "received": (declaration, "clean_file_name", before),
+        "debited": (releases, "budget_debit", after),
+        "requested": (current_app, "send_task", before),
+        "waking": (current_app, "send_task", before),
+        "giving up": (jobs, "budget_refund", before),
+    }
+
+
+def halt_at(point: str, gate: Path) -> None:
+    """Put a halt into this process's copy of the program."""
+    from dpgeo.datasets import storage
+
+    owner, name, halt = places()[point]
+    setattr(owner, name, halt(getattr(owner, name), gate))
+    storage.private_storage()  # the storages exist before a worker forks
+
+
+def work() -> None:
+    """A worker with one process."""
+    from dpgeo.config.celery import app
+
+    app.worker_main(
+        [
+            *("--quiet", "worker", "--concurrency", "1", "-l", "WARNING"),
+            *("--without-gossip", "--without-mingle", "--without-heartbeat"),
+        ]
+    )
+
+
+def serve() -> None:
+    """The website, on the port that HALTING_PORT names."""
+    from gunicorn.app.wsgiapp import WSGIApplication  # type: ignore[import-untyped]
+
+    address = f"127.0.0.1:{os.environ['HALTING_PORT']}"
+    sys.argv = ["gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", address]
+    sys.argv.append("dpgeo.config.wsgi")
+    WSGIApplication().run()
+
+
+def reap() -> None:
+    """The reaper."""
+    from django.core.management import call_command
+
+    call_command("reap", interval=0.2)
+
+
+PROGRAMS = {"worker": work, "web": serve, "reaper": reap}
+
+if __name__ == "__main__":
+    import django
+
+    from dpgeo.config.celery import app as _  # noqa: F401  (its own broker, not Celery's default)
+
+    django.setup()
+    halt_at(sys.argv[2], Path(sys.argv[3]))
+    PROGRAMS[sys.argv[1]]()

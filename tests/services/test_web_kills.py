@@ -1,0 +1,212 @@
+"""A website or a reaper killed at any point leaves nothing half done: finished later, paid once."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import time
+import urllib.parse
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.servers import Servers, free_port
+from tests.services.installation import Installation, Process, kill, wait_until_exists
+
+pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+
+CSRF = "c" * 32
+
+BOUNDARY = "a-line-between-parts"
+
+ROWS = b"who,lat,lon\n" + b"ann,50.01,10.01\n" * 8192
+"""Enough to be written in pieces."""
+
+
+@pytest.fixture
+def dataset(installation: Installation) -> int:
+    """A fresh dataset with data and a budget of its own."""
+    return int(installation.ask("prepare", rows=500)["dataset"])
+
+
+class Browser:
+    """A signed-in person's, with one receipt in hand."""
+
+    def __init__(self, facts: Mapping[str, Any], port: int) -> None:
+        self.port = port
+        self.slug, self.receipt = facts["slug"], facts["receipt"]
+        self.headers = {
+            "Cookie": f"dpgeo_session={facts['session']}; dpgeo_csrf={CSRF}",
+            "X-CSRFToken": CSRF,
+        }
+
+    def post(self, path: str, body: bytes, content_type: str) -> int | None:
+        """The status of the answer; None where the server is killed before it answers."""
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        headers = {**self.headers, "Content-Type": content_type}
+        try:
+            connection.request("POST", path, body, headers)
+            return connection.getresponse().status
+        except (http.client.HTTPException, OSError):
+            return None
+        finally:
+            connection.close()
+
+    def upload(self) -> int | None:
+        """Send a file."""
+        head = (
+            f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; '
+            'filename="web.csv"\r\nContent-Type: text/csv\r\n\r\n'
+        )
+        body = head.encode() + ROWS + f"\r\n--{BOUNDARY}--\r\n".encode()
+        kind = f"multipart/form-data; boundary={BOUNDARY}"
+        return self.post(f"/desk/datasets/{self.slug}/upload/", body, kind)
+
+    def spend(self) -> int | None:
+        """Hand the receipt in."""
+        typed = {
+            **{"title": "Trips", "mechanism": "uniform-grid", "uniform-grid.cells": "8"},
+            **{"epsilon": "1", "bound": "5", "counting": "people", "publish_when_done": "on"},
+            **{"step": "spend", "token": self.receipt},
+        }
+        body = urllib.parse.urlencode(typed).encode()
+        kind = "application/x-www-form-urlencoded"
+        return self.post(f"/desk/datasets/{self.slug}/release/", body, kind)
+
+
+@contextmanager
+def killed_while(
+    installation: Installation, browser: Browser, point: str, gate: Path, send: str
+) -> Iterator[None]:
+    """Have the website killed at a point of a request; go on when the request has failed."""
+    from concurrent.futures import ThreadPoolExecutor
+
+    with (
+        ThreadPoolExecutor(1) as pool,
+        website(installation, browser.port, "-m", *halting(point, gate)) as process,
+    ):
+        answer = pool.submit(getattr(browser, send))
+        wait_until_exists(gate, process, installation.folder / "log")
+        kill(process)
+        assert answer.result(timeout=60) is None
+    gate.unlink()
+    yield
+
+
+def halting(point: str, gate: Path) -> tuple[str, ...]:
+    return ("tests.services.halting", "web", point, str(gate))
+
+
+@contextmanager
+def website(installation: Installation, port: int, *words: str) -> Iterator[Process]:
+    """The website, answering."""
+    installation.environment["HALTING_PORT"] = str(port)
+    bind = ("--bind", f"127.0.0.1:{port}", "dpgeo.config.wsgi")
+    plain = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", *bind)
+    with installation.running(*(words or plain)) as process:
+        deadline = time.monotonic() + 60
+        while not answers(port):
+            assert process.poll() is None, (installation.folder / "log").read_text()[-4000:]
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield process
+
+
+def answers(port: int) -> bool:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
+    with contextlib.closing(connection):
+        try:
+            connection.request("GET", "/healthz")
+            return connection.getresponse().status == 200
+        except (http.client.HTTPException, OSError):
+            return False
+
+
+@pytest.mark.parametrize("point", ["receiving", "received"])
+def test_an_upload_cut_off_by_a_kill_leaves_nothing_and_can_be_sent_again(
+    installation: Installation, dataset: int, tmp_path: Path, point: str
+) -> None:
+    browser = Browser(installation.ask("sign_in", dataset=dataset), free_port())
+    with killed_while(installation, browser, point, tmp_path / "gate", "upload"):
+        seen = installation.ask("stored", dataset=dataset)
+    assert seen["uploads"] == 0
+    assert seen["raw_files"] + seen["incoming"] > 0
+    assert installation.start("manage.py", "reap", "--once").wait(timeout=60) == 0
+    young = installation.ask("stored", dataset=dataset)
+    assert young == seen
+    installation.ask("age")
+    assert installation.start("manage.py", "reap", "--once").wait(timeout=60) == 0
+    swept = installation.ask("stored", dataset=dataset)
+    assert (swept["raw_files"], swept["incoming"]) == (0, 0)
+    with website(installation, browser.port):
+        assert browser.upload() == 302
+    assert installation.ask("stored", dataset=dataset)["uploads"] == 1
+
+
+@pytest.mark.parametrize(("point", "paid"), [("debited", False), ("requested", True)])
+def test_a_request_cut_off_by_a_kill_is_paid_for_once_and_drawn_once(
+    installation: Installation, dataset: int, tmp_path: Path, point: str, paid: bool
+) -> None:
+    """The same receipt, handed in again, leads to the one release."""
+    browser = Browser(installation.ask("sign_in", dataset=dataset), free_port())
+    with killed_while(installation, browser, point, tmp_path / "gate", "spend"):
+        seen = installation.ask("stored", dataset=dataset)
+    assert (len(seen["releases"]), seen["spent"]) == ((1, 1_000_000) if paid else (0, 0))
+    with website(installation, browser.port):
+        assert browser.spend() == 302
+        assert browser.spend() == 302
+    again = installation.ask("stored", dataset=dataset)
+    assert (len(again["releases"]), again["spent"]) == (1, 1_000_000)
+    installation.ask("lapse")
+    with installation.reaper(), installation.worker():
+        finished = installation.wait_for(again["releases"][0], job="done")
+    assert (finished["state"], finished["draws_in_files"]) == ("published", 1)
+    assert (finished["spent"], finished["entries"]) == (1_000_000, ["debit"])
+
+
+def test_a_reaper_killed_while_it_wakes_a_job_leaves_it_to_the_next(
+    installation: Installation, dataset: int, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    release = str(installation.ask("request_unheard", dataset=dataset)["release"])
+    installation.ask("lapse")
+    with installation.halting("reaper", "waking", gate) as reaper:
+        wait_until_exists(gate, reaper, installation.folder / "log")
+        kill(reaper)
+    with installation.reaper(), installation.worker():
+        finished = installation.wait_for(release, job="done")
+    assert (finished["state"], finished["draws_in_files"]) == ("published", 1)
+    assert (finished["attempts"], finished["spent"]) == (1, 1_000_000)
+
+
+def test_a_reaper_killed_while_it_gives_a_job_up_refunds_it_once(
+    installation: Installation, dataset: int, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    release = str(installation.ask("request_unheard", dataset=dataset)["release"])
+    installation.ask("exhaust", release=release)
+    with installation.halting("reaper", "giving up", gate) as reaper:
+        wait_until_exists(gate, reaper, installation.folder / "log")
+        kill(reaper)
+    killed = installation.ask("look", release=release)
+    assert (killed["job"], killed["spent"]) == ("running", 1_000_000)
+    with installation.reaper(), installation.reaper():
+        seen = installation.wait_for(release, job="failed")
+    assert (seen["spent"], seen["entries"]) == (0, ["debit", "refund"])
+
+
+def test_a_request_is_accepted_while_the_broker_is_down_and_done_when_it_is_back(
+    servers: Servers, tmp_path: Path
+) -> None:
+    installation = Installation(tmp_path, servers.environment())
+    dataset = int(installation.ask("prepare", rows=500)["dataset"])
+    broker = installation.environment["CELERY_BROKER_URL"]
+    installation.environment["CELERY_BROKER_URL"] = f"redis://127.0.0.1:{free_port()}/0"
+    release = str(installation.ask("request", dataset=dataset)["release"])
+    installation.environment["CELERY_BROKER_URL"] = broker
+    installation.ask("lapse")
+    with installation.reaper(), installation.worker():
+        assert installation.wait_for(release, job="done")["state"] == "published"

@@ -1,0 +1,258 @@
+"""What a kill or a restored backup left lying is cleared up, completed, and paid for."""
+
+from __future__ import annotations
+
+import io
+import os
+import time
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.conf import settings
+from django.core.files.base import ContentFile
+from django.core.management import call_command
+from django.utils import timezone
+
+from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.datasets.sweeping import SAFE_AGE, uploads_sweep
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.running import LONGEST_HOLD_SECONDS
+from dpgeo.jobs.services import job_create
+from dpgeo.releases.blobs import blob_prefix
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import release_publish, release_run
+from dpgeo.releases.sweeping import CUT_OFF_AFTER, releases_sweep
+from tests.makers import make_dataset, make_ready, make_received, make_release, make_request
+
+pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture(autouse=True)
+def empty_storages(tmp_path: Path, settings: Any) -> None:
+    """Nothing of another test is in the storages."""
+    for name in ("private", "releases"):
+        settings.STORAGES = {
+            **settings.STORAGES,
+            name: {
+                "BACKEND": "django.core.files.storage.FileSystemStorage",
+                "OPTIONS": {"location": str(tmp_path / name)},
+            },
+        }
+
+
+def age(path: str | Path, by: timedelta = SAFE_AGE * 2) -> None:
+    past = time.time() - by.total_seconds()
+    os.utime(path, (past, past))
+
+
+def leave(name: str, *, old: bool = True) -> str:
+    """A file in the private storage that no row names."""
+    stored = private_storage().save(name, ContentFile(b"abandoned"))
+    if old:
+        age(private_storage().path(stored))
+    return stored
+
+
+def spent(ledger: Ledger) -> int:
+    ledger.refresh_from_db()
+    return ledger.spent_micro
+
+
+def paid_for(release: Release) -> int:
+    return sum(Entry.objects.filter(job=release.job_id).values_list("micro", flat=True))
+
+
+def test_a_file_in_a_workers_hands_is_never_old_enough_to_be_swept() -> None:
+    assert SAFE_AGE.total_seconds() > LONGEST_HOLD_SECONDS
+
+
+@pytest.mark.parametrize("folder", ["uploads", "canonical"])
+def test_old_files_without_a_row_go_and_young_ones_stay(folder: str) -> None:
+    old, young = leave(f"{folder}/old"), leave(f"{folder}/young", old=False)
+    assert uploads_sweep() >= 1
+    assert not private_storage().exists(old)
+    assert private_storage().exists(young)
+
+
+def test_files_that_a_row_names_stay_however_old(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    received, ready = make_received(dataset), make_ready(dataset, tmp_path)
+    for name in (received.raw_name, ready.canonical_name):
+        age(private_storage().path(name))
+    uploads_sweep()
+    assert private_storage().exists(received.raw_name)
+    assert private_storage().exists(ready.canonical_name)
+
+
+def test_nothing_younger_than_the_oldest_unfinished_job_is_swept() -> None:
+    """A laptop that slept for a week wakes in the middle of a job."""
+    job = job_create(task="tests.nothing")
+    week_ago = timezone.now() - timedelta(days=7)
+    Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING, started_at=week_ago)
+    name = leave("canonical/being-written")
+    uploads_sweep()
+    assert private_storage().exists(name)
+    Job.objects.filter(pk=job.pk).update(state=JobState.DONE)
+    uploads_sweep()
+    assert not private_storage().exists(name)
+
+
+def test_pieces_of_uploads_and_work_that_nobody_touches_any_more_go() -> None:
+    base = Path(settings.VAR_DIR) / "work"
+    base.mkdir(exist_ok=True)
+    old = Path(settings.INCOMING_DIR) / "old.upload"
+    folder, busy = base / "killed", base / "busy"
+    for each in (folder, busy):
+        each.mkdir()
+        (each / "part").write_bytes(b"x")
+    old.write_bytes(b"x")
+    for path in (old, folder / "part", folder, busy):
+        age(path)
+    uploads_sweep()
+    assert not old.exists()
+    assert not folder.exists()
+    assert busy.exists()
+    (busy / "part").unlink()
+    busy.rmdir()
+
+
+def test_a_second_draw_goes_and_the_committed_one_stays(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    second = leave(f"{blob_prefix(release.job_id)}second")
+    age(private_storage().path(release.blob_name))
+    releases_sweep()
+    assert private_storage().exists(release.blob_name)
+    assert not private_storage().exists(second)
+
+
+def test_files_of_a_release_without_a_row_go_and_its_own_stay(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    release_publish(release=release, by=None)
+    draft = leave(f"artefacts/{release.pk}/ab/cells.csv")
+    stray = public_storage().save(f"{release.pk}/stray.csv", ContentFile(b"x"))
+    mine = {file.stored_name for file in release.files.all()}
+    for name in {stray, *mine}:
+        age(public_storage().path(name))
+    releases_sweep()
+    assert not private_storage().exists(draft)
+    assert not public_storage().exists(stray)
+    assert all(public_storage().exists(name) for name in mine)
+
+
+def forget_commit(release: Release) -> None:
+    """As if the database were restored from a backup made before the release was drawn."""
+    release.files.all().delete()
+    Release.objects.filter(pk=release.pk).update(blob_name="", blob_sha256="")
+    Job.objects.filter(pk=release.job_id).update(
+        state=JobState.QUEUED, drawing=False, started_at=None, finished_at=None
+    )
+
+
+def test_a_draw_that_the_restored_database_forgot_is_adopted_not_drawn_again(
+    tmp_path: Path,
+) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    name, sha256 = release.blob_name, release.blob_sha256
+    forget_commit(release)
+    assert releases_sweep().adopted == 1
+    release.refresh_from_db()
+    assert (release.blob_name, release.blob_sha256) == (name, sha256)
+    assert Job.objects.get(pk=release.job_id).drawing
+    assert release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.blob_name, release.files.count()) == (name, 5)
+
+
+def test_a_worker_adopts_the_draw_of_an_earlier_attempt(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    sha256 = release.blob_sha256
+    forget_commit(release)
+    release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert release.blob_sha256 == sha256
+
+
+def test_a_blob_cut_short_is_not_adopted(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_request(dataset)
+    broken = leave(f"{blob_prefix(release.job_id)}broken")
+    release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert release.blob_name not in ("", broken)
+
+
+def forget_debit(release: Release) -> None:
+    Entry.objects.filter(job=release.job_id)._raw_delete("default")
+    Ledger.objects.filter(pk=release.dataset.ledger_id).update(spent_micro=0)
+
+
+def test_a_committed_draw_without_a_debit_is_debited_again_once(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_debit(release)
+    assert releases_sweep().debited == 1
+    assert releases_sweep().debited == 0
+    assert spent(dataset.ledger) == paid_for(release) == 1_000_000
+
+
+def test_a_draw_of_which_nothing_but_the_blob_is_left_is_debited_again(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_debit(release)
+    release.files.all().delete()
+    Release.objects.filter(pk=release.pk).delete()
+    assert releases_sweep().debited == 1
+    assert releases_sweep().debited == 0
+    assert spent(dataset.ledger) == paid_for(release) == 1_000_000
+    age(private_storage().path(release.blob_name))
+    releases_sweep()
+    assert private_storage().exists(release.blob_name)
+
+
+def test_where_the_budget_no_longer_holds_a_forgotten_draw_nothing_is_left(
+    tmp_path: Path,
+) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_debit(release)
+    make_request(dataset, epsilon="3.5")
+    assert releases_sweep().debited == 1
+    assert spent(dataset.ledger) == 4_000_000
+
+
+def test_a_publication_that_was_cut_off_is_completed(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    past = timezone.now() - CUT_OFF_AFTER * 2
+    Release.objects.filter(pk=release.pk).update(state="published", published_at=past)
+    assert releases_sweep().completed == 1
+    assert not release.files.filter(public=False).exists()
+
+
+def test_a_withdrawal_that_was_cut_off_is_completed(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    release_publish(release=release, by=None)
+    names = [file.stored_name for file in release.files.all()]
+    past = timezone.now() - CUT_OFF_AFTER * 2
+    Release.objects.filter(pk=release.pk).update(state="withdrawn", withdrawn_at=past)
+    assert releases_sweep().completed == 1
+    assert not any(public_storage().exists(name) for name in names)
+
+
+def test_the_reaper_does_all_of_it_when_asked_once(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_debit(release)
+    leave("uploads/old")
+    output = io.StringIO()
+    call_command("reap", "--once", stdout=output)
+    assert "debited 1" in output.getvalue()
+    assert "files 1" in output.getvalue()
