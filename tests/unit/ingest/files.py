@@ -80,7 +80,7 @@ def geopackage(
     """A GeoPackage with rows of (geom, who, t) in the table `points`."""
     path.unlink(missing_ok=True)
     connection = sqlite3.connect(path)
-    connection.executescript(script)
+    connection.executescript("PRAGMA synchronous=OFF; PRAGMA journal_mode=MEMORY;" + script)
     for row in rows:
         connection.execute("INSERT INTO points (geom, who, t) VALUES (?, ?, ?)", row)
     connection.commit()

@@ -1,0 +1,218 @@
+"""The process that reads compressed and binary files: what it may take, and how it ends."""
+
+from __future__ import annotations
+
+import os
+import resource
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest import confined
+from dpgeo.ingest.preview import preview
+from dpgeo.ingest.reading import ingest
+from tests.unit.ingest.helpers import KEY, schema
+from tests.unit.ingest.test_geojson import written
+
+AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
+GOOD: dict[str, Any] = {"who": ["anna", "ben"], "lat": [45.0, 46.0], "lon": [5.0, 6.0]}
+
+
+def silent(_done: int, _total: int) -> None:
+    pass
+
+
+def run_ingest(path: Path, target: Path) -> Any:
+    return ingest(path, path.name, schema(), KEY, target, silent)
+
+
+def test_it_knows_none_of_our_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    program = tmp_path / "tell.py"
+    program.write_text("import json, os; print(json.dumps({'result': dict(os.environ)}))")
+    monkeypatch.setenv("SECRET_KEY", "very secret")
+    monkeypatch.setenv("DATABASE_URL", "postgres://secret")
+    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
+    told = confined.run("any", {}, tmp_path, silent)
+    assert "secret" not in str(told)
+    assert told["TMPDIR"] == str(tmp_path)
+
+
+def shim(folder: Path, program: Path) -> str:
+    """A worker that is another program."""
+    script = folder / "python"
+    script.write_text(f"#!/bin/sh\nexec {sys.executable} {program}\n")
+    script.chmod(0o755)
+    return str(script)
+
+
+@pytest.mark.parametrize(
+    ("program", "error", "words"),
+    [
+        ("import os; os.kill(os.getpid(), 11)", InvalidInput, "breaks its reader"),
+        ("import os; os.abort()", InvalidInput, "breaks its reader"),
+        ("import time; time.sleep(60)", InvalidInput, "far too long"),
+        ("raise SystemExit(3)", RuntimeError, "status 3"),
+        ("print('{\"errno\": 28}')", OSError, "No space"),
+        ('print(\'{"failed": "KeyError at x.py:1"}\')', RuntimeError, "KeyError at x.py:1"),
+        ('print(\'{"refused": "no", "field": "file"}\')', InvalidInput, "no"),
+    ],
+)
+def test_however_it_ends_we_know_why(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    program: str,
+    error: type[Exception],
+    words: str,
+) -> None:
+    path = tmp_path / "program.py"
+    path.write_text(f"import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n{program}")
+    monkeypatch.setattr(sys, "executable", shim(tmp_path, path))
+    with pytest.raises(error, match=words):
+        confined.run("any", {}, tmp_path, silent, silence=1)
+
+
+def test_a_worker_that_only_chatters_is_ended_too(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    program = tmp_path / "chatter.py"
+    program.write_text(
+        "import time\nwhile True: print('{\"progress\": [0, 0]}', flush=True); time.sleep(0.1)"
+    )
+    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
+    begun = time.monotonic()
+    with pytest.raises(InvalidInput, match="far too long"):
+        confined.run("any", {}, tmp_path, silent, limit=1)
+    assert time.monotonic() - begun < 20
+
+
+class Lost(Exception):
+    pass
+
+
+def test_stopping_from_progress_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    size = 300_000
+    rows = {"who": ["a"] * size, "lat": np.full(size, 45.0), "lon": np.full(size, 5.0)}
+    pq.write_table(pa.table(rows), path)
+    folder = tmp_path / "out"
+    folder.mkdir()
+
+    def stop(_done: int, _total: int) -> None:
+        raise Lost
+
+    with pytest.raises(Lost):
+        ingest(path, "a.parquet", schema(), KEY, folder / "c", stop)
+    assert list(folder.iterdir()) == []
+    children = Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children")
+    assert not children.exists() or children.read_text() == ""
+
+
+def test_an_error_of_ours_does_not_quote_the_file(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table(GOOD), path)
+    request = {"source": str(path), "file_name": "a", "schema": {"private": "words"}, "key": "00"}
+    with pytest.raises(RuntimeError, match=r"KeyError at worker\.py") as caught:
+        confined.run("ingest", request, tmp_path, silent)
+    assert "private" not in str(caught.value)
+
+
+HUGE = 300 << 20
+
+
+def huge_value(path: Path) -> None:
+    """Two rows, one of whose declared values takes hundreds of MB and a few hundred KB packed."""
+    table = pa.table({**GOOD, "who": ["a" * HUGE, "b"]})
+    pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
+    assert path.stat().st_size < 1 << 20
+
+
+def in_another_process(program: str, *arguments: Path) -> list[str]:
+    """What a program prints whose memory is not to be counted as ours."""
+    done = subprocess.run(
+        [sys.executable, "-c", program, *arguments],
+        capture_output=True, text=True, timeout=120, check=True, cwd=Path(__file__).parents[3],
+    )  # fmt: skip
+    return done.stdout.splitlines()
+
+
+WRITTEN = """
+import sys
+from pathlib import Path
+from tests.unit.ingest.test_confined import huge_value
+huge_value(Path(sys.argv[1]))
+"""
+
+MEASURED = """
+import resource, sys
+from pathlib import Path
+from dpgeo.core.errors import InvalidInput
+from tests.unit.ingest.test_confined import run_ingest
+try:
+    run_ingest(Path(sys.argv[1]), Path(sys.argv[2]))
+except InvalidInput as refusal:
+    print(refusal.message)
+print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
+"""
+
+
+def test_a_huge_value_takes_no_more_than_the_memory_allowed(tmp_path: Path) -> None:
+    path, small = tmp_path / "huge.parquet", tmp_path / "small.parquet"
+    in_another_process(WRITTEN, path)
+    pq.write_table(pa.table(GOOD), small)
+    said = {}
+    for source in (small, path):
+        said[source] = in_another_process(MEASURED, source, tmp_path / "out")
+    assert int(said[path][-1]) - int(said[small][-1]) <= 512
+    assert "more than 512 MB of memory" in said[path][0]
+    with pytest.raises(InvalidInput, match="memory"):
+        preview(path, "huge.parquet")
+
+
+def test_damaged_footers_never_end_our_process(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({name: values * 50 for name, values in GOOD.items()}), path)
+    whole = path.read_bytes()
+    footer = int.from_bytes(whole[-8:-4], "little")
+    random = np.random.default_rng(9)
+    refused = 0
+    for _ in range(200 if AUDIT else 12):
+        damaged = bytearray(whole)
+        for position in random.integers(len(whole) - 8 - footer, len(whole) - 8, 4):
+            damaged[position] = int(random.integers(0, 256))
+        path.write_bytes(damaged)
+        try:
+            preview(path, "a.parquet")
+        except InvalidInput:
+            refused += 1
+    assert refused > 4
+
+
+def test_text_that_is_not_packed_needs_no_other_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/nonexistent")
+    path = written(tmp_path, '{"type": "FeatureCollection", "features": []}')
+    assert preview(path, "a.geojson").columns == ["geometry"]
+
+
+def test_a_million_columns_are_refused_in_time(tmp_path: Path) -> None:
+    names = ",".join(f"c{index}" for index in range(1_000_000))
+    path = tmp_path / "wide.csv"
+    path.write_text(f"{names}\n")
+    begun = time.monotonic()
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    with pytest.raises(InvalidInput, match="header line is longer than 1 MiB"):
+        preview(path, "wide.csv")
+    path.write_text("," * 1_000_000 + "\n")
+    with pytest.raises(InvalidInput, match="1,000,001 columns"):
+        preview(path, "wide.csv")
+    assert time.monotonic() - begun < 30
+    assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before < 512 << 10
