@@ -100,8 +100,8 @@ def _header_text(line: bytes) -> str:
 
 def _columns(text: str) -> tuple[str, list[str]]:
     """The delimiter that makes most columns, and their names."""
+    delimiter = max(DELIMITERS, key=lambda mark: _width(text, mark))
     try:
-        delimiter = max(DELIMITERS, key=lambda mark: len(next(csv.reader([text], delimiter=mark))))
         names = next(csv.reader([text], delimiter=delimiter, strict=True))
     except csv.Error as error:
         raise InvalidInput(
@@ -110,6 +110,14 @@ def _columns(text: str) -> tuple[str, list[str]]:
             field="file",
         ) from error
     return delimiter, [name.strip() for name in names]
+
+
+def _width(text: str, delimiter: str) -> int:
+    """How many columns a delimiter makes, 0 if a name would be too long for the library."""
+    try:
+        return len(next(csv.reader([text], delimiter=delimiter)))
+    except csv.Error:
+        return 0
 
 
 def _batch(
