@@ -18,7 +18,7 @@ PRIVATE_DIR = VAR_DIR / "private"
 INCOMING_DIR = VAR_DIR / "incoming"
 RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
-STATIC_ROOT = VAR_DIR / "static"
+STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
 # The outermost first: the database in it, with its keys and reports, is nobody else's to read.
 for folder in (
     *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
@@ -63,6 +63,7 @@ HTTPS = env.bool("DPGEO_HTTPS", default=False)
 """Whether people reach the site by https, through a proxy that sets X-Forwarded-Proto itself."""
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # asked from within, without the proxy
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
@@ -150,6 +151,9 @@ LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "desk"
 LOGOUT_REDIRECT_URL = "catalogue"
 
+vars().update(env.email_url("DPGEO_EMAIL_URL", default="consolemail://"))
+DEFAULT_FROM_EMAIL = env.str("DPGEO_EMAIL_FROM", default="dpgeo@localhost")
+
 LANGUAGE_CODE = "en-gb"
 TIME_ZONE = "UTC"
 USE_I18N = True
@@ -174,6 +178,22 @@ STORAGES = {
     },
     "staticfiles": {"BACKEND": "whitenoise.storage.CompressedStaticFilesStorage"},
 }
+if bucket := env.str("DPGEO_S3_BUCKET", default=""):
+    # For workers on several machines; needs the packages of locks/s3.txt. The client takes its
+    # credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The whole bucket is private:
+    # what is published is served by this site, which counts nobody and withdraws at once.
+    for name in ("default", "private", "releases"):
+        STORAGES[name] = {
+            "BACKEND": "storages.backends.s3.S3Storage",
+            "OPTIONS": {
+                "bucket_name": bucket,
+                "location": "releases" if name == "releases" else "private",
+                "endpoint_url": env.str("DPGEO_S3_ENDPOINT", default="") or None,
+                "region_name": env.str("DPGEO_S3_REGION", default="") or None,
+                "default_acl": None,
+                "file_overwrite": False,
+            },
+        }
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"  # names that Vite hashed
 FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]

@@ -104,6 +104,7 @@ def about(release: Release) -> dict[str, str]:
         "dataset": dataset.title,
         "dataset_slug": dataset.slug,
         "publisher": dataset.organisation.name,
+        "contact": dataset.organisation.contact,
         "licence": dataset.licence,
         "attribution": dataset.attribution,
         "dataset_total_epsilon": format_epsilon(from_micro(release.total_micro)),

@@ -12,7 +12,7 @@ import pytest
 from django.conf import settings as django_settings
 from django.test import Client
 
-from dpgeo.accounts.models import ApiKey, Role, Scope
+from dpgeo.accounts.models import ApiKey, Organisation, Role, Scope
 from dpgeo.accounts.services import key_revoke
 from dpgeo.api import incoming
 from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -57,6 +57,7 @@ def do_job(answer: dict[str, Any]) -> None:
 
 
 def test_a_program_goes_all_the_way_from_a_declaration_to_a_published_map(desk: Desk) -> None:
+    Organisation.objects.update(contact="maps@example.org")
     program = program_of(desk)
     dataset = program.ask("POST", "/api/v1/datasets", DECLARATION, 201)
     address = program.upload(dataset["slug"])
@@ -84,6 +85,8 @@ def test_a_program_goes_all_the_way_from_a_declaration_to_a_published_map(desk: 
     published = program.ask("POST", f"{job['release_url']}/publish")
     assert published["state"] == "published"
     assert Program().ask("GET", job["release_url"])["title"] == "A map"
+    statement = Program().send("GET", published["statement_url"])
+    assert json.loads(b"".join(statement))["contact"] == "maps@example.org"
     budgets = program.ask("GET", "/api/v1/budgets")["results"]
     assert budgets[0]["left"] == "1.5"
     assert Release.objects.get().created_by == desk.user

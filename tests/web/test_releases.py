@@ -211,6 +211,7 @@ def test_the_blob_says_what_was_asked_and_promised(dataset: Dataset) -> None:
         "dataset": dataset.title,
         "dataset_slug": dataset.slug,
         "publisher": dataset.organisation.name,
+        "contact": "",
         "licence": "CC BY 4.0",
         "attribution": "",
         "dataset_total_epsilon": "4",

@@ -1,13 +1,31 @@
 """Addresses of the desk, and of its door."""
 
-from django.contrib.auth.views import LoginView, LogoutView
+from django.contrib.auth import views as doors
 from django.urls import path
 
 from dpgeo.pages.desk import datasets, home, jobs, keys, release, requesting, uploads
 
 urlpatterns = [
-    path("accounts/login/", LoginView.as_view(redirect_authenticated_user=True), name="login"),
-    path("accounts/logout/", LogoutView.as_view(), name="logout"),
+    path(
+        "accounts/login/", doors.LoginView.as_view(redirect_authenticated_user=True), name="login"
+    ),
+    path("accounts/logout/", doors.LogoutView.as_view(), name="logout"),
+    path("accounts/password/", doors.PasswordResetView.as_view(), name="password_reset"),
+    path(
+        "accounts/password/sent/",
+        doors.PasswordResetDoneView.as_view(),
+        name="password_reset_done",
+    ),
+    path(
+        "accounts/password/<uidb64>/<token>/",
+        doors.PasswordResetConfirmView.as_view(),
+        name="password_reset_confirm",
+    ),
+    path(
+        "accounts/password/set/",
+        doors.PasswordResetCompleteView.as_view(),
+        name="password_reset_complete",
+    ),
     path("desk/", home.desk, name="desk"),
     path("desk/ledger/", home.ledger, name="desk-ledger"),
     path("desk/keys/", keys.keys, name="desk-keys"),

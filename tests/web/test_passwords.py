@@ -1,0 +1,86 @@
+"""A forgotten password is replaced by mail; nobody learns which addresses have an account."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+import pytest
+from django.core import mail
+from django.test import Client
+
+from dpgeo.accounts.models import User
+from tests.web.published import install, make_dataset, make_organisation
+
+pytestmark = pytest.mark.django_db
+
+ASK = "/accounts/password/"
+
+
+def ask(client: Client, email: str) -> str:
+    """The page that an address leads to."""
+    answer = client.post(ASK, {"email": email}, follow=True)
+    assert answer.status_code == 200
+    return re.sub(r'name="csrf\w+" value="\w+"', "", answer.content.decode())
+
+
+def test_a_forgotten_password_is_replaced_by_mail(client: Client) -> None:
+    User.objects.create_user("ann", "ann@example.org", "old secret words")
+    assert "Forgotten password" in client.get("/accounts/login/").content.decode()
+    assert "Look into your mail" in ask(client, "ann@example.org")
+    (letter,) = mail.outbox
+    assert letter.to == ["ann@example.org"]
+    assert "ann" in letter.body
+    found = re.search(r"http://testserver(/accounts/password/\S+)", str(letter.body))
+    assert found
+    page = client.get(found[1], follow=True)
+    assert "The same again" in page.content.decode()
+    typed = {"new_password1": "new secret words", "new_password2": "new secret words"}
+    done = client.post(page.redirect_chain[-1][0], typed, follow=True)
+    assert "Password set" in done.content.decode()
+    assert User.objects.get().check_password("new secret words")
+    assert "This link has ended" in Client().get(found[1], follow=True).content.decode()
+
+
+def test_an_address_without_an_account_looks_the_same() -> None:
+    User.objects.create_user("ann", "ann@example.org", "old secret words")
+    assert ask(Client(), "ann@example.org") == ask(Client(), "bob@example.org")
+    assert len(mail.outbox) == 1
+
+
+@pytest.mark.parametrize(
+    ("first", "second"), [("short", "short"), ("password1", "password1"), ("a b c d e", "other")]
+)
+def test_a_password_that_will_not_do_is_refused(client: Client, first: str, second: str) -> None:
+    user = User.objects.create_user("ann", "ann@example.org", "old secret words")
+    ask(client, "ann@example.org")
+    found = re.search(r"(/accounts/password/\S+)", str(mail.outbox[0].body))
+    assert found
+    page = client.get(found[1], follow=True)
+    typed = {"new_password1": first, "new_password2": second}
+    answer = client.post(page.redirect_chain[-1][0], typed)
+    assert "errorlist" in answer.content.decode()
+    user.refresh_from_db()
+    assert user.check_password("old secret words")
+
+
+def test_mail_goes_to_the_console_unless_a_server_is_named(settings: Any) -> None:
+    from dpgeo.config import settings as production
+
+    assert production.EMAIL_BACKEND.endswith("console.EmailBackend")  # type: ignore[attr-defined]
+
+
+def test_citizens_find_whom_to_write_to(client: Client) -> None:
+    release = install(make_dataset())
+    for address in (f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"):
+        assert 'href="mailto:example-city@example.org"' in client.get(address).content.decode()
+    publisher = client.get(f"/api/v1/releases/{release.pk}").json()["publisher"]
+    assert publisher["contact"] == "example-city@example.org"
+
+
+def test_a_publisher_without_an_address_names_none(client: Client) -> None:
+    organisation = make_organisation()
+    organisation.contact = ""
+    organisation.save()
+    release = install(make_dataset(organisation))
+    assert "mailto:" not in client.get(f"/maps/{release.pk}/").content.decode()
