@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgeo.core.errors import InvalidInput
@@ -21,6 +21,7 @@ from tests.unit.ingest.helpers import bits, csv_of, people, read_text, refused, 
 FIELD = st.text(alphabet='ab,;"\u00e9 \t1.', max_size=6)
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.lists(FIELD, min_size=3, max_size=3), min_size=1, max_size=6),
     st.sampled_from([csv.QUOTE_ALL, csv.QUOTE_MINIMAL]),
