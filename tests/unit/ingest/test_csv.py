@@ -45,6 +45,7 @@ def test_fields_are_those_of_the_csv_library(
     assert list(map(list, zip(*found, strict=True))) == rows
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from([b"a", b"\n", b"\r", b"\r\n", b"bcd", b"\n\n"]), max_size=30),
     st.integers(1, 9),

@@ -10,7 +10,7 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pyarrow as pa
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from dpgeo.ingest.schema import Columns
@@ -62,6 +62,7 @@ def test_a_skipped_time_is_read_with_the_offset_from_before(tmp_path: Path) -> N
     )
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.integers(EARLIEST, LATEST), max_size=20),
     st.lists(st.integers(0, 86_400 * 365), max_size=20),
