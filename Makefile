@@ -48,8 +48,8 @@ lint: $(DONE)/full frontend  ## Style, types, import contracts, migrations
 	@$(NPM) run check
 
 lock:  ## Renew locks/ from pyproject.toml (needs uv)
-	@for name in run test full node; do \
-	  case $$name in test|full) group="--group $$name";; *) group=;; esac; \
+	@for name in run test full s3 node; do \
+	  case $$name in test|full|s3) group="--group $$name";; *) group=;; esac; \
 	  case $$name in node) from=locks/node.in;; *) from=pyproject.toml;; esac; \
 	  uv pip compile $$from $$group --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-annotate --no-header -q -o locks/$$name.txt || exit 1; \

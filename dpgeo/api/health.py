@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from celery import current_app
 from django.db import Error, connection
+from django.db.migrations.executor import MigrationExecutor
 from django.http import HttpRequest, JsonResponse
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
+from kombu.exceptions import OperationalError
 
 
 @never_cache
@@ -18,3 +21,36 @@ def healthz(request: HttpRequest) -> JsonResponse:
     except Error:
         return JsonResponse({"status": "unavailable", "database": "unreachable"}, status=503)
     return JsonResponse({"status": "ok", "database": "reachable"})
+
+
+@never_cache
+@require_safe
+def readyz(request: HttpRequest) -> JsonResponse:
+    """200 where work can be done: database reached and migrated, broker reached; else 503.
+
+    Without the broker requests are still taken, and done once it is back.
+    """
+    parts = {"database": database_state(), "broker": broker_state()}
+    ready = parts == {"database": "migrated", "broker": "reachable"}
+    answer = {"status": "ok" if ready else "unavailable", **parts}
+    return JsonResponse(answer, status=200 if ready else 503)
+
+
+def database_state() -> str:
+    """Whether the database answers, and has the tables that this version needs."""
+    try:
+        executor = MigrationExecutor(connection)
+        missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
+    except Error:
+        return "unreachable"
+    return "not migrated" if missing else "migrated"
+
+
+def broker_state() -> str:
+    """Whether messages can be sent to the workers; asked for a few seconds at most."""
+    with current_app.connection_for_write() as broker:
+        try:
+            broker.ensure_connection(max_retries=1, interval_start=0, timeout=3)
+        except (*broker.connection_errors, OSError, OperationalError):
+            return "unreachable"
+    return "reachable"

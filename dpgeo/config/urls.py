@@ -3,11 +3,12 @@
 from django.contrib import admin
 from django.urls import include, path
 
-from dpgeo.api.health import healthz
+from dpgeo.api.health import healthz, readyz
 
 urlpatterns = [
     path("admin/", admin.site.urls),
     path("healthz", healthz, name="healthz"),
+    path("readyz", readyz, name="readyz"),
     path("api/", include("dpgeo.api.urls")),
     path("", include("dpgeo.pages.urls")),
 ]

@@ -1,0 +1,30 @@
+# dpgeo's image: the website, the workers and the reaper are the same image with another command.
+#   docker build -t dpgeo .                       with the object storage client: --build-arg LOCK=s3
+
+FROM node:22-slim AS frontend
+WORKDIR /build/frontend
+COPY frontend/package.json frontend/package-lock.json ./
+RUN npm ci --no-audit --no-fund
+COPY frontend/ ./
+RUN npm run build
+
+FROM python:3.11-slim
+ARG LOCK=run
+ENV PYTHONUNBUFFERED=1 PYTHONDONTWRITEBYTECODE=1 PIP_NO_CACHE_DIR=1 \
+    DPGEO_VAR=/var/lib/dpgeo DPGEO_STATIC=/srv/dpgeo/static
+WORKDIR /srv/dpgeo
+RUN groupadd --gid 10001 dpgeo \
+ && useradd --uid 10001 --gid dpgeo --no-create-home --home-dir /nonexistent dpgeo \
+ && install -d -o dpgeo -g dpgeo -m 700 /var/lib/dpgeo
+COPY locks/ locks/
+RUN python -m pip install --require-hashes -r "locks/${LOCK}.txt"
+COPY manage.py ./
+COPY dpgeo/ dpgeo/
+COPY --from=frontend /build/frontend/dist/ frontend/dist/
+# Collected as root and read by all: no process of the site can change its own scripts. The secret
+# key that the settings make on the way is not left in the image.
+RUN DPGEO_VAR=/tmp/build python manage.py collectstatic --noinput -v 0 && rm -r /tmp/build
+USER dpgeo
+VOLUME /var/lib/dpgeo
+EXPOSE 8000
+CMD ["gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", "0.0.0.0:8000", "dpgeo.config.wsgi"]

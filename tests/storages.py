@@ -1,0 +1,36 @@
+"""A storage like an object store's: its files have no path on this machine."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
+
+from django.core.files.storage import InMemoryStorage, Storage
+
+
+class PathlessStorage(Storage):
+    """Files in memory, under names alone; `path` raises NotImplementedError, as Storage's does."""
+
+    def __init__(self) -> None:
+        self._files = InMemoryStorage()
+
+    def _open(self, name: str, mode: str = "rb") -> Any:
+        return self._files.open(name, mode)
+
+    def _save(self, name: str, content: Any) -> str:
+        return self._files.save(name, content)
+
+    def delete(self, name: str) -> None:
+        self._files.delete(name)
+
+    def exists(self, name: str) -> bool:
+        return self._files.exists(name)
+
+    def listdir(self, path: str) -> tuple[list[str], list[str]]:
+        return self._files.listdir(path)
+
+    def size(self, name: str) -> int:
+        return self._files.size(name)
+
+    def get_modified_time(self, name: str) -> datetime:
+        return self._files.get_modified_time(name)

@@ -1,0 +1,209 @@
+"""What a server needs: health, settings fit for production, and files that start all of it."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from celery import current_app
+from django.core.management import get_commands
+from django.test import Client
+from django.urls import resolve
+from kombu import Connection
+
+from dpgeo.config import settings as production
+from dpgeo.datasets.storage import WORK_FOLDER
+from dpgeo.jobs.running import LONGEST_HOLD_SECONDS
+from dpgeo.releases.models import ReleaseState
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.services import release_publish
+from tests.makers import make_dataset, make_received, make_release
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
+SERVICES: dict[str, Any] = COMPOSE["services"]
+OURS = {name: service for name, service in SERVICES.items() if service.get("build")}
+SECRETS = ("DPGEO_DATABASE_PASSWORD", "DPGEO_BROKER_PASSWORD", "DPGEO_SECRET_KEY")
+
+
+@pytest.mark.django_db
+def test_a_server_is_ready_when_its_database_is_migrated_and_its_broker_answers(
+    client: Client,
+) -> None:
+    answer = client.get("/readyz")
+    assert answer.status_code == 200
+    expected = {"status": "ok", "database": "migrated", "broker": "reachable"}
+    assert answer.json() == expected
+    assert "no-cache" in answer["Cache-Control"]
+
+
+@pytest.mark.django_db
+def test_a_server_without_its_broker_is_not_ready_but_healthy(
+    client: Client, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(
+        current_app, "connection_for_write", lambda: Connection("redis://127.0.0.1:1/0")
+    )
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["broker"]) == (503, "unreachable")
+    assert client.get("/healthz").status_code == 200
+
+
+@pytest.mark.django_db
+def test_a_server_whose_database_is_not_migrated_is_not_ready(client: Client) -> None:
+    from django.db.migrations.recorder import MigrationRecorder
+
+    MigrationRecorder.Migration.objects.filter(app="budgets", name__startswith="0002").delete()
+    answer = client.get("/readyz")
+    assert (answer.status_code, answer.json()["database"]) == (503, "not migrated")
+
+
+def manage(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """manage.py with production's settings and nothing else in its environment."""
+    return subprocess.run(
+        [sys.executable, "manage.py", *words],
+        cwd=ROOT,
+        env={"PATH": os.environ["PATH"], "DPGEO_VAR": str(folder), **environment},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_deployment_check_finds_nothing_under_production_settings(tmp_path: Path) -> None:
+    checked = manage(
+        tmp_path,
+        *("check", "--deploy", "--fail-level", "WARNING"),
+        DPGEO_HTTPS="1",
+        DPGEO_HOSTS="maps.example.org",
+    )
+    assert checked.returncode == 0, checked.stderr
+
+
+SHOW = """
+import json
+from django.conf import settings as s
+print(json.dumps([s.CELERY_BROKER_TRANSPORT_OPTIONS, s.STORAGES, s.DATABASES["default"]["NAME"]]))
+"""
+
+
+def test_redis_never_hands_out_a_job_that_is_being_worked_on(tmp_path: Path) -> None:
+    import json
+
+    shown = manage(
+        tmp_path,
+        *("shell", "--no-imports", "-c", SHOW),
+        CELERY_BROKER_URL="redis://:word@127.0.0.1:1/0",
+        DATABASE_URL="postgres://dpgeo:word@127.0.0.1:1/maps",
+        DPGEO_S3_BUCKET="maps",
+    )
+    assert shown.returncode == 0, shown.stderr
+    broker, storages, database = json.loads(shown.stdout)
+    assert broker["visibility_timeout"] > LONGEST_HOLD_SECONDS
+    assert database == "maps"
+    private, public = (storages[name]["OPTIONS"] for name in ("private", "releases"))
+    assert private["bucket_name"] == public["bucket_name"] == "maps"
+    assert private["location"] != public["location"]
+    assert private["default_acl"] is None
+
+
+@pytest.mark.django_db
+def test_everything_works_where_files_have_no_path(settings: Any) -> None:
+    """As in an object store: data are copied to this machine for as long as they are read."""
+    memory = {"BACKEND": "tests.storages.PathlessStorage"}
+    settings.STORAGES = {**settings.STORAGES, "private": memory, "releases": memory}
+    from dpgeo.datasets.services import upload_confirm, upload_ingest
+    from dpgeo.ingest.schema import Columns
+
+    dataset = make_dataset()
+    upload = make_received(dataset)
+    columns = Columns(longitude="lon", latitude="lat", person="who")
+    upload_confirm(upload=upload, columns=columns, confirmed_by=None)
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert upload.state == "ready"
+    release = release_publish(release=make_release(dataset), by=None)
+    assert release.state == ReleaseState.PUBLISHED
+    assert released_of(release).mechanism == "uniform-grid"
+    answer = Client().get(f"/api/v1/releases/{release.pk}/files/cells.csv")
+    assert answer.status_code == 200
+    content = b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+    assert hashlib.sha256(content).hexdigest() == release.files.get(name="cells.csv").sha256
+    assert not list((Path(settings.VAR_DIR) / WORK_FOLDER).iterdir())
+
+
+def test_the_compose_file_has_the_parts_of_a_server() -> None:
+    assert SERVICES.keys() == {"database", "broker", "migrate", "web", "worker", "reaper"}
+    assert SERVICES["worker"]["deploy"]["replicas"] == 2
+    for service in SERVICES.values():
+        assert service.get("image"), service
+        for volume in service.get("volumes", []):
+            assert volume.split(":")[0] in COMPOSE["volumes"]
+        for needed, state in service.get("depends_on", {}).items():
+            healthy = state["condition"] == "service_healthy"
+            assert not healthy or "healthcheck" in SERVICES[needed]
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_each_of_our_services_starts_something_that_exists(name: str) -> None:
+    command = OURS[name].get("command") or dockerfile("CMD")
+    if command[:2] == ["python", "manage.py"]:
+        assert command[2] in get_commands()
+        return
+    assert command[0] in {"gunicorn", "celery"}
+    modules = [word.removeprefix("python:") for word in command if "dpgeo" in word]
+    assert modules
+    for module in modules:
+        assert (ROOT / f"{module.replace('.', '/')}.py").is_file()
+
+
+@pytest.mark.parametrize("name", OURS)
+def test_each_variable_of_our_services_is_read_by_the_settings(name: str) -> None:
+    read = set(re.findall(r'env\.\w+\(\s*"(\w+)"', Path(production.__file__).read_text()))
+    assert set(OURS[name]["environment"]) <= read
+
+
+def test_no_secret_is_written_down_and_none_may_be_missing() -> None:
+    text = (ROOT / "docker-compose.yml").read_text()
+    for secret in SECRETS:
+        assert set(re.findall(rf"\${{{secret}[^}}]*}}", text)) == {f"${{{secret}:?}}"}
+
+
+def test_the_web_container_is_asked_whether_it_is_ready_where_it_listens() -> None:
+    probe = " ".join(SERVICES["web"]["healthcheck"]["test"])
+    address = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", probe)
+    assert address
+    assert resolve(address[2]).url_name == "readyz"
+    assert f"0.0.0.0:{address[1]}" in dockerfile("CMD")
+    assert SERVICES["web"]["ports"][0].startswith("127.0.0.1:")
+    assert OURS["web"]["environment"]["DPGEO_HOSTS"].endswith(",127.0.0.1")
+
+
+def dockerfile(instruction: str) -> list[str]:
+    """The words of the last such instruction."""
+    text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
+    words = [line for line in text.splitlines() if line.startswith(f"{instruction} ")][-1]
+    rest = words.removeprefix(instruction).strip()
+    parsed = yaml.safe_load(rest) if rest.startswith("[") else shlex.split(rest)
+    return [str(word) for word in parsed]
+
+
+def test_the_image_runs_as_nobody_in_particular_and_copies_what_exists() -> None:
+    assert dockerfile("USER") == ["dpgeo"]
+    text = (ROOT / "Dockerfile").read_text()
+    allowed = (ROOT / ".dockerignore").read_text().split()
+    for line in re.findall(r"^COPY (?!--from)(.+)$", text, re.MULTILINE):
+        for source in line.split()[:-1]:
+            assert (ROOT / source).exists(), source
+            assert f"!{source.split('/')[0]}" in allowed
+    assert set(re.findall(r"DPGEO_\w+(?==/srv|=/var)", text)) == {"DPGEO_VAR", "DPGEO_STATIC"}
+    assert "--require-hashes" in text
