@@ -1,0 +1,57 @@
+"""A program that posts one request at a moment it is given, in a process of its own.
+
+`python -m tests.services.posting ACTION JSON` prints its answer as JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from typing import Any
+
+import django
+
+
+def prepare() -> dict[str, Any]:
+    """A dataset with data, a request for a release of it, and a key."""
+    from django.core.management import call_command
+
+    from tests.web.api import REQUEST, program_of
+    from tests.web.desk import make_desk
+
+    call_command("migrate", verbosity=0)
+    desk = make_desk()
+    dataset = desk.declare(ready=True)
+    body = {"dataset": dataset.slug, "title": "A map", **REQUEST}
+    return {"headers": program_of(desk).headers, "body": body}
+
+
+def post(headers: dict[str, str], body: dict[str, Any], at: float) -> dict[str, Any]:
+    """Ask for a release at a moment. The status, and the job."""
+    from django.test import Client
+
+    client = Client(headers={**headers, "Idempotency-Key": "monday", "Host": "localhost"})
+    client.get("/api/v1/mechanisms")  # loads what a first request loads
+    time.sleep(max(0.0, at - time.time()))
+    answer = client.post("/api/v1/releases", body, content_type="application/json")
+    return {"status": answer.status_code, **json.loads(answer.content)}
+
+
+def total() -> dict[str, Any]:
+    """How many releases there are, and what was paid for them."""
+    from dpgeo.budgets.models import Entry
+    from dpgeo.releases.models import Release
+
+    paid = list(Entry.objects.values_list("micro", flat=True))
+    return {"releases": Release.objects.count(), "paid": paid}
+
+
+ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
+    action.__name__: action for action in (prepare, post, total)
+}
+
+if __name__ == "__main__":
+    django.setup()
+    sys.stdout.write(json.dumps(ACTIONS[sys.argv[1]](**json.loads(sys.argv[2]))))

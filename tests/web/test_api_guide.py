@@ -1,0 +1,98 @@
+"""The commands of docs/api.md, done as HTTP requests one after another."""
+
+from __future__ import annotations
+
+import json
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+from django.test import Client
+
+from dpgeo.accounts.models import Scope
+from dpgeo.accounts.services import key_create
+from dpgeo.datasets.models import Upload
+from dpgeo.datasets.services import upload_ingest
+from dpgeo.jobs.models import JobState
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import release_run
+from tests.web.api import CONTENT
+from tests.web.desk import make_desk
+
+pytestmark = pytest.mark.django_db
+
+GUIDE = Path(__file__).parents[2] / "docs" / "api.md"
+
+COMMAND = re.compile(r"(?:(\w+)=\$\()?(curl .*?)(?: \| jq -r \.(\w+)\))?$", re.DOTALL)
+
+
+def commands() -> list[str]:
+    """Every command of the guide that asks the server."""
+    blocks = re.findall(r"^```sh\n(.*?)^```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+    joined = "\n".join(blocks).replace("\\\n", "")
+    starts = [match.start() for match in re.finditer(r"^(\w+=\$\()?curl ", joined, re.MULTILINE)]
+    ends = [*starts[1:], len(joined)]
+    return [joined[start:end].strip() for start, end in zip(starts, ends, strict=True)]
+
+
+def ask(command: str, names: dict[str, str]) -> Any:
+    """Do what a curl command says."""
+    words = shlex.split(re.sub(r"\$([A-Z]+)", lambda name: names[name[1]], command))
+    method, address, data = "GET", "", b""
+    headers: dict[str, str] = {}
+    rest = iter(words[1:])
+    for word in rest:
+        if word == "-X":
+            method = next(rest)
+        elif word == "-H":
+            name, _, value = next(rest).partition(": ")
+            headers[name] = value
+        elif word == "-d":
+            data = next(rest).encode()
+        elif word == "--data-binary":
+            assert next(rest) == "@trips.csv"
+            data = CONTENT
+        else:
+            address = word
+    media_type = headers.pop("Content-Type", "")
+    path = urlsplit(address).path
+    answer = Client().generic(method, path, data, content_type=media_type, headers=headers)
+    assert answer.status_code < 300, (command, answer.content)
+    return json.loads(answer.content)
+
+
+def work_off() -> None:
+    """Do what workers would have done meanwhile."""
+    for upload in Upload.objects.filter(job__state=JobState.QUEUED):
+        upload_ingest(upload_id=upload.pk)
+    for release in Release.objects.filter(job__state=JobState.QUEUED):
+        release_run(release_id=release.pk)
+
+
+def test_the_guide_leads_from_a_declaration_to_a_published_map(
+    settings: Any, tmp_path: Path
+) -> None:
+    settings.INCOMING_DIR = tmp_path
+    desk = make_desk()
+    _, secret = key_create(
+        organisation=desk.organisation,
+        name="guide",
+        scopes=list(Scope.values),
+        created_by=desk.user,
+    )
+    names = {"DPGEO": "http://testserver", "KEY": secret}
+    found = commands()
+    assert len(found) == 13
+    for command in found:
+        parts = COMMAND.match(command)
+        assert parts, command
+        sent = parts[2].replace("$(stat -c %s trips.csv)", str(len(CONTENT)))
+        document = ask(sent, names)
+        work_off()
+        if parts[1]:
+            names[parts[1]] = document[parts[3]]
+    assert document["state"] == "published"
+    assert document["title"] == "Trips in March"
