@@ -195,7 +195,7 @@ def _end_unfinished(jobs: QuerySet[Job], state: JobState, reason: str) -> bool:
 
 def _exhausted(job: Job) -> str:
     paid = (
-        "Noise may have been drawn, so its epsilon stays spent; try it again at no further cost."
+        "Noise may have been drawn, so its epsilon stays spent."
         if job.drawing
         else "No noise was drawn, so nothing was charged; ask for it again."
     )

@@ -50,7 +50,7 @@ def open_actions(user: Any, release: Release) -> list[str]:
         "publish": state == ReleaseState.DRAFT and job.state == JobState.DONE,
         "withdraw": state == ReleaseState.PUBLISHED,
         "cancel": job.state == JobState.QUEUED and not job.drawing,
-        "retry": job.state == JobState.FAILED and job.drawing,
+        "retry": job.state == JobState.FAILED and bool(release.blob_name),
     }
     needed = {"publish": "publish", "withdraw": "publish", "cancel": "request", "retry": "request"}
     return [

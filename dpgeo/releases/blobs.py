@@ -13,6 +13,8 @@ from uuid import UUID
 
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.sweeping import stored_names
+from dpgeo.jobs.models import Job
+from dpgeo.jobs.running import Held
 from dpgeo.releases.models import Release
 
 FOLDER = "blobs"
@@ -32,8 +34,12 @@ def name_blob(release: Release, name: str, blob: bytes) -> bool:
     return release.blob_name == name
 
 
-def adopt(release: Release) -> bool:
-    """Commit a draw of an earlier attempt, if one is stored. False where there is none."""
+def adopt(release: Release, held: Held | None = None) -> bool:
+    """Commit a draw of an earlier attempt, if one is stored. False where there is none.
+
+    What was drawn is never refunded, so `drawing` is on record first: by the worker that holds
+    the job, or by the sweep, which holds none. Raises LeaseLost.
+    """
     from dpgeo.artefacts.codec import UnreadableRelease, decode
 
     prefix = blob_prefix(release.job_id)
@@ -46,6 +52,10 @@ def adopt(release: Release) -> bool:
                 decode(blob)
             except UnreadableRelease:  # cut short by a kill: nobody has seen it
                 continue
+            if held:
+                held.set_drawing()
+            else:
+                Job.objects.filter(pk=release.job_id).update(drawing=True)
             name_blob(release, name, blob)
             return True
     return False

@@ -3,13 +3,24 @@
 Whatever a worker drew is in one blob, and the first blob that `Release.blob_name` names stands for
 good: a later draw deletes its own. Everything after that reads the blob, never the data. Draws
 that are discarded are never logged.
+
+Privacy argument for discarded draws. To draw again until an attempt succeeds is to choose among
+draws, unless whether it succeeds does not depend on the noise. So a mechanism that breaks off
+after noise was drawn ends the job, with nothing given back and no further attempt. A worker that
+dies, loses its lease or cannot reach its disk or database between the draw and the commit point
+is another matter: nothing it drew was seen, and its noise did not bring that about. Its blob is
+adopted if it was stored, and a new attempt draws if not, `MAX_ATTEMPTS` times at the most.
 """
 
 from __future__ import annotations
 
+import logging
 import os
 import secrets
+import traceback
 from contextlib import suppress
+
+from django.db import Error as DatabaseError
 
 from dpgeo.core.epsilon import format_epsilon, from_micro
 from dpgeo.core.errors import Conflict
@@ -19,6 +30,7 @@ from dpgeo.core.released import Released
 from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.jobs.running import Held
+from dpgeo.jobs.services import LeaseLost
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
@@ -28,6 +40,8 @@ from dpgeo.releases.blobs import adopt, blob_prefix, name_blob
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
+
+logger = logging.getLogger(__name__)
 
 COUNTING = "Counting"
 
@@ -41,13 +55,13 @@ class AnnouncedEntropy:
     def __init__(self, held: Held) -> None:
         self._held = held
         self._entropy = SystemEntropy()
-        self._announced = False
+        self.announced = False
 
     def stream(self) -> RandomWords:
         """A fresh stream. Raises LeaseLost, with nothing drawn, if the job was taken over."""
-        if not self._announced:
+        if not self.announced:
             self._held.set_drawing()
-            self._announced = True
+            self.announced = True
         self._held.step("Drawing noise")
         return self._entropy.stream()
 
@@ -55,7 +69,7 @@ class AnnouncedEntropy:
 def work_on(release_id: str, held: Held) -> None:
     """Do what is left to do of a release: draw unless that is done, write files, publish."""
     release = Release.objects.select_related("dataset__ledger", "upload").get(pk=release_id)
-    if not release.blob_name and not adopt(release):
+    if not release.blob_name and not adopt(release, held):
         commit(release, draw(release, held))
     if release.state == ReleaseState.WITHDRAWN:
         return
@@ -69,7 +83,10 @@ def work_on(release_id: str, held: Held) -> None:
 
 
 def draw(release: Release, held: Held) -> Released:
-    """Count in the private data and add noise, once. Raises DpgeoError before any draw."""
+    """Count in the private data and add noise, once.
+
+    Raises what the count raises before any draw, and Conflict for whatever breaks off after it.
+    """
     from dpgeo.engine.duckdb_view import DuckDBView
 
     dataset = release.dataset
@@ -85,14 +102,22 @@ def draw(release: Release, held: Held) -> Released:
             salt=bytes(release.salt),
             progress=lambda done, total: held.step(COUNTING, done, total),
         )
-        return run(
-            mechanism,
-            view,
-            parse_parameters(mechanism.params, release.parameters),
-            release.epsilon,
-            AnnouncedEntropy(held),
-            about(release),
-        )
+        entropy = AnnouncedEntropy(held)
+        params = parse_parameters(mechanism.params, release.parameters)
+        try:
+            return run(mechanism, view, params, release.epsilon, entropy, about(release))
+        except (LeaseLost, DatabaseError):
+            raise
+        except Exception as error:
+            if not entropy.announced:
+                raise
+            place = "".join(traceback.format_tb(error.__traceback__))
+            logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
+            raise Conflict(
+                "The mechanism broke off after noise was drawn. To draw again would be to choose "
+                "among draws, so what it cost stays spent; ask for a release anew, perhaps of "
+                "another mechanism, and report this as a fault."
+            ) from None
 
 
 def about(release: Release) -> dict[str, str]:

@@ -194,16 +194,26 @@ def release_withdraw(*, release: Release, by: User | None) -> Release:
 def release_cancel(*, release: Release, by: User | None) -> Release:
     """Cancel a release before its job starts; what it cost is given back.
 
-    Raises NotAllowed, and Conflict once the job has started.
+    Raises NotAllowed, and Conflict once the job has started, or has drawn before the database was
+    restored from a backup.
     """
+    from dpgeo.releases.blobs import adopt
+
     _check_steward(release, by)
+    if not release.blob_name:
+        adopt(release)
     job_cancel(job=release.job)
     return release
 
 
 def release_retry(*, release: Release, by: User | None) -> Release:
-    """Try a failed job again that drew noise and so stayed paid for. Raises Conflict otherwise."""
+    """Finish a failed release from its committed draw, at no further cost.
+
+    Raises Conflict where there is none: drawing again would be a second draw for one debit.
+    """
     _check_steward(release, by)
+    if not release.blob_name:
+        raise Conflict("There is no draw to finish from; ask for a release anew.")
     job_retry(job=release.job)
     return release
 

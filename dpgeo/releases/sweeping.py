@@ -21,7 +21,7 @@ from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.datasets.sweeping import stored_names, sweep
-from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import adopt, stored_blobs
 from dpgeo.releases.files import make_public, remove_all
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
@@ -66,7 +66,6 @@ def _settle_blobs() -> tuple[int, int]:
         if release is None:
             debited += _debit_unknown(job, name)
         elif not release.blob_name and release.job.state in ADOPTING and adopt(release):
-            Job.objects.filter(pk=job).update(drawing=True)  # no refund from here
             logger.error("release %s: its draw was found again and adopted", release.pk)
             adopted += 1
     return adopted, debited

@@ -239,10 +239,11 @@ def test_it_cancels_what_has_not_started(desk: Desk, dataset: Dataset) -> None:
     assert "Nothing was spent" in desk.page(f"/desk/releases/{release.pk}/")
 
 
-def test_it_tells_members_why_a_job_failed_and_lets_them_try_again(
+def test_it_tells_members_why_a_job_failed_and_lets_them_finish_what_was_drawn(
     desk: Desk, dataset: Dataset
 ) -> None:
     release = desk.request(dataset)
+    Release.objects.filter(pk=release.pk).update(blob_name="blobs/drawn", blob_sha256="0" * 64)
     failed = Job.objects.filter(pk=release.job_id)
     failed.update(state=JobState.FAILED, failure="The disk is full.", drawing=True)
     page = f"/desk/releases/{release.pk}/"

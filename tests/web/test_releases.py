@@ -304,7 +304,7 @@ def test_a_failure_before_the_draw_gives_the_epsilon_back(dataset: Dataset) -> N
     assert spent(dataset) == 0
 
 
-def test_a_failure_after_the_draw_gives_nothing_back_and_can_be_tried_again(
+def test_a_failure_after_the_commit_point_gives_nothing_back_and_is_finished_later(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = make_request(dataset)
@@ -313,14 +313,42 @@ def test_a_failure_after_the_draw_gives_nothing_back_and_can_be_tried_again(
         def refuse(*_: object) -> None:
             raise Conflict("The disk is full; make room.")
 
-        patched.setattr(running, "commit", refuse)
+        patched.setattr(running, "build_files", refuse)
         release_run(release_id=release.pk)
     assert Job.objects.get(pk=release.job_id).state == JobState.FAILED
     assert spent(dataset) == 1_000_000
-    release_retry(release=Release.objects.get(pk=release.pk), by=None)
+    drawn = Release.objects.get(pk=release.pk)
+    release_retry(release=drawn, by=None)
     release_run(release_id=release.pk)
     assert Job.objects.get(pk=release.job_id).state == JobState.DONE
     assert spent(dataset) == 1_000_000
+    assert Release.objects.get(pk=release.pk).blob_sha256 == drawn.blob_sha256
+
+
+def test_a_mechanism_that_breaks_off_after_its_draw_draws_no_second_time(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise one debit would buy draws until one pleases the mechanism."""
+    release = make_request(dataset)
+    streams: list[int] = []
+
+    class Counted(SystemEntropy):
+        def stream(self) -> Any:
+            streams.append(1)
+            return super().stream()
+
+    def choosy(*_: object) -> None:
+        raise RuntimeError("this draw does not please")
+
+    monkeypatch.setattr("dpgeo.releases.running.SystemEntropy", Counted)
+    monkeypatch.setattr("dpgeo.privacy.mechanism.Released", choosy)
+    for _ in range(3):
+        release_run(release_id=release.pk)
+    job = Job.objects.get(pk=release.job_id)
+    assert (job.state, len(streams), spent(dataset)) == (JobState.FAILED, 1, 1_000_000)
+    assert "does not please" not in job.failure
+    with pytest.raises(Conflict, match="anew"):
+        release_retry(release=Release.objects.get(pk=release.pk), by=None)
 
 
 def test_a_discarded_draw_is_not_logged(

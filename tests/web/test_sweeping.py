@@ -15,7 +15,8 @@ from django.core.files.base import ContentFile
 from django.core.management import call_command
 from django.utils import timezone
 
-from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.core.errors import Conflict
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.datasets.sweeping import SAFE_AGE, uploads_sweep
 from dpgeo.jobs.models import Job, JobState
@@ -23,7 +24,7 @@ from dpgeo.jobs.running import LONGEST_HOLD_SECONDS
 from dpgeo.jobs.services import job_create
 from dpgeo.releases.blobs import blob_prefix
 from dpgeo.releases.models import Release
-from dpgeo.releases.services import release_publish, release_run
+from dpgeo.releases.services import release_cancel, release_publish, release_run
 from dpgeo.releases.sweeping import CUT_OFF_AFTER, releases_sweep
 from tests.makers import make_dataset, make_ready, make_received, make_release, make_request
 
@@ -177,6 +178,32 @@ def test_a_worker_adopts_the_draw_of_an_earlier_attempt(tmp_path: Path) -> None:
     release_run(release_id=release.pk)
     release.refresh_from_db()
     assert release.blob_sha256 == sha256
+
+
+def test_an_adopted_draw_is_not_refunded_when_its_files_cannot_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_commit(release)
+
+    def refuse(*_: object) -> None:
+        raise Conflict("The disk is full; make room.")
+
+    monkeypatch.setattr("dpgeo.releases.running.build_files", refuse)
+    release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert release.blob_name
+    assert not Entry.objects.filter(job=release.job_id, kind=EntryKind.REFUND).exists()
+
+
+def test_a_draw_that_the_restored_database_forgot_cannot_be_cancelled(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_commit(release)
+    with pytest.raises(Conflict):
+        release_cancel(release=Release.objects.get(pk=release.pk), by=None)
+    assert not Entry.objects.filter(job=release.job_id, kind=EntryKind.REFUND).exists()
 
 
 def test_a_blob_cut_short_is_not_adopted(tmp_path: Path) -> None:
