@@ -58,8 +58,9 @@ LOOK_SHARE = Fraction(2, 100)
 LAST_SHARE = Fraction(40, 100)
 """The least share of epsilon that the last phase gets."""
 
-MANY = 3000.0
-"""Expected total, in units of l/epsilon, from which on two phases after the look are enough."""
+MANY, VERY_MANY = 3000.0, 30_000.0
+"""Expected totals, in units of l/epsilon, from which on areas need to be drawn only once, and from
+which on a coarser even grid pays, because large boxes then err by the noise of many squares."""
 
 PER_SQUARE = 40.0
 """Expected count of a square of the even grid, in units of l/epsilon."""
@@ -109,9 +110,15 @@ def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
             Phase(share=Fraction(20, 100), limit=4.0),
             Phase(share=Fraction(40, 100), limit=7.0),
         ]
+    if signal < VERY_MANY:
+        return [
+            Phase(share=Fraction(50, 100), level=level),
+            Phase(share=Fraction(48, 100), limit=4.0),
+        ]
     return [
-        Phase(share=Fraction(50, 100), level=level),
-        Phase(share=Fraction(48, 100), limit=4.0),
+        Phase(share=Fraction(15, 100), level=max(level - 2, 0)),
+        Phase(share=Fraction(30, 100), level=level),
+        Phase(share=Fraction(53, 100), limit=5.0),
     ]
 
 

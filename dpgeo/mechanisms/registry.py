@@ -1,4 +1,7 @@
-"""Every mechanism, one line each. Forms, API, docs, conformance tests and benchmarks follow."""
+"""Every mechanism, one line each. Forms, API, docs, conformance tests and benchmarks follow.
+
+The first is the default.
+"""
 
 from __future__ import annotations
 
@@ -11,14 +14,18 @@ from dpgeo.privacy.mechanism import Mechanism
 MECHANISMS: Mapping[str, Mechanism] = {
     mechanism.key: mechanism
     for mechanism in (
+        auto.MECHANISM,
         uniform_grid.MECHANISM,
         dpcube.MECHANISM,
         adaptive_grid.MECHANISM,
-        auto.MECHANISM,
         quadtree.MECHANISM,
         privtree.MECHANISM,
     )
 }
+
+
+DEFAULT = next(iter(MECHANISMS))
+"""Key of the mechanism for those who have no reason to take another."""
 
 
 def find_mechanism(key: str) -> Mechanism:

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.pyramid import Floats, expanded, pooled, ratio
+from dpgeo.postprocess.pyramid import Floats, expanded, neighbours, pooled, ratio
 
 Masks = list[NDArray[np.bool_]]
 
@@ -40,6 +40,7 @@ class Evidence:
         for level in range(self.depth - 1, -1, -1):
             sizes.insert(0, pooled(sizes[0], 1 << level))
         self.sizes = sizes
+        self.sizes_around = [neighbours(size) for size in sizes]
         self.value = [np.zeros_like(size) for size in sizes]
         self.precision = [np.zeros_like(size) for size in sizes]
 

@@ -37,7 +37,8 @@ def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
 
 def neighbours(values: Floats) -> Floats:
     """The weighted sum of the eight neighbours: 1/6 for each beside, 1/12 for each at a corner."""
-    wide = np.pad(values, 1)
+    wide = np.zeros((len(values) + 2, len(values) + 2))
+    wide[1:-1, 1:-1] = values
     beside = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]
     corner = wide[:-2, :-2] + wide[2:, 2:] + wide[2:, :-2] + wide[:-2, 2:]
     return np.asarray(beside / 6 + corner / 12)

@@ -51,9 +51,10 @@ def posterior(values: Floats, guesses: Floats) -> tuple[Floats, Floats]:
     """
     model = _model()
     row = np.searchsorted(model.guess_edges, guesses)
-    zeros = float(np.clip(ZERO_SHARE * values.size, *ZERO_LIMITS))
-    weights = model.fitted(values, row, zeros)
-    mean, variance = model.moments(weights)
+    if values.size < FEWEST:
+        mean, variance = _unfitted_moments()
+    else:
+        mean, variance = model.moments(model.fitted(values, row))
     place = np.interp(values, model.y, np.arange(model.y.size))
     left = np.minimum(place.astype(np.int64), model.y.size - 2)
     part = place - left
@@ -82,14 +83,16 @@ class _Model:
     chances: Floats
     smoothing: Floats
 
-    def fitted(self, values: Floats, row: NDArray[np.int64], zeros: float) -> Floats:
-        """Weights (guesses, components), each row adding up to 1."""
+    def believed(self, zeros: float) -> tuple[Floats, Floats]:
+        """Pseudo-counts (components,) and the weights (guesses, components) to begin with."""
         before = np.full(self.priors.shape[1], PSEUDO_COUNT)
         before[0] = zeros
         start = 0.5 * before / before.sum() + 0.5 / before.size
-        weights = np.tile(start, (len(self.priors), 1))
-        if values.size < FEWEST:
-            return weights
+        return before, np.tile(start, (len(self.priors), 1))
+
+    def fitted(self, values: Floats, row: NDArray[np.int64]) -> Floats:
+        """Weights (guesses, components), each row adding up to 1."""
+        before, weights = self.believed(float(np.clip(ZERO_SHARE * values.size, *ZERO_LIMITS)))
         seen = self._histogram(values, row)
         used = np.flatnonzero(seen.any(axis=1))
         chances, seen = self.chances[used], seen[used]
@@ -118,6 +121,13 @@ class _Model:
         mean = (prior * self.x) @ self.noise / total
         square = (prior * self.x**2) @ self.noise / total
         return mean, np.maximum(square - mean**2, 1e-4)
+
+
+@functools.cache
+def _unfitted_moments() -> tuple[Floats, Floats]:
+    """Posterior means and variances under the weights believed beforehand."""
+    model = _model()
+    return model.moments(model.believed(ZERO_LIMITS[0])[1])
 
 
 @functools.cache

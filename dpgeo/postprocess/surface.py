@@ -93,7 +93,7 @@ def _surroundings(evidence: Evidence, cells: Floats, level: int) -> Floats:
         return here
     size = evidence.sizes[level]
     density = ratio(pooled(cells, 1 << (level - 1)), evidence.sizes[level - 1])
-    around = ratio(neighbours(here), neighbours(size))
+    around = ratio(neighbours(here), evidence.sizes_around[level])
     return np.asarray(size * (0.5 * expanded(density, 1 << level) + 0.5 * around))
 
 
@@ -142,11 +142,11 @@ def smooth(evidence: Evidence, cells: Floats) -> Floats:
     label = evidence.labels(leaves)
     fine = label >= label.max() + 1 - np.count_nonzero(leaves[-1])
     totals = _totals(label, cells)
-    weight = neighbours(evidence.inside.astype(np.float64))
+    around = evidence.sizes_around[-1]
     bent = cells
     for _ in range(BLURS):
         for _ in range(2):
-            bent = np.where(evidence.inside, ratio(neighbours(bent), weight), 0.0)
+            bent = np.where(evidence.inside, ratio(neighbours(bent), around), 0.0)
         bent = np.where(fine, cells, bent)
         bent = bent * ratio(totals, _totals(label, bent))[label]
     return bent

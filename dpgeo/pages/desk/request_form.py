@@ -14,7 +14,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import Parameter, parameters, parse_parameters
 from dpgeo.datasets.models import Dataset
-from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
 from dpgeo.pages.forms import DeskForm
 
 COUNTING_WORDS = [
@@ -71,7 +71,7 @@ class ReleaseForm(DeskForm):
         choices = [(key, mechanism.title) for key, mechanism in MECHANISMS.items()]
         mechanism_field: Any = self.fields["mechanism"]
         mechanism_field.choices = choices
-        mechanism_field.initial = choices[0][0]
+        mechanism_field.initial = DEFAULT
         for key, mechanism in MECHANISMS.items():
             for parameter in parameters(mechanism.params):
                 self.fields[f"{key}.{parameter.name}"] = parameter_field(parameter)

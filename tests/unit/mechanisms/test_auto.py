@@ -12,6 +12,7 @@ from dpgeo.core.released import PhasedRelease, Released
 from dpgeo.evaluation.arrays import CountsView
 from dpgeo.evaluation.ranges import random_boxes, range_counts
 from dpgeo.mechanisms import auto, uniform_grid
+from dpgeo.mechanisms.registry import DEFAULT, find_mechanism
 from dpgeo.postprocess.evidence import Evidence
 from dpgeo.postprocess.layers import layers
 from dpgeo.postprocess.pyramid import padded
@@ -58,7 +59,7 @@ def test_shares_add_up_exactly_whatever_the_look_says(people: int) -> None:
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 5, 64, 100])
-@pytest.mark.parametrize("signal", [0.0, 30.0, 1e3, 3e3, 1e5, 1e9])
+@pytest.mark.parametrize("signal", [0.0, 30.0, 1e3, 3e3, 3e4, 1e9])
 def test_the_phases_of_any_look_cost_what_is_left(cells: int, signal: float) -> None:
     inside = padded(np.ones((cells, cells), dtype=np.bool_))
 
@@ -135,6 +136,21 @@ def test_it_is_far_better_than_an_even_grid(people: int) -> None:
             each.append(np.abs(range_counts(estimate, boxes) - truth).mean())
         errors.append(np.mean(each))
     assert errors[0] < 0.6 * errors[1]
+
+
+def test_large_totals_get_a_coarse_grid_and_small_ones_a_second_look_at_the_areas() -> None:
+    inside = np.ones((128, 128), dtype=np.bool_)
+
+    def levels(signal: float) -> list[int | None]:
+        return [phase.level for phase in auto.phases_after(signal, inside)]
+
+    assert levels(1e3) == [3, None, None]
+    assert levels(1e4) == [4, None]
+    assert levels(1e6) == [3, 5, None]
+
+
+def test_it_is_the_default() -> None:
+    assert find_mechanism(DEFAULT) is auto.MECHANISM
 
 
 def test_a_million_cells_take_seconds() -> None:

@@ -16,6 +16,7 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
+from dpgeo.mechanisms.registry import DEFAULT
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.services import Quote, release_quote, release_request, release_run
 
@@ -25,7 +26,7 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dataset", metavar="SLUG")
-        parser.add_argument("--mechanism", required=True, metavar="KEY")
+        parser.add_argument("--mechanism", default=DEFAULT, metavar="KEY", help="By default auto.")
         parser.add_argument("--epsilon", required=True, metavar="E", help="What it costs.")
         parser.add_argument(
             "--bound", default="1", metavar="L", help="Cells (or visits) of one person at most."
