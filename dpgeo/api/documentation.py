@@ -114,9 +114,29 @@ def _operation(path: str, method: str, operation: dict[str, Any]) -> dict[str, A
         "summary": operation["summary"],
         "description": operation.get("description", ""),
         "parameters": [_parameter(each) for each in operation.get("parameters", ())],
+        "fields": _fields(operation),
+        "sent": _example(operation.get("requestBody", {})),
+        "needs_key": bool(operation.get("security")) and {} not in operation["security"],
         "answers": answers,
-        "example": _example(operation["responses"].get("200", {})),
+        "example": next(
+            filter(None, (_example(answer) for answer in operation["responses"].values())), ""
+        ),
     }
+
+
+def _fields(operation: dict[str, Any]) -> list[dict[str, Any]]:
+    """The fields of a JSON body."""
+    form = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    body = form.get("schema", {})
+    required = body.get("required", ())
+    return [
+        {
+            "name": name,
+            "required": name in required,
+            **{key: field.get(key) for key in ("description", "enum", "default")},
+        }
+        for name, field in body.get("properties", {}).items()
+    ]
 
 
 def _parameter(parameter: dict[str, Any]) -> dict[str, Any]:
