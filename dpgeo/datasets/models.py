@@ -49,6 +49,9 @@ class Dataset(models.Model):
     person_key = models.BinaryField(
         max_length=32, editable=False, help_text="Secret key of the person hashes."
     )
+    keep_raw = models.BooleanField(
+        default=True, help_text="Keep uploaded files after they were read; releases need them not."
+    )
 
     class Meta:
         ordering = ["title"]
@@ -74,6 +77,7 @@ class UploadState(models.TextChoices):
     QUEUED = "queued", "Queued"
     READY = "ready", "Ready"
     FAILED = "failed", "Failed"
+    ERASED = "erased", "Deleted, because a person was erased"
 
 
 class Upload(models.Model):
@@ -92,6 +96,12 @@ class Upload(models.Model):
         max_length=10, choices=UploadState.choices, default=UploadState.RECEIVED
     )
     report = models.JSONField(null=True, blank=True)
+    erasing = models.BinaryField(
+        max_length=16,
+        null=True,
+        editable=False,
+        help_text="Keyed hash of the person whom this version leaves out, until it is made.",
+    )
     job = models.OneToOneField(Job, null=True, blank=True, on_delete=models.PROTECT)
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")

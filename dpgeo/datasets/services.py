@@ -16,6 +16,7 @@ from django.core.files import File
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
 from django.utils import timezone
 from django.utils.text import slugify
 
@@ -56,6 +57,7 @@ def dataset_create(
     attribution: str = "",
     ledger: Ledger | None = None,
     slug: str = "",
+    keep_raw: bool = True,
 ) -> Dataset:
     """Declare a dataset, with a budget of its own or the ledger it shares with other datasets.
 
@@ -77,6 +79,7 @@ def dataset_create(
             "unit": unit,
             "study_area": study_area,
             "time_zone": time_zone,
+            "keep_raw": keep_raw,
         }
     )
     if (budget is None) == (ledger is None):
@@ -180,6 +183,8 @@ def upload_preview(*, upload: Upload) -> Preview:
     """The head of an upload with suggested columns, for its owner alone. Raises InvalidInput."""
     from dpgeo.ingest.preview import preview
 
+    if not upload.raw_name:
+        raise Conflict("The uploaded file was deleted, as this dataset's owner chose.")
     with local_path(private_storage(), upload.raw_name) as path:
         return preview(path, upload.file_name, upload.dataset.area)
 
@@ -195,6 +200,8 @@ def upload_confirm(*, upload: Upload, columns: Columns, confirmed_by: User | Non
     _check_columns(dataset, upload, columns)
     declared = columns.to_json()
     with transaction.atomic():
+        if dataset.uploads.filter(erasing__isnull=False, state=UploadState.QUEUED).exists():
+            raise Conflict("A person is being erased from this dataset; confirm when that is done.")
         _freeze(dataset, declared)
         job = job_create(task=INGEST_TASK)
         waiting = (UploadState.RECEIVED, UploadState.FAILED)
@@ -213,7 +220,10 @@ def upload_ingest(*, upload_id: UUID, listener: Listener | None = None) -> bool:
     upload = Upload.objects.select_related("dataset").get(pk=upload_id)
     if upload.job_id is None:
         raise Conflict("Confirm the columns of this upload first.")
-    return job_run(job_id=upload.job_id, work=lambda held: _ingest(upload, held), listener=listener)
+    from dpgeo.datasets.erasure import erase
+
+    work = _ingest if upload.erasing is None else erase
+    return job_run(job_id=upload.job_id, work=lambda held: work(upload, held), listener=listener)
 
 
 def _ingest(upload: Upload, held: Held) -> None:
@@ -241,6 +251,19 @@ def _ingest(upload: Upload, held: Held) -> None:
     )
     if not kept:
         remove(storage, name)
+    elif not dataset.keep_raw:
+        upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
+
+
+def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
+    """Delete the uploaded files as they came; what was read from them stays.
+
+    The rows forget first: a file that is left after a kill is swept by the reaper.
+    """
+    names = list(uploads.exclude(raw_name="").values_list("raw_name", flat=True))
+    uploads.update(raw_name="")
+    for name in names:
+        remove(private_storage(), name)
 
 
 def upload_mark_failed(*, job_id: UUID) -> None:
@@ -294,6 +317,7 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
         "unit": declaration.clean_unit,
         "study_area": declaration.clean_area,
         "time_zone": declaration.clean_time_zone,
+        "keep_raw": bool,
     }
     for name in facts:
         if name not in readers:

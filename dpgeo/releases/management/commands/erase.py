@@ -1,0 +1,57 @@
+"""`python manage.py erase SLUG --person ID`: take one person out of a dataset."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+
+from dpgeo.accounts.console import acting_user
+from dpgeo.core.errors import InvalidInput
+from dpgeo.datasets.erasure import person_erase
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.services import upload_ingest
+from dpgeo.jobs.console import job_wait, plain_errors
+from dpgeo.jobs.models import JobState
+
+
+class Command(BaseCommand):
+    help = "Makes a new version of a dataset without one person, and deletes all older ones."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("dataset", metavar="SLUG")
+        parser.add_argument("--person", required=True, metavar="ID", help="As the files write it.")
+        parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with plain_errors({"slug": "SLUG"}):
+            dataset = Dataset.objects.filter(slug=options["dataset"]).first()
+            if dataset is None:
+                raise InvalidInput(f"There is no dataset {options['dataset']!r}.", field="slug")
+            by = acting_user(options["user"])
+            version = person_erase(dataset=dataset, person=options["person"], by=by)
+        if version.job_id is None:
+            raise CommandError("The erasure was not queued.")
+        job = job_wait(
+            job_id=version.job_id,
+            run=lambda listener: upload_ingest(upload_id=version.pk, listener=listener),
+            output=self.stdout,
+        )
+        if job.state != JobState.DONE:
+            raise CommandError(f"Nobody was erased. {job.failure}")
+        version.refresh_from_db()
+        self._report(dataset, (version.report or {})["erased"])
+
+    def _report(self, dataset: Dataset, erased: int) -> None:
+        self.stdout.write(
+            f"{erased:,} rows of this person erased (private: do not publish this number); all "
+            "older versions and uploaded files were deleted. Leave the person out of files that "
+            "are uploaded from now on, and mind your backups."
+        )
+        drawn = dataset.releases.exclude(blob_name="").count()
+        if drawn:
+            self.stdout.write(
+                f"{drawn} maps were drawn before and cannot take anything back: they hold no "
+                "rows, and hide each person as the dataset's budget says."
+            )

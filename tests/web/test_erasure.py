@@ -1,0 +1,181 @@
+"""One person taken out of a dataset, raw files not kept, and the ledger written out."""
+
+from __future__ import annotations
+
+import csv
+import io
+
+import pyarrow.parquet as pq
+import pytest
+from django.core.management import call_command
+from django.core.management.base import CommandError
+
+from dpgeo.accounts.models import Role
+from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.datasets.erasure import person_erase
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.selectors import canonical_path, ready_upload
+from dpgeo.datasets.services import (
+    dataset_update,
+    upload_confirm,
+    upload_ingest,
+    upload_preview,
+)
+from dpgeo.datasets.storage import private_storage
+from dpgeo.ingest.schema import Columns
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import release_run
+from tests.makers import (
+    make_dataset,
+    make_organisation,
+    make_received,
+    make_release,
+    make_request,
+    make_user,
+)
+
+pytestmark = pytest.mark.django_db
+
+COLUMNS = Columns(longitude="lon", latitude="lat", person="who")
+
+
+def ingest(dataset: Dataset) -> Upload:
+    upload = make_received(dataset)
+    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    assert upload.state == UploadState.READY
+    return upload
+
+
+def erase(dataset: Dataset, person: str) -> Upload:
+    version = person_erase(dataset=dataset, person=person, by=None)
+    assert upload_ingest(upload_id=version.pk)
+    version.refresh_from_db()
+    return version
+
+
+def rows(upload: Upload) -> int:
+    with canonical_path(upload) as path:
+        return int(pq.read_metadata(path).num_rows)
+
+
+@pytest.fixture
+def dataset() -> Dataset:
+    return make_dataset()
+
+
+def test_an_erased_person_is_in_no_file_any_more(
+    dataset: Dataset, django_capture_on_commit_callbacks: object
+) -> None:
+    first, second = ingest(dataset), ingest(dataset)
+    waiting = make_received(dataset)
+    names = [first.raw_name, second.raw_name, waiting.raw_name]
+    names += [first.canonical_name, second.canonical_name]
+    with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
+        version = erase(dataset, " ann ")
+    assert (version.state, rows(version), version.erasing) == (UploadState.READY, 1, None)
+    assert version.report is not None
+    assert (version.report["erased"], version.report["examples"]) == (2, [])
+    assert ready_upload(dataset) == version
+    assert not any(private_storage().exists(name) for name in names)
+    for upload in (first, second, waiting):
+        upload.refresh_from_db()
+        assert (upload.state, upload.raw_name, upload.canonical_name, upload.report) == (
+            *(UploadState.ERASED, "", ""),
+            None,
+        )
+
+
+def test_a_job_that_waits_draws_from_the_version_without_the_person(dataset: Dataset) -> None:
+    ingest(dataset)
+    drawn, waiting = make_release(dataset), make_request(dataset)
+    version = erase(dataset, "ann")
+    assert release_run(release_id=waiting.pk)
+    waiting.refresh_from_db()
+    assert waiting.upload == version
+    assert waiting.blob_name
+    assert Release.objects.get(pk=drawn.pk).upload != version
+
+
+def test_an_unknown_person_erases_no_row(dataset: Dataset) -> None:
+    ingest(dataset)
+    version = erase(dataset, "nobody")
+    assert rows(version) == 3
+    assert version.report is not None
+    assert version.report["erased"] == 0
+
+
+@pytest.mark.parametrize("person", ["", "  ", "null", "1.2E+11"])
+def test_what_is_no_identifier_is_refused(dataset: Dataset, person: str) -> None:
+    ingest(dataset)
+    with pytest.raises(InvalidInput) as refusal:
+        person_erase(dataset=dataset, person=person, by=None)
+    assert refusal.value.field == "person"
+
+
+def test_nobody_is_erased_while_a_file_is_read_nor_read_while_one_is_erased(
+    dataset: Dataset,
+) -> None:
+    ingest(dataset)
+    late, queued = make_received(dataset), make_received(dataset)
+    person_erase(dataset=dataset, person="ann", by=None)
+    with pytest.raises(Conflict):
+        upload_confirm(upload=late, columns=COLUMNS, confirmed_by=None)
+    with pytest.raises(Conflict):
+        person_erase(dataset=dataset, person="bob", by=None)
+    queued.refresh_from_db()
+    assert queued.state == UploadState.RECEIVED
+
+
+def test_only_stewards_erase_and_only_where_rows_have_persons(dataset: Dataset) -> None:
+    ingest(dataset)
+    stranger = make_user(make_organisation(), Role.STEWARD)
+    with pytest.raises(NotAllowed):
+        person_erase(dataset=dataset, person="ann", by=stranger)
+    with pytest.raises(Conflict, match="no person"):
+        person_erase(dataset=make_dataset(unit="record"), person="ann", by=None)
+    with pytest.raises(Conflict, match="no data"):
+        person_erase(dataset=make_dataset(), person="ann", by=None)
+
+
+def test_the_erase_command_says_what_cannot_be_taken_back(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpgeo.jobs.console.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("dpgeo.jobs.console.PATIENCE_SECONDS", 0.0)
+    ingest(dataset)
+    make_release(dataset)
+    output = io.StringIO()
+    call_command("erase", dataset.slug, "--person", "ann", stdout=output)
+    assert "2 rows of this person erased" in output.getvalue()
+    assert "1 maps were drawn before" in output.getvalue()
+    with pytest.raises(CommandError, match="SLUG"):
+        call_command("erase", "nowhere", "--person", "ann")
+
+
+def test_a_dataset_that_keeps_no_raw_files_deletes_them_once_they_are_read() -> None:
+    dataset = make_dataset(keep_raw=False)
+    upload = ingest(dataset)
+    assert upload.raw_name == ""
+    assert rows(upload) == 3
+    with pytest.raises(Conflict, match="deleted"):
+        upload_preview(upload=upload)
+    assert make_release(dataset).blob_name
+
+
+def test_whether_raw_files_are_kept_may_change(dataset: Dataset) -> None:
+    kept = ingest(dataset)
+    assert private_storage().exists(kept.raw_name)
+    dataset_update(dataset=dataset, changes={"keep_raw": False})
+    assert ingest(Dataset.objects.get(pk=dataset.pk)).raw_name == ""
+
+
+def test_the_ledger_is_written_out_and_no_cell_is_a_formula(dataset: Dataset) -> None:
+    ingest(dataset)
+    release = make_request(dataset, title="=1+1")
+    output = io.StringIO()
+    call_command("ledger", dataset.slug, stdout=output)
+    [line] = csv.DictReader(io.StringIO(output.getvalue()))
+    assert (line["kind"], line["epsilon"], line["job"]) == ("debit", "1", str(release.job_id))
+    assert line["what"].startswith("'=1+1")
