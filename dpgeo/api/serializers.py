@@ -73,7 +73,8 @@ class PrivacySerializer(Serializer):
     sentence = serializers.CharField(help_text="The promise in plain words.")
     total_epsilon = serializers.CharField(help_text=f"The dataset's whole budget. {EPSILON}")
     odds_factor = serializers.FloatField(
-        allow_null=True, help_text="e to the power of the total; null where it is astronomical."
+        allow_null=True,
+        help_text="e to the power of the total, rounded up; null where it is astronomical.",
     )
 
 

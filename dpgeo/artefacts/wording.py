@@ -63,19 +63,28 @@ def privacy_sentence(total: Fraction, unit: Unit) -> str:
 
 
 def odds_factor(epsilon: Fraction) -> float | None:
-    """e^epsilon, None where it is beyond what a float holds."""
-    return math.exp(float(epsilon)) if epsilon < 700 else None
+    """e^epsilon rounded up to a float, None where it is beyond what a float holds."""
+    if epsilon >= 700:
+        return None
+    exact = _exponential(epsilon)
+    nearest = float(exact)
+    return nearest if Decimal(nearest) >= exact else math.nextafter(nearest, math.inf)
 
 
 def format_odds(epsilon: Fraction) -> str:
     """e^epsilon to three digits, rounded up: "2.72", "22,100", "1.98e434"."""
     context = Context(prec=3, rounding=ROUND_CEILING)
-    # Sixty digits first: to round a rounded number up can overshoot, to round it down is false.
-    exact = (Decimal(epsilon.numerator) / Decimal(epsilon.denominator)).exp(Context(prec=60))
-    rounded = context.plus(exact)
+    # From many digits: rounding up a number that was rounded before can overshoot.
+    rounded = context.plus(_exponential(epsilon))
     if rounded >= 10**9:
         return f"{rounded:.2e}".replace("e+", "e")
     return f"{rounded:,f}"
+
+
+def _exponential(epsilon: Fraction) -> Decimal:
+    """e^epsilon to sixty digits."""
+    digits = Context(prec=60)
+    return digits.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)).exp(digits)
 
 
 def bound(unit: Unit, counting: Counting, limit: int) -> str:

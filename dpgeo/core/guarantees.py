@@ -5,7 +5,6 @@ Guarantees of one notion and one privacy unit add up; different notions never do
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
@@ -36,11 +35,6 @@ class PureDP:
         if not isinstance(other, PureDP) or other.unit != self.unit:
             return NotImplemented
         return PureDP(self.epsilon + other.epsilon, self.unit)
-
-    @property
-    def odds(self) -> float:
-        """The factor e^epsilon by which presence can change the odds of any output."""
-        return math.exp(float(self.epsilon))
 
 
 @dataclass(frozen=True, slots=True)

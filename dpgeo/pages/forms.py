@@ -14,6 +14,7 @@ from django.db.models import QuerySet
 from django.forms.renderers import DjangoTemplates
 
 from dpgeo.accounts.models import Organisation
+from dpgeo.artefacts.wording import format_odds
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
@@ -103,8 +104,9 @@ class DatasetForm(DeskForm):
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
         help_text=(
             "All releases together may spend this much, ever. At 1, whether a person is in the "
-            "data changes the odds of anything published by at most a factor 2.7; at 2, 7.4; "
-            "at 4, 55. It can't be raised once something is published."
+            "data changes the odds of anything published by at most a factor "
+            f"{format_odds(Fraction(1))}; at 2, {format_odds(Fraction(2))}; at 4, "
+            f"{format_odds(Fraction(4))}. It can't be raised once something is published."
         ),
     )
     ledger = forms.ModelChoiceField(

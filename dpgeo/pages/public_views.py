@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -14,7 +15,9 @@ from django.urls import reverse
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
+from dpgeo.artefacts.wording import privacy_sentence
 from dpgeo.core.epsilon import from_micro
+from dpgeo.core.guarantees import Unit
 from dpgeo.pages import pictures
 from dpgeo.pages.basemap import basemap
 from dpgeo.pages.summaries import Summary, summary_of
@@ -69,39 +72,27 @@ def catalogue(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
-    """One map with its figures and files; of a withdrawn one, that it was there."""
-    found = visible_or_404(request, release_id)
-    if found.state == ReleaseState.WITHDRAWN:
-        return render(request, "public/withdrawn.html", release_context(found), status=410)
-    if not found.blob_name:
-        return render(request, "public/not_drawn.html", release_context(found))
-    summary = summary_of(found)
-    context = release_context(found) | {
-        "summary": summary,
-        "downloads": downloads(found, summary),
-        "array_url": file_url(found, MAP_ARRAY),
-    }
-    return render(request, "public/release.html", context)
+    """One map with its figures and files."""
+
+    def context(found: Release, summary: Summary) -> dict[str, Any]:
+        return {"downloads": downloads(found, summary)}
+
+    return release_page(request, release_id, "public/release.html", context)
 
 
 @require_safe
 def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
     """How one map was made private, each spend in words."""
-    found = visible_or_404(request, release_id)
-    if found.state == ReleaseState.WITHDRAWN:
-        return render(request, "public/withdrawn.html", release_context(found), status=410)
-    if not found.blob_name:
-        return render(request, "public/not_drawn.html", release_context(found))
-    summary = summary_of(found)
-    context = release_context(found) | {
-        "summary": summary,
-        "bars": pictures.bars([spend.share for spend in summary.spends]),
-        "curves": pictures.curves(summary.shift_of_one),
-        "statement": found.files.filter(name=STATEMENT).first(),
-        "statement_url": file_url(found, STATEMENT),
-        "array_url": file_url(found, MAP_ARRAY),
-    }
-    return render(request, "public/release_privacy.html", context)
+
+    def context(found: Release, summary: Summary) -> dict[str, Any]:
+        return {
+            "bars": pictures.bars([spend.share for spend in summary.spends]),
+            "curves": pictures.curves(summary.shift_of_one),
+            "statement": found.files.filter(name=STATEMENT).first(),
+            "statement_url": file_url(found, STATEMENT),
+        }
+
+    return release_page(request, release_id, "public/release_privacy.html", context)
 
 
 @require_safe
@@ -133,6 +124,28 @@ def visible_or_404(request: HttpRequest, release_id: str) -> Release:
         return release_visible(request.user, release_id)
     except Release.DoesNotExist:
         raise Http404("There is no such map.") from None
+
+
+def release_page(
+    request: HttpRequest,
+    release_id: str,
+    template: str,
+    context: Callable[[Release, Summary], dict[str, Any]],
+) -> HttpResponse:
+    """A page of a release that has been drawn; of a withdrawn one, that it was there."""
+    found = visible_or_404(request, release_id)
+    common = release_context(found)
+    if found.state == ReleaseState.WITHDRAWN:
+        return render(request, "public/withdrawn.html", common, status=410)
+    if not found.blob_name:
+        return render(request, "public/not_drawn.html", common)
+    summary = summary_of(found)
+    figures = {
+        "summary": summary,
+        "promise": privacy_sentence(common["all_epsilon"], Unit(summary.unit)),
+        "array_url": file_url(found, MAP_ARRAY),
+    }
+    return render(request, template, common | figures | context(found, summary))
 
 
 def release_context(found: Release) -> dict[str, Any]:

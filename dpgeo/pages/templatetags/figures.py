@@ -7,6 +7,7 @@ from fractions import Fraction
 
 from django import template
 
+from dpgeo.artefacts.wording import format_odds
 from dpgeo.core.epsilon import format_epsilon
 
 register = template.Library()
@@ -30,14 +31,8 @@ def epsilon(value: Fraction) -> str:
 
 @register.filter
 def odds(value: Fraction | float) -> str:
-    """The factor e^epsilon in words, never smaller than it is: 1 gives "2.72"."""
-    exponent = float(value)
-    if exponent > math.log(1e6):
-        return "more than a million"
-    factor = math.exp(exponent)
-    digits = max(0, 2 - math.floor(math.log10(factor)))
-    upwards = math.ceil(factor * 10**digits) / 10**digits
-    return f"{upwards:,.{digits}f}" if digits else f"{upwards:,.0f}"
+    """The factor e^epsilon, rounded up: 1 gives "2.72"."""
+    return format_odds(Fraction(value))
 
 
 @register.filter

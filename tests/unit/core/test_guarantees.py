@@ -1,6 +1,5 @@
 from __future__ import annotations
 
-import math
 from fractions import Fraction
 
 import pytest
@@ -26,7 +25,3 @@ def test_guarantees_of_different_notions_or_units_refuse_to_add() -> None:
         GeoInd(5) + person
     with pytest.raises(TypeError):
         sum([person])  # type: ignore[list-item]
-
-
-def test_the_odds_change_by_e_to_the_epsilon() -> None:
-    assert PureDP(Fraction(1, 2), Unit.PERSON).odds == pytest.approx(math.sqrt(math.e))

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import math
+from decimal import Context, Decimal
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpgeo.artefacts.wording import odds_factor
+
+
+@given(st.fractions(min_value=Fraction(1, 10**6), max_value=699, max_denominator=10**6))
+def test_the_factor_for_programs_is_never_understated(epsilon: Fraction) -> None:
+    factor = odds_factor(epsilon)
+    assert factor is not None
+    exact = (Decimal(epsilon.numerator) / epsilon.denominator).exp(Context(prec=40))
+    assert Decimal(factor) >= exact
+    assert factor == pytest.approx(math.exp(epsilon), rel=1e-12)
+
+
+def test_e_itself_is_rounded_up() -> None:
+    assert odds_factor(Fraction(1)) == math.nextafter(math.e, 3)
+
+
+def test_an_astronomical_factor_is_no_number_for_programs() -> None:
+    assert odds_factor(Fraction(700)) is None
