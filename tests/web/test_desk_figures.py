@@ -9,8 +9,7 @@ import shapely
 
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.pages.desk.figures import Budget, budget_of, mesh_of, outline_of
-from dpgeo.pages.desk.quotes import ground_words
-from dpgeo.pages.templatetags.desk_figures import epsilon
+from dpgeo.pages.templatetags.figures import epsilon
 from dpgeo.releases.services import release_cancel
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -79,13 +78,6 @@ def test_it_says_what_is_left_in_releases(asked: list[str], words: str) -> None:
 )
 def test_an_epsilon_is_written_exactly(value: Fraction | int, decimals: int, text: str) -> None:
     assert epsilon(value, decimals) == text
-
-
-@pytest.mark.parametrize(
-    ("metres", "words"), [(86.94, "86.9 m"), (1387.0, "1.4 km"), (25_300.0, "25 km")]
-)
-def test_a_length_on_the_ground_is_short(metres: float, words: str) -> None:
-    assert ground_words(metres) == words
 
 
 def test_a_mesh_has_as_many_cells_across_as_the_grid() -> None:

@@ -262,5 +262,9 @@ def test_figures_read_as_people_write_them() -> None:
         "4.2 MB",
         "21 MB",
     ]
-    assert [metres(value) for value in (173.2, 1234.0)] == ["170\u00a0m", "1.2\u00a0km"]
+    assert [metres(value) for value in (173.2, 1234.0, 253_000.0)] == [
+        "170\u00a0m",
+        "1.2\u00a0km",
+        "250\u00a0km",
+    ]
     assert degrees(-33.9, "NS") == "33.9000° S"

@@ -62,17 +62,9 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
         "alternatives": alternatives(quote) if quote else [],
         "problems": [] if quote else problems_of(trial),
         "left": Fraction(dataset.ledger.left_micro, MICRO),
-        "ground": ground_words(quote.forecast.ground_metres) if quote else "",
         "counting": data.get("counting"),
         "dataset": dataset,
     }
-
-
-def ground_words(metres: float) -> str:
-    """A length on the ground, to three figures."""
-    if metres >= 10_000:
-        return f"{metres / 1000:,.0f} km"
-    return f"{metres / 1000:.2g} km" if metres >= 1000 else f"{metres:.3g} m"
 
 
 def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:

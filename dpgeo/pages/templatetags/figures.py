@@ -8,7 +8,7 @@ from fractions import Fraction
 from django import template
 
 from dpgeo.artefacts.wording import format_odds
-from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.epsilon import format_epsilon, from_micro
 
 register = template.Library()
 
@@ -24,9 +24,14 @@ def figure(value: float) -> str:
 
 
 @register.filter
-def epsilon(value: Fraction) -> str:
-    """An epsilon in its shortest exact form."""
-    return format_epsilon(Fraction(value))
+def epsilon(value: Fraction | int, decimals: int = 0) -> str:
+    """An exact epsilon (or whole micro-epsilon) with at least so many decimals: 0.5 as "0.50"."""
+    exact = value if isinstance(value, Fraction) else from_micro(value)
+    text = format_epsilon(exact).replace("-", MINUS)
+    if "/" in text or not decimals:
+        return text
+    whole, _, part = text.partition(".")
+    return f"{whole}.{part.ljust(decimals, '0')}"
 
 
 @register.filter
@@ -41,7 +46,7 @@ def metres(value: float) -> str:
     if not value:
         return "0\u00a0m"
     rounded = round(value, 1 - math.floor(math.log10(value)))
-    return f"{rounded:g}\u00a0m" if rounded < 1000 else f"{rounded / 1000:.2g}\u00a0km"
+    return f"{rounded:g}\u00a0m" if rounded < 1000 else f"{rounded / 1000:g}\u00a0km"
 
 
 @register.filter
