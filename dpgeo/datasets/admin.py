@@ -6,18 +6,24 @@ from typing import Any
 
 from django.contrib import admin, messages
 from django.forms import ModelForm
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
+from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.views.decorators.http import require_POST
 
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
+from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.core.errors import DpgeoError
+from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_update
 
-EDITABLE = ("title", "description", "licence", "attribution")
+EDITABLE = ("title", "description", "licence", "attribution", "keep_raw")
 FIXED_BEFORE = ("organisation", "slug")
 FIXED_AFTER = (
     *("unit", "study_area", "time_zone", "columns"),
@@ -74,6 +80,25 @@ class DatasetAdmin(OrganisationScoped):
         messages.info(request, "Declare datasets with: python manage.py ingest FILE --create ...")
         return redirect("admin:datasets_dataset_changelist")
 
+    def get_urls(self) -> list[URLPattern]:
+        """The form's address, before the admin's own."""
+        erase = self.admin_site.admin_view(require_POST(self.erase))
+        name = "datasets_dataset_erase"
+        return [path("<int:dataset_id>/erase/", erase, name=name), *super().get_urls()]
+
+    def erase(self, request: HttpRequest, dataset_id: int) -> HttpResponse:
+        """Queue the erasure of one person, for the person who asked."""
+        dataset = self.get_object(request, str(dataset_id))
+        if dataset is None or not isinstance(request.user, User):
+            raise Http404
+        try:
+            person_erase(dataset=dataset, person=request.POST.get("person", ""), by=request.user)
+        except DpgeoError as error:
+            messages.error(request, error.message)
+        else:
+            messages.success(request, "A version without this person is being made.")
+        return redirect("admin:datasets_dataset_change", dataset_id)
+
     def change_view(
         self,
         request: HttpRequest,
@@ -90,7 +115,9 @@ class DatasetAdmin(OrganisationScoped):
                 ("New release", desk_url("desk-release-new", dataset.slug)),
                 ("On the desk", desk_url("desk-dataset", dataset.slug)),
             ]
-        shown = {"buttons": [(label, url) for label, url in buttons if url]}
+        shown: dict[str, Any] = {"buttons": [(label, url) for label, url in buttons if url]}
+        if dataset is not None:
+            shown |= {"dataset_id": dataset.pk, "erases": can_erase(request, dataset)}
         return super().change_view(request, object_id, form_url, shown | (extra_context or {}))
 
     def save_model(
@@ -131,6 +158,11 @@ class UploadAdmin(OrganisationScoped):
     def desk_link(self, upload: Upload) -> SafeString | str:
         """To the page where its columns are confirmed."""
         return link(desk_url("desk-upload", upload.pk), "Preview, columns and report")
+
+
+def can_erase(request: HttpRequest, dataset: Dataset) -> bool:
+    """Whether this person can erase somebody from a dataset."""
+    return dataset.unit == Unit.PERSON and may(request.user, dataset, "upload")
 
 
 def link(url: str, label: str) -> SafeString | str:

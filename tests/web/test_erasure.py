@@ -9,6 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 from django.core.management import call_command
 from django.core.management.base import CommandError
+from django.test import Client
+from django.urls import reverse
 
 from dpgeo.accounts.models import Role
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
@@ -179,3 +181,24 @@ def test_the_ledger_is_written_out_and_no_cell_is_a_formula(dataset: Dataset) ->
     [line] = csv.DictReader(io.StringIO(output.getvalue()))
     assert (line["kind"], line["epsilon"], line["job"]) == ("debit", "1", str(release.job_id))
     assert line["what"].startswith("'=1+1")
+
+
+def test_a_steward_erases_a_person_in_the_admin_and_a_stranger_finds_nothing(
+    dataset: Dataset,
+) -> None:
+    ingest(dataset)
+    address = reverse("admin:datasets_dataset_erase", args=[dataset.pk])
+    steward, stranger = Client(), Client()
+    steward.force_login(make_user(dataset.organisation, Role.STEWARD, is_staff=True))
+    stranger.force_login(make_user(make_organisation(), Role.STEWARD, is_staff=True))
+    page = steward.get(reverse("admin:datasets_dataset_change", args=[dataset.pk]))
+    assert address in page.content.decode()
+    assert stranger.post(address, {"person": "ann"}).status_code == 404
+    assert steward.get(address).status_code == 405
+    refused = steward.post(address, {"person": " "}, follow=True)
+    assert "no identifier" in refused.content.decode()
+    assert not Upload.objects.filter(erasing__isnull=False).exists()
+    steward.post(address, {"person": "ann"})
+    version = Upload.objects.get(erasing__isnull=False)
+    assert upload_ingest(upload_id=version.pk)
+    assert rows(Upload.objects.get(pk=version.pk)) == 1
