@@ -9,6 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_mercator
@@ -37,6 +38,16 @@ class ArrayView:
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
+        counts = np.bincount(self._cells(grid), minlength=grid.size).reshape(grid.shape)
+        return PrivateCounts(counts, sensitivity=self.bound)
+
+    def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
+        """The same counts of cells that are not empty."""
+        cells, counts = np.unique(self._cells(grid), return_counts=True)
+        return PrivateSparseCounts(cells, counts, size=grid.size, sensitivity=self.bound)
+
+    def _cells(self, grid: Grid) -> NDArray[np.int64]:
+        """The cell of every record, or person in a cell, that is counted."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         inside = self.area.covers(lon, lat)
@@ -45,8 +56,7 @@ class ArrayView:
         if self.unit is Unit.PERSON and cells.size:
             persons = np.asarray(self.persons, dtype=np.int64)[inside]
             cells = self._bounded(persons, cells, x, y)
-        counts = np.bincount(cells, minlength=grid.size).reshape(grid.shape)
-        return PrivateCounts(counts, sensitivity=self.bound)
+        return cells
 
     def _bounded(
         self,

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from dpgeo.artefacts.formats import LayerFormat
-from dpgeo.artefacts.table import CHUNK, columns, edges, summary
+from dpgeo.artefacts.table import CHUNK, columns, edges, envelope, summary
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
@@ -24,9 +24,9 @@ RING = "[[[%s,%s],[%s,%s],[%s,%s],[%s,%s],[%s,%s]]]"
 def write(released: Released, layer: Layer, path: Path) -> None:
     """Write a layer as a FeatureCollection, one feature a line."""
     longitude, latitude = edges(layer.grid)
-    top, bottom, left, right = layer.boxes.T
-    west, south = longitude[left.min()], latitude[bottom.max()]
-    east, north = longitude[right.max()], latitude[top.min()]
+    top, bottom, left, right = envelope(layer)
+    west, south = longitude[left], latitude[bottom]
+    east, north = longitude[right], latitude[top]
     collection = {
         "type": "FeatureCollection",
         "name": layer.name,

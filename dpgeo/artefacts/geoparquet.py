@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.artefacts.formats import LayerFormat
-from dpgeo.artefacts.table import CHUNK, columns, summary
+from dpgeo.artefacts.table import CHUNK, columns, envelope, summary
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
@@ -61,15 +61,13 @@ def _geo(layer: Layer) -> dict[str, Any]:
     """The "geo" metadata of GeoParquet 1.1."""
     import pyproj
 
-    top, bottom, left, right = layer.boxes.T
-    envelope = np.array([[top.min(), bottom.max(), left.min(), right.max()]])
     geometry = {
         "encoding": "WKB",
         "geometry_types": ["Polygon"],
         "crs": pyproj.CRS.from_epsg(4326).to_json_dict(),
         "orientation": "counterclockwise",
         "edges": "planar",
-        "bbox": layer.grid.box_bounds(envelope)[0].tolist(),
+        "bbox": layer.grid.box_bounds(envelope(layer)[None])[0].tolist(),
         "covering": {"bbox": {name: ["bbox", name] for name in _SIDES}},
     }
     return {"version": "1.1.0", "primary_column": "geometry", "columns": {"geometry": geometry}}

@@ -18,6 +18,8 @@ from numpy.typing import NDArray
 from dpgeo.artefacts.table import is_cells
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, quantisation_step
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
 
 MAGIC = b"DPGM"
 VERSION = 1
@@ -26,6 +28,10 @@ MEDIA_TYPE = "application/octet-stream"
 
 MAX_NOISES = 256
 """As many kinds of noise as a uint8 tells apart."""
+
+MAX_MASK = 1 << 24
+"""Cells of a grid up to which the picture says which ones are outside the study area. Layers of
+finer grids list single cells, and the header's outline says what is inside."""
 
 _ALIGNMENT = 8
 
@@ -53,20 +59,28 @@ class _Data:
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
     """Write the layers of a release, which share one grid."""
     grid = shown[0].grid
-    inside = grid.inside(released.area)
+    inside = _inside(grid, released.area)
     data = _Data()
     header = {
         "grid": grid.to_json(),
         "bounds": list(grid.bounds),
         "area": released.area.to_geojson(),
         "counting": released.counting.value,
-        "inside": None if inside.all() else data.add(inside.ravel().astype(np.uint8)),
+        "inside": None if inside is None else data.add(inside.ravel().astype(np.uint8)),
         "layers": [_layer(layer, data) for layer in shown],
     }
     text = json.dumps(header, separators=(",", ":"), allow_nan=False).encode()
     text += b" " * (-(len(MAGIC) + 8 + len(text)) % _ALIGNMENT)
     numbers = np.array([VERSION, len(text)], dtype="<u4").tobytes()
     path.write_bytes(MAGIC + numbers + text + data.tobytes())
+
+
+def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
+    """Which cells touch the study area; None where all do, or where they are too many to list."""
+    if grid.size > MAX_MASK:
+        return None
+    inside = grid.inside(area)
+    return None if inside.all() else inside
 
 
 def _layer(layer: Layer, data: _Data) -> dict[str, Any]:
@@ -112,6 +126,10 @@ def _noises(layer: Layer) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:
 
     Beyond MAX_NOISES, neighbouring sizes share the larger margin and threshold: never too small.
     """
+    if not layer.margin.size:
+        # Whoever draws the layer asks what noise there is, if only to say so.
+        nothing = {"margin": 0.0, "threshold": 0.0, "label": layer.margin_label}
+        return [nothing], np.zeros(0, dtype=np.uint8)
     # Complex numbers sort as pairs, much faster than rows do.
     distinct, index = np.unique(layer.margin + 1j * layer.threshold, return_inverse=True)
     pairs = np.column_stack([distinct.real, distinct.imag])

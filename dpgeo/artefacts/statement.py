@@ -11,6 +11,9 @@ from collections.abc import Sequence
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from dpgeo.artefacts import wording
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.released import Released
@@ -136,11 +139,19 @@ def _expected_error(layer: Layer) -> dict[str, Any]:
         "title": layer.title,
         "kind": layer.kind,
         "values": len(layer.boxes),
-        "margin_95": {"smallest": float(margin.min()), "largest": float(margin.max())},
+        "margin_95": _extremes(margin),
         "margin_label": layer.margin_label,
         "margin_note": layer.note,
-        "stands_out_from": {"smallest": float(threshold.min()), "largest": float(threshold.max())},
+        "stands_out_from": _extremes(threshold),
+        "listed_from": layer.least_listed,
     }
+
+
+def _extremes(values: NDArray[np.float64]) -> dict[str, float] | None:
+    """The smallest and the largest; None where a layer lists nothing."""
+    if not values.size:
+        return None
+    return {"smallest": float(values.min()), "largest": float(values.max())}
 
 
 def _post_processing(shown: Sequence[Layer]) -> list[str]:

@@ -43,6 +43,14 @@ def is_cells(layer: Layer) -> bool:
     return "row" in layer.columns
 
 
+def envelope(layer: Layer) -> NDArray[np.int32]:
+    """The box (4,) around all boxes of a layer, the frame where it lists none."""
+    if not len(layer.boxes):
+        return np.array([0, layer.grid.rows, 0, layer.grid.columns], dtype=np.int32)
+    top, bottom, left, right = layer.boxes.T
+    return np.array([top.min(), bottom.max(), left.min(), right.max()], dtype=np.int32)
+
+
 def decimals(grid: Grid) -> int:
     """Decimals of a degree that place a corner to a thousandth of a cell, and to 1 cm at least."""
     west, south, east, north = grid.bounds

@@ -89,12 +89,28 @@ class PhasedRelease:
     surface: NDArray[np.float64]
 
 
-Content = GridRelease | PartitionRelease | TreeRelease | PhasedRelease
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SparseRelease:
+    """The cells whose noisy counts reach a public threshold; all others are known to be below it.
+
+    `cells` is int64 (n,), ascending numbers row * columns + column of cells that touch the study
+    area, and `counts` int64 (n,) their noisy counts, each at least `threshold`.
+    """
+
+    grid: Grid
+    cells: NDArray[np.int64]
+    counts: NDArray[np.int64]
+    threshold: int
+    noise: DiscreteLaplace
+
+
+Content = GridRelease | PartitionRelease | TreeRelease | PhasedRelease | SparseRelease
 CONTENT_TYPES: tuple[type[Content], ...] = (
     GridRelease,
     PartitionRelease,
     TreeRelease,
     PhasedRelease,
+    SparseRelease,
 )
 
 

@@ -12,8 +12,9 @@ quality of the hash: the L1 sensitivity is `bound`. Grouping is by all 128 bits 
 two people never share a sample.
 
 Ties. A key has 64 bits, of which a grid of 4096 x 4096 cells takes 24, so 40 are left for the
-hash. Two items of one person agree in them once in 2^40; the cell's number then decides, which is
-still a function of the person's own rows. Only the evenness of the choice suffers, by as little.
+hash (34 at 32768 x 32768). Two items of one person agree in them once in 2^40; the cell's number
+then decides, which is still a function of the person's own rows. Only the evenness of the choice
+suffers, by as little.
 
 Utility. DuckDB's hash of several values is an XOR of single hashes, under which the smallest of
 three items is the same one half of the time; the outer hash mixes again, which makes the choice
@@ -25,7 +26,7 @@ from __future__ import annotations
 import glob
 import os
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -36,6 +37,7 @@ from numpy.typing import NDArray
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -211,13 +213,26 @@ class DuckDBView:
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Bounded counts per cell, of the grid's shape and L1 sensitivity `bound`."""
         counts = np.zeros(grid.size, dtype=np.int64)
+        for cells, amounts in self._counted(grid):
+            counts[cells] += amounts
+        return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
+
+    def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
+        """The bounded counts of cells that are not empty, of L1 sensitivity `bound`."""
+        parts = list(self._counted(grid))
+        cells, part = np.unique(np.concatenate([cells for cells, _ in parts]), return_inverse=True)
+        amounts = np.zeros(cells.size, dtype=np.int64)
+        np.add.at(amounts, part, np.concatenate([amounts for _, amounts in parts]))
+        return PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=self._bound)
+
+    def _counted(self, grid: Grid) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Cells and bounded counts of each pass."""
         with tempfile.TemporaryDirectory(prefix="dpgeo-count-") as scratch:
             connection = self._connect(scratch)
             try:
-                self._count(connection, grid, counts)
+                yield from self._passes(connection, grid)
             finally:
                 connection.close()
-        return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
 
     def _connect(self, scratch: str) -> duckdb.DuckDBPyConnection:
         import duckdb
@@ -234,17 +249,17 @@ class DuckDBView:
             }
         )
 
-    def _count(
-        self, connection: duckdb.DuckDBPyConnection, grid: Grid, counts: NDArray[np.int64]
-    ) -> None:
-        """Add the bounded counts to `counts`, pass by pass."""
+    def _passes(
+        self, connection: duckdb.DuckDBPyConnection, grid: Grid
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         # DuckDB would read a star or a bracket in a folder's name as a pattern.
         parameters: Parameters = {"path": glob.escape(str(self._path)), **_frame(grid)}
         query, passes = self._query(connection, grid, parameters)
         for number in range(passes):
             parameters |= {"passes": passes, "number": number}
             found = connection.execute(query, parameters).fetchnumpy()
-            counts[found["cell"]] += found["amount"]
+            cells, amounts = np.asarray(found["cell"]), np.asarray(found["amount"])
+            yield cells.astype(np.int64), amounts.astype(np.int64)
             if self._progress:
                 self._progress(number + 1, passes)
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -32,13 +33,24 @@ class CountsView:
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Counts per cell of the grid, of L1 sensitivity 1."""
+        totals = np.zeros(grid.size, dtype=np.int64)
+        np.add.at(totals, self._cells(grid), self.counts.ravel())
+        return PrivateCounts(totals.reshape(grid.shape), sensitivity=1)
+
+    def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
+        """The same counts of cells that are not empty."""
+        occupied = np.flatnonzero(self.counts)
+        cells, place = np.unique(self._cells(grid)[occupied], return_inverse=True)
+        totals = np.zeros(cells.size, dtype=np.int64)
+        np.add.at(totals, place, self.counts.ravel()[occupied])
+        return PrivateSparseCounts(cells, totals, size=grid.size, sensitivity=1)
+
+    def _cells(self, grid: Grid) -> NDArray[np.int64]:
+        """The cell of the grid that each of the counts lies in (n,)."""
         own = Grid.over(self.area, self.counts.shape[0])
         x = own.west + (np.arange(own.columns) + 0.5) * own.cell
         y = own.north - (np.arange(own.rows) + 0.5) * own.cell
-        cells = grid.locate(x[None, :], y[:, None])
-        totals = np.zeros(grid.size, dtype=np.int64)
-        np.add.at(totals, cells.ravel(), self.counts.ravel())
-        return PrivateCounts(totals.reshape(grid.shape), sensitivity=1)
+        return grid.locate(x[None, :], y[:, None]).ravel()
 
 
 def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:

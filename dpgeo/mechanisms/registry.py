@@ -8,7 +8,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.mechanisms import adaptive_grid, auto, dpcube, privtree, quadtree, uniform_grid
+from dpgeo.mechanisms import (
+    adaptive_grid,
+    auto,
+    dpcube,
+    privtree,
+    quadtree,
+    sparse_grid,
+    uniform_grid,
+)
 from dpgeo.privacy.mechanism import Mechanism
 
 MECHANISMS: Mapping[str, Mechanism] = {
@@ -20,6 +28,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         adaptive_grid.MECHANISM,
         quadtree.MECHANISM,
         privtree.MECHANISM,
+        sparse_grid.MECHANISM,
     )
 }
 

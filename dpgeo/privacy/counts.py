@@ -9,7 +9,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-class PrivateCounts:
+class Opaque:
+    """Refuses to be printed, compared, iterated, copied, pickled, made an array or changed."""
+
+    __slots__ = ()
+
+    def _refuse(self, *_: object, **__: object) -> NoReturn:
+        raise TypeError("Private counts are read through the Meter only, and never changed.")
+
+    __array__ = __array_ufunc__ = __array_function__ = _refuse
+    __iter__ = __getitem__ = __contains__ = __len__ = __bool__ = __eq__ = __ne__ = _refuse
+    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
+    __setattr__ = __delattr__ = __setstate__ = _refuse
+    __hash__ = None  # type: ignore[assignment]
+
+
+class PrivateCounts(Opaque):
     """Integer counts over disjoint public regions, of which one unit changes at most
     `sensitivity` in total (L1).
 
@@ -64,12 +79,3 @@ class PrivateCounts:
 
     def __repr__(self) -> str:
         return f"PrivateCounts(shape={self.shape}, sensitivity={self._sensitivity})"
-
-    def _refuse(self, *_: object, **__: object) -> NoReturn:
-        raise TypeError("Private counts are read through Meter.measure only, and never changed.")
-
-    __array__ = __array_ufunc__ = __array_function__ = _refuse
-    __iter__ = __getitem__ = __contains__ = __len__ = __bool__ = __eq__ = __ne__ = _refuse
-    __copy__ = __deepcopy__ = __reduce__ = __reduce_ex__ = __getstate__ = _refuse
-    __setattr__ = __delattr__ = __setstate__ = _refuse
-    __hash__ = None  # type: ignore[assignment]

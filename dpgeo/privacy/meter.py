@@ -12,6 +12,13 @@ inputs and earlier noisy answers, hence so does whether it is refused.
 `grow_tree` draws the cuts of a quadtree; its argument is in `privacy.splitting`. As with `measure`,
 its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
 
+`measure_sparse` gives the cells whose noisy counts reach a public threshold. Its outcome has the
+distribution of `measure` over all cells followed by that threshold, which is post-processing:
+occupied cells get noise each, and which of all cells pass by noise alone, and with what value, is
+drawn by `privacy.passing`; of those, the ones that hit occupied cells are dropped, whose own noise
+decides. Sorted by cell, since the order must not tell occupied cells from others. What it costs
+in memory is refused beforehand, by public numbers.
+
 A declared rest is divided by `divide` into parts that add up to it exactly, by shares that may
 follow from earlier noisy answers. The sum of all epsilons stays what was declared, whatever the
 answers. Take any sequence of answers: the shares that follow from it are the same on neighbouring
@@ -34,9 +41,14 @@ from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.passing import passing_chance, sample_passing
 from dpgeo.privacy.randomness import Entropy
-from dpgeo.privacy.sampler import sample
+from dpgeo.privacy.sampler import sample, sample_geometric
+from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.splitting import GrownTree, bias, grow, split_noise
+
+MOST_PASSING = 5_000_000
+"""Empty cells that may be expected to pass: some 100 bytes each while a release is made."""
 
 
 class Meter:
@@ -101,6 +113,29 @@ class Meter:
             return np.asarray(sample(noise, biased.size, stream) > -biased)
 
         return grow(counts._read_by_meter(), inside, bias(noise), split)
+
+    def measure_sparse(
+        self, label: str, counts: PrivateSparseCounts, threshold: int
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """The cells, ascending, whose noisy counts are at least `threshold`, and these counts.
+
+        Raises PrivacyError before any draw, also where too many empty cells would pass.
+        """
+        if type(counts) is not PrivateSparseCounts or threshold < 1:
+            raise PrivacyError("Sparse private counts are measured above a threshold of 1 or more.")
+        noise = self.noise(label, counts.sensitivity)
+        if counts.size * passing_chance(noise, threshold) > MOST_PASSING:
+            raise PrivacyError("Too many empty cells would pass; raise the threshold.")
+        self._close(label, noise)
+        stream = self._entropy.stream()
+        occupied, values = counts._read_by_meter()
+        noisy = values + sample(noise, values.size, stream)
+        passing = sample_passing(noise, threshold, counts.size, stream)
+        empty = passing[~np.isin(passing, occupied)]
+        above = threshold + sample_geometric(noise.rate, empty.size, stream)
+        cells = np.concatenate([occupied[noisy >= threshold], empty])
+        order = np.argsort(cells)
+        return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
 
     def waive(self, label: str) -> None:
         """Give a declared measurement up: it stays charged, nothing is drawn."""

@@ -196,7 +196,7 @@ def boundary_bits(rate: Fraction, outcomes: int | None, index: int, bits: int) -
     """floor(2^bits P(d <= index)) of a digit or geometric (see `_Table`), exactly."""
 
     def attempt(precision: int) -> list[int] | None:
-        power = _exp_bounds(rate * (index + 1), precision)
+        power = exp_bounds(rate * (index + 1), precision)
         return _agreed([power], _exp_bounds_of(rate, outcomes, precision), precision, bits)
 
     return _refine(attempt, bits)[0]
@@ -206,7 +206,7 @@ def _first_boundaries(rate: Fraction, outcomes: int | None, count: int) -> list[
     """floor(2^64 P(d <= index)) for the first `count` indices, exactly."""
 
     def attempt(precision: int) -> list[int] | None:
-        powers = islice(_powers(_exp_bounds(rate, precision), precision), count)
+        powers = islice(_powers(exp_bounds(rate, precision), precision), count)
         return _agreed(powers, _exp_bounds_of(rate, outcomes, precision), precision, 64)
 
     return _refine(attempt, 64)
@@ -240,7 +240,7 @@ def _agreed(
 
 def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
     """Bounds of the mass ratio beyond the last outcome: exp(-rate outcomes), 0 without an end."""
-    return _exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
+    return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 
 
 def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
@@ -252,7 +252,7 @@ def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
         high = -(-high * base[1] >> precision)
 
 
-def _exp_bounds(exponent: Fraction, precision: int) -> Bounds:
+def exp_bounds(exponent: Fraction, precision: int) -> Bounds:
     """Bounds of exp(-exponent), exponent > 0: Taylor's series at exponent/2^n <= 1/2, squared."""
     squarings = max(0, (2 * exponent.numerator // exponent.denominator).bit_length())
     work = precision + squarings + 32

@@ -6,6 +6,7 @@ from typing import Protocol
 
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -31,3 +32,6 @@ class PrivateView(Protocol):
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
+
+    def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
+        """The same counts of cells by number, row * columns + column, for very fine grids."""

@@ -13,6 +13,7 @@ import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.cell_runs import CellRuns
 from dpgeo.spatial.projection import ground_scale, to_degrees
 
 FRAME_STEP_METRES = 4.096
@@ -21,6 +22,9 @@ in whole millimetres: grids of 64, 256 and 1024 cells over one area nest without
 
 BLOCK_SIDES = (512, 64, 8, 1)
 """Cells along the side of the blocks in which a study area's outline is looked for."""
+
+BAND_ROWS = 512
+"""Rows of a mask that are held at a time: 16 MB where a grid has 32768 columns."""
 
 EDGE_METRES = 1e-6
 """A cell this near to the study area touches it: far above rounding errors, far below a step."""
@@ -122,21 +126,47 @@ class Grid:
         Every position of a dataset lies in its study area, so the other cells are empty for
         reasons that are public. The mask depends on public inputs alone.
         """
-        west, south, east, north = area.mercator_bounds
-        left = self.west + np.arange(self.columns) * self.cell - EDGE_METRES
-        right = left + self.cell + 2 * EDGE_METRES
-        top = self.north - np.arange(self.rows) * self.cell + EDGE_METRES
-        bottom = top - self.cell - 2 * EDGE_METRES
-        in_columns = (left <= east) & (right >= west)
-        in_rows = (top >= south) & (bottom <= north)
+        return self._inside_rows(area, 0, self.rows)
+
+    def inside_runs(self, area: StudyArea) -> CellRuns:
+        """The cells of `inside`, without ever holding the mask of the whole grid."""
+        starts, ends = [], []
+        for first in range(0, self.rows, BAND_ROWS):
+            mask = self._inside_rows(area, first, min(first + BAND_ROWS, self.rows))
+            bounded = np.concatenate([[False], mask.ravel(), [False]])
+            edges = np.flatnonzero(bounded[1:] != bounded[:-1]) + first * self.columns
+            starts.append(edges[::2])
+            ends.append(edges[1::2])
+        return CellRuns(np.concatenate(starts), np.concatenate(ends))
+
+    def most_inside(self, area: StudyArea) -> int:
+        """At least as many as `inside` has, at once: the cells that touch the area's bounds."""
+        rows, columns = self._sides(0, self.rows)
+        in_rows, in_columns = _overlap(area, rows, columns)
+        return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))
+
+    def _inside_rows(self, area: StudyArea, first: int, after: int) -> NDArray[np.bool_]:
+        """The rows from `first` up to `after` of `inside`."""
+        rows, columns = self._sides(first, after)
+        in_rows, in_columns = _overlap(area, rows, columns)
         mask: NDArray[np.bool_] = in_rows[:, None] & in_columns[None, :]
         if not area.is_box:
             # A cell is a box in degrees too, where the area's sides are straight as they are for
             # `StudyArea.covers`; in Web Mercator a long slanted side would have to be a curve.
-            across = to_degrees([left, right], 0)[0]
-            along = to_degrees(0, [bottom, top])[1]
+            across = to_degrees(columns, 0)[0]
+            along = to_degrees(0, rows)[1]
             mask &= self._touching(area.shape, across, along)
         return mask
+
+    def _sides(self, first: int, after: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Southern and northern sides (2, n) of some rows, and western and eastern ones of all
+        columns, in Web Mercator metres and EDGE_METRES beyond the cells.
+        """
+        left = self.west + np.arange(self.columns) * self.cell - EDGE_METRES
+        right = left + self.cell + 2 * EDGE_METRES
+        top = self.north - np.arange(first, after) * self.cell + EDGE_METRES
+        bottom = top - self.cell - 2 * EDGE_METRES
+        return np.stack([bottom, top]), np.stack([left, right])
 
     def _touching(
         self, shape: Any, across: NDArray[np.float64], along: NDArray[np.float64]
@@ -151,16 +181,17 @@ class Grid:
         """
         shapely.prepare(shape)
         (west, east), (south, north) = across, along
-        mask = np.zeros(self.shape, dtype=np.bool_)
+        rows, columns = along.shape[1], across.shape[1]
+        mask = np.zeros((rows, columns), dtype=np.bool_)
         starts = np.meshgrid(
-            np.arange(0, self.rows, BLOCK_SIDES[0]),
-            np.arange(0, self.columns, BLOCK_SIDES[0]),
+            np.arange(0, rows, BLOCK_SIDES[0]),
+            np.arange(0, columns, BLOCK_SIDES[0]),
             indexing="ij",
         )
         row, column = starts[0].ravel(), starts[1].ravel()
         for side, smaller in itertools.pairwise((*BLOCK_SIDES, 1)):
-            end_row = np.minimum(row + side, self.rows)
-            end_column = np.minimum(column + side, self.columns)
+            end_row = np.minimum(row + side, rows)
+            end_column = np.minimum(column + side, columns)
             squares = shapely.box(
                 west[column], south[end_row - 1], east[end_column - 1], north[row]
             )
@@ -170,11 +201,11 @@ class Grid:
                 break
             whole = touched & shapely.covers(shape, squares)
             for place in np.nonzero(whole)[0]:
-                rows = slice(row[place], end_row[place])
-                mask[rows, column[place] : end_column[place]] = True
+                across_rows = slice(row[place], end_row[place])
+                mask[across_rows, column[place] : end_column[place]] = True
             cut = touched & ~whole
             row, column = _split(row[cut], column[cut], side, smaller)
-            kept = (row < self.rows) & (column < self.columns)
+            kept = (row < rows) & (column < columns)
             row, column = row[kept], column[kept]
         return mask
 
@@ -192,6 +223,16 @@ class Grid:
         """Every cell as a box of its own, in row order; see `box_bounds`."""
         row, column = np.divmod(np.arange(self.size, dtype=np.int32), np.int32(self.columns))
         return np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
+
+
+def _overlap(
+    area: StudyArea, rows: NDArray[np.float64], columns: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which rows and columns (2, n), see `Grid._sides`, touch the bounds of the area."""
+    west, south, east, north = area.mercator_bounds
+    in_rows = (rows[1] >= south) & (rows[0] <= north)
+    in_columns = (columns[0] <= east) & (columns[1] >= west)
+    return in_rows, in_columns
 
 
 def _split(

@@ -161,8 +161,10 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
     forecast = mechanism.forecast(params, epsilon, BOUND, AREA)
     released = release(mechanism, params, nobody(), epsilon=epsilon)
     assert forecast.noise in [line.noise for line in released.trace]
-    margins = {float(margin) for layer in measured_layers(released) for margin in layer.margin}
-    assert float(forecast.margin) in margins
+    for layer in measured_layers(released):
+        # Whoever lists only what reaches a threshold has margins that allow for that.
+        if layer.least_listed is None:
+            assert float(forecast.margin) in layer.margin
     assert max(len(layer.boxes) for layer in layers(released)) <= forecast.regions
     assert forecast.ground_metres > 0
     assert forecast.region
@@ -196,9 +198,12 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
 def test_the_same_seed_gives_the_same_release_and_another_a_different_one(
     mechanism: Mechanism, params: Any
 ) -> None:
-    first = encode(release(mechanism, params, city(), SeededEntropy(7)))
+    released = release(mechanism, params, city(), SeededEntropy(7))
+    first = encode(released)
     assert first == encode(release(mechanism, params, city(), SeededEntropy(7)))
-    assert first != encode(release(mechanism, params, city(), SeededEntropy(8)))
+    if any(layer.value.size for layer in measured_layers(released)):
+        # Above a high threshold there may be nothing to list.
+        assert first != encode(release(mechanism, params, city(), SeededEntropy(8)))
 
 
 @every_run
@@ -269,7 +274,8 @@ def test_nobody_gives_an_honest_release_of_noise(
 ) -> None:
     released = release(mechanism, params, nobody(), epsilon=Fraction(1, 10))
     assert build_files(released, tmp_path)
-    assert any(np.any(layer.value) for layer in measured_layers(released))
+    for layer in measured_layers(released):
+        assert layer.least_listed or np.any(layer.value)
     silent = release(mechanism, params, nobody(), ZeroNoise())
     for layer in layers(silent):
         assert not np.any(layer.value)
@@ -283,6 +289,9 @@ def test_without_noise_its_measured_layers_are_the_bounded_counts(
     view = city(counting=counting)
     for layer in measured_layers(release(mechanism, params, view, ZeroNoise())):
         assert layer.value.tolist() == true_counts(layer, view).tolist()
+        if layer.least_listed:
+            cells = view.histogram(layer.grid)._read_by_meter()
+            assert len(layer.value) == (cells >= layer.least_listed).sum()
 
 
 def true_counts(layer: Layer, view: PrivateView) -> np.ndarray[Any, Any]:
@@ -300,9 +309,10 @@ def test_its_layers_list_each_cell_of_the_area_once(mechanism: Mechanism, params
         for top, bottom, left, right in layer.boxes:
             covered[top:bottom, left:right] += 1
         inside = layer.grid.inside(AREA)
-        assert (covered[inside] == 1).all()
         assert covered.max() <= 1
-        assert layer.cells.sum() == inside.sum()
+        assert layer.cells.sum() == covered[inside].sum()
+        assert layer.least_listed or (covered[inside] == 1).all()
+        assert (layer.value >= (layer.least_listed or -np.inf)).all()
         assert np.isfinite(layer.value).all()
 
 
@@ -311,18 +321,22 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
     view = city()
     covered: dict[str, list[bool]] = {}
     exceeded: dict[str, list[bool]] = {}
+    chosen: set[str] = set()
     for seed in range(40):
         for layer in measured_layers(release(mechanism, params, view, SeededEntropy(seed))):
             error = np.abs(layer.value - true_counts(layer, view))
             covered.setdefault(layer.name, []).extend((error <= layer.margin).tolist())
         for layer in measured_layers(release(mechanism, params, nobody(), SeededEntropy(seed))):
             reached = layer.value >= layer.threshold
-            exceeded.setdefault(layer.name, []).extend(reached.tolist())
-    for name, hits in covered.items():
+            unlisted = layer.grid.inside(AREA).sum() - layer.cells.sum()
+            exceeded.setdefault(layer.name, []).extend([*reached.tolist(), *[False] * unlisted])
+            chosen |= {layer.name} if layer.least_listed else set()
+    for name, hits in ((name, hits) for name, hits in covered.items() if hits):
         # Seven standard errors: by chance less than once in 1e11 runs.
         slack = 7 * (0.05 * 0.95 / len(hits)) ** 0.5
         assert np.mean(hits) > 0.95 - slack, name
-        # A margin twice as wide as it need be would be as untrue: it covers 99.7 %.
-        assert np.mean(hits) < 0.985 + slack, name
+        # A margin twice as wide as it need be would be as untrue: it covers 99.7 %. (Whether a
+        # cell is listed depends on its noise, and then there is none that covers exactly 95 %.)
+        assert name in chosen or np.mean(hits) < 0.985 + slack, name
     for name, hits in exceeded.items():
         assert np.mean(hits) <= 1e-3 + 7 * (1e-3 / len(hits)) ** 0.5, name

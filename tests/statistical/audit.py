@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.released import Released
+from dpgeo.core.released import PhasedRelease, Released
 from dpgeo.postprocess.layers import Layer, layers
 from dpgeo.spatial.boxes import box_sums, summed_area
 from tests.statistical.bounds import greatest_chance, least_chance
@@ -24,8 +24,14 @@ from tests.statistical.bounds import greatest_chance, least_chance
 Floats = NDArray[np.float64]
 Draw = Callable[[], Released]
 
+MOST_PHASES = 8
+
 FLATTENED = 6
 """Leading entries of every array that are looked at one by one."""
+
+
+UNLISTED = -1000
+"""Stands for the count of a cell that is not listed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,6 +84,8 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
         numbers += array_numbers(value)
         if value.shape == difference.known.shape:
             numbers += (value - difference.known).reshape(-1)[difference.cells].tolist()
+    if isinstance(released.content, PhasedRelease):
+        numbers += phase_numbers(released.content, difference)
     for layer in layers(released):
         structure.append((layer.name, layer.title, layer.margin_label, sorted(layer.columns)))
         numbers += layer_numbers(layer, difference)
@@ -94,18 +102,30 @@ def array_numbers(array: NDArray[Any]) -> list[float]:
     return [*map(float, lead), *map(float, extremes)]
 
 
+def phase_numbers(content: PhasedRelease, difference: Difference) -> list[float]:
+    """What is left, phase by phase, of all boxes that hold a cell in question."""
+    marked = np.zeros(difference.known.size, dtype=np.int64)
+    marked[difference.cells] = 1
+    held = box_sums(summed_area(marked.reshape(difference.known.shape)), content.boxes) > 0
+    left_over = content.counts - box_sums(summed_area(difference.known), content.boxes)
+    sums = np.bincount(content.phase[held], weights=left_over[held], minlength=MOST_PHASES)
+    return [float(value) for value in sums]
+
+
 def layer_numbers(layer: Layer, difference: Difference) -> list[float]:
     """What is left of the boxes that hold the cells in question when all that is known is taken
-    away, how large these boxes are, and how many.
+    away, how large these boxes are, and how many. A cell that is not listed has less than any.
     """
     row, column = np.divmod(difference.cells, layer.grid.columns)
-    top, bottom, left, right = layer.boxes.T
+    boxes = np.concatenate([layer.boxes, [[0, 0, 0, 0]]])
+    top, bottom, left, right = boxes.T
     hit = (top <= row[:, None]) & (row[:, None] < bottom)
     hit &= (left <= column[:, None]) & (column[:, None] < right)
+    hit[:, -1] = ~hit.any(axis=1)
     box = hit.argmax(axis=1)
-    known = box_sums(summed_area(difference.known), layer.boxes[box])
-    left_over = layer.value[box] - known
-    sizes = layer.cells[box]
+    known = box_sums(summed_area(difference.known), boxes[box])
+    left_over = np.append(layer.value, UNLISTED)[box] - known
+    sizes = np.append(layer.cells, 0)[box]
     distinct = float(np.unique(box).size)
     return [*left_over.tolist(), float(left_over.sum()), float(sizes.sum()), distinct]
 

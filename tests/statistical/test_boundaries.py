@@ -81,7 +81,7 @@ def test_further_bits_of_a_boundary_are_its_own(rate: Fraction, bits: int) -> No
 @pytest.mark.parametrize("exponent", [*RATES, Fraction(1000), Fraction(1, 2), Fraction(355, 113)])
 def test_bounds_enclose_the_exponential_tightly(exponent: Fraction) -> None:
     for precision in (64, 256, 1000):
-        low, high = sampler._exp_bounds(exponent, precision)
+        low, high = sampler.exp_bounds(exponent, precision)
         exact = mpmath.exp(-mpmath.mpf(exponent.numerator) / exponent.denominator)
         assert low <= exact * mpmath.mpf(2) ** precision <= high
         assert high - low <= 2

@@ -28,6 +28,7 @@ from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.randomness import RandomWords
+from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from tests.randomness import SeededEntropy
@@ -44,6 +45,9 @@ EPSILON = Fraction(2)
 
 ONE_CELL = np.full(10, 6)
 TEN_CELLS = np.array([0, 1, 3, 5, 6, 8, 10, 11, 13, 15])
+
+CHOSEN = {"sparse-grid": {"threshold": 4}}
+"""Parameters under which there is most to see: a threshold that half of the counts reach."""
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
 
@@ -76,6 +80,9 @@ class CountedOnce:
             self.counted[grid] = self.view.histogram(grid)
         return self.counted[grid]
 
+    def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
+        return self.view.sparse_histogram(grid)
+
 
 def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
     """Twenty people, and where `cells` are given one more with a record in each of them."""
@@ -97,7 +104,8 @@ def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
 
 def audited(mechanism: Mechanism, cells: NDArray[np.int64], first_seed: int, *, runs: int) -> float:
     """The epsilon that releases with and without the person prove."""
-    params = parse_parameters(mechanism.params, {"cells": SIDE})
+    given = {"cells": SIDE, **CHOSEN.get(mechanism.key, {})}
+    params = parse_parameters(mechanism.params, given)
 
     def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:
         return lambda: run(mechanism, view, params, EPSILON, entropy, {})

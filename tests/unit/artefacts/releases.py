@@ -14,7 +14,9 @@ from dpgeo.core.released import (
     Content,
     GridRelease,
     PartitionRelease,
+    PhasedRelease,
     Released,
+    SparseRelease,
     TreeRelease,
 )
 from dpgeo.core.spend import Measured
@@ -115,6 +117,45 @@ def tree_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
     return _released("quadtree", {"cells": cells}, content, trace, area, 3)
 
 
+def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
+    """The frame, then its quarters, and an even surface."""
+    grid = Grid.over(area, cells)
+    mask = grid.inside(area)
+    root = np.array([[0, cells, 0, cells]], dtype=np.int32)
+    parts, _ = tiles(root, 2, summed_area(mask))
+    noises = (DiscreteLaplace(Fraction(1, 8), 3), DiscreteLaplace(Fraction(1, 4), 3))
+    content = PhasedRelease(
+        grid=grid,
+        boxes=np.concatenate([root, parts]),
+        phase=np.repeat([0, 1], [1, len(parts)]).astype(np.int32),
+        counts=np.arange(1 + len(parts), dtype=np.int64) * 71 % 59 - 5,
+        noises=noises,
+        surface=np.where(mask, 1.25, 0.0),
+    )
+    trace = tuple(
+        Measured(label=f"phase {phase}", epsilon=noise.epsilon, noise=noise)
+        for phase, noise in enumerate(noises)
+    )
+    return _released("auto", {"cells": cells}, content, trace, area, 3)
+
+
+def sparse_release(
+    cells: int = 8, *, listed: int = 5, area: StudyArea = TRIANGLE, epsilon: str = "0.5"
+) -> Released:
+    """Some cells of the study area, or none, above a threshold."""
+    grid = Grid.over(area, cells)
+    noise = DiscreteLaplace(Fraction(epsilon), 3)
+    content = SparseRelease(
+        grid=grid,
+        cells=np.flatnonzero(grid.inside(area))[:listed].astype(np.int64),
+        counts=40 + np.arange(listed, dtype=np.int64) ** 2 * 7,
+        threshold=40,
+        noise=noise,
+    )
+    trace = (Measured(label="cell counts", epsilon=Fraction(epsilon), noise=noise),)
+    return _released("sparse-grid", {"cells": cells}, content, trace, area, 3)
+
+
 def _released(
     mechanism: str,
     parameters: dict[str, int | bool | str],
@@ -168,6 +209,23 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             measured=np.array([draw(st.booleans()), True]),
             counts=np.array([draw(_int64), draw(_int64)], dtype=np.int64),
             noises=(draw(_noises), draw(_noises)),
+        )
+    if kind is PhasedRelease:
+        return PhasedRelease(
+            grid=grid,
+            boxes=np.array([[0, grid.rows, 0, grid.columns]], dtype=np.int32),
+            phase=np.array([0], dtype=np.int32),
+            counts=np.array([draw(_int64)], dtype=np.int64),
+            noises=(draw(_noises),),
+            surface=counts.astype(np.float64),
+        )
+    if kind is SparseRelease:
+        return SparseRelease(
+            grid=grid,
+            cells=np.arange(counts.size, dtype=np.int64),
+            counts=counts.ravel(),
+            threshold=draw(st.integers(1, 2**63)),
+            noise=draw(_noises),
         )
     return PartitionRelease(
         grid=grid,

@@ -21,7 +21,9 @@ from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, Released
 from tests.unit.artefacts.releases import (
     grid_release,
     partition_release,
+    phased_release,
     released_objects,
+    sparse_release,
     tree_release,
 )
 
@@ -65,7 +67,14 @@ def test_what_goes_in_comes_out(released: Released) -> None:
 
 
 def test_every_content_type_is_tried_here() -> None:
-    examples = (grid_release(), partition_release(), tree_release())
+    examples = (
+        grid_release(),
+        partition_release(),
+        tree_release(),
+        phased_release(),
+        sparse_release(),
+        sparse_release(listed=0),
+    )
     assert {type(released.content) for released in examples} == set(CONTENT_TYPES)
     for released in examples:
         assert facts(decode(encode(released)).content) == facts(released.content)

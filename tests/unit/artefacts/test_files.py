@@ -21,7 +21,13 @@ from dpgeo.artefacts.files import build_files, files_instead
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, layers
 from dpgeo.spatial.area import StudyArea
-from tests.unit.artefacts.releases import ABOUT, grid_release, partition_release, tree_release
+from tests.unit.artefacts.releases import (
+    ABOUT,
+    grid_release,
+    partition_release,
+    sparse_release,
+    tree_release,
+)
 
 RELEASES = {
     "grid": grid_release(16),
@@ -29,6 +35,7 @@ RELEASES = {
     "least squares": partition_release(16),
     "uniform": partition_release(16, answers="uniform"),
     "tree": tree_release(16),
+    "sparse": sparse_release(16),
 }
 KINDS = pytest.mark.parametrize("kind", RELEASES)
 

@@ -19,7 +19,7 @@ from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.wording import format_odds, privacy_sentence
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.spend import Measured
-from tests.unit.artefacts.releases import grid_release, partition_release
+from tests.unit.artefacts.releases import grid_release, partition_release, sparse_release
 
 
 def test_the_spends_add_up_to_epsilon_exactly() -> None:
@@ -49,6 +49,14 @@ def test_splits_are_said_to_be_drawn_and_to_show_no_count() -> None:
     line = statement(dataclasses.replace(released, trace=(*released.trace, splits)))["spends"][-1]
     assert (line["epsilon"], line["drawn"], line["noise"]) == ("0.25", True, None)
     assert "decide where boxes are cut" in line["meaning"]
+
+
+@pytest.mark.parametrize("listed", [0, 5])
+def test_a_list_of_what_reaches_a_threshold_says_so(listed: int) -> None:
+    (error,) = statement(sparse_release(listed=listed))["expected_error"]
+    assert (error["listed_from"], error["values"]) == (40, listed)
+    assert (error["margin_95"] is None) == (listed == 0)
+    assert statement(grid_release())["expected_error"][0]["listed_from"] is None
 
 
 def test_the_sentence_speaks_of_the_whole_dataset() -> None:

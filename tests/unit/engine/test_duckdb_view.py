@@ -291,3 +291,29 @@ def test_large_files_are_worked_through_in_passes_that_fit_the_memory() -> None:
     assert chosen(Counting.PEOPLE, 1000) == Sampling(heap=False, passes=8)
     small = choose_sampling(Counting.VISITS, rows=0, people=0, bound=10, memory=1 << 30, threads=2)
     assert small.passes == 1
+
+
+@BOTH
+@pytest.mark.parametrize("passes", [1, 3])
+def test_sparse_counts_are_the_dense_ones(tmp_path: Path, counting: Counting, passes: int) -> None:
+    grid = Grid.over(AREA, 16)
+    rows = wanderers(np.random.default_rng(8), 40, 400)
+    path = write(tmp_path / "canonical.parquet", rows)
+    sampling = Sampling(heap=True, passes=passes)
+    view = DuckDBView(
+        path,
+        area=AREA,
+        unit=Unit.PERSON,
+        counting=counting,
+        bound=3,
+        salt=SALT,
+        sampling=sampling,
+    )
+
+    sparse = view.sparse_histogram(grid)
+
+    cells, amounts = sparse._read_by_meter()
+    dense = count(path, grid, counting=counting).ravel()
+    assert cells.tolist() == np.flatnonzero(dense).tolist()
+    assert amounts.tolist() == dense[dense > 0].tolist()
+    assert (sparse.size, sparse.sensitivity) == (256, 3)

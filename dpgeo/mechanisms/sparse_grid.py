@@ -1,0 +1,130 @@
+"""Sparse grid: very fine cells, of which only those above a public threshold are listed.
+
+Idea. On a grid of a thousand million cells nearly all are empty, and to draw the noise of each is
+neither possible nor of any use. List the cells whose noisy counts reach a threshold T that few
+empty cells reach, and draw nothing for the others but which of them pass.
+
+Privacy argument. The cells are public and disjoint, and a unit adds at most l in total to their
+counts (bounded by the view): the vector of all counts, zeros included, has L1 sensitivity l. Adding
+discrete Laplace noise of rate epsilon/l to every one of them is epsilon-differentially private, and
+to keep those that reach T, which is public, is post-processing. What `measure_sparse` draws has
+exactly that distribution (`privacy.passing`) in time and memory of the cells that are occupied or
+pass. Cells outside the study area are empty by its public declaration and take no part. How many
+empty cells are expected to pass is known beforehand; too many are refused before anything is paid.
+
+Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells: with eta = 1 fewer than one empty cell
+in the whole grid is expected to pass. A place is seen when its count is clearly above T; what is
+not listed is known only to be below T in its noisy count. Sums over regions miss all that is thin.
+
+References. Cormode, Procopiuc, Srivastava and Tran 2012 (arXiv 1103.0825); the threshold is that of
+histogram publication with thresholds (seed 000), with the bound l.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import SparseRelease
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import MOST_PASSING, Meter
+from dpgeo.privacy.passing import passing_chance
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+LABEL = "cell counts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of the sparse grid."""
+
+    cells: int = param(4096, "Cells along each side.", low=1, high=32768)
+    strictness: int = param(
+        100,
+        "How strict the threshold is, in percent: at 100 less than one empty cell of the whole "
+        "grid is expected to be listed, at 50 about the root of their number.",
+        low=10,
+        high=400,
+    )
+    threshold: int = param(
+        0,
+        "List cells from this noisy count on; 0 chooses it by the strictness.",
+        low=0,
+        high=1_000_000_000,
+    )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """The whole of epsilon for the cells."""
+    return [Spend(label=LABEL, epsilon=epsilon)]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
+    """Measure every cell once, and keep what reaches the threshold."""
+    grid = Grid.over(view.area, params.cells)
+    inside = grid.inside_runs(view.area)
+    noise = meter.noise(LABEL, view.bound)
+    threshold = threshold_of(params, noise, grid.most_inside(view.area))
+    ranks, counts = meter.measure_sparse(
+        LABEL, view.sparse_histogram(grid).within(inside), threshold
+    )
+    return SparseRelease(
+        grid=grid,
+        cells=inside.numbers(ranks),
+        counts=counts,
+        threshold=threshold,
+        noise=noise,
+    )
+
+
+def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
+    """T for so many cells. Raises InvalidInput where too many empty cells would pass.
+
+    All of it is public: cells are those of the study area's bounds.
+    """
+    eta = Fraction(params.strictness, 100)
+    natural = math.ceil(Fraction(math.log(cells)) * eta / noise.rate)
+    threshold = params.threshold or max(1, natural)
+    expected = cells * passing_chance(noise, threshold)
+    if expected > MOST_PASSING:
+        raise InvalidInput(
+            f"Some {expected:,.0f} empty cells would be listed; {MOST_PASSING:,} fit in memory. "
+            "Raise epsilon, the threshold or the strictness, or take fewer cells.",
+            field="threshold" if params.threshold else "strictness",
+        )
+    return threshold
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+    """Every cell carries noise of the whole epsilon; at most all of them are listed.
+
+    Raises InvalidInput where too many empty cells would be.
+    """
+    grid = Grid.over(area, params.cells)
+    noise = DiscreteLaplace(epsilon, bound)
+    threshold_of(params, noise, grid.most_inside(area))
+    return Forecast(
+        region="cell",
+        regions=grid.most_inside(area),
+        noise=noise,
+        ground_metres=grid.ground_cell_metres,
+    )
+
+
+MECHANISM = Mechanism(
+    key="sparse-grid",
+    title="Sparse grid",
+    summary="Very fine cells, of which only the crowded ones are listed: a country at 50 m.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+)

@@ -1,0 +1,75 @@
+"""Private counts of a grid so fine that only occupied cells are held."""
+
+from __future__ import annotations
+
+import operator
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.privacy.counts import Opaque
+from dpgeo.spatial.cell_runs import CellRuns
+
+
+class PrivateSparseCounts(Opaque):
+    """Counts of `size` disjoint public cells, of which one unit changes at most `sensitivity` in
+    total (L1); all but a private number of cells are 0.
+
+    Read through the Meter, and in no other way; see `Opaque`.
+    """
+
+    __slots__ = ("__cells", "__values", "_sensitivity", "_size")
+
+    __cells: NDArray[np.int64]
+    __values: NDArray[np.int64]
+    _sensitivity: int
+    _size: int
+
+    def __init__(
+        self,
+        cells: NDArray[np.integer[Any]],
+        values: NDArray[np.integer[Any]],
+        *,
+        size: int,
+        sensitivity: int,
+    ) -> None:
+        """Counts `values` (n,) of the cells numbered `cells` (n,), 0 to size - 1, ascending."""
+        if np.asarray(values).dtype.kind not in "iu" or np.asarray(cells).dtype.kind not in "iu":
+            # Truncating fractions would change the sensitivity.
+            raise TypeError("Private counts are whole numbers.")
+        if operator.index(sensitivity) < 1:
+            raise ValueError("The sensitivity of counts is at least 1.")
+        own = "_PrivateSparseCounts"
+        object.__setattr__(self, f"{own}__cells", np.asarray(cells, dtype=np.int64))
+        object.__setattr__(self, f"{own}__values", np.asarray(values, dtype=np.int64))
+        object.__setattr__(self, "_size", operator.index(size))
+        object.__setattr__(self, "_sensitivity", operator.index(sensitivity))
+
+    @property
+    def size(self) -> int:
+        """Number of cells, occupied or not; public, for the grid is."""
+        return self._size
+
+    @property
+    def sensitivity(self) -> int:
+        """Largest change of the sum of absolute differences when one unit is added or removed."""
+        return self._sensitivity
+
+    def within(self, runs: CellRuns) -> PrivateSparseCounts:
+        """The counts of a public set of cells, numbered by their ranks in it.
+
+        Leaving counts out does not add to the L1 sensitivity.
+        """
+        ranks = runs.ranks(self.__cells)
+        kept = ranks >= 0
+        return PrivateSparseCounts(
+            ranks[kept], self.__values[kept], size=runs.size, sensitivity=self._sensitivity
+        )
+
+    def _read_by_meter(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Cells and values, for `Meter.measure_sparse` alone."""
+        return self.__cells, self.__values
+
+    def __repr__(self) -> str:
+        return f"PrivateSparseCounts(size={self._size}, sensitivity={self._sensitivity})"
