@@ -14,7 +14,7 @@ from dpgeo.api.describing import describe_action
 from dpgeo.api.member_serializers import BudgetListSerializer
 from dpgeo.api.paging import CURSOR, next_url, page
 from dpgeo.api.queries import LIMIT
-from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
 
@@ -44,8 +44,8 @@ def budget_document(dataset: Dataset) -> dict[str, Any]:
     ledger = dataset.ledger
     return {
         "dataset": dataset.slug,
-        "total": format_epsilon(from_micro(ledger.total_micro)),
-        "spent": format_epsilon(from_micro(ledger.spent_micro)),
-        "left": format_epsilon(from_micro(ledger.left_micro)),
+        "total": format_epsilon(ledger.total),
+        "spent": format_epsilon(ledger.spent),
+        "left": format_epsilon(ledger.left),
         "shared_with": sorted(each.slug for each in ledger.datasets.all() if each.pk != dataset.pk),
     }

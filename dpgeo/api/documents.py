@@ -15,7 +15,7 @@ from rest_framework.request import Request
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.artefacts.wording import odds_factor, privacy_sentence
-from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
@@ -102,7 +102,7 @@ def kind_of(mechanism: str) -> str:
 
 def _privacy(dataset: Dataset) -> dict[str, Any]:
     """The promise to the people in a dataset: its whole budget, spent or not."""
-    total = from_micro(dataset.ledger.total_micro)
+    total = dataset.ledger.total
     return {
         "sentence": privacy_sentence(total, Unit(dataset.unit)),
         "total_epsilon": format_epsilon(total),

@@ -6,7 +6,7 @@ from django.contrib import admin
 
 from dpgeo.accounts.admin_access import OrganisationScoped, TabularInline
 from dpgeo.budgets.models import Entry, Ledger
-from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.core.epsilon import format_epsilon
 
 
 class EntryInline(TabularInline):
@@ -20,7 +20,7 @@ class EntryInline(TabularInline):
     @admin.display(description="Epsilon")
     def epsilon(self, entry: Entry) -> str:
         """Signed."""
-        return format_epsilon(from_micro(entry.micro))
+        return format_epsilon(entry.epsilon)
 
     def has_view_permission(self, request: object, obj: object = None) -> bool:
         """Whoever sees the ledger."""
@@ -44,17 +44,17 @@ class LedgerAdmin(OrganisationScoped):
     @admin.display(description="Total epsilon", ordering="total_micro")
     def total(self, ledger: Ledger) -> str:
         """Exact."""
-        return format_epsilon(from_micro(ledger.total_micro))
+        return format_epsilon(ledger.total)
 
     @admin.display(description="Spent", ordering="spent_micro")
     def spent(self, ledger: Ledger) -> str:
         """Exact."""
-        return format_epsilon(from_micro(ledger.spent_micro))
+        return format_epsilon(ledger.spent)
 
     @admin.display(description="Left")
     def left(self, ledger: Ledger) -> str:
         """Exact."""
-        return format_epsilon(from_micro(ledger.left_micro))
+        return format_epsilon(ledger.left)
 
 
 @admin.register(Entry)
@@ -68,4 +68,4 @@ class EntryAdmin(OrganisationScoped):
     @admin.display(description="Epsilon", ordering="micro")
     def epsilon(self, entry: Entry) -> str:
         """Signed."""
-        return format_epsilon(from_micro(entry.micro))
+        return format_epsilon(entry.epsilon)

@@ -6,9 +6,12 @@ the same transaction as the entry, so it always equals the sum of the entries.
 
 from __future__ import annotations
 
+from fractions import Fraction
 from typing import Any, NoReturn
 
 from django.db import models
+
+from dpgeo.core.epsilon import format_epsilon, from_micro
 
 
 class Ledger(models.Model):
@@ -43,9 +46,19 @@ class Ledger(models.Model):
         return self.name
 
     @property
-    def left_micro(self) -> int:
-        """What is not yet spent or held, in micro-epsilon."""
-        return self.total_micro - self.spent_micro
+    def total(self) -> Fraction:
+        """The whole budget, exact."""
+        return from_micro(self.total_micro)
+
+    @property
+    def spent(self) -> Fraction:
+        """What is spent or held by running jobs, exact."""
+        return from_micro(self.spent_micro)
+
+    @property
+    def left(self) -> Fraction:
+        """What is not yet spent or held, exact."""
+        return self.total - self.spent
 
 
 class EntryKind(models.TextChoices):
@@ -93,7 +106,7 @@ class Entry(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.what}: {self.micro / 1_000_000:g}"
+        return f"{self.what}: {format_epsilon(self.epsilon)}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Add the entry. Raises TypeError if it is in the ledger already."""
@@ -104,3 +117,8 @@ class Entry(models.Model):
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
         """Refuse, always."""
         raise TypeError("The ledger is append-only: entries are never deleted.")
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What was taken, exact; below zero where it was given back."""
+        return from_micro(self.micro)

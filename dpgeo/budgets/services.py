@@ -38,9 +38,9 @@ def ledger_set_total(*, ledger: Ledger, total: Fraction) -> Ledger:
     if changed:
         return ledger
     if ledger.spent_micro > micro:
-        spent = format_epsilon(from_micro(ledger.spent_micro))
+        spent = format_epsilon(ledger.spent)
         raise Conflict(f"{spent} is already spent; the budget cannot be less.", field="budget")
-    promised = format_epsilon(from_micro(ledger.total_micro))
+    promised = format_epsilon(ledger.total)
     raise Conflict(
         f"A published release promises a total of {promised} to the people in the data; the "
         "budget can be lowered, not raised.",
@@ -65,13 +65,13 @@ def ledger_promise(*, ledger: Ledger, total_micro: int) -> None:
 
 def check_fits(*, ledger: Ledger, epsilon: Fraction) -> None:
     """Raise BudgetExceeded, with what was asked and what is left, if a ledger cannot hold it."""
-    left = from_micro(ledger.left_micro)
+    left = ledger.left
     if epsilon <= left:
         return
     room = f"ask for at most {format_epsilon(left)}" if left > 0 else "nothing is left to ask for"
     raise BudgetExceeded(
         f"Asked for epsilon {format_epsilon(epsilon)}, but {format_epsilon(left)} of "
-        f"{format_epsilon(from_micro(ledger.total_micro))} is left; {room}.",
+        f"{format_epsilon(ledger.total)} is left; {room}.",
         field="epsilon",
     )
 
@@ -112,7 +112,7 @@ def budget_debit_found(*, ledger: Ledger, job: UUID, epsilon: Fraction, what: st
         return budget_debit(ledger=ledger, job=job, epsilon=epsilon, what=what, who=who)
     except BudgetExceeded:
         ledger.refresh_from_db()
-        left = from_micro(ledger.left_micro)
+        left = ledger.left
         if left <= 0:
             return None
         return budget_debit(ledger=ledger, job=job, epsilon=left, what=what, who=who)

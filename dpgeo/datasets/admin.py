@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
-from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.erasure import person_erase
@@ -45,11 +45,8 @@ class DatasetAdmin(OrganisationScoped):
     @admin.display(description="Budget")
     def budget(self, dataset: Dataset) -> str:
         """What is left of what."""
-        left, total = (
-            format_epsilon(from_micro(micro))
-            for micro in (dataset.ledger.left_micro, dataset.ledger.total_micro)
-        )
-        return f"{left} of {total} left"
+        ledger = dataset.ledger
+        return f"{format_epsilon(ledger.left)} of {format_epsilon(ledger.total)} left"
 
     @admin.display(description="Upload")
     def upload_link(self, dataset: Dataset) -> SafeString | str:

@@ -16,7 +16,7 @@ from django.forms.renderers import DjangoTemplates
 from dpgeo.accounts.models import Organisation
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.budgets.models import Ledger
-from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.epsilon import format_epsilon, parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset
@@ -262,7 +262,7 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
         initial |= dict(zip(DatasetForm.side_names, area.bounds, strict=True))
     else:
         initial["outline"] = json.dumps(dataset.study_area)
-    initial["budget"] = f"{dataset.ledger.total_micro / 1_000_000:g}"
+    initial["budget"] = format_epsilon(dataset.ledger.total)
     return initial
 
 

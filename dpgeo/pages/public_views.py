@@ -16,7 +16,6 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts.wording import privacy_sentence
-from dpgeo.core.epsilon import from_micro
 from dpgeo.core.guarantees import Unit
 from dpgeo.pages import pictures
 from dpgeo.pages.basemap import basemap
@@ -162,7 +161,7 @@ def release_context(found: Release) -> dict[str, Any]:
 
 def all_epsilon(found: Release) -> Fraction:
     """The most that can ever be spent on the data behind a release."""
-    return from_micro(found.dataset.ledger.total_micro)
+    return found.dataset.ledger.total
 
 
 def downloads(found: Release, summary: Summary) -> list[Download]:

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from dpgeo.budgets.services import check_fits
-from dpgeo.core.epsilon import from_micro, parse_epsilon
+from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import parse_parameters
@@ -59,7 +59,7 @@ def release_quote(
     forecast = chosen.forecast(params, cost, limit, dataset.area)
     dataset.ledger.refresh_from_db()
     check_fits(ledger=dataset.ledger, epsilon=cost)
-    left = from_micro(dataset.ledger.left_micro)
+    left = dataset.ledger.left
     return Quote(
         mechanism=chosen,
         params=params,

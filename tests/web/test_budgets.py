@@ -32,7 +32,7 @@ def test_a_debit_is_exact_and_leaves_the_rest() -> None:
     for _ in range(3):
         debit(ledger, Fraction(333_333, 1_000_000))
     ledger.refresh_from_db()
-    assert ledger.left_micro == 1
+    assert ledger.left == Fraction(1, 1_000_000)
 
 
 def test_it_refuses_what_the_budget_does_not_hold_with_the_numbers() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import pytest
 from django.test import Client
 
@@ -128,6 +130,12 @@ def test_it_changes_what_is_not_fixed(desk: Desk) -> None:
     assert dataset.title == "Renamed"
     assert dataset.area.bounds[0] == pytest.approx(9.9)
     assert dataset.ledger.total_micro == 3_000_000
+
+
+def test_a_budget_of_six_decimals_is_proposed_whole(desk: Desk) -> None:
+    dataset = desk.declare(budget=Fraction("1.234567"))
+    form = desk.client.get(f"/desk/datasets/{dataset.slug}/edit/").context["form"]
+    assert form["budget"].value() == "1.234567"
 
 
 def test_it_leaves_the_domain_out_once_it_is_fixed(desk: Desk) -> None:

@@ -10,7 +10,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.budgets.models import Ledger
-from dpgeo.core.epsilon import MICRO
+from dpgeo.core.epsilon import from_micro
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.spatial.area import StudyArea
@@ -58,18 +58,18 @@ def budget_of(dataset: Dataset) -> Budget:
         )
     )
     last = dataset.releases.order_by("-created_at").first()
-    more = ledger.left_micro // last.epsilon_micro if last else None
+    more = int(ledger.left / last.epsilon) if last else None
     held_micro = sum(micro for job, micro in paid.items() if job in running)
 
     def width(micro: int) -> float:
         return round(100 * micro / ledger.total_micro, 3)
 
     return Budget(
-        total=Fraction(ledger.total_micro, MICRO),
-        left=Fraction(ledger.left_micro, MICRO),
+        total=ledger.total,
+        left=ledger.left,
         spent=[width(micro) for job, micro in paid.items() if job not in running],
         held=width(held_micro),
-        held_epsilon=Fraction(held_micro, MICRO),
+        held_epsilon=from_micro(held_micro),
         future=[width(last.epsilon_micro)] * min(more or 0, MOST_FUTURE_RELEASES) if last else [],
         more=more,
     )

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.forms import BooleanField
 
-from dpgeo.core.epsilon import MICRO
+from dpgeo.core.epsilon import MICRO, format_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.datasets.models import Dataset
@@ -61,7 +61,7 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
         "mesh": mesh_of(dataset.area, outline, quote.forecast.ground_metres) if quote else None,
         "alternatives": alternatives(quote) if quote else [],
         "problems": [] if quote else problems_of(trial),
-        "left": Fraction(dataset.ledger.left_micro, MICRO),
+        "left": dataset.ledger.left,
         "counting": data.get("counting"),
         "dataset": dataset,
     }
@@ -94,7 +94,7 @@ def like(release: Release) -> dict[str, Any]:
     """A form's values that ask for the same again."""
     values: dict[str, Any] = {
         "mechanism": release.mechanism,
-        "epsilon": f"{release.epsilon_micro / MICRO:g}",
+        "epsilon": format_epsilon(release.epsilon),
         "bound": release.bound,
         "counting": release.counting,
     }
