@@ -246,8 +246,13 @@ def read_idempotency_key(request: Request) -> str:
 
 def job_named(dataset: Dataset, name: str) -> UUID:
     """The id of the job of a named request: of this dataset alone, so that no name reaches into
-    another organisation's."""
-    digest = hashlib.sha256(f"dpgeo release {dataset.pk} {name}".encode()).digest()
+    another organisation's.
+
+    A draw is found again by the id of its job, even after a backup was restored; so the moment of
+    the declaration is part of it, for a primary key may then be given to another dataset.
+    """
+    facts = f"dpgeo release {dataset.pk} {dataset.created_at.isoformat()} {name}"
+    digest = hashlib.sha256(facts.encode()).digest()
     return UUID(bytes=digest[:16], version=5)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -15,6 +16,7 @@ from django.test import Client
 from dpgeo.accounts.models import ApiKey, Organisation, Role, Scope
 from dpgeo.accounts.services import key_revoke
 from dpgeo.api import incoming
+from dpgeo.api.requesting import job_named
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import upload_ingest
 from dpgeo.jobs.models import Job, JobState
@@ -684,6 +686,14 @@ def test_a_name_reaches_into_no_other_dataset(desk: Desk) -> None:
         for program, dataset in ((program_of(desk), own), (program_of(other), others))
     }
     assert len(jobs) == 2
+
+
+def test_a_dataset_that_takes_a_lost_ones_place_has_other_jobs(desk: Desk) -> None:
+    dataset = desk.declare()
+    lost = Dataset(pk=dataset.pk, created_at=dataset.created_at - timedelta(days=1))
+    assert job_named(dataset, "monday") == job_named(Dataset.objects.get(), "monday")
+    assert job_named(dataset, "monday") != job_named(lost, "monday")
+    assert job_named(dataset, "monday") != job_named(dataset, "tuesday")
 
 
 @pytest.mark.parametrize("name", ["", " ", "x" * 201, "a b", "\xe9"])
