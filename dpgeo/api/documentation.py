@@ -20,7 +20,6 @@ from dpgeo.api import describing, problems
 from dpgeo.api.base import DocumentView
 from dpgeo.api.queries import Query, one_of, openapi
 
-JSON_TYPE = "application/vnd.oai.openapi+json"
 YAML_TYPE = "application/vnd.oai.openapi"
 
 FORMATS = ("json", "yaml")

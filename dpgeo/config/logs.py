@@ -8,13 +8,10 @@ failure of a job on its page.
 from __future__ import annotations
 
 import logging
-from types import TracebackType
 from typing import Any
 
 import structlog
 from structlog.types import EventDict, Processor, WrappedLogger
-
-ExceptionInfo = tuple[type[BaseException], BaseException, TracebackType | None]
 
 TASK_FACTS = ("name", "id", "description")
 """What may be told of a task that failed; Celery also offers its arguments and the exception."""

@@ -69,7 +69,6 @@ class Summary:
     bound: int
     epsilon: Fraction
     mechanism: str
-    mechanism_summary: str
     software: str
     total: int
     total_margin: float
@@ -141,7 +140,6 @@ def summarise(released: Released) -> Summary:
         bound=released.bound,
         epsilon=released.guarantee.epsilon,
         mechanism=mechanism.title if mechanism else released.mechanism,
-        mechanism_summary=mechanism.summary if mechanism else "",
         software=released.software,
         total=whole.value,
         total_margin=whole.margin,

@@ -219,11 +219,6 @@ class Grid:
         east, south = to_degrees(self.west + right * self.cell, self.north - bottom * self.cell)
         return np.column_stack([west, south, east, north])
 
-    def cell_boxes(self) -> NDArray[np.int32]:
-        """Every cell as a box of its own, in row order; see `box_bounds`."""
-        row, column = np.divmod(np.arange(self.size, dtype=np.int32), np.int32(self.columns))
-        return np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
-
 
 def _overlap(
     area: StudyArea, rows: NDArray[np.float64], columns: NDArray[np.float64]

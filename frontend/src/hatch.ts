@@ -2,7 +2,7 @@
 
 /** Distance between lines and their width, in CSS pixels. */
 export const HATCH_PITCH = 8;
-export const HATCH_WIDTH = 1;
+const HATCH_WIDTH = 1;
 
 /** The hatch is weaker on water, so that land and sea stay apart under it. */
 export const AT_SEA = 0.4;

@@ -50,7 +50,7 @@ function ramp(image: CellImage, show: Show): HTMLElement[] {
 }
 
 /** How sure the counts are, in a sentence. */
-export function marginWords(surface: Surface, counting: string): string {
+function marginWords(surface: Surface, counting: string): string {
   const margins = surface.layer.noise.map((noise) => noise.margin);
   const low = formatMargin(Math.min(...margins));
   const high = formatMargin(Math.max(...margins));

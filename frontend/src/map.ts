@@ -78,7 +78,7 @@ export function frameMap(map: MapLibre, canvas: HTMLCanvasElement, palette: () =
   draw();
 }
 
-export function zoomOfCell(grid: Grid, pixels: number): number {
+function zoomOfCell(grid: Grid, pixels: number): number {
   return Math.min(22, Math.max(2, Math.log2((pixels / grid.cell) * (WORLD / TILE))));
 }
 
