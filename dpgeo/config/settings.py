@@ -88,7 +88,6 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
-    "django_filters",
     "django_vite",
     "rest_framework",
     "drf_spectacular",
