@@ -57,6 +57,13 @@ class DiscreteLaplace:
         # P(noise >= t) = a^t / (1+a) for t >= 1
         return max(1, self._least(math.log(chance)))
 
+    def list_threshold(self, cells: int, percent: int) -> int:
+        """T = max(1, ceil(eta ln(cells)/rate)), eta = percent/100: see seed 000, with the bound.
+
+        Of that many empty cells about cells^(1 - eta)/2 are expected to reach it.
+        """
+        return max(1, math.ceil(Fraction(percent, 100) * Fraction(math.log(cells)) / self.rate))
+
     def _least(self, log_chance: float) -> int:
         """The least whole k >= 0 with a^k / (1+a) <= exp(log_chance), forgiving rounding."""
         rate = float(self.rate)

@@ -23,12 +23,14 @@ class GridRelease:
     """A noisy count for every cell of a grid.
 
     `counts` is int64 of the grid's shape, raw (negatives kept); cells that do not touch the study
-    area are exactly 0, for they are publicly known to be empty.
+    area are exactly 0, for they are publicly known to be empty. A `threshold` above 0 asks that
+    counts below it be shown as 0 beside the raw ones.
     """
 
     grid: Grid
     counts: NDArray[np.int64]
     noise: DiscreteLaplace
+    threshold: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

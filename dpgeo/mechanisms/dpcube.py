@@ -50,7 +50,13 @@ PARTITIONS = "partition counts"
 class Params:
     """Public parameters of DPCube."""
 
-    cells: int = param(256, "Cells along each side.", low=1, high=4096)
+    cells: int = param(
+        256,
+        "Cells along each side.",
+        low=1,
+        high=4096,
+        beyond="For finer cells choose sparse-grid.",
+    )
     answers: str = param(
         "uniform",
         "How a cell is estimated: an even share of its partition, or cell and partition counts "

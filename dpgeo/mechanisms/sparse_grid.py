@@ -22,7 +22,6 @@ histogram publication with thresholds (seed 000), with the bound l.
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
@@ -90,9 +89,7 @@ def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
 
     All of it is public: cells are those of the study area's bounds.
     """
-    eta = Fraction(params.strictness, 100)
-    natural = math.ceil(Fraction(math.log(cells)) * eta / noise.rate)
-    threshold = params.threshold or max(1, natural)
+    threshold = params.threshold or noise.list_threshold(cells, params.strictness)
     expected = cells * passing_chance(noise, threshold)
     if expected > MOST_PASSING:
         raise InvalidInput(

@@ -8,7 +8,8 @@ epsilon-differentially private. Cells outside the study area are empty by the pu
 of the area; setting them to 0 is post-processing.
 
 Utility. Every cell carries the same noise of scale about l/epsilon, whatever it holds; a region of
-m cells carries sqrt(m) times as much.
+m cells carries sqrt(m) times as much. Where cells are many and most are empty, counts below the
+threshold T = max(1, ceil(eta l ln(n)/epsilon)) can be shown as 0 beside the raw ones.
 
 References. Dwork, McSherry, Nissim and Smith 2006; Xiao, Xiong, Fan and Goryczka (DPCube),
 algorithm 1.
@@ -39,7 +40,20 @@ LABEL = "cell counts"
 class Params:
     """Public parameters of the uniform grid."""
 
-    cells: int = param(64, "Cells along each side.", low=1, high=4096)
+    cells: int = param(
+        64,
+        "Cells along each side.",
+        low=1,
+        high=4096,
+        beyond="For finer cells choose sparse-grid.",
+    )
+    strictness: int = param(
+        0,
+        "Beside the counts, show those below a threshold as 0: at 100 percent less than one empty "
+        "cell of the whole grid is expected to reach it, at 0 there is none.",
+        low=0,
+        high=400,
+    )
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
@@ -53,7 +67,14 @@ def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
     cells = view.histogram(grid)
     noise = meter.noise(LABEL, cells.sensitivity)
     counts = meter.measure(LABEL, cells)
-    return GridRelease(grid=grid, counts=np.where(grid.inside(view.area), counts, 0), noise=noise)
+    inside = grid.inside(view.area)
+    listed = noise.list_threshold(int(np.count_nonzero(inside)), params.strictness)
+    return GridRelease(
+        grid=grid,
+        counts=np.where(inside, counts, 0),
+        noise=noise,
+        threshold=listed if params.strictness else 0,
+    )
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:

@@ -5,6 +5,7 @@ Maps, files and statements are all made from these layers.
 
 from __future__ import annotations
 
+import dataclasses
 import math
 from dataclasses import dataclass, field
 from functools import singledispatch
@@ -23,7 +24,8 @@ from dpgeo.core.released import (
     SparseRelease,
     TreeRelease,
 )
-from dpgeo.postprocess.consistency import consistent
+from dpgeo.postprocess.consistency import LEAST_VARIANCE, consistent
+from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 from dpgeo.spatial.grid import Grid
@@ -122,9 +124,38 @@ def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
         margin_label=EXACT_NOISE,
         note="The margin is the exact 95 % quantile of the noise added to the cell.",
         threshold=threshold,
-        columns={"row": row.astype(np.int32), "column": column.astype(np.int32)},
+        columns={
+            "row": row.astype(np.int32),
+            "column": column.astype(np.int32),
+            "non_negative": non_negative(content.counts[row, column], np.ones(row.size)),
+        },
     )
-    return [cells]
+    return [cells] if content.threshold == 0 else [cells, _above(content, cells)]
+
+
+def _above(content: GridRelease, cells: Layer) -> Layer:
+    """Cells whose counts reach a threshold, all others 0: most empty cells come out empty.
+
+    A cell that keeps its count x + X errs by X. One that is set to 0 held x < T - X, so it errs by
+    less than T plus the margin unless X is below minus the margin: 95 % all the same.
+    """
+    kept = cells.value >= content.threshold
+    margin = content.noise.margin()
+    return dataclasses.replace(
+        cells,
+        name="estimate",
+        title="Counts above the threshold",
+        kind="inferred",
+        value=np.where(kept, cells.value, 0),
+        margin=np.where(kept, float(margin), float(margin + content.threshold - 1)),
+        note=f"Cells whose noisy count is below {content.threshold} are shown as empty. The margin "
+        "is exact, and wider where a count was set to 0.",
+        columns={
+            "row": cells.columns["row"],
+            "column": cells.columns["column"],
+            "noisy_cell": cells.value,
+        },
+    )
 
 
 @_layers.register
@@ -149,7 +180,10 @@ def _partitions(content: PartitionRelease, sizes: NDArray[np.int64]) -> Layer:
         margin_label=EXACT_NOISE,
         note="The margin is the exact 95 % quantile of the fresh noise added to the partition.",
         threshold=threshold,
-        columns={"partition": listed.astype(np.int32)},
+        columns={
+            "partition": listed.astype(np.int32),
+            "non_negative": non_negative(content.totals[listed], np.ones(listed.size)),
+        },
     )
 
 
@@ -258,6 +292,7 @@ def _tree_layers(content: TreeRelease, area: StudyArea) -> list[Layer]:
 
 def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.int64]) -> Layer:
     level = content.level[leaves]
+    variances = np.array([max(noise.variance, LEAST_VARIANCE) for noise in content.noises])
     margins = np.array([float(noise.margin()) for noise in content.noises])
     thresholds = np.array([float(noise.threshold()) for noise in content.noises])
     return Layer(
@@ -272,7 +307,11 @@ def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.in
         margin_label=EXACT_NOISE,
         note="The margin is the exact 95 % quantile of the fresh noise added to the partition.",
         threshold=thresholds[level],
-        columns={"partition": leaves.astype(np.int32), "level": level},
+        columns={
+            "partition": leaves.astype(np.int32),
+            "level": level,
+            "non_negative": non_negative(content.counts[leaves], variances[level]),
+        },
     )
 
 
@@ -304,6 +343,7 @@ def _reconciled(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[n
             "partition": leaves.astype(np.int32),
             "level": content.level[leaves],
             "noisy_count": content.counts[leaves],
+            "non_negative": non_negative(found.value[leaves], found.variance[leaves]),
         },
     )
 

@@ -1,0 +1,32 @@
+"""The non-negative counts nearest to noisy ones that keep their total.
+
+Noise makes counts negative, and setting those to 0 one by one inflates every sum: on a map that is
+nine tenths empty, half of the empty cells would keep their positive noise. So all counts are
+projected together: of all y >= 0 whose sum is that of the noisy counts x (0 where that is
+negative), the one of least sum of (x_i - y_i)^2/v_i, v_i being the variance of x_i. Its conditions
+of optimality (Karush, Kuhn and Tucker) give
+    y_i = max(x_i - v_i t, 0)
+with the one t >= 0 that keeps the sum. Post-processing of what was paid for: it costs nothing.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+
+def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Project counts (n,) of these positive variances (n,); only the variances' ratios matter."""
+    values = np.asarray(counts, dtype=np.float64)
+    total = values.sum()
+    if total <= 0:
+        return np.zeros(len(values))
+    positive = np.flatnonzero(values > 0)
+    ratio = values[positive] / variance[positive]
+    order = positive[np.argsort(-ratio, kind="stable")]
+    # With the k largest ratios kept, t is (their sum - total)/(their variance).
+    cut = (np.cumsum(values[order]) - total) / np.cumsum(variance[order])
+    kept = np.flatnonzero(values[order] > cut * variance[order])[-1]
+    return np.asarray(np.maximum(values - max(cut[kept], 0.0) * variance, 0.0))

@@ -1,0 +1,80 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.released import GridRelease, Released
+from dpgeo.mechanisms import uniform_grid
+from dpgeo.postprocess.layers import EXACT_NOISE, layers
+from dpgeo.privacy.mechanism import run
+from tests.randomness import SeededEntropy, ZeroNoise
+from tests.unit.mechanisms.views import TRIANGLE, view
+
+
+def release(entropy: Any, *, epsilon: str = "1", people: int = 4000, **values: object) -> Released:
+    params = parse_parameters(uniform_grid.Params, {"cells": 64, **values})
+    return run(uniform_grid.MECHANISM, view(people), params, Fraction(epsilon), entropy, {})
+
+
+def content(released: Released) -> GridRelease:
+    assert isinstance(released.content, GridRelease)
+    return released.content
+
+
+def test_the_threshold_is_that_of_the_source_with_the_bound() -> None:
+    found = content(release(SeededEntropy(1), strictness=150))
+    inside = found.grid.inside(TRIANGLE).sum()
+
+    assert found.threshold == math.ceil(1.5 * 2 * math.log(inside))
+    assert content(release(SeededEntropy(1))).threshold == 0
+
+
+def test_counts_below_the_threshold_are_shown_as_0_beside_the_raw_ones() -> None:
+    released = release(SeededEntropy(2), strictness=100)
+    raw, shown = layers(released)
+    threshold = content(released).threshold
+
+    assert (raw.name, shown.name, shown.kind) == ("cells", "estimate", "inferred")
+    assert shown.value.tolist() == [each if each >= threshold else 0 for each in raw.value]
+    assert shown.columns["noisy_cell"].tolist() == raw.value.tolist()
+    assert [layer.name for layer in layers(release(SeededEntropy(2)))] == ["cells"]
+
+
+def test_hardly_anything_is_shown_of_nobody() -> None:
+    shown = [
+        np.count_nonzero(layers(release(SeededEntropy(seed), people=0, strictness=100))[1].value)
+        for seed in range(20)
+    ]
+
+    assert sum(shown) <= 30
+
+
+def test_margins_cover_where_counts_are_kept_and_where_they_are_set_to_0() -> None:
+    exact = layers(release(ZeroNoise()))[0].value
+    covered = []
+    for seed in range(20):
+        shown = layers(release(SeededEntropy(seed), strictness=60))[1]
+        covered.append(np.mean(np.abs(shown.value - exact) <= shown.margin))
+
+    assert shown.margin_label == EXACT_NOISE
+    assert np.mean(covered) > 0.95
+
+
+def test_the_non_negative_column_keeps_the_total() -> None:
+    (cells,) = layers(release(SeededEntropy(3), epsilon="0.2"))
+    column = cells.columns["non_negative"]
+
+    assert column.min() == 0
+    assert column.sum() == pytest.approx(cells.value.sum())
+    assert np.maximum(cells.value, 0).sum() > 1.5 * cells.value.sum()
+
+
+def test_too_fine_a_grid_says_which_mechanism_to_use() -> None:
+    with pytest.raises(InvalidInput, match="sparse-grid"):
+        parse_parameters(uniform_grid.Params, {"cells": 4097})

@@ -1,0 +1,64 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from dpgeo.postprocess.non_negative import non_negative
+
+
+def examples(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    random = np.random.default_rng(seed)
+    counts = np.rint(random.laplace(0, 20, 60) + random.choice([0, 0, 0, 50], 60))
+    return counts, random.lognormal(0, 1, 60)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_nothing_is_negative_and_the_total_stays(seed: int) -> None:
+    counts, variance = examples(seed)
+
+    found = non_negative(counts, variance)
+
+    assert found.min() >= 0
+    assert found.sum() == pytest.approx(max(counts.sum(), 0))
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_no_move_between_two_counts_brings_it_nearer(seed: int) -> None:
+    counts, variance = examples(seed)
+    found = non_negative(counts, variance)
+    if counts.sum() <= 0:
+        assert not found.any()
+        return
+    slope = 2 * (found - counts) / variance
+
+    # Moving a little from i to j changes the distance by slope_j - slope_i: never below 0.
+    assert slope.min() >= slope[found > 1e-9].max() - 1e-9
+
+
+def test_counts_that_are_not_negative_stay_as_they_are() -> None:
+    counts = np.array([0, 3, 0, 7])
+
+    assert non_negative(counts, np.ones(4)).tolist() == [0, 3, 0, 7]
+
+
+def test_a_total_below_zero_leaves_nothing() -> None:
+    assert non_negative(np.array([-5, 3, 1]), np.ones(3)).tolist() == [0, 0, 0]
+    assert non_negative(np.zeros(0), np.zeros(0)).tolist() == []
+
+
+def test_uncertain_counts_give_way_more() -> None:
+    found = non_negative(np.array([10.0, 10.0, -4.0]), np.array([1.0, 3.0, 1.0]))
+
+    np.testing.assert_allclose(found, [9, 7, 0])
+
+
+def test_it_does_not_inflate_the_total_of_an_empty_map_as_clamping_does() -> None:
+    noise = np.random.default_rng(3).laplace(0, 10, 100_000)
+    noise[:100] += 500
+
+    found = non_negative(noise, np.ones(100_000))
+
+    assert abs(found.sum() - 50_000) < 20_000
+    assert np.maximum(noise, 0).sum() > 500_000
+    assert np.mean(found[100:] > 0) < 0.2
