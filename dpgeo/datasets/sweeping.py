@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from dpgeo.datasets.models import Upload
 from dpgeo.datasets.storage import WORK_FOLDER, private_storage, remove
-from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.models import UNFINISHED, Job
 
 SAFE_AGE = timedelta(days=1)
 """Twice as long as a worker may hold a job (jobs.running.LONGEST_HOLD_SECONDS)."""
@@ -63,7 +63,7 @@ def sweep(storage: Storage, names: Collection[str], keep: Collection[str]) -> in
 
 def safe_time() -> datetime:
     """Files written before this are not in anybody's hands."""
-    unfinished = Job.objects.filter(state__in=(JobState.QUEUED, JobState.RUNNING))
+    unfinished = Job.objects.filter(state__in=UNFINISHED)
     oldest: datetime | None = unfinished.aggregate(oldest=Min("started_at"))["oldest"]
     day_ago = timezone.now() - SAFE_AGE
     return min(day_ago, oldest) if oldest else day_ago

@@ -17,6 +17,9 @@ class JobState(models.TextChoices):
     CANCELLED = "cancelled", "Cancelled"
 
 
+UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
+
+
 class Job(models.Model):
     """One piece of background work, held by at most one worker at a time through a lease."""
 

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.epsilon import from_micro
 from dpgeo.datasets.models import Dataset
-from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.models import UNFINISHED, Job
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
@@ -53,9 +53,7 @@ def budget_of(dataset: Dataset) -> Budget:
     ledger = dataset.ledger
     paid = net_by_job(ledger)
     running = set(
-        Job.objects.filter(id__in=paid, state__in=[JobState.QUEUED, JobState.RUNNING]).values_list(
-            "id", flat=True
-        )
+        Job.objects.filter(id__in=paid, state__in=UNFINISHED).values_list("id", flat=True)
     )
     last = dataset.releases.order_by("-created_at").first()
     more = int(ledger.left / last.epsilon) if last else None

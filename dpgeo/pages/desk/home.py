@@ -16,13 +16,12 @@ from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.budgets.models import Entry
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import datasets_visible_to
-from dpgeo.jobs.models import JobState
+from dpgeo.jobs.models import UNFINISHED, JobState
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.figures import Budget, budget_of
 from dpgeo.pages.desk.jobs import Progress, progress_of
 from dpgeo.releases.models import Release, ReleaseState
 
-ACTIVE = [JobState.QUEUED, JobState.RUNNING]
 SHOWN_ENTRIES = 8
 PAGE_ENTRIES = 100
 
@@ -94,8 +93,8 @@ def desk(request: HttpRequest) -> HttpResponse:
         "declares": organisations_of(user).exists(),
         "published": releases.filter(state=ReleaseState.PUBLISHED).count(),
         "drafts": releases.filter(state=ReleaseState.DRAFT, job__state=JobState.DONE),
-        "running": work_of(user, releases.filter(job__state__in=ACTIVE)),
-        "ingesting": work_of(user, uploads.filter(job__state__in=ACTIVE)),
+        "running": work_of(user, releases.filter(job__state__in=UNFINISHED)),
+        "ingesting": work_of(user, uploads.filter(job__state__in=UNFINISHED)),
         "unconfirmed": uploads.filter(state=UploadState.RECEIVED),
         "failed": releases.filter(job__state=JobState.FAILED)[:3],
         "entries": entries.order_by("-at", "-id")[:SHOWN_ENTRIES],

@@ -13,7 +13,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.selectors import may
-from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.pages.desk.access import dataset_of_job, need, person
 
 STATE_WORDS = {
@@ -67,7 +67,7 @@ def progress_of(job: Job, *, sees_private: bool) -> Progress:
     return Progress(
         id=job.id,
         state=state.value,
-        active=state in {JobState.QUEUED, JobState.RUNNING},
+        active=state in UNFINISHED,
         step=(job.step if sees_private and state is JobState.RUNNING else "") or STATE_WORDS[state],
         detail=f"{done:,} of {total:,}" if counted and " of " not in job.step else "",
         percent=percent,
