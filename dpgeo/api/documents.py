@@ -14,6 +14,7 @@ from django.urls import reverse
 from rest_framework.request import Request
 
 from dpgeo.accounts.models import Organisation
+from dpgeo.artefacts import statement
 from dpgeo.artefacts.wording import odds_factor, privacy_sentence
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Unit
@@ -21,8 +22,6 @@ from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
-
-STATEMENT = "statement.json"
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -34,7 +33,7 @@ def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
     dataset = release.dataset
     withdrawn = release.state == ReleaseState.WITHDRAWN
     files = [] if withdrawn else list(release.files.all())
-    statement = next((file for file in files if file.name == STATEMENT), None)
+    stated = next((file for file in files if file.name == statement.NAME), None)
     return {
         "id": release.pk,
         "url": _address(request, "api:release", release.pk),
@@ -57,7 +56,7 @@ def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
         "withdrawn_on": _day(release.withdrawn_at),
         "privacy": _privacy(dataset),
         "files": [_file(request, release, file) for file in files],
-        "statement_url": _file_url(request, release, statement) if statement else None,
+        "statement_url": _file_url(request, release, stated) if stated else None,
         "links": _release_links(request, release),
     }
 

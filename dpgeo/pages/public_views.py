@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
+from dpgeo.artefacts import map_array, statement
 from dpgeo.artefacts.wording import privacy_sentence
 from dpgeo.core.guarantees import Unit
 from dpgeo.pages import pictures
@@ -24,8 +25,6 @@ from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import release_visible, releases_public
 
 MAPS_PER_PAGE = 24
-MAP_ARRAY = "map.bin"
-STATEMENT = "statement.json"
 DAY = 24 * 60 * 60
 
 FORMATS = {
@@ -61,7 +60,7 @@ def catalogue(request: HttpRequest) -> HttpResponse:
     """Every published map, newest first."""
     page = Paginator(releases_public(), MAPS_PER_PAGE).get_page(request.GET.get("page"))
     cards = [
-        Card(found, summary_of(found), all_epsilon(found), file_url(found, MAP_ARRAY))
+        Card(found, summary_of(found), all_epsilon(found), file_url(found, map_array.NAME))
         for found in page
     ]
     return render(
@@ -87,8 +86,8 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
         return {
             "bars": pictures.bars([spend.share for spend in summary.spends]),
             "curves": pictures.curves(summary.shift_of_one),
-            "statement": found.files.filter(name=STATEMENT).first(),
-            "statement_url": file_url(found, STATEMENT),
+            "statement": found.files.filter(name=statement.NAME).first(),
+            "statement_url": file_url(found, statement.NAME),
         }
 
     return release_page(request, release_id, "public/release_privacy.html", context)
@@ -142,7 +141,7 @@ def release_page(
     figures = {
         "summary": summary,
         "promise": privacy_sentence(common["all_epsilon"], Unit(summary.unit)),
-        "array_url": file_url(found, MAP_ARRAY),
+        "array_url": file_url(found, map_array.NAME),
     }
     return render(request, template, common | figures | context(found, summary))
 
