@@ -23,8 +23,12 @@ ROUNDS = 3
 NEXT_TO_NOTHING = 1e-9
 """Of a count; lets a parent's count go somewhere when all its children are thought empty."""
 
-QUIET = 5.0
-"""Leaves expected to hold less than so many noise scales do not stand out."""
+QUIET = 10.0
+"""Leaves expected to hold less than so many noise scales do not stand out.
+
+On generated maps of 1e3 to 1e6 points, 10 errs by 1 % less than 5 does. Shrinking by strata of
+expected counts, each by a factor of its own, errs by 3 to 14 % more.
+"""
 
 BLURS = 12
 
