@@ -17,7 +17,7 @@ from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.figures import budget_of, outline_of
-from dpgeo.pages.forms import DatasetForm, licence_choices
+from dpgeo.pages.desk.forms import DatasetForm, licence_choices
 
 REFUSED = 422
 

@@ -19,7 +19,7 @@ from dpgeo.accounts.services import key_create, key_revoke
 from dpgeo.core.errors import DpgeoError
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.datasets import REFUSED
-from dpgeo.pages.forms import DeskForm
+from dpgeo.pages.desk.forms import DeskForm
 
 
 class KeyForm(DeskForm):

@@ -15,7 +15,7 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import Parameter, parameters, parse_parameters
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
-from dpgeo.pages.forms import DeskForm
+from dpgeo.pages.desk.forms import DeskForm
 
 COUNTING_WORDS = [
     (Counting.PEOPLE.value, "People: each person once per cell"),

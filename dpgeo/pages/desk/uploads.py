@@ -20,8 +20,8 @@ from dpgeo.datasets.services import upload_confirm, upload_preview, upload_recei
 from dpgeo.ingest.schema import Columns
 from dpgeo.pages.desk.access import dataset_for, person, upload_for
 from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.forms import ColumnsForm, UploadForm
 from dpgeo.pages.desk.jobs import job_context
-from dpgeo.pages.forms import ColumnsForm, UploadForm
 
 TOO_LARGE = 413
 
