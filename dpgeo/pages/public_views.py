@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 from django.core.cache import cache
@@ -40,7 +39,6 @@ class Card:
 
     release: Release
     summary: Summary
-    all_epsilon: Fraction
     array_url: str
 
 
@@ -59,10 +57,7 @@ class Download:
 def catalogue(request: HttpRequest) -> HttpResponse:
     """Every published map, newest first."""
     page = Paginator(releases_public(), MAPS_PER_PAGE).get_page(request.GET.get("page"))
-    cards = [
-        Card(found, summary_of(found), all_epsilon(found), file_url(found, map_array.NAME))
-        for found in page
-    ]
+    cards = [Card(found, summary_of(found), file_url(found, map_array.NAME)) for found in page]
     return render(
         request, "public/catalogue.html", {"section": "maps", "page": page, "cards": cards}
     )
@@ -140,7 +135,7 @@ def release_page(
     summary = summary_of(found)
     figures = {
         "summary": summary,
-        "promise": privacy_sentence(common["all_epsilon"], Unit(summary.unit)),
+        "promise": privacy_sentence(common["total_epsilon"], Unit(summary.unit)),
         "array_url": file_url(found, map_array.NAME),
     }
     return render(request, template, common | figures | context(found, summary))
@@ -153,14 +148,9 @@ def release_context(found: Release) -> dict[str, Any]:
         "release": found,
         "dataset": found.dataset,
         "publisher": found.dataset.organisation,
-        "all_epsilon": all_epsilon(found),
+        "total_epsilon": found.dataset.ledger.total,
         "is_draft": found.state == ReleaseState.DRAFT,
     }
-
-
-def all_epsilon(found: Release) -> Fraction:
-    """The most that can ever be spent on the data behind a release."""
-    return found.dataset.ledger.total
 
 
 def downloads(found: Release, summary: Summary) -> list[Download]:
