@@ -33,7 +33,7 @@ def test_a_run_carries_its_guarantee_trace_and_public_facts() -> None:
     released = run(MECHANISM, VIEW, Params(cells=4), Fraction(1, 3), SeededEntropy(1), about)
     assert released.guarantee == PureDP(Fraction(1, 3), Unit.PERSON)
     assert released.bound == 3
-    assert released.parameters == {"cells": 4}
+    assert released.parameters == {"cells": 4, "strictness": 0}
     assert released.about == about
     assert [line.epsilon for line in released.trace] == [Fraction(1, 3)]
 
