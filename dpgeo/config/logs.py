@@ -2,7 +2,8 @@
 
 An exception is logged by its type and the places it passed through. Its message is left out,
 because messages quote the values they stumbled over. Those who may see private facts find the
-failure of a job on its page.
+failure of a job on its page. Lines of one request bear its `request_id`, those of one job its
+`job_id`, whoever wrote them.
 """
 
 from __future__ import annotations
@@ -15,6 +16,13 @@ from structlog.types import EventDict, Processor, WrappedLogger
 
 TASK_FACTS = ("name", "id", "description")
 """What may be told of a task that failed; Celery also offers its arguments and the exception."""
+
+
+GUNICORN_WORDS = {
+    "Invalid request from ip=": "a malformed request was refused",
+    "Error handling request": "a request could not be answered",
+}
+"""What gunicorn says of requests quotes clients' addresses, headers and URIs; said instead."""
 
 
 def places(error: BaseException) -> str:
@@ -58,6 +66,18 @@ class TaskFactsOnly(logging.Filter):
         return True
 
 
+class NoClients(logging.Filter):
+    """Takes out of gunicorn's words who asked, and what for."""
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        """Keep every record, reworded."""
+        if record.name == "gunicorn.error":
+            for beginning, words in GUNICORN_WORDS.items():
+                if str(record.msg).startswith(beginning):
+                    record.msg, record.args = words, ()
+        return True
+
+
 def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, Any]:
     """The settings of `logging.config.dictConfig`, for Django, Celery and gunicorn alike."""
     renderer: Any = structlog.processors.JSONRenderer()
@@ -66,6 +86,7 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
             key_order=["timestamp", "level", "logger", "event"], bool_as_flag=False
         )
     before: list[Processor] = [
+        structlog.contextvars.merge_contextvars,
         structlog.stdlib.add_logger_name,
         structlog.stdlib.add_log_level,
         structlog.processors.TimeStamper(fmt="iso", utc=True),
@@ -84,7 +105,7 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
     return {
         "version": 1,
         "disable_existing_loggers": False,
-        "filters": {"task_facts_only": {"()": TaskFactsOnly}},
+        "filters": {"task_facts_only": {"()": TaskFactsOnly}, "no_clients": {"()": NoClients}},
         "formatters": {
             "line": {
                 "()": structlog.stdlib.ProcessorFormatter,
@@ -99,7 +120,7 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
             "stderr": {
                 "class": "logging.StreamHandler",
                 "formatter": "line",
-                "filters": ["task_facts_only"],
+                "filters": ["task_facts_only", "no_clients"],
             }
         },
         "root": {"handlers": ["stderr"], "level": "WARNING"},

@@ -94,6 +94,7 @@ INSTALLED_APPS = [
 ]
 
 MIDDLEWARE = [
+    "dpgeo.config.request_ids.request_id",
     "django.middleware.security.SecurityMiddleware",
     "dpgeo.config.security.content_security_policy",
     "dpgeo.api.problems.ProblemMiddleware",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextvars
 import logging
 import threading
 import time
@@ -13,6 +14,7 @@ from uuid import UUID
 
 from django.db import Error as DatabaseError
 from django.db import connection
+from structlog.contextvars import bound_contextvars
 
 from dpgeo.core.errors import DpgeoError
 from dpgeo.jobs import services
@@ -52,7 +54,10 @@ class Held:
         self._reported = 0.0
         self._lost = False
         self._closed = threading.Event()
-        self._thread = threading.Thread(target=self._beat, name=f"lease {job_id}", daemon=True)
+        context = contextvars.copy_context()  # so that the thread's log lines name the job, too
+        self._thread = threading.Thread(
+            target=context.run, args=(self._beat,), name=f"lease {job_id}", daemon=True
+        )
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -96,7 +101,7 @@ class Held:
                     return
                 except DatabaseError:
                     # A busy database is not a lost lease; the next beat tries again.
-                    logger.warning("job %s: the lease could not be renewed", self.job_id)
+                    logger.warning("the lease of a job could not be renewed")
         finally:
             connection.close()
 
@@ -112,23 +117,33 @@ def job_run(
     lease = services.job_lease(job_id=job_id)
     if lease is None:
         return False
-    try:
-        with Held(job_id, lease, listener) as held:
-            try:
-                work(held)
-            except DpgeoError as error:
-                services.job_fail(job_id=job_id, lease=lease, reason=error.message)
-            except LeaseLost:
-                raise
-            except (KeyboardInterrupt, SystemExit):
-                services.job_return(job_id=job_id, lease=lease)
-                raise
-            except Exception as error:
-                place = "".join(traceback.format_tb(error.__traceback__))
-                logger.error("job %s: %s\n%s", job_id, type(error).__name__, place)
-                services.job_return(job_id=job_id, lease=lease)
-            else:
-                services.job_finish(job_id=job_id, lease=lease)
-    except LeaseLost:
-        logger.warning("job %s was taken over by another worker", job_id)
+    with bound_contextvars(job_id=str(job_id)):
+        logger.info("a job was taken")
+        try:
+            with Held(job_id, lease, listener) as held:
+                _work(held, work)
+        except LeaseLost:
+            logger.warning("a job was taken over by another worker")
     return True
+
+
+def _work(held: Held, work: Callable[[Held], None]) -> None:
+    """Work on a job and say how it ended. Raises LeaseLost."""
+    names = {"job_id": held.job_id, "lease": held.lease}
+    try:
+        work(held)
+    except DpgeoError as error:
+        services.job_fail(**names, reason=error.message)
+        logger.info("a job was refused; the reason is on its page")
+    except LeaseLost:
+        raise
+    except (KeyboardInterrupt, SystemExit):
+        services.job_return(**names)
+        raise
+    except Exception as error:
+        place = "".join(traceback.format_tb(error.__traceback__))
+        logger.error("a job broke down: %s\n%s", type(error).__name__, place)
+        services.job_return(**names)
+    else:
+        services.job_finish(**names)
+        logger.info("a job was done")

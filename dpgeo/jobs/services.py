@@ -6,6 +6,7 @@ reaper wakes another. A job whose noise may have been drawn (`drawing`) is never
 
 from __future__ import annotations
 
+import logging
 import uuid
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -16,11 +17,14 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
+from structlog.contextvars import bound_contextvars
 
 from dpgeo.budgets.services import budget_refund
 from dpgeo.core.errors import Conflict
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.signals import job_failed
+
+logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=60)
 """How long a worker holds a job without a sign of life."""
@@ -51,7 +55,15 @@ def job_create(*, task: str, job_id: UUID | None = None) -> Job:
 
     Raises IntegrityError if there is a job of that id.
     """
-    return Job.objects.create(id=job_id or uuid.uuid4(), task=task)
+    job = Job.objects.create(id=job_id or uuid.uuid4(), task=task)
+    transaction.on_commit(lambda: _log_queued(job), robust=True)
+    return job
+
+
+def _log_queued(job: Job) -> None:
+    """The one line that bears both the id of a request and that of the job it asked for."""
+    with bound_contextvars(job_id=str(job.pk)):
+        logger.info("a job was queued")
 
 
 def job_wake(*, job: Job) -> None:

@@ -13,9 +13,11 @@ from pathlib import Path
 
 import pytest
 from django.conf import settings
-from django.test import Client
+from django.http import HttpRequest, HttpResponse
+from django.test import Client, RequestFactory
 
 from dpgeo.config.logs import logging_settings
+from dpgeo.config.request_ids import WELL_FORMED, request_id
 
 SECRET = "b0a7-home-of-person-17"  # noqa: S105
 
@@ -120,3 +122,39 @@ def test_deployment_checks_are_clean_behind_https(tmp_path: Path) -> None:
         text=True,
     )
     assert checked.returncode == 0, checked.stderr
+
+
+def test_an_answer_and_the_log_lines_of_its_request_bear_one_id(rf: RequestFactory) -> None:
+    lines: list[str] = []
+
+    def view(request: HttpRequest) -> HttpResponse:
+        lines.append(logged(record_of("something happened", error=None)))
+        return HttpResponse()
+
+    answer = request_id(view)(rf.get("/", headers={"X-Request-ID": "proxy-0123456789"}))
+    assert answer.headers["X-Request-ID"] == "proxy-0123456789"
+    assert json.loads(lines[0])["request_id"] == "proxy-0123456789"
+    assert "request_id" not in json.loads(logged(record_of("afterwards", error=None)))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize(
+    "given", ["", "short", "x" * 65, "Ann at 50.01, 10.01", "a-name\u00e9s-id"]
+)
+def test_an_id_that_is_not_well_formed_is_replaced(client: Client, given: str) -> None:
+    made = client.get("/healthz", headers={"X-Request-ID": given}).headers["X-Request-ID"]
+    assert made != given
+    assert WELL_FORMED.fullmatch(made)
+
+
+def test_gunicorn_names_neither_clients_nor_what_they_asked_for() -> None:
+    for message, arguments in (
+        ("Invalid request from ip=192.0.2.7: Invalid HTTP header 'person-17'", ()),
+        ("Error handling request %s %s", ("GET", "/maps/192.0.2.7?person-17")),
+    ):
+        record = record_of(message, *arguments, error=failure())
+        record.name = "gunicorn.error"
+        line = logged(record)
+        assert "192.0.2.7" not in line
+        assert "person-17" not in line
+        assert "request" in json.loads(line)["event"]

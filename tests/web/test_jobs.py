@@ -16,6 +16,7 @@ from celery import current_app
 from django.core.management import call_command
 from django.db import transaction
 from django.utils import timezone
+from structlog.contextvars import get_contextvars
 
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import budget_debit, ledger_create
@@ -233,6 +234,18 @@ def test_an_unknown_error_returns_the_job_and_is_logged_without_its_words(
     assert "RuntimeError" in caplog.text
     assert "Ann" not in caplog.text
     assert spent(ledger) == 250_000
+
+
+def test_what_is_logged_while_a_job_is_done_bears_its_id() -> None:
+    job = job_create(task="tests.nothing")
+    bound: list[object] = []
+
+    def note(held: Held) -> None:
+        bound.append(get_contextvars().get("job_id"))
+
+    assert job_run(job_id=job.pk, work=note)
+    assert bound == [str(job.pk)]
+    assert "job_id" not in get_contextvars()
 
 
 def test_who_is_interrupted_gives_the_job_back(paid: tuple[Job, Ledger]) -> None:
