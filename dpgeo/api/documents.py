@@ -36,7 +36,7 @@ def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
     stated = next((file for file in files if file.name == statement.NAME), None)
     return {
         "id": release.pk,
-        "url": _address(request, "api:release", release.pk),
+        "url": address_of(request, "api:release", release.pk),
         "state": release.state,
         "title": release.title,
         "description": release.description,
@@ -66,7 +66,7 @@ def dataset_document(request: AnyRequest, dataset: Dataset) -> dict[str, Any]:
     releases = request.build_absolute_uri(f"{reverse('api:releases')}?dataset={dataset.slug}")
     return {
         "slug": dataset.slug,
-        "url": _address(request, "api:dataset", dataset.slug),
+        "url": address_of(request, "api:dataset", dataset.slug),
         "title": dataset.title,
         "description": dataset.description,
         "publisher": _publisher(dataset.organisation),
@@ -86,7 +86,7 @@ def mechanism_document(request: AnyRequest, key: str) -> dict[str, Any]:
     mechanism = MECHANISMS[key]
     return {
         "key": key,
-        "url": _address(request, "api:mechanism", key),
+        "url": address_of(request, "api:mechanism", key),
         "title": mechanism.title,
         "summary": mechanism.summary,
         "kind": mechanism.kind,
@@ -128,19 +128,19 @@ def _file(request: AnyRequest, release: Release, file: ReleaseFile) -> dict[str,
 
 
 def _file_url(request: AnyRequest, release: Release, file: ReleaseFile) -> str:
-    return _address(request, "api:release-file", release.pk, file.name)
+    return address_of(request, "api:release-file", release.pk, file.name)
 
 
 def _release_links(request: AnyRequest, release: Release) -> dict[str, str]:
     links = {
-        "self": _address(request, "api:release", release.pk),
-        "page": _address(request, "release", release.pk),
-        "privacy": _address(request, "release-privacy", release.pk),
+        "self": address_of(request, "api:release", release.pk),
+        "page": address_of(request, "release", release.pk),
+        "privacy": address_of(request, "release-privacy", release.pk),
     }
     if release.mechanism in MECHANISMS:
-        links["mechanism"] = _address(request, "api:mechanism", release.mechanism)
+        links["mechanism"] = address_of(request, "api:mechanism", release.mechanism)
     if release.state == ReleaseState.PUBLISHED:
-        links["dataset"] = _address(request, "api:dataset", release.dataset.slug)
+        links["dataset"] = address_of(request, "api:dataset", release.dataset.slug)
     return links
 
 
@@ -150,5 +150,6 @@ def _day(moment: datetime.datetime | None) -> datetime.date | None:
     return moment.astimezone(datetime.UTC).date() if moment else None
 
 
-def _address(request: AnyRequest, name: str, *values: str) -> str:
+def address_of(request: AnyRequest, name: str, *values: object) -> str:
+    """The whole address of a named page."""
     return request.build_absolute_uri(reverse(name, args=values))

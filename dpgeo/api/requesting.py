@@ -20,7 +20,7 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.bodies import Field, flag, members, number, read_body, text, whole
 from dpgeo.api.describing import describe_action, in_path
-from dpgeo.api.documents import release_document
+from dpgeo.api.documents import address_of, release_document
 from dpgeo.api.member_serializers import JobSerializer, QuoteSerializer
 from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
 from dpgeo.api.work import document_of
@@ -221,7 +221,7 @@ def request_release(request: Request, user: User) -> Response:
     release = release_request(dataset=dataset, requested_by=user, job_id=job_id, **asked)
     check_same(release, asked)
     headers = {
-        "Location": request.build_absolute_uri(f"/api/v1/releases/{release.pk}"),
+        "Location": address_of(request, "api:release", release.pk),
         "Cache-Control": "private, no-store",
     }
     document = JobSerializer(document_of(request, release)).data

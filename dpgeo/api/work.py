@@ -14,11 +14,11 @@ from typing import Any
 from uuid import UUID
 
 from django.http import Http404
-from django.urls import reverse
 from rest_framework.request import Request
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import organisations_of
+from dpgeo.api.documents import address_of
 from dpgeo.api.incoming import Transfer
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.selectors import uploads_visible_to
@@ -44,14 +44,14 @@ def job_document(request: Request, user: User, job_id: UUID) -> dict[str, Any]:
     upload = uploads_visible_to(user).filter(job_id=job_id).first()
     if upload is None or upload.job is None:
         raise Http404
-    address = _address(request, "api:upload", upload.pk)
+    address = address_of(request, "api:upload", upload.pk)
     ready = upload.state == UploadState.READY
     return _document(request, upload.job, "upload", address, has_result=ready)
 
 
 def document_of(request: Request, release: Release) -> dict[str, Any]:
     """The job of a release."""
-    address = _address(request, "api:release", release.pk)
+    address = address_of(request, "api:release", release.pk)
     has_result = release.job.state == JobState.DONE
     return _document(request, release.job, "release", address, has_result=has_result)
 
@@ -60,14 +60,14 @@ def upload_document(request: Request, upload: Upload) -> dict[str, Any]:
     """An upload that is whole."""
     return {
         "id": str(upload.pk),
-        "url": _address(request, "api:upload", upload.pk),
+        "url": address_of(request, "api:upload", upload.pk),
         "dataset": upload.dataset.slug,
         "file_name": upload.file_name,
         "size": upload.size,
         "offset": upload.size,
         "state": _upload_state(upload),
         "usable": upload.state == UploadState.READY,
-        "job_url": _address(request, "api:job", upload.job_id) if upload.job_id else None,
+        "job_url": address_of(request, "api:job", upload.job_id) if upload.job_id else None,
     }
 
 
@@ -75,7 +75,7 @@ def transfer_document(request: Request, transfer: Transfer, slug: str) -> dict[s
     """An upload of which bytes are missing."""
     return {
         "id": str(transfer.id),
-        "url": _address(request, "api:upload", transfer.id),
+        "url": address_of(request, "api:upload", transfer.id),
         "dataset": slug,
         "file_name": transfer.file_name,
         "size": transfer.size,
@@ -97,13 +97,9 @@ def _document(
 ) -> dict[str, Any]:
     return {
         "id": str(job.pk),
-        "url": _address(request, "api:job", job.pk),
+        "url": address_of(request, "api:job", job.pk),
         "state": SHOWN.get(JobState(job.state), "done"),
         "release_url": address if kind == "release" else None,
         "upload_url": address if kind == "upload" else None,
         "has_result": has_result,
     }
-
-
-def _address(request: Request, name: str, *values: object) -> str:
-    return request.build_absolute_uri(reverse(name, args=values))
