@@ -17,7 +17,7 @@ from django.db import transaction
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Coalesce
 from django.utils import timezone
-from structlog.contextvars import bound_contextvars
+from structlog.contextvars import bound_contextvars, get_contextvars
 
 from dpgeo.budgets.services import budget_refund
 from dpgeo.core.errors import Conflict
@@ -62,8 +62,9 @@ def job_create(*, task: str, job_id: UUID | None = None) -> Job:
 
 def _log_queued(job: Job) -> None:
     """The one line that bears both the id of a request and that of the job it asked for."""
-    with bound_contextvars(job_id=str(job.pk)):
-        logger.info("a job was queued")
+    if "request_id" in get_contextvars():  # whoever sits at a terminal need not be told
+        with bound_contextvars(job_id=str(job.pk)):
+            logger.info("a job was queued")
 
 
 def job_wake(*, job: Job) -> None:

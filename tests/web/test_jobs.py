@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import logging
 import time
 import uuid
 from collections.abc import Callable
@@ -16,7 +17,7 @@ from celery import current_app
 from django.core.management import call_command
 from django.db import transaction
 from django.utils import timezone
-from structlog.contextvars import get_contextvars
+from structlog.contextvars import bound_contextvars, get_contextvars
 
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import budget_debit, ledger_create
@@ -246,6 +247,24 @@ def test_what_is_logged_while_a_job_is_done_bears_its_id() -> None:
     assert job_run(job_id=job.pk, work=note)
     assert bound == [str(job.pk)]
     assert "job_id" not in get_contextvars()
+
+
+def test_the_line_of_a_job_that_a_request_queued_bears_both_ids(
+    django_capture_on_commit_callbacks: Any,
+) -> None:
+    bound: list[dict[str, Any]] = []
+    handler = logging.Handler()
+    handler.emit = lambda record: bound.append(get_contextvars())  # type: ignore[method-assign]
+    logger = logging.getLogger("dpgeo.jobs.services")
+    logger.addHandler(handler)
+    try:
+        with bound_contextvars(request_id="r-17"), django_capture_on_commit_callbacks(execute=True):
+            job = job_create(task="tests.nothing")
+        with django_capture_on_commit_callbacks(execute=True):
+            job_create(task="tests.nothing")
+    finally:
+        logger.removeHandler(handler)
+    assert bound == [{"request_id": "r-17", "job_id": str(job.pk)}]
 
 
 def test_who_is_interrupted_gives_the_job_back(paid: tuple[Job, Ledger]) -> None:
