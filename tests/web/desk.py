@@ -70,6 +70,7 @@ class Desk:
             "ledger": "",
             "licence": "CC BY 4.0",
             "attribution": "",
+            "keep_raw": "yes",
             "time_zone": "Europe/Berlin",
         }
         return typed | changes

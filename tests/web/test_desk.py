@@ -191,3 +191,31 @@ def test_it_lists_every_ledger_entry_of_the_house_alone(desk: Desk) -> None:
     assert "A map (uniform-grid)" in desk.page("/desk/ledger/")
     stranger = make_desk(name="Other house", owner="other")
     assert "A map" not in stranger.page("/desk/ledger/")
+
+
+def test_the_owner_chooses_whether_uploaded_files_are_kept(desk: Desk) -> None:
+    desk.client.post("/desk/datasets/new/", desk.declaration(keep_raw="no"))
+    dataset = Dataset.objects.get()
+    assert not dataset.keep_raw
+    assert "deleted once read" in desk.page(f"/desk/datasets/{dataset.slug}/")
+    edit = f"/desk/datasets/{dataset.slug}/edit/"
+    assert 'value="no" id="id_keep_raw_1" checked' in " ".join(
+        desk.page(edit).replace("required", "").split()
+    )
+    desk.client.post(edit, desk.declaration(keep_raw="yes"))
+    assert Dataset.objects.get().keep_raw
+
+
+def test_a_steward_takes_the_ledger_as_csv_and_a_stranger_finds_nothing(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    desk.request(dataset)
+    address = f"/desk/datasets/{dataset.slug}/ledger.csv"
+    assert address in desk.page(f"/desk/datasets/{dataset.slug}/")
+    answer = desk.signed_in("sue", role=Role.STEWARD).get(address)
+    assert answer["Content-Type"].startswith("text/csv")
+    assert "no-store" in answer["Cache-Control"]
+    head, line = answer.content.decode().splitlines()
+    assert head == "at,kind,epsilon,what,who,job"
+    assert ",debit," in line
+    assert desk.signed_in("nobody", role=None).get(address).status_code == 404
+    assert desk.client.post(address).status_code == 405

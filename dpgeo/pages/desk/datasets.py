@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.budgets.export import write_entries
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_update
@@ -48,6 +49,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
             description=values["description"],
             licence=values["licence"],
             attribution=values["attribution"],
+            keep_raw=values["keep_raw"],
             unit=values["unit"],
             study_area=form.study_area or {},
             time_zone=values["time_zone"],
@@ -84,7 +86,10 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 def changes_of(form: DatasetForm) -> dict[str, Any]:
     """What was typed, by the model's names."""
-    names = ("title", "description", "licence", "attribution", "unit", "time_zone", "budget")
+    names = (
+        *("title", "description", "licence", "attribution"),
+        *("unit", "time_zone", "budget", "keep_raw"),
+    )
     changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
     if form.study_area:
         changes["study_area"] = form.study_area
@@ -125,3 +130,15 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "sees_private": may(user, found, "see_private"),
     }
     return render(request, "desk/dataset.html", context)
+
+
+@login_required
+@require_safe
+def dataset_ledger(request: HttpRequest, slug: str) -> HttpResponse:
+    """The dataset's ledger as a file, for those who see private facts: it lists drafts."""
+    found = dataset_for(request, slug, "see_private")
+    answer = HttpResponse(content_type="text/csv; charset=utf-8")
+    answer["Content-Disposition"] = f'attachment; filename="{found.slug}-ledger.csv"'
+    answer["Cache-Control"] = "private, no-store"
+    write_entries(found.ledger, answer)
+    return answer

@@ -132,6 +132,15 @@ class DatasetForm(DeskForm):
         help_text="For times in the file that name no zone of their own.",
     )
 
+    keep_raw = forms.TypedChoiceField(
+        label="Uploaded files, once they were read",
+        widget=forms.RadioSelect,
+        initial="yes",
+        choices=[("yes", "Keep them"), ("no", "Delete each as soon as it was read")],
+        coerce=lambda value: value == "yes",
+        help_text="Releases don't need them. Files that were kept until now stay.",
+    )
+
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
                      "time_zone", "ledger")  # fmt: skip
     side_names = ("west", "south", "east", "north")
@@ -263,6 +272,7 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     else:
         initial["outline"] = json.dumps(dataset.study_area)
     initial["budget"] = format_epsilon(dataset.ledger.total)
+    initial["keep_raw"] = "yes" if dataset.keep_raw else "no"
     return initial
 
 

@@ -33,6 +33,9 @@ urlpatterns = [
     path("desk/datasets/new/", datasets.dataset_new, name="desk-dataset-new"),
     path("desk/datasets/<slug:slug>/", datasets.dataset, name="desk-dataset"),
     path("desk/datasets/<slug:slug>/edit/", datasets.dataset_edit, name="desk-dataset-edit"),
+    path(
+        "desk/datasets/<slug:slug>/ledger.csv", datasets.dataset_ledger, name="desk-dataset-ledger"
+    ),
     path("desk/datasets/<slug:slug>/upload/", uploads.upload_new, name="desk-upload-new"),
     path("desk/datasets/<slug:slug>/release/", requesting.release_new, name="desk-release-new"),
     path("desk/datasets/<slug:slug>/quote", requesting.quote, name="desk-quote"),

@@ -1,0 +1,33 @@
+"""A ledger as CSV, for the records of those who answer for it."""
+
+from __future__ import annotations
+
+import csv
+from typing import Protocol
+
+from dpgeo.budgets.models import Ledger
+from dpgeo.core.epsilon import format_epsilon, from_micro
+
+COLUMNS = ("at", "kind", "epsilon", "what", "who", "job")
+
+
+class Writable(Protocol):
+    """Anything that text can be written to: a terminal, an answer."""
+
+    def write(self, text: str, /) -> object:
+        """Take the text."""
+
+
+def write_entries(ledger: Ledger, target: Writable) -> None:
+    """Write every debit and refund, oldest first. Private: it lists drafts."""
+    writer = csv.writer(target, lineterminator="\n")
+    writer.writerow(COLUMNS)
+    for entry in ledger.entries.order_by("id").iterator():
+        epsilon = format_epsilon(from_micro(entry.micro))
+        words = [as_text(text) for text in (entry.what, entry.who)]
+        writer.writerow([entry.at.isoformat(), entry.kind, epsilon, *words, entry.job])
+
+
+def as_text(value: str) -> str:
+    """A cell that no spreadsheet takes for a formula."""
+    return f"'{value}" if value[:1] in {"=", "+", "-", "@", "\t", "\r"} else value
