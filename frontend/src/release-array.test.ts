@@ -29,6 +29,7 @@ describe("the decoder of map.bin", () => {
     ["a header that is cut short", cellsFile().slice(0, 100)],
     ["arrays that are cut short", cellsFile().slice(0, -8)],
     ["no grid", cellsFile({ grid: undefined })],
+    ["more cells than a page can hold", cellsFile({ grid: { west: 0, north: 1, cell: 1, columns: 32768, rows: 32768 } })],
     ["no layers", cellsFile({ layers: [] })],
     ["a layer smaller than its grid", cellsFile({}, { length: 9 })],
     ["an unknown type", cellsFile({}, { value: { type: "int64", offset: 0, length: 16 } })],

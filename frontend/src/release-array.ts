@@ -64,11 +64,19 @@ type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers"> & {
   layers: RawLayer[];
 };
 
+/** A picture of more cells takes more memory than a browser's page has. */
+const MOST_CELLS = 4096 * 4096;
+
 export function decodeReleaseArray(file: ArrayBuffer): ReleaseArray {
   const { header, data } = readHeader(file);
   const { grid } = header;
   check(isGrid(grid), "its grid is not one");
   const size = grid.rows * grid.columns;
+  if (size > MOST_CELLS) {
+    throw new UnreadableArray(
+      "This map has too many cells to be drawn in a browser. Take its files, or read its table.",
+    );
+  }
   const read = (reference: Reference, length: number) => readArray(file, data, reference, length);
   check(Array.isArray(header.layers) && header.layers.length > 0, "it holds no layer");
   return {
