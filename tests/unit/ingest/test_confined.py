@@ -48,7 +48,7 @@ def test_it_knows_none_of_our_secrets(tmp_path: Path, monkeypatch: pytest.Monkey
 def shim(folder: Path, program: Path) -> str:
     """A worker that is another program."""
     script = folder / "python"
-    script.write_text(f"#!/bin/sh\nexec {sys.executable} {program}\n")
+    script.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{program}'\n")
     script.chmod(0o755)
     return str(script)
 
