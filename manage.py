@@ -8,8 +8,13 @@ import sys
 def main() -> None:
     """Run a management command."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
-    from django.core.management import execute_from_command_line
-
+    try:
+        from django.core.management import execute_from_command_line
+    except ModuleNotFoundError:
+        sys.exit(
+            "This Python has none of dpgeo's packages. After `make run` or `make packages` use the "
+            "one that has: .venv/bin/python manage.py ..."
+        )
     execute_from_command_line(sys.argv)
 
 

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import io
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -196,3 +199,25 @@ def test_a_job_that_breaks_every_time_ends_the_wait(
     said = refusal("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
     assert "was not ingested" in said
     assert "stopped 5 times" in said
+
+
+@pytest.mark.parametrize(("unit", "names"), [("person", ["--person", "who"]), ("record", [])])
+def test_the_step_named_after_a_file_can_be_taken(trips: Path, unit: str, names: list[str]) -> None:
+    declaration = [*DECLARATION, "--unit", unit]
+    said = command("ingest", trips, "--dataset", "city", *names, *declaration)
+    step = said.strip().splitlines()[-1].removeprefix("Next: python manage.py ")
+    assert "Dry run: nothing was spent." in command(*shlex.split(step))
+
+
+def test_a_python_without_the_packages_is_told_of_the_one_that_has_them() -> None:
+    script = Path(__file__).resolve().parents[2] / "manage.py"
+    ended = subprocess.run(
+        [sys.executable, "-I", "-S", str(script), "help"],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert ended.returncode == 1
+    assert ".venv/bin/python manage.py" in ended.stderr
+    assert "Traceback" not in ended.stderr

@@ -15,6 +15,7 @@ from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.services import organisation_create
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import (
     dataset_create,
@@ -170,9 +171,10 @@ class Command(BaseCommand):
         )
         for reason, rows in report["refused"].items():
             self.stdout.write(f"  {rows:,} refused: {reason}")
+        bound = 10 if upload.dataset.unit == Unit.PERSON else 1
         self.stdout.write(
-            f"Next: python manage.py release {upload.dataset.slug} --mechanism uniform-grid "
-            "--epsilon 1 --bound 10 --dry-run"
+            f"Next: python manage.py release {upload.dataset.slug} --epsilon 0.5 --bound {bound} "
+            "--dry-run"
         )
 
 

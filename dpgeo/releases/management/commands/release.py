@@ -51,7 +51,11 @@ class Command(BaseCommand):
         with plain_errors({"slug": "SLUG", **{name: f"--param {name}" for name in parameters}}):
             dataset = Dataset.objects.filter(slug=options["dataset"]).first()
             if dataset is None:
-                raise InvalidInput(f"There is no dataset {options['dataset']!r}.", field="slug")
+                raise InvalidInput(
+                    f"There is no dataset {options['dataset']!r}; the address of its page at the "
+                    "desk ends in its name.",
+                    field="slug",
+                )
             asked = {name: options[name] for name in ("mechanism", "epsilon", "bound", "counting")}
             asked["counting"] = asked["counting"] or usual_counting(dataset)
             quote = release_quote(dataset=dataset, parameters=parameters, **asked)
@@ -83,9 +87,9 @@ class Command(BaseCommand):
             f"Cost: epsilon {format_epsilon(quote.epsilon)}; left before "
             f"{format_epsilon(quote.left_before)}, after {format_epsilon(quote.left_after)} "
             f"({quote.more_like_this} more like this)",
-            f"Expected noise: plus or minus {noise.margin:,} (95 %) in each of {noise.regions:,} "
-            f"{noise.region}s, {noise.ground_metres:,.0f} m wide; counts from "
-            f"{noise.stands_out_from:,} stand out",
+            f"Expected noise: plus or minus {noise.margin:,} (95 %) in each of at most "
+            f"{noise.regions:,} {noise.region}s, the smallest {noise.ground_metres:,.0f} m wide; "
+            f"counts from {noise.stands_out_from:,} stand out",
         ):
             self.stdout.write(line)
 
