@@ -101,7 +101,7 @@ def test_it_quotes_cost_noise_and_what_remains(desk: Desk, dataset: Dataset) -> 
         ("epsilon", "0.1234567", "six decimals"),
         ("epsilon", "half", "is not a number"),
         ("epsilon", "2.5", "of 2 is left"),
-        ("bound", "0", "greater than or equal to 1"),
+        ("bound", "0", "Must be at least 1"),
         ("bound", "some", "whole number"),
         ("bound", "1000000", "100,000"),
         ("counting", "cars", "not one of the available choices"),

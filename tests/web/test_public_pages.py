@@ -122,10 +122,17 @@ def test_a_partitioned_release_offers_both_layers(client: Client) -> None:
     assert "boxes of cells hold the most people per cell" in page
 
 
+def test_a_record_is_not_said_to_be_bounded_by_records(client: Client) -> None:
+    release = install(grid_release(AREA, 32, unit="record"), "Rows")
+    page = words(client, reverse("release-privacy", args=[release.pk]))
+    assert "One record counts once" in page
+    assert "a record, chosen at random" not in page
+
+
 def test_the_privacy_page_words_every_spend(client: Client) -> None:
     release = install(partition_release(AREA, 32), "In boxes")
     page = words(client, reverse("release-privacy", args=[release.pk]))
-    assert "This map paid 2 times and used exactly 1." in page
+    assert "This map paid twice and used exactly 1." in page
     assert page.count("adds at most 4 to these counts in all") == 2
     assert "noise of scale 8: it is within 24 of the count 95 times in 100" in page
     assert "statement.json" in page

@@ -49,7 +49,10 @@ class ReleaseForm(DeskForm):
         initial=1,
         min_value=1,
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        error_messages={"invalid": "Must be a whole number, such as 10."},
+        error_messages={
+            "invalid": "Must be a whole number, such as 10.",
+            "min_value": "Must be at least 1, such as 10.",
+        },
     )
     publish_when_done = forms.BooleanField(
         required=False,
