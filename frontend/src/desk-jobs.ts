@@ -32,6 +32,7 @@ async function follow(place: HTMLElement, pause: number): Promise<void> {
     return;
   }
   show(place, progress);
+  if (progress.state !== "queued") forgetWaiting(place);
   return follow(place, PAUSE);
 }
 
@@ -57,6 +58,13 @@ export function show(place: HTMLElement, progress: Progress): void {
   write(place, "[data-step]", progress.step);
   write(place, "[data-detail]", progress.detail ? `, ${progress.detail}` : "");
   write(place, "[data-percent]", progress.percent ? `${progress.percent} %` : "");
+}
+
+/** What is true of a waiting job alone, that it can be cancelled for one, goes when it starts. */
+function forgetWaiting(place: HTMLElement): void {
+  for (const said of place.parentElement?.querySelectorAll("[data-while-queued]") ?? []) {
+    said.remove();
+  }
 }
 
 function write(place: HTMLElement, selector: string, text: string): void {

@@ -98,6 +98,7 @@ function megabytes(bytes: number): string {
 function showErrors(form: HTMLFormElement, errors: string[]): void {
   const place = form.querySelector<HTMLElement>("[data-errors]");
   if (!place) return;
+  for (const old of form.querySelectorAll(".errorlist")) old.remove(); // of an earlier answer
   place.hidden = errors.length === 0;
   place.replaceChildren(
     ...errors.map((error) => {

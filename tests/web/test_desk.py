@@ -73,7 +73,8 @@ def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:
     ("field", "value", "message"),
     [
         ("title", "", "This field is required."),
-        ("west", "", "Give the western side in degrees"),
+        ("west", "", "Give the western side in degrees, such as -74.05"),
+        ("east", "", "Give the eastern side in degrees, such as -73.90"),
         ("west", "north", "Enter a number."),
         ("west", "nan", "Enter a number."),
         ("north", "400.17", "must lie between"),

@@ -55,7 +55,7 @@ def test_it_tells_a_script_where_to_go_next(desk: Desk) -> None:
 
 @pytest.mark.parametrize(
     ("sent", "message"),
-    [({}, "This field is required."), ({"file": csv("")}, "empty")],
+    [({}, "Choose a file first."), ({"file": csv("")}, "empty")],
 )
 def test_it_refuses_nothing_at_all(
     desk: Desk, sent: dict[str, SimpleUploadedFile], message: str

@@ -56,6 +56,9 @@ def licence_choices() -> list[tuple[str, str]]:
     ]
 
 
+EXAMPLE_SIDES = {"west": "-74.05", "south": "40.68", "east": "-73.90", "north": "40.88"}
+
+
 class DatasetForm(DeskForm):
     """Everything public about a dataset, and its whole privacy budget."""
 
@@ -231,7 +234,7 @@ class DatasetForm(DeskForm):
             return
         missing = [name for name, side in zip(self.side_names, sides, strict=True) if side is None]
         for name in missing:
-            example = "-73.98" if name in {"west", "east"} else "40.71"
+            example = EXAMPLE_SIDES[name]
             self.add_error(name, f"Give the {name}ern side in degrees, such as {example}.")
         if not missing:
             self._keep_area("west", lambda: StudyArea.from_bounds(*sides))  # type: ignore[arg-type]
@@ -285,6 +288,7 @@ class UploadForm(DeskForm):
     file = forms.FileField(
         allow_empty_file=True,
         label="File",
+        error_messages={"required": "Choose a file first."},
         widget=forms.FileInput(attrs={"accept": UPLOADS}),
         help_text="CSV, (Geo)Parquet, GeoPackage or GeoJSON, plain, gzipped or zipped, one row per "
         "position. Nobody outside can ever fetch it.",
