@@ -131,6 +131,7 @@ def ask(page: Any, title: str) -> None:
     """Fill in the request as far as its first button."""
     page.click("text=Request a release")
     page.fill("[name=title]", title)
+    page.check("[name=mechanism][value=uniform-grid]")
     page.fill("[name='uniform-grid.cells']", "16")
     page.fill("[name=bound]", "5")
 
