@@ -14,8 +14,9 @@ import numpy as np
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import dataset_create, upload_receive
+from dpgeo.datasets.services import dataset_create
 from dpgeo.datasets.storage import private_storage, store
+from dpgeo.datasets.uploads import upload_receive
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_request, release_run
 from dpgeo.spatial.projection import to_mercator

@@ -30,7 +30,7 @@ from dpgeo.api.problems import TooLarge
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.declaration import clean_file_name
 from dpgeo.datasets.models import Dataset, Upload
-from dpgeo.datasets.services import upload_receive
+from dpgeo.datasets.uploads import upload_receive
 
 PIECE_BYTES = 1 << 20
 

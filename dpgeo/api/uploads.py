@@ -25,7 +25,7 @@ from dpgeo.api.work import transfer_document, upload_document
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
-from dpgeo.datasets.services import upload_confirm, upload_preview
+from dpgeo.datasets.uploads import upload_confirm, upload_preview
 
 SLUG = in_path("slug", "The dataset's short name.")
 UPLOAD_ID = OpenApiParameter(

@@ -18,8 +18,8 @@ from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import canonical_path, ready_upload
-from dpgeo.datasets.services import INGEST_TASK, upload_forget_raw
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
+from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
 from dpgeo.jobs.services import job_create, job_wake
 
 if TYPE_CHECKING:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 from uuid import UUID
 
-from dpgeo.datasets.services import upload_mark_failed
+from dpgeo.datasets.uploads import upload_mark_failed
 from dpgeo.jobs.signals import job_failed
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 from celery import shared_task
 
 from dpgeo.datasets.models import Upload
-from dpgeo.datasets.services import INGEST_TASK, upload_ingest
+from dpgeo.datasets.uploads import INGEST_TASK, upload_ingest
 
 
 @shared_task(name=INGEST_TASK)  # type: ignore[untyped-decorator]

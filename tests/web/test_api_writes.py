@@ -18,7 +18,7 @@ from dpgeo.accounts.services import key_revoke
 from dpgeo.api import incoming
 from dpgeo.api.requesting import job_named
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import upload_ingest
+from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.services import release_run

@@ -27,15 +27,9 @@ from dpgeo.datasets.selectors import (
     ready_upload,
     uploads_visible_to,
 )
-from dpgeo.datasets.services import (
-    dataset_discard,
-    dataset_update,
-    upload_confirm,
-    upload_ingest,
-    upload_preview,
-    upload_receive,
-)
+from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
+from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_preview, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, jobs_reap

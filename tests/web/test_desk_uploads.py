@@ -9,7 +9,7 @@ from pytest_django import Settings
 
 from dpgeo.accounts.models import Role
 from dpgeo.datasets.models import Upload, UploadState
-from dpgeo.datasets.services import upload_ingest
+from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
 from tests.web.desk import HEAD, Desk, invented_rows, make_desk

@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import upload_confirm, upload_preview, upload_receive
+from dpgeo.datasets.uploads import upload_confirm, upload_preview, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.pages.desk.access import dataset_for, person, upload_for
 from dpgeo.pages.desk.datasets import REFUSED

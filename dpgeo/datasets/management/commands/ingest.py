@@ -17,13 +17,8 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Upload
-from dpgeo.datasets.services import (
-    dataset_create,
-    dataset_discard,
-    upload_confirm,
-    upload_ingest,
-    upload_receive,
-)
+from dpgeo.datasets.services import dataset_create, dataset_discard
+from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_receive
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 from dpgeo.spatial.area import StudyArea

@@ -22,12 +22,8 @@ from django.core.management.base import BaseCommand, CommandError
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.services import (
-    dataset_create,
-    upload_confirm,
-    upload_ingest,
-    upload_receive,
-)
+from dpgeo.datasets.services import dataset_create
+from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState

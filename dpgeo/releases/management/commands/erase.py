@@ -11,7 +11,7 @@ from dpgeo.accounts.console import acting_user
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.services import upload_ingest
+from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 
