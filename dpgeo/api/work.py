@@ -88,7 +88,7 @@ def transfer_document(request: Request, transfer: Transfer, slug: str) -> dict[s
 
 def _upload_state(upload: Upload) -> str:
     if upload.job is None:
-        return "received"
+        return "received" if upload.state == UploadState.RECEIVED else "done"
     return SHOWN.get(JobState(upload.job.state), "done")
 
 

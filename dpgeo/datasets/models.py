@@ -83,7 +83,8 @@ class UploadState(models.TextChoices):
 class Upload(models.Model):
     """One uploaded file. `raw_name` and `canonical_name` are names in the private storage.
 
-    `report` is private: rows read, accepted, and refused by reason.
+    `report` is private: rows read, accepted, and refused by reason. `preview` holds rows; it is
+    JSON as text, for column names may hold signs that a database's JSON may not.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -96,6 +97,14 @@ class Upload(models.Model):
         max_length=10, choices=UploadState.choices, default=UploadState.RECEIVED
     )
     report = models.JSONField(null=True, blank=True)
+    failure = models.TextField(
+        blank=True, help_text="Why the file cannot be read, found when it was looked at. Private."
+    )
+    preview = models.TextField(
+        blank=True,
+        editable=False,
+        help_text="The file's head as JSON, while its columns are to be confirmed. Private.",
+    )
     erasing = models.BinaryField(
         max_length=16,
         null=True,
@@ -111,3 +120,22 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return f"{self.file_name} of {self.dataset}"
+
+
+class Suppression(models.Model):
+    """An erased person, whose rows no later upload of the dataset brings back.
+
+    `person` is the keyed hash that ingestion makes of the identifier; the identifier is not kept.
+    """
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="suppressions")
+    person = models.BinaryField(max_length=16, editable=False)
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "person"], name="person_suppressed_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"A person erased from {self.dataset}"

@@ -6,12 +6,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 
 from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.storage import local_path, private_storage
+from dpgeo.jobs.models import JobState
 
 
 def datasets_visible_to(user: Visitor) -> QuerySet[Dataset]:
@@ -40,6 +41,15 @@ def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:
 def ready_upload(dataset: Dataset) -> Upload | None:
     """The newest upload that releases can be made from."""
     return dataset.uploads.filter(state=UploadState.READY).order_by("-created_at").first()
+
+
+def rests_on_columns(dataset: Dataset) -> bool:
+    """Whether a release of the dataset waits, runs or was drawn, so that its columns stay.
+
+    What was cancelled or failed before noise was drawn measured nothing.
+    """
+    nothing_drawn = Q(job__state__in=(JobState.CANCELLED, JobState.FAILED), job__drawing=False)
+    return dataset.releases.exclude(nothing_drawn, blob_name="").exists()
 
 
 @contextmanager

@@ -112,6 +112,8 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
             )
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
+        if "study_area" in facts:
+            stored.uploads.update(preview="")  # their hints were for another area
     dataset.refresh_from_db()
     return dataset
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import secrets
 import uuid
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, BinaryIO
 from uuid import UUID
 
@@ -16,10 +18,13 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from dpgeo.accounts.models import User
-from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.accounts.selectors import may
+from dpgeo.budgets.models import Ledger
+from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
 from dpgeo.jobs.running import Held, Listener, job_run
 from dpgeo.jobs.services import job_create, job_wake
@@ -29,6 +34,9 @@ if TYPE_CHECKING:
     from dpgeo.ingest.schema import Columns, Schema
 
 INGEST_TASK = "datasets.ingest"
+
+WAITING = (UploadState.RECEIVED, UploadState.FAILED)
+"""Uploads whose columns are to be confirmed, or that cannot be read."""
 
 
 def upload_receive(
@@ -65,39 +73,86 @@ def upload_receive(
 
 
 def upload_preview(*, upload: Upload) -> Preview:
-    """The head of an upload with suggested columns, for its owner alone. Raises InvalidInput."""
-    from dpgeo.ingest.preview import preview
+    """The head of an upload with suggested columns, for its owner alone.
 
+    The file is looked at once. One that is no table has failed, with its reason on record.
+    Raises InvalidInput with that reason, and Conflict where the file was deleted.
+    """
+    from dpgeo.ingest.preview import Preview, preview
+
+    if upload.preview:
+        return Preview.from_json(json.loads(upload.preview))
+    if upload.failure:
+        raise InvalidInput(upload.failure, field="file")
     if not upload.raw_name:
-        raise Conflict("The uploaded file was deleted, as this dataset's owner chose.")
-    with local_path(private_storage(), upload.raw_name) as path:
-        return preview(path, upload.file_name, upload.dataset.area)
+        raise Conflict("The uploaded file is not kept; upload it again.")
+    try:
+        with local_path(private_storage(), upload.raw_name) as path:
+            seen = preview(path, upload.file_name, upload.dataset.area)
+    except InvalidInput as refusal:
+        waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
+        waiting.update(state=UploadState.FAILED, failure=refusal.message)
+        upload.refresh_from_db()
+        raise
+    upload.preview = json.dumps(seen.to_json())
+    # Nothing is kept of a file that was read or deleted meanwhile.
+    waiting = Upload.objects.filter(pk=upload.pk, state__in=WAITING).exclude(raw_name="")
+    waiting.update(preview=upload.preview)
+    return seen
+
+
+def upload_look(*, upload: Upload) -> Upload:
+    """Look at a file that has just arrived, so that one which cannot be read fails at once."""
+    with suppress(InvalidInput):
+        upload_preview(upload=upload)
+    return upload
 
 
 def upload_confirm(*, upload: Upload, columns: Columns, confirmed_by: User | None) -> Upload:
     """Accept an upload with its columns, and queue its ingestion.
 
-    The first confirmation of a dataset freezes its declared facts and columns. Raises
-    InvalidInput for a column that the file has not, Conflict for columns other than the frozen
-    ones and for an upload that is on its way already.
+    The first confirmation of a dataset freezes its declared facts. Its columns may be confirmed
+    anew, other ones too, until a release is requested. Raises InvalidInput for a column that the
+    file has not, Conflict for columns other than those releases rest on and for an upload that is
+    on its way already.
     """
     dataset = upload.dataset
     _check_columns(dataset, upload, columns)
-    declared = columns.to_json()
     with transaction.atomic():
         if dataset.uploads.filter(erasing__isnull=False, state=UploadState.QUEUED).exists():
             raise Conflict("A person is being erased from this dataset; confirm when that is done.")
-        _freeze(dataset, declared)
+        outdated = _fix_columns(dataset, upload, columns)
         job = job_create(task=INGEST_TASK)
-        waiting = (UploadState.RECEIVED, UploadState.FAILED)
-        confirmed = Upload.objects.filter(pk=upload.pk, state__in=waiting).update(
-            state=UploadState.QUEUED, job=job
+        open_again = WAITING if rests_on_columns(dataset) else (*WAITING, UploadState.READY)
+        stored = Upload.objects.select_for_update().get(pk=upload.pk)
+        confirmed = Upload.objects.filter(pk=upload.pk, state__in=open_again).update(
+            state=UploadState.QUEUED, job=job, canonical_name="", report=None
         )
         if not confirmed:
             raise Conflict("This upload is confirmed already.")
         job_wake(job=job)
+    for name in (*outdated, stored.canonical_name):
+        remove(private_storage(), name)
     upload.refresh_from_db()
     return upload
+
+
+def upload_discard(*, upload: Upload, by: User | None) -> None:
+    """Delete an upload that nothing was made from, with its file. `by` is None at the console.
+
+    Raises NotAllowed, and Conflict for one that is read or was.
+    """
+    if by is not None and not may(by, upload.dataset, "upload"):
+        raise NotAllowed("Only the stewards of this dataset may do this.")
+    unused = Upload.objects.filter(
+        pk=upload.pk, state__in=WAITING, canonical_name="", releases__isnull=True
+    )
+    with transaction.atomic():
+        stored = unused.select_for_update(of=("self",)).first()
+        if stored is None:
+            raise Conflict("This upload is being read or was read; it stays on record.")
+        stored.delete()
+    remove(private_storage(), stored.raw_name)
 
 
 def upload_ingest(*, upload_id: UUID, listener: Listener | None = None) -> bool:
@@ -132,7 +187,7 @@ def _ingest(upload: Upload, held: Held) -> None:
         held.step("Storing")
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
     kept = Upload.objects.filter(pk=upload.pk, job_id=held.job_id, canonical_name="").update(
-        canonical_name=name, report=report.to_json(), state=UploadState.READY
+        canonical_name=name, report=report.to_json(), state=UploadState.READY, preview=""
     )
     if not kept:
         remove(storage, name)
@@ -146,7 +201,7 @@ def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
     The rows forget first: a file that is left after a kill is swept by the reaper.
     """
     names = list(uploads.exclude(raw_name="").values_list("raw_name", flat=True))
-    uploads.update(raw_name="")
+    uploads.update(raw_name="", preview="")
     for name in names:
         remove(private_storage(), name)
 
@@ -222,19 +277,48 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
             )
 
 
-def _freeze(dataset: Dataset, declared: dict[str, Any]) -> None:
-    """Fix the columns with the first confirmation. Raises Conflict if others are fixed."""
+def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str]:
+    """Fix the columns; the names of canonical files that were read by others, to be deleted.
+
+    The row of the ledger is locked: a release is paid for on it, so that none begins to rest on
+    the old columns while they change. Raises Conflict where releases do, and while another file
+    is being read.
+    """
     from dpgeo.ingest.schema import Columns
 
-    Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).update(
-        frozen_at=timezone.now(), columns=declared
+    Ledger.objects.select_for_update().get(pk=dataset.ledger_id)
+    stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
+    outdated: list[str] = []
+    if stored.frozen_at and Columns.from_json(stored.columns) != columns:
+        if rests_on_columns(dataset):
+            fixed = ", ".join(f"{role} = {name}" for role, name in stored.columns.items() if name)
+            raise Conflict(
+                f"Releases rest on the columns of the first upload ({fixed}); rename those of "
+                "this file.",
+                field="columns",
+            )
+        outdated = _outdate(stored.uploads.exclude(pk=upload.pk))
+    Dataset.objects.filter(pk=dataset.pk).update(
+        frozen_at=stored.frozen_at or timezone.now(), columns=columns.to_json()
     )
     dataset.refresh_from_db()
-    if Columns.from_json(dataset.columns) != Columns.from_json(declared):
-        fixed = ", ".join(
-            f"{name} = {column}" for name, column in dataset.columns.items() if column
-        )
-        raise Conflict(
-            f"The columns were fixed by the first upload ({fixed}); rename those of this file.",
-            field="columns",
-        )
+    return outdated
+
+
+def _outdate(others: QuerySet[Upload]) -> list[str]:
+    """Have other uploads confirmed anew because the columns change; their canonical files.
+
+    Raises Conflict while one of them is being read.
+    """
+    if others.filter(state=UploadState.QUEUED).exists():
+        raise Conflict("Another file is being read; change the columns when that is done.")
+    ready = others.filter(state=UploadState.READY)
+    names = list(ready.values_list("canonical_name", flat=True))
+    none: dict[str, Any] = {"canonical_name": "", "report": None, "job": None}
+    ready.filter(raw_name="").update(
+        **none,
+        state=UploadState.FAILED,
+        failure="Its columns were changed and its file is not kept; upload it again.",
+    )
+    ready.update(**none, state=UploadState.RECEIVED)
+    return names

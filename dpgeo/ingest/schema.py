@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from enum import StrEnum
@@ -92,6 +93,11 @@ class Schema:
             )
         taken: dict[str, Role] = {}
         for role, name in self.wanted.items():
+            if any(unicodedata.category(sign) in {"Cc", "Cs"} for sign in name):
+                raise InvalidInput(
+                    "The name of this column holds a control character; rename the column.",
+                    field=f"columns.{role}",
+                )
             if name in taken:
                 raise InvalidInput(
                     f"The column {name!r} is declared both as {taken[name]} and as {role}; "

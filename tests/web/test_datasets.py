@@ -29,10 +29,17 @@ from dpgeo.datasets.selectors import (
 )
 from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_preview, upload_receive
+from dpgeo.datasets.uploads import (
+    upload_confirm,
+    upload_discard,
+    upload_ingest,
+    upload_preview,
+    upload_receive,
+)
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, jobs_reap
+from dpgeo.releases.services import release_cancel
 from tests.makers import (
     AREA,
     CSV,
@@ -41,6 +48,7 @@ from tests.makers import (
     make_ready,
     make_received,
     make_release,
+    make_request,
     make_user,
 )
 
@@ -297,11 +305,14 @@ def test_a_record_dataset_needs_no_person() -> None:
     assert upload.state == UploadState.READY
 
 
-def test_later_uploads_keep_the_columns_of_the_first() -> None:
+def test_later_uploads_keep_the_columns_that_releases_rest_on(tmp_path: Path) -> None:
     dataset = make_dataset()
-    upload_confirm(upload=make_received(dataset), columns=COLUMNS, confirmed_by=None)
+    first = make_received(dataset)
+    upload_confirm(upload=first, columns=COLUMNS, confirmed_by=None)
+    assert upload_ingest(upload_id=first.pk)
+    make_request(dataset)
     other = make_received(dataset, CSV.replace(b"who,lat", b"id,lat"))
-    with pytest.raises(Conflict, match="fixed by the first upload"):
+    with pytest.raises(Conflict, match="columns of the first upload"):
         upload_confirm(
             upload=other,
             columns=Columns(longitude="lon", latitude="lat", person="id"),
@@ -309,6 +320,52 @@ def test_later_uploads_keep_the_columns_of_the_first() -> None:
         )
     other.refresh_from_db()
     assert other.state == UploadState.RECEIVED
+
+
+@pytest.mark.parametrize("keeps", [True, False])
+def test_other_columns_have_every_file_confirmed_anew(keeps: bool) -> None:
+    dataset = make_dataset(keep_raw=keeps)
+    first = make_received(dataset)
+    upload_confirm(upload=first, columns=COLUMNS, confirmed_by=None)
+    assert upload_ingest(upload_id=first.pk)
+    first.refresh_from_db()
+    other = make_received(dataset, CSV.replace(b"who,lat", b"id,lat"))
+    columns = Columns(longitude="lon", latitude="lat", person="id")
+    upload_confirm(upload=other, columns=columns, confirmed_by=None)
+    dataset.refresh_from_db()
+    assert dataset.columns["person"] == "id"
+    assert not private_storage().exists(first.canonical_name)
+    first.refresh_from_db()
+    assert first.state == (UploadState.RECEIVED if keeps else UploadState.FAILED)
+    assert (first.canonical_name, first.report) == ("", None)
+    assert ready_upload(dataset) is None
+
+
+def test_columns_do_not_change_while_another_file_is_read() -> None:
+    dataset = make_dataset()
+    upload_confirm(upload=make_received(dataset), columns=COLUMNS, confirmed_by=None)
+    other = make_received(dataset, CSV.replace(b"who,lat", b"id,lat"))
+    columns = Columns(longitude="lon", latitude="lat", person="id")
+    with pytest.raises(Conflict, match="Another file is being read"):
+        upload_confirm(upload=other, columns=columns, confirmed_by=None)
+    dataset.refresh_from_db()
+    assert dataset.columns["person"] == "who"
+
+
+def test_a_cancelled_release_rests_on_nothing() -> None:
+    dataset = make_dataset()
+    upload = make_received(dataset)
+    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    assert upload_ingest(upload_id=upload.pk)
+    release = make_request(dataset)
+    upload.refresh_from_db()
+    with pytest.raises(Conflict, match="confirmed already"):
+        upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    release_cancel(release=release, by=None)
+    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    assert upload_ingest(upload_id=upload.pk)
+    with pytest.raises(Conflict, match="on record"):
+        upload_discard(upload=upload, by=None)
 
 
 def test_an_upload_is_confirmed_once() -> None:

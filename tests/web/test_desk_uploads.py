@@ -9,6 +9,7 @@ from pytest_django import Settings
 
 from dpgeo.accounts.models import Role
 from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
@@ -31,10 +32,10 @@ def csv(text: str, name: str = "trips.csv") -> SimpleUploadedFile:
     return SimpleUploadedFile(name, text.encode())
 
 
-def send(desk: Desk, text: str | None = None) -> Upload:
+def send(desk: Desk, text: str | None = None, name: str = "trips.csv") -> Upload:
     """An upload that waits for its columns."""
     dataset = desk.declare()
-    file = csv(invented_rows() if text is None else text)
+    file = csv(invented_rows() if text is None else text, name)
     desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": file})
     return Upload.objects.get()
 
@@ -146,12 +147,63 @@ def test_it_says_why_a_file_cannot_be_read_at_all(desk: Desk) -> None:
     assert 'role="alert"' in page
 
 
-def test_it_shows_the_columns_fixed_by_the_first_file(desk: Desk) -> None:
+def test_a_file_that_cannot_be_read_has_failed_and_can_be_removed(desk: Desk) -> None:
+    upload = send(desk, "%PDF-1.7 not a table", "report.pdf")
+    upload.refresh_from_db()
+    assert upload.state == UploadState.FAILED
+    page = desk.page(f"/desk/uploads/{upload.pk}/")
+    assert "The file cannot be read." in page
+    assert "Waiting" not in desk.page(f"/desk/datasets/{upload.dataset.slug}/")
+    answer = desk.client.post(f"/desk/uploads/{upload.pk}/remove/")
+    assert answer["Location"] == f"/desk/datasets/{upload.dataset.slug}/"
+    assert not Upload.objects.exists()
+    assert not private_storage().exists(upload.raw_name)
+
+
+def test_what_was_read_cannot_be_removed_nor_anything_by_strangers(desk: Desk) -> None:
     dataset = desk.declare(ready=True)
+    upload = dataset.uploads.get()
+    stranger = make_desk(name="Other house", owner="other").client
+    assert stranger.post(f"/desk/uploads/{upload.pk}/remove/").status_code == 404
+    desk.client.post(f"/desk/uploads/{upload.pk}/remove/")
+    assert "stays on record" in desk.page(f"/desk/uploads/{upload.pk}/")
+    assert Upload.objects.get().state == UploadState.READY
+
+
+def test_the_head_of_a_file_is_kept_until_it_is_read(desk: Desk) -> None:
+    upload = send(desk)
+    upload.refresh_from_db()
+    assert "p1" in upload.preview
+    desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS)
+    assert upload_ingest(upload_id=upload.pk)
+    assert Upload.objects.get().preview == ""
+
+
+def test_columns_can_be_chosen_anew_until_a_release_is_requested(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    upload = dataset.uploads.get()
+    address = f"/desk/uploads/{upload.pk}/columns/"
+    assert address in desk.page(f"/desk/uploads/{upload.pk}/")
+    assert "Other columns may be chosen" in desk.page(address)
+    other = COLUMNS | {"time": ""}
+    assert desk.client.post(address, other)["Location"] == f"/desk/uploads/{upload.pk}/"
+    assert upload_ingest(upload_id=upload.pk)
+    dataset.refresh_from_db()
+    assert dataset.columns["time"] == ""
+    desk.request(dataset)
+    assert address not in desk.page(f"/desk/uploads/{upload.pk}/")
+    assert desk.client.post(address, COLUMNS)["Location"] == f"/desk/uploads/{upload.pk}/"
+    dataset.refresh_from_db()
+    assert dataset.columns["time"] == ""
+
+
+def test_it_shows_the_columns_that_releases_rest_on(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    desk.request(dataset)
     other = csv(invented_rows().replace("device", "who"))
     answer = desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": other})
     page = desk.page(answer["Location"])
-    assert "The first file fixed these columns" in page
+    assert "Releases rest on these columns" in page
     answer = desk.client.post(answer["Location"], COLUMNS | {"person": "who"})
     assert answer.status_code == 422
     assert "device" in str(answer.context["form"].errors)

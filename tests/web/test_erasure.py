@@ -157,7 +157,7 @@ def test_a_dataset_that_keeps_no_raw_files_deletes_them_once_they_are_read() -> 
     upload = ingest(dataset)
     assert upload.raw_name == ""
     assert rows(upload) == 3
-    with pytest.raises(Conflict, match="deleted"):
+    with pytest.raises(Conflict, match="not kept"):
         upload_preview(upload=upload)
     assert make_release(dataset).blob_name
 

@@ -6,17 +6,25 @@ import uuid
 from typing import Any
 
 from django.conf import settings
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
-from django.views.decorators.http import require_http_methods
+from django.views.decorators.http import require_http_methods, require_POST
 
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.uploads import upload_confirm, upload_preview, upload_receive
+from dpgeo.datasets.selectors import rests_on_columns
+from dpgeo.datasets.uploads import (
+    upload_confirm,
+    upload_discard,
+    upload_look,
+    upload_preview,
+    upload_receive,
+)
 from dpgeo.ingest.schema import Columns
 from dpgeo.pages.desk.access import dataset_for, person, upload_for
 from dpgeo.pages.desk.datasets import REFUSED
@@ -56,6 +64,7 @@ def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
             upload = upload_receive(
                 dataset=dataset, file=file, file_name=file.name, created_by=person(request)
             )
+            upload_look(upload=upload)
         except DpgeoError as refusal:
             form.add_error("file", refusal.message)
         else:
@@ -87,10 +96,12 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     found = upload_for(request, upload_id)
     user = person(request)
     waiting = {UploadState.RECEIVED, UploadState.FAILED}
-    if found.state in waiting and may(user, found.dataset, "upload"):
+    may_upload = may(user, found.dataset, "upload")
+    if found.state in waiting and may_upload:
         return columns(request, found)
     context: dict[str, Any] = {"upload": found, "dataset": found.dataset}
     context["sees_private"] = may(user, found.dataset, "see_private")
+    context["may_choose"] = may_upload and bool(found.raw_name) and may_choose_columns(found)
     if found.report:
         context["refused"] = found.report["read"] - found.report["accepted"]
     if found.job:
@@ -98,12 +109,43 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     return render(request, "desk/upload.html", context)
 
 
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
+    """Other columns for a file that has been read, while no release rests on them."""
+    found = upload_for(request, upload_id, "upload")
+    if found.state != UploadState.READY or not may_choose_columns(found):
+        return redirect("desk-upload", upload_id=found.id)
+    return columns(request, found)
+
+
+def may_choose_columns(upload: Upload) -> bool:
+    """Whether the columns may become others."""
+    return not rests_on_columns(upload.dataset)
+
+
+@login_required
+@require_POST
+def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
+    """Delete a file that nothing was made from."""
+    found = upload_for(request, upload_id, "upload")
+    try:
+        upload_discard(upload=found, by=person(request))
+    except DpgeoError as refusal:
+        messages.error(request, refusal.message)
+        return redirect("desk-upload", upload_id=found.id)
+    messages.success(request, f"Removed: {found.file_name}.")
+    return redirect("desk-dataset", slug=found.dataset.slug)
+
+
 def columns(request: HttpRequest, found: Upload) -> HttpResponse:
     """The file's head and which column holds what; confirming starts the ingest job."""
     dataset = found.dataset
     sees_private = may(person(request), dataset, "see_private")
     failure = found.job.failure if found.job and sees_private else ""
+    chooses = may_choose_columns(found)
     context: dict[str, Any] = {"upload": found, "dataset": dataset, "failure": failure}
+    context["fixed"], context["removable"] = not chooses, found.state != UploadState.READY
     try:
         preview = upload_preview(upload=found)
     except DpgeoError as refusal:
@@ -113,7 +155,7 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
         columns=preview.columns,
         unit=dataset.unit,
-        frozen=bool(dataset.frozen_at),
+        frozen=not chooses,
         initial=dataset.columns or preview.suggested.to_json(),
     )
     confirms = request.method == "POST" and "exchange" not in request.POST

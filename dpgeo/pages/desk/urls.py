@@ -40,6 +40,10 @@ urlpatterns = [
     path("desk/datasets/<slug:slug>/release/", requesting.release_new, name="desk-release-new"),
     path("desk/datasets/<slug:slug>/quote", requesting.quote, name="desk-quote"),
     path("desk/uploads/<uuid:upload_id>/", uploads.upload, name="desk-upload"),
+    path(
+        "desk/uploads/<uuid:upload_id>/columns/", uploads.upload_columns, name="desk-upload-columns"
+    ),
+    path("desk/uploads/<uuid:upload_id>/remove/", uploads.upload_remove, name="desk-upload-remove"),
     path("desk/releases/<str:release_id>/", release.release, name="desk-release"),
     path("desk/releases/<str:release_id>/publish/", release.publish, name="desk-release-publish"),
     path(

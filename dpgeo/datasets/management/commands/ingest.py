@@ -18,7 +18,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_discard
-from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_receive
+from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_ingest, upload_receive
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 from dpgeo.spatial.area import StudyArea
@@ -107,7 +107,11 @@ class Command(BaseCommand):
                 upload = upload_receive(
                     dataset=target, file=file, file_name=path.name, created_by=user
                 )
-            return upload_confirm(upload=upload, columns=columns, confirmed_by=user)
+            try:
+                return upload_confirm(upload=upload, columns=columns, confirmed_by=user)
+            except BaseException:
+                upload_discard(upload=upload, by=None)
+                raise
         except BaseException:
             if created is not None:
                 dataset_discard(dataset=created)
