@@ -23,7 +23,7 @@ from dpgeo.evaluation.ranges import (
     spread,
 )
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
-from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import Mechanism, run
 from tests.randomness import SeededEntropy
 
@@ -87,7 +87,7 @@ def _trials(
     for _ in range(options.trials):
         started = time.perf_counter()
         released = run(mechanism, CountsView(counts=counts), params, epsilon, entropy, {})
-        estimate = spread(layers(released)[-1])
+        estimate = spread(box_layers(released)[-1])
         seconds = time.perf_counter() - started
         answers = range_counts(estimate, boxes)
         yield (

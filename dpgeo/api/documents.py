@@ -20,7 +20,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
-from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
@@ -44,7 +44,7 @@ def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
         "publisher": _publisher(dataset.organisation),
         "licence": dataset.licence,
         "attribution": dataset.attribution,
-        "kind": kind_of(release.mechanism),
+        "kind": kind_of(release.mechanism) or "",
         "mechanism": release.mechanism,
         "parameters": dict(sorted(release.parameters.items())),
         "epsilon": format_epsilon(release.epsilon),
@@ -92,11 +92,6 @@ def mechanism_document(request: AnyRequest, key: str) -> dict[str, Any]:
         "kind": mechanism.kind,
         "parameters": {"$schema": JSON_SCHEMA_DIALECT, **json_schema(mechanism.params)},
     }
-
-
-def kind_of(mechanism: str) -> str:
-    """The kind of map a mechanism makes; "" for one this server no longer has."""
-    return MECHANISMS[mechanism].kind if mechanism in MECHANISMS else ""
 
 
 def _privacy(dataset: Dataset) -> dict[str, Any]:

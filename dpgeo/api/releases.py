@@ -15,15 +15,16 @@ from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.describing import describe, describe_action
-from dpgeo.api.documents import kind_of, release_document
+from dpgeo.api.documents import release_document
 from dpgeo.api.member_serializers import JobSerializer
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.places import datasets_near
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Box, Query, one_of, read_date, read_slug
 from dpgeo.api.requesting import REQUESTED, SAME_JOB, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
+from dpgeo.core.kinds import Kind
 from dpgeo.datasets.models import Dataset
-from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_visible, releases_visible_to
 
@@ -31,7 +32,7 @@ NEWEST_FIRST = Order(("day", "pk"), descending=True)
 """By the day of publication (of the request, for drafts, which only members see), then by random
 id: an exact order, or an exact time in a cursor, would tell when jobs ended."""
 
-KINDS = sorted({mechanism.kind for mechanism in MECHANISMS.values()})
+KINDS = sorted(Kind)
 
 DATE_SCHEMA = {"type": "string", "format": "date"}
 

@@ -1,39 +1,71 @@
-"""CSV: one line a box, bounds in degrees. Every cell of it is a number or a fixed word."""
+"""CSV: one line a feature, its place in degrees.
+
+Every cell is a number, a fixed word, or text that publishers declared; such text is quoted, and
+begins with an apostrophe where a spreadsheet would take it for a formula.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from dpgeo.artefacts.formats import LayerFormat
-from dpgeo.artefacts.table import CHUNK, columns, edges
+from dpgeo.artefacts.table import CHUNK, POINT_DECIMALS, columns, is_text, sides
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import Layer
+from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
+
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer in parts of CHUNK boxes; numbers are the shortest that read back exactly."""
+    """Write a layer in parts of CHUNK features; numbers are the shortest that read back exactly."""
     import pyarrow as pa
     import pyarrow.csv
 
-    longitude, latitude = edges(layer.grid)
-    top, bottom, left, right = layer.boxes.T
-    values = columns(layer)
-    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="none")
-    names = ["west", "south", "east", "north", *values, "margin_label"]
+    options = pyarrow.csv.WriteOptions(include_header=False, quoting_style="needed")
     with path.open("wb") as file:
-        file.write(",".join(names).encode() + b"\n")
-        for start in range(0, len(layer.boxes), CHUNK):
-            part = slice(start, start + CHUNK)
-            arrays = [
-                longitude[left[part]],
-                latitude[bottom[part]],
-                longitude[right[part]],
-                latitude[top[part]],
-                *(column[part] for column in values.values()),
-            ]
-            label = pa.repeat(layer.margin_label, len(arrays[0]))
-            table = pa.Table.from_arrays([*map(pa.array, arrays), label], names=names)
+        file.write(",".join(_part(layer, slice(0, 0))).encode() + b"\n")
+        for start in range(0, len(layer), CHUNK):
+            part = _part(layer, slice(start, start + CHUNK))
+            table = pa.table({name: pa.array(values) for name, values in part.items()})
             pyarrow.csv.write_csv(table, file, options)
+
+
+def _part(layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
+    """The columns of some features, by name."""
+    values = {name: _safe(column[part]) for name, column in columns(layer).items()}
+    count = len(range(*part.indices(len(layer))))
+    if layer.margin is not None:
+        values["margin_label"] = np.full(count, layer.margin_label, dtype=object)
+    return {**_place(layer, part), **values}
+
+
+def _place(layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
+    if isinstance(layer, BoxLayer):
+        return dict(zip(("west", "south", "east", "north"), sides(layer, part), strict=True))
+    if isinstance(layer, PointLayer):
+        return {
+            "longitude": layer.longitude[part].round(POINT_DECIMALS),
+            "latitude": layer.latitude[part].round(POINT_DECIMALS),
+        }
+    if isinstance(layer, ShapeLayer):
+        import shapely
+
+        texts = shapely.to_wkt(layer.shapes[part], rounding_precision=POINT_DECIMALS)
+        return {"geometry": np.asarray(texts, dtype=object)}
+    raise TypeError(f"There is no geometry for a {type(layer).__name__}.")
+
+
+def _safe(values: NDArray[Any]) -> NDArray[Any]:
+    if not is_text(values):
+        return values
+    return np.array(
+        [f"'{text}" if text.startswith(FORMULA_SIGNS) else text for text in values.tolist()],
+        dtype=object,
+    )
 
 
 FORMAT = LayerFormat(suffix=".csv", media_type="text/csv; charset=utf-8", write=write)

@@ -48,7 +48,7 @@ def _layer_files(released: Released, layer: Layer, folder: Path) -> list[BuiltFi
     built = []
     for layer_format in LAYER_FORMATS:
         most = layer_format.max_features
-        if most is not None and len(layer.boxes) > most:
+        if most is not None and len(layer) > most:
             continue
         name = layer.name + layer_format.suffix
         layer_format.write(released, layer, folder / name)

@@ -1,4 +1,4 @@
-"""GeoJSON (RFC 7946): a feature for every box, counterclockwise, longitude first, no crs member.
+"""GeoJSON (RFC 7946): a feature a line, rings counterclockwise, longitude first, no crs member.
 
 Text is joined from columns of strings, for a dictionary per feature would take ten times as long.
 """
@@ -8,35 +8,44 @@ from __future__ import annotations
 import json
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
+
+from numpy.typing import NDArray
 
 from dpgeo.artefacts.formats import LayerFormat
-from dpgeo.artefacts.table import CHUNK, columns, edges, envelope, summary
+from dpgeo.artefacts.table import (
+    CHUNK,
+    POINT_DECIMALS,
+    columns,
+    decimals,
+    extent,
+    is_text,
+    sides,
+    summary,
+)
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import Layer
+from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 
 MAX_FEATURES = 200_000
 """Browsers and editors choke on more; GeoParquet holds any number."""
 
-
-RING = "[[[%s,%s],[%s,%s],[%s,%s],[%s,%s],[%s,%s]]]"
+BOX = '{"type":"Polygon","coordinates":[[[%s,%s],[%s,%s],[%s,%s],[%s,%s],[%s,%s]]]}'
+POINT = '{"type":"Point","coordinates":[%s,%s]}'
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
     """Write a layer as a FeatureCollection, one feature a line."""
-    longitude, latitude = edges(layer.grid)
-    top, bottom, left, right = envelope(layer)
-    west, south = longitude[left], latitude[bottom]
-    east, north = longitude[right], latitude[top]
+    places = decimals(layer.grid) if isinstance(layer, BoxLayer) else POINT_DECIMALS
     collection = {
         "type": "FeatureCollection",
         "name": layer.name,
-        "bbox": [float(side) for side in (west, south, east, north)],
+        "bbox": [round(side, places) for side in extent(released, layer)],
         "about": summary(released, layer),
     }
     head = json.dumps(collection, ensure_ascii=False)
     with path.open("w", encoding="utf-8", newline="\n") as file:
         file.write(head[:-1] + ', "features": [\n')
-        for start in range(0, len(layer.boxes), CHUNK):
+        for start in range(0, len(layer), CHUNK):
             lines = ",\n".join(_features(layer, slice(start, start + CHUNK)))
             file.write((",\n" if start else "") + lines)
         file.write("\n]}\n")
@@ -45,20 +54,35 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 def _features(layer: Layer, part: slice) -> Iterator[str]:
     """The text of some features; Python writes the shortest number that reads back exactly."""
     table = columns(layer)
-    label = json.dumps(layer.margin_label).replace("%", "%%")
-    properties = ",".join([*(f'"{name}":%s' for name in table), f'"margin_label":{label}'])
-    feature = (
-        f'{{"type":"Feature","properties":{{{properties}}},'
-        f'"geometry":{{"type":"Polygon","coordinates":{RING}}}}}'
-    )
-    longitude, latitude = edges(layer.grid)
-    top, bottom, left, right = layer.boxes[part].T
-    west, south = longitude[left], latitude[bottom]
-    east, north = longitude[right], latitude[top]
-    ring = (west, south, east, south, east, north, west, north, west, south)
-    values = [column[part] for column in table.values()]
-    for row in zip(*(column.tolist() for column in (*values, *ring)), strict=True):
+    properties = [f'"{name}":%s' for name in table]
+    if layer.margin is not None:
+        properties.append(f'"margin_label":{json.dumps(layer.margin_label)}'.replace("%", "%%"))
+    geometry, coordinates = _geometry(layer, part)
+    feature = f'{{"type":"Feature","properties":{{{",".join(properties)}}},"geometry":{geometry}}}'
+    values = [_texts(column[part]) for column in table.values()]
+    for row in zip(*values, *coordinates, strict=True):
         yield feature % row
+
+
+def _texts(values: NDArray[Any]) -> list[Any]:
+    if is_text(values):
+        return [json.dumps(text, ensure_ascii=False) for text in values.tolist()]
+    return list(values.tolist())
+
+
+def _geometry(layer: Layer, part: slice) -> tuple[str, list[list[Any]]]:
+    """A template of a geometry, and columns of what goes into it."""
+    if isinstance(layer, BoxLayer):
+        west, south, east, north = (side.tolist() for side in sides(layer, part))
+        return BOX, [west, south, east, south, east, north, west, north, west, south]
+    if isinstance(layer, PointLayer):
+        pair = (layer.longitude[part], layer.latitude[part])
+        return POINT, [side.round(POINT_DECIMALS).tolist() for side in pair]
+    if isinstance(layer, ShapeLayer):
+        import shapely
+
+        return "%s", [shapely.to_geojson(layer.shapes[part]).tolist()]
+    raise TypeError(f"There is no geometry for a {type(layer).__name__}.")
 
 
 FORMAT = LayerFormat(

@@ -2,7 +2,8 @@
 
 "DPGM", uint32 version, uint32 length of the header, a JSON header, then arrays at offsets from the
 start of the data, which is a multiple of 8; all little-endian. Values are rounded to a step below
-a quarter of the noise's scale; the files stay exact.
+a quarter of the noise's scale; the files stay exact. Shapes are drawn from their GeoJSON file,
+which the header names.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.artefacts.table import is_cells
+from dpgeo.artefacts import geojson
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import Layer, quantisation_step
+from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, quantisation_step
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -32,6 +33,12 @@ MAX_NOISES = 256
 MAX_MASK = 1 << 24
 """Cells of a grid up to which the picture says which ones are outside the study area. Layers of
 finer grids list single cells, and the header's outline says what is inside."""
+
+MAX_POINTS = 200_000
+"""Points that a picture holds: of more, every so many, evenly through their public order."""
+
+DEGREE = 10_000_000
+"""Points are in whole parts of a degree: a centimetre."""
 
 _ALIGNMENT = 8
 
@@ -57,13 +64,13 @@ class _Data:
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Write the layers of a release, which share one grid."""
-    grid = shown[0].grid
-    inside = _inside(grid, released.area)
+    """Write the layers of a release; those of boxes share one grid."""
+    grid = next((layer.grid for layer in shown if isinstance(layer, BoxLayer)), None)
+    inside = None if grid is None else _inside(grid, released.area)
     data = _Data()
     header = {
-        "grid": grid.to_json(),
-        "bounds": list(grid.bounds),
+        "grid": None if grid is None else grid.to_json(),
+        "bounds": list(released.area.bounds if grid is None else grid.bounds),
         "area": released.area.to_geojson(),
         "counting": released.counting.value,
         "inside": None if inside is None else data.add(inside.ravel().astype(np.uint8)),
@@ -84,18 +91,27 @@ def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
 
 
 def _layer(layer: Layer, data: _Data) -> dict[str, Any]:
+    entry = {"name": layer.name, "title": layer.title, "kind": layer.kind}
+    if isinstance(layer, BoxLayer):
+        return entry | _boxes(layer, data)
+    if isinstance(layer, PointLayer):
+        return entry | _points(layer, data)
+    if isinstance(layer, ShapeLayer):
+        file = layer.name + geojson.FORMAT.suffix if len(layer) <= geojson.MAX_FEATURES else None
+        return entry | {"shape": "shapes", "length": len(layer), "file": file}
+    raise TypeError(f"There is no picture of a {type(layer).__name__}.")
+
+
+def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
     step = quantisation_step(layer)
     stored = _smallest(np.rint(layer.value / step).astype(np.int64))
-    noise, index = _noises(layer)
-    if is_cells(layer):
+    noise, index = _noises(layer.margin, layer.threshold, layer.margin_label)
+    if layer.is_cells:
         place = layer.boxes[:, 0].astype(np.int64) * layer.grid.columns + layer.boxes[:, 2]
         stored = _spread(stored, place, layer.grid.size)
         index = _spread(index, place, layer.grid.size)
-    boxes = not is_cells(layer)
+    boxes = not layer.is_cells
     return {
-        "name": layer.name,
-        "title": layer.title,
-        "kind": layer.kind,
         "shape": "boxes" if boxes else "cells",
         "length": stored.size,
         "step": step,
@@ -104,6 +120,24 @@ def _layer(layer: Layer, data: _Data) -> dict[str, Any]:
         "cells": data.add(layer.cells.astype(np.int32)) if boxes else None,
         "noise": noise,
         "noise_index": data.add(index) if len(noise) > 1 else None,
+    }
+
+
+def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
+    """Positions and, where there are any, rounded values; `of` is how many points there are."""
+    drawn = np.linspace(0, len(layer) - 1, min(len(layer), MAX_POINTS)).astype(np.int64)
+    step = quantisation_step(layer)
+    position = np.column_stack([layer.longitude[drawn], layer.latitude[drawn]])
+    value = None if layer.value is None else np.rint(layer.value[drawn] / step).astype(np.int64)
+    return {
+        "shape": "points",
+        "length": len(drawn),
+        "of": len(layer),
+        "degree": DEGREE,
+        "position": data.add(np.rint(position * DEGREE).astype(np.int32).ravel()),
+        "step": step,
+        "value": None if value is None else data.add(_smallest(value)),
+        "margin": None if layer.margin is None else data.add(layer.margin[drawn].astype("f4")),
     }
 
 
@@ -121,24 +155,22 @@ def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArra
     return image
 
 
-def _noises(layer: Layer) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:
+def _noises(
+    margin: NDArray[np.float64], threshold: NDArray[np.float64], label: str
+) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:
     """The distinct noises of a layer and which of them each box carries.
 
     Beyond MAX_NOISES, neighbouring sizes share the larger margin and threshold: never too small.
     """
-    if not layer.margin.size:
+    if not margin.size:
         # Whoever draws the layer asks what noise there is, if only to say so.
-        nothing = {"margin": 0.0, "threshold": 0.0, "label": layer.margin_label}
-        return [nothing], np.zeros(0, dtype=np.uint8)
+        return [{"margin": 0.0, "threshold": 0.0, "label": label}], np.zeros(0, dtype=np.uint8)
     # Complex numbers sort as pairs, much faster than rows do.
-    distinct, index = np.unique(layer.margin + 1j * layer.threshold, return_inverse=True)
+    distinct, index = np.unique(margin + 1j * threshold, return_inverse=True)
     pairs = np.column_stack([distinct.real, distinct.imag])
     if len(pairs) > MAX_NOISES:
         group = np.arange(len(pairs)) * MAX_NOISES // len(pairs)
         starts = np.searchsorted(group, np.arange(MAX_NOISES))
         pairs, index = np.maximum.reduceat(pairs, starts, axis=0), group[index]
-    noise = [
-        {"margin": pair[0], "threshold": pair[1], "label": layer.margin_label}
-        for pair in pairs.tolist()
-    ]
+    noise = [{"margin": pair[0], "threshold": pair[1], "label": label} for pair in pairs.tolist()]
     return noise, index.astype(np.uint8)

@@ -18,7 +18,7 @@ from dpgeo.artefacts import wording
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
-from dpgeo.postprocess.layers import Layer, layers, quantisation_step
+from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 
 FORMAT = "dpgeo-privacy-statement"
 VERSION = "1.0"
@@ -138,7 +138,7 @@ def _expected_error(layer: Layer) -> dict[str, Any]:
         "layer": layer.name,
         "title": layer.title,
         "kind": layer.kind,
-        "values": len(layer.boxes),
+        "values": len(layer),
         "margin_95": _extremes(margin),
         "margin_label": layer.margin_label,
         "margin_note": layer.note,
@@ -147,15 +147,16 @@ def _expected_error(layer: Layer) -> dict[str, Any]:
     }
 
 
-def _extremes(values: NDArray[np.float64]) -> dict[str, float] | None:
-    """The smallest and the largest; None where a layer lists nothing."""
-    if not values.size:
+def _extremes(values: NDArray[np.float64] | None) -> dict[str, float] | None:
+    """The smallest and the largest; None where a layer has none or lists nothing."""
+    if values is None or not values.size:
         return None
     return {"smallest": float(values.min()), "largest": float(values.max())}
 
 
 def _post_processing(shown: Sequence[Layer]) -> list[str]:
-    steps = [wording.OUTSIDE]
+    drawn = [layer for layer in shown if layer.value is not None]
+    steps = [wording.OUTSIDE] if any(isinstance(layer, BoxLayer) for layer in shown) else []
     steps += [f"{layer.title}: {layer.note}" for layer in shown if layer.kind == "inferred"]
-    picture = ", ".join(f"{quantisation_step(layer):g} in {layer.title.lower()}" for layer in shown)
-    return [*steps, f"{wording.PICTURE} {picture}."]
+    picture = ", ".join(f"{quantisation_step(layer):g} in {layer.title.lower()}" for layer in drawn)
+    return [*steps, f"{wording.PICTURE} {picture}."] if drawn else steps

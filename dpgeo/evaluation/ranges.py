@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.layers import Layer
+from dpgeo.postprocess.layers import BoxLayer
 from dpgeo.spatial.boxes import box_image
 
 QUERIES = 2000
@@ -33,7 +33,7 @@ def range_counts(cells: NDArray[Any], boxes: NDArray[np.int64]) -> NDArray[np.fl
     return np.asarray(sums)
 
 
-def spread(layer: Layer) -> NDArray[np.float64]:
+def spread(layer: BoxLayer) -> NDArray[np.float64]:
     """The layer's estimate of every cell of its grid, even within a box: 0 where it lists none.
 
     Raises ValueError for boxes that lie partly outside the study area.

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.kinds import Kind
 from dpgeo.mechanisms import (
     adaptive_grid,
     auto,
@@ -45,3 +46,8 @@ def find_mechanism(key: str) -> Mechanism:
             field="mechanism",
         )
     return MECHANISMS[key]
+
+
+def kind_of(key: str) -> Kind | None:
+    """The kind of release a mechanism makes; None for one that is no longer here."""
+    return MECHANISMS[key].kind if key in MECHANISMS else None

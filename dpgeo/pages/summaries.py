@@ -10,8 +10,8 @@ from django.core.cache import cache
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
-from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.mechanisms.registry import MECHANISMS, kind_of
+from dpgeo.postprocess.layers import BoxLayer, layers
 from dpgeo.postprocess.summary import cells_standing_out, largest, total
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
@@ -61,15 +61,9 @@ class SpendLine:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Summary:
-    """The figures of one release. `unit` and `counting` are the values of their enumerations."""
+class Figures:
+    """Counts of boxes of cells, as they were measured."""
 
-    unit: str
-    counting: str
-    bound: int
-    epsilon: Fraction
-    mechanism: str
-    software: str
     total: int
     total_margin: float
     count_margin: float
@@ -78,10 +72,36 @@ class Summary:
     cells: int
     cells_standing_out: int
     cell_metres: float
-    square_kilometres: float
     rows: tuple[Row, ...]
+
+    @property
+    def total_low(self) -> float:
+        """Lower end of the total's 95 % interval."""
+        return self.total - self.total_margin
+
+    @property
+    def total_high(self) -> float:
+        """Upper end of the total's 95 % interval."""
+        return self.total + self.total_margin
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Summary:
+    """The figures of one release. `unit` and `counting` are the values of their enumerations."""
+
+    unit: str
+    counting: str
+    bound: int
+    epsilon: Fraction
+    mechanism: str
+    kind: str
+    """What kind of release it is, in words."""
+    software: str
+    square_kilometres: float
     layers: tuple[LayerName, ...]
     spends: tuple[SpendLine, ...]
+    figures: Figures | None
+    """Of what was measured in boxes of cells; None of releases that hold no such counts."""
 
     @property
     def by_person(self) -> bool:
@@ -100,18 +120,9 @@ class Summary:
         Somebody who is counted once in each of several cells of a box moves its count by as many.
         """
         drawn = [spend for spend in self.spends if spend.drawn]
-        most = 1 if self.counts_people and not self.boxes else self.bound
+        in_cells = self.figures is not None and not self.figures.boxes
+        most = 1 if self.counts_people and in_cells else self.bound
         return max((most / spend.scale for spend in drawn), default=0.0)
-
-    @property
-    def total_low(self) -> float:
-        """Lower end of the total's 95 % interval."""
-        return self.total - self.total_margin
-
-    @property
-    def total_high(self) -> float:
-        """Upper end of the total's 95 % interval."""
-        return self.total + self.total_margin
 
 
 def summary_of(release: Release) -> Summary:
@@ -131,16 +142,29 @@ def summary_of(release: Release) -> Summary:
 def summarise(released: Released) -> Summary:
     """The figures of a release; a function of the Released alone."""
     shown = layers(released)
-    measured = shown[0]
-    whole = total(measured)
+    boxes = [layer for layer in shown if isinstance(layer, BoxLayer)]
     mechanism = MECHANISMS.get(released.mechanism)
+    kind = kind_of(released.mechanism)
     return Summary(
         unit=released.guarantee.unit.value,
         counting=released.counting.value,
         bound=released.bound,
         epsilon=released.guarantee.epsilon,
         mechanism=mechanism.title if mechanism else released.mechanism,
+        kind=kind.words if kind else "Map",
         software=released.software,
+        square_kilometres=released.area.ground_square_kilometres,
+        layers=tuple(
+            LayerName(layer.name, layer.title, layer.kind == "measured") for layer in shown
+        ),
+        spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
+        figures=_figures(boxes[0]) if boxes and boxes[0].kind == "measured" else None,
+    )
+
+
+def _figures(measured: BoxLayer) -> Figures:
+    whole = total(measured)
+    return Figures(
         total=whole.value,
         total_margin=whole.margin,
         count_margin=float(measured.margin.max()) if measured.margin.size else 0.0,
@@ -149,16 +173,11 @@ def summarise(released: Released) -> Summary:
         cells=int(measured.cells.sum()),
         cells_standing_out=cells_standing_out(measured),
         cell_metres=measured.grid.ground_cell_metres,
-        square_kilometres=released.area.ground_square_kilometres,
         rows=_rows(measured),
-        layers=tuple(
-            LayerName(layer.name, layer.title, layer.kind == "measured") for layer in shown
-        ),
-        spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
     )
 
 
-def _rows(layer: Layer) -> tuple[Row, ...]:
+def _rows(layer: BoxLayer) -> tuple[Row, ...]:
     chosen = largest(layer, TABLE_ROWS)
     bounds = layer.grid.box_bounds(layer.boxes[chosen])
     return tuple(

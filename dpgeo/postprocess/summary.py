@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.layers import Layer
+from dpgeo.postprocess.layers import BoxLayer
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,7 @@ class Total:
     counts: int
 
 
-def total(layer: Layer) -> Total:
+def total(layer: BoxLayer) -> Total:
     """The sum of the counts of a measured layer, each of which carries its own noise.
 
     The margin of a sum of n independent counts is their margins' root sum of squares: never too
@@ -30,7 +30,7 @@ def total(layer: Layer) -> Total:
     return Total(value=int(layer.value.sum()), margin=margin, counts=int(layer.value.size))
 
 
-def largest(layer: Layer, most: int) -> NDArray[np.intp]:
+def largest(layer: BoxLayer, most: int) -> NDArray[np.intp]:
     """The boxes that stand out from noise, crowded first: at most `most` of them.
 
     Boxes of many cells are ranked by their count per cell, as the map colours them.
@@ -41,6 +41,6 @@ def largest(layer: Layer, most: int) -> NDArray[np.intp]:
     return standing[order]
 
 
-def cells_standing_out(layer: Layer) -> int:
+def cells_standing_out(layer: BoxLayer) -> int:
     """How many cells of the study area lie in boxes that stand out from noise."""
     return int(layer.cells[layer.value >= layer.threshold].sum())

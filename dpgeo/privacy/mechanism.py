@@ -11,6 +11,7 @@ from typing import Any
 import dpgeo
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import PureDP
+from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Spend
@@ -60,7 +61,7 @@ class Mechanism:
     plan: Callable[[Any, Fraction], Sequence[Spend]]
     release: Callable[[PrivateView, Any, Meter], Content]
     forecast: Callable[[Any, Fraction, int, StudyArea], Forecast]
-    kind: str = "heatmap"
+    kind: Kind = Kind.HEATMAP
 
 
 def checked_plan(mechanism: Mechanism, params: Any, epsilon: Fraction) -> Sequence[Spend]:

@@ -11,7 +11,7 @@ import pytest
 from django.core.cache import cache
 from django.urls import reverse
 
-from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers import box_layers
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import StudyArea
@@ -87,7 +87,7 @@ def release_path(release: Release, link: str = "") -> str:
 
 def cell_view(release: Release, index: int) -> str:
     """A link that puts the middle of a measured box into the middle of the map, close by."""
-    layer = layers(released_of(release))[0]
+    layer = box_layers(released_of(release))[0]
     west, south, east, north = layer.grid.box_bounds(layer.boxes[[index]])[0]
     return f"#map=13.5/{(south + north) / 2:.6f}/{(west + east) / 2:.6f}"
 
@@ -116,7 +116,7 @@ def test_the_map_shows_ramp_hatch_and_land_at_every_size_and_in_both_themes(
 def test_the_most_crowded_cell_has_the_last_step_of_the_ramp(
     open_page: Open, gridded: Release, theme: str
 ) -> None:
-    layer = layers(released_of(gridded))[0]
+    layer = box_layers(released_of(gridded))[0]
     view = cell_view(gridded, int(np.argmax(layer.value)))
     page = open_page(release_path(gridded, view), theme=theme)
     assert share(middle(screenshot(page, "#map .sheet")), "tide-6", theme) == 1.0
@@ -127,7 +127,7 @@ def test_the_most_crowded_cell_has_the_last_step_of_the_ramp(
 def test_what_cannot_be_told_from_zero_is_hatched_and_never_coloured(
     open_page: Open, gridded: Release, theme: str, doubt: str
 ) -> None:
-    layer = layers(released_of(gridded))[0]
+    layer = box_layers(released_of(gridded))[0]
     _, south, east, _ = layer.grid.box_bounds(layer.boxes).T
     wanted = (east < 12.52) & (south > 55.65) & (layer.value < layer.threshold)  # on land
     if doubt == "below zero":
@@ -145,7 +145,7 @@ def test_what_cannot_be_told_from_zero_is_hatched_and_never_coloured(
 def test_the_hatch_is_weaker_on_water_so_that_the_coast_stays_visible(
     open_page: Open, gridded: Release
 ) -> None:
-    layer = layers(released_of(gridded))[0]
+    layer = box_layers(released_of(gridded))[0]
     west = layer.grid.box_bounds(layer.boxes)[:, 0]
     index = int(np.flatnonzero((west > 12.7) & (layer.value < layer.threshold))[0])
     page = open_page(release_path(gridded, cell_view(gridded, index)))
@@ -200,7 +200,7 @@ def test_margins_cover_the_whole_area_without_hatch(open_page: Open, gridded: Re
 
 
 def test_pointing_at_a_cell_tells_its_count_and_margin(open_page: Open, gridded: Release) -> None:
-    layer = layers(released_of(gridded))[0]
+    layer = box_layers(released_of(gridded))[0]
     index = int(np.argmax(layer.value))
     page = open_page(release_path(gridded, cell_view(gridded, index)))
     page.locator("#map .canvas").hover()
@@ -213,7 +213,7 @@ def test_pointing_at_a_cell_tells_its_count_and_margin(open_page: Open, gridded:
 
 
 def test_a_tap_tells_the_same(open_page: Open, gridded: Release) -> None:
-    layer = layers(released_of(gridded))[0]
+    layer = box_layers(released_of(gridded))[0]
     view = cell_view(gridded, int(np.argmin(layer.value)))
     page = open_page(release_path(gridded, view), (390, 844), has_touch=True, is_mobile=True)
     page.locator("#map .canvas").tap()

@@ -21,7 +21,7 @@ from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.parameters import json_schema, parameters, parse_parameters
 from dpgeo.core.released import CONTENT_TYPES, Released
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
-from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.privacy.mechanism import Mechanism, checked_plan, run
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
@@ -49,8 +49,8 @@ def release(
     return run(mechanism, view, params, epsilon, entropy or SeededEntropy(1), ABOUT)
 
 
-def measured_layers(released: Released) -> list[Layer]:
-    return [layer for layer in layers(released) if layer.kind == "measured"]
+def measured_layers(released: Released) -> list[BoxLayer]:
+    return [layer for layer in box_layers(released) if layer.kind == "measured"]
 
 
 # Facts, parameters and documentation
@@ -165,7 +165,7 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
         # Whoever lists only what reaches a threshold has margins that allow for that.
         if layer.least_listed is None:
             assert float(forecast.margin) in layer.margin
-    assert max(len(layer.boxes) for layer in layers(released)) <= forecast.regions
+    assert max(len(layer.boxes) for layer in box_layers(released)) <= forecast.regions
     assert forecast.ground_metres > 0
     assert forecast.region
 
@@ -249,7 +249,7 @@ def test_extreme_budgets_give_whole_releases(
     view = dataclasses.replace(city(), bound=bound)
     released = release(mechanism, params, view, epsilon=Fraction(epsilon))
     assert build_files(released, tmp_path)
-    for layer in layers(released):
+    for layer in box_layers(released):
         assert np.isfinite(layer.margin).all()
         assert np.isfinite(layer.value.astype(np.float64)).all()
 
@@ -277,7 +277,7 @@ def test_nobody_gives_an_honest_release_of_noise(
     for layer in measured_layers(released):
         assert layer.least_listed or np.any(layer.value)
     silent = release(mechanism, params, nobody(), ZeroNoise())
-    for layer in layers(silent):
+    for layer in box_layers(silent):
         assert not np.any(layer.value)
 
 
@@ -294,7 +294,7 @@ def test_without_noise_its_measured_layers_are_the_bounded_counts(
             assert len(layer.value) == (cells >= layer.least_listed).sum()
 
 
-def true_counts(layer: Layer, view: PrivateView) -> np.ndarray[Any, Any]:
+def true_counts(layer: BoxLayer, view: PrivateView) -> np.ndarray[Any, Any]:
     """The bounded counts of a layer's boxes."""
     cells = view.histogram(layer.grid)._read_by_meter()
     return np.array(
@@ -304,7 +304,7 @@ def true_counts(layer: Layer, view: PrivateView) -> np.ndarray[Any, Any]:
 
 @every_run
 def test_its_layers_list_each_cell_of_the_area_once(mechanism: Mechanism, params: Any) -> None:
-    for layer in layers(release(mechanism, params, city())):
+    for layer in box_layers(release(mechanism, params, city())):
         covered = np.zeros(layer.grid.shape, dtype=np.int64)
         for top, bottom, left, right in layer.boxes:
             covered[top:bottom, left:right] += 1

@@ -147,12 +147,12 @@ def draws_in_files(release: Any) -> int:
     """How many different vectors of noisy counts the blob and the files of a release hold."""
     import geopandas
 
-    from dpgeo.postprocess.layers import layers
+    from dpgeo.postprocess.layers import box_layers
     from dpgeo.releases.selectors import released_of, stored_file
 
     if not release.blob_name:
         return 0
-    draws = {tuple(map(int, layers(released_of(release))[0].value))}
+    draws = {tuple(map(int, box_layers(released_of(release))[0].value))}
     if release.files.filter(name="cells.parquet").exists():
         stored = stored_file(release, "cells.parquet")
         with stored.storage.open(stored.name, "rb") as file:

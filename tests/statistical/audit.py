@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.released import PhasedRelease, Released
-from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.boxes import box_sums, summed_area
 from tests.statistical.bounds import greatest_chance, least_chance
 
@@ -86,7 +86,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             numbers += (value - difference.known).reshape(-1)[difference.cells].tolist()
     if isinstance(released.content, PhasedRelease):
         numbers += phase_numbers(released.content, difference)
-    for layer in layers(released):
+    for layer in box_layers(released):
         structure.append((layer.name, layer.title, layer.margin_label, sorted(layer.columns)))
         numbers += layer_numbers(layer, difference)
     return zlib.crc32(repr(structure).encode()), numbers
@@ -112,7 +112,7 @@ def phase_numbers(content: PhasedRelease, difference: Difference) -> list[float]
     return [float(value) for value in sums]
 
 
-def layer_numbers(layer: Layer, difference: Difference) -> list[float]:
+def layer_numbers(layer: BoxLayer, difference: Difference) -> list[float]:
     """What is left of the boxes that hold the cells in question when all that is known is taken
     away, how large these boxes are, and how many. A cell that is not listed has less than any.
     """

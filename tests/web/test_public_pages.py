@@ -96,14 +96,17 @@ def test_a_release_shows_its_total_with_a_margin_and_what_was_bounded(
     client: Client, published: Release
 ) -> None:
     page = words(client, reverse("release", args=[published.pk]))
-    summary = summarise(grid_release(AREA, 32))
-    assert f"{summary.total:,} ± {summary.total_margin:,.0f}" in page
+    figures = summarise(grid_release(AREA, 32)).figures
+    assert figures is not None
+    assert f"{figures.total:,} ± {figures.total_margin:,.0f}" in page
     assert "each person adds 1 to at most 4 cells" in page
 
 
 def test_the_table_behind_the_map_needs_no_script(client: Client, published: Release) -> None:
     page = words(client, reverse("release", args=[published.pk]))
-    row = summarise(grid_release(AREA, 32)).rows[0]
+    figures = summarise(grid_release(AREA, 32)).figures
+    assert figures is not None
+    row = figures.rows[0]
     assert f"{row.latitude:.4f}° N, {row.longitude:.4f}° E {row.value:,.0f} ± 12" in page
 
 

@@ -19,7 +19,7 @@ import pytest
 from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files, files_instead
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import Layer, layers
+from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.area import StudyArea
 from tests.unit.artefacts.releases import (
     ABOUT,
@@ -52,7 +52,7 @@ def build(released: Released, folder: Path) -> dict[str, Path]:
     return {file.name: file.path for file in build_files(released, folder)}
 
 
-def expected(layer: Layer) -> dict[str, list[Any]]:
+def expected(layer: BoxLayer) -> dict[str, list[Any]]:
     """The values every file must hold."""
     return {
         "estimate": layer.value.tolist(),
@@ -64,7 +64,7 @@ def expected(layer: Layer) -> dict[str, list[Any]]:
     }
 
 
-def check(table: Any, layer: Layer) -> None:
+def check(table: Any, layer: BoxLayer) -> None:
     """A frame has the layer's values, bit for bit."""
     for name, values in expected(layer).items():
         assert list(table[name]) == values, name
@@ -117,7 +117,7 @@ def test_geopandas_reads_the_geoparquet(kind: str, tmp_path: Path) -> None:
 
     released = RELEASES[kind]
     files = build(released, tmp_path)
-    for layer in layers(released):
+    for layer in box_layers(released):
         frame = geopandas.read_parquet(files[f"{layer.name}.parquet"])
         check(frame, layer)
         assert frame.crs == "EPSG:4326"
@@ -134,7 +134,7 @@ def test_duckdb_reads_the_geoparquet(kind: str, tmp_path: Path) -> None:
 
     released = RELEASES[kind]
     files = build(released, tmp_path)
-    for layer in layers(released):
+    for layer in box_layers(released):
         relation = duckdb.connect().execute(
             'SELECT estimate, margin, threshold, "row", "column", margin_label, bbox '
             "FROM read_parquet(?)",
@@ -152,7 +152,7 @@ def test_the_geoparquet_can_be_read_in_part(tmp_path: Path) -> None:
 
     released = RELEASES["grid over a box"]
     path = build(released, tmp_path)["cells.parquet"]
-    (layer,) = layers(released)
+    (layer,) = box_layers(released)
     sides = layer.grid.box_bounds(layer.boxes)
     part = geopandas.read_parquet(path, bbox=(0.1, -0.1, 0.2, 0.0))
     west, south, east, north = sides.T
@@ -169,7 +169,7 @@ def test_the_geoparquet_says_what_it_is(tmp_path: Path) -> None:
     geo = json.loads(file.metadata.metadata[b"geo"])
     about = json.loads(file.metadata.metadata[b"dpgeo"])
     assert geo["version"] == "1.1.0"
-    (layer,) = layers(grid_release())
+    (layer,) = box_layers(grid_release())
     sides = layer.grid.box_bounds(layer.boxes)
     envelope = [*sides[:, :2].min(axis=0).tolist(), *sides[:, 2:].max(axis=0).tolist()]
     assert geo["columns"]["geometry"]["bbox"] == envelope
@@ -184,7 +184,7 @@ def test_pandas_reads_the_csv(kind: str, tmp_path: Path) -> None:
 
     released = RELEASES[kind]
     files = build(released, tmp_path)
-    for layer in layers(released):
+    for layer in box_layers(released):
         frame = pandas.read_csv(files[f"{layer.name}.csv"])
         check(frame, layer)
         sides = frame[["west", "south", "east", "north"]].to_numpy()
@@ -195,7 +195,7 @@ def test_pandas_reads_the_csv(kind: str, tmp_path: Path) -> None:
 def test_a_csv_holds_nothing_but_numbers_and_its_label(kind: str, tmp_path: Path) -> None:
     released = dataclasses.replace(RELEASES[kind], about={"title": '=HYPERLINK("x")'})
     files = build(released, tmp_path)
-    for layer in layers(released):
+    for layer in box_layers(released):
         with files[f"{layer.name}.csv"].open(encoding="ascii", newline="") as file:
             for line in csv.DictReader(file):
                 assert line.pop("margin_label") == layer.margin_label
@@ -208,7 +208,7 @@ def test_gdal_reads_the_geojson(kind: str, tmp_path: Path) -> None:
 
     released = RELEASES[kind]
     files = build(released, tmp_path)
-    for layer in layers(released):
+    for layer in box_layers(released):
         frame = pyogrio.read_dataframe(files[f"{layer.name}.geojson"])
         check(frame, layer)
         assert frame.crs == "EPSG:4326"
@@ -254,7 +254,7 @@ def test_words_with_quotes_and_lines_keep_the_geojson_whole(tmp_path: Path) -> N
 
 def test_no_geojson_above_200_000_features(tmp_path: Path) -> None:
     released = grid_release(450, area=StudyArea.from_bounds(0, 0, 1, 1))
-    (layer,) = layers(released)
+    (layer,) = box_layers(released)
     assert len(layer.boxes) > 200_000
     files = build(released, tmp_path)
     assert "cells.geojson" not in files
@@ -268,7 +268,7 @@ def test_files_of_several_chunks_hold_every_row(tmp_path: Path) -> None:
     import pandas
 
     released = grid_release(300, area=StudyArea.from_bounds(0, 0, 1, 1))
-    (layer,) = layers(released)
+    (layer,) = box_layers(released)
     files = build(released, tmp_path)
     check(geopandas.read_parquet(files["cells.parquet"]), layer)
     check(pandas.read_csv(files["cells.csv"]), layer)

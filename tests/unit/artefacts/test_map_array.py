@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts import map_array
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import Layer, layers, quantisation_step
+from dpgeo.postprocess.layers import box_layers, quantisation_step
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from tests.unit.artefacts.releases import (
@@ -41,7 +41,7 @@ class Reader:
 
 
 def read(released: Released, folder: Path) -> Reader:
-    map_array.write(released, layers(released), folder / "map.bin")
+    map_array.write(released, box_layers(released), folder / "map.bin")
     return Reader((folder / "map.bin").read_bytes())
 
 
@@ -60,8 +60,8 @@ def test_values_are_within_half_a_step_of_a_quarter_of_the_noise(
     released: Released, tmp_path: Path
 ) -> None:
     reader = read(released, tmp_path)
-    assert Grid.from_json(reader.header["grid"]) == layers(released)[0].grid
-    for layer, entry in zip(layers(released), reader.header["layers"], strict=True):
+    assert Grid.from_json(reader.header["grid"]) == box_layers(released)[0].grid
+    for layer, entry in zip(box_layers(released), reader.header["layers"], strict=True):
         assert entry["step"] == quantisation_step(layer)
         stored = reader.array(entry["value"])
         assert len(stored) == entry["length"]
@@ -74,7 +74,7 @@ def test_values_are_within_half_a_step_of_a_quarter_of_the_noise(
 def test_each_cell_carries_its_own_margin(tmp_path: Path) -> None:
     released = partition_release(16)
     reader = read(released, tmp_path)
-    layer, entry = layers(released)[1], reader.header["layers"][1]
+    layer, entry = box_layers(released)[1], reader.header["layers"][1]
     index = reader.array(entry["noise_index"]).reshape(layer.grid.shape)
     place = layer.boxes[:, 0], layer.boxes[:, 2]
     margins = np.array([noise["margin"] for noise in entry["noise"]])
@@ -87,7 +87,7 @@ def test_each_cell_carries_its_own_margin(tmp_path: Path) -> None:
 def test_boxes_and_their_sizes_are_listed(tmp_path: Path) -> None:
     released = partition_release(16)
     reader = read(released, tmp_path)
-    layer, entry = layers(released)[0], reader.header["layers"][0]
+    layer, entry = box_layers(released)[0], reader.header["layers"][0]
     assert entry["shape"] == "boxes"
     assert reader.array(entry["box"]).reshape(-1, 4).tolist() == layer.boxes.tolist()
     assert reader.array(entry["cells"]).tolist() == layer.cells.tolist()
@@ -97,7 +97,7 @@ def test_boxes_and_their_sizes_are_listed(tmp_path: Path) -> None:
 def test_the_mask_says_which_cells_touch_the_area(tmp_path: Path) -> None:
     released = grid_release(16)
     reader = read(released, tmp_path)
-    inside = layers(released)[0].grid.inside(released.area)
+    inside = box_layers(released)[0].grid.inside(released.area)
     assert not inside.all()
     assert reader.array(reader.header["inside"]).tolist() == inside.ravel().tolist()
 
@@ -105,32 +105,18 @@ def test_the_mask_says_which_cells_touch_the_area(tmp_path: Path) -> None:
 def test_no_mask_where_every_cell_is_inside(tmp_path: Path) -> None:
     square = Grid.over(StudyArea.from_bounds(0, 0, 1, 1), 1).bounds
     released = grid_release(4, area=StudyArea.from_bounds(*square))
-    inside = layers(released)[0].grid.inside(released.area)
+    inside = box_layers(released)[0].grid.inside(released.area)
     assert (read(released, tmp_path).header["inside"] is None) == bool(inside.all())
 
 
 def test_more_kinds_of_noise_than_fit_are_never_understated() -> None:
-    size = 1000
-    margin = np.random.default_rng(4).uniform(1, 9, size)
-    layer = Layer(
-        name="estimate",
-        title="Estimates",
-        kind="inferred",
-        grid=Grid(0.0, 0.0, 1.0, size, 1),
-        boxes=np.array([[0, 1, i, i + 1] for i in range(size)], dtype=np.int32),
-        cells=np.ones(size, dtype=np.int64),
-        value=np.zeros(size),
-        margin=margin,
-        margin_label="nominal",
-        note="",
-        threshold=margin * 2,
-    )
-    noise, index = map_array._noises(layer)
+    margin = np.random.default_rng(4).uniform(1, 9, 1000)
+    noise, index = map_array._noises(margin, margin * 2, "nominal")
     shown = np.array([[each["margin"], each["threshold"]] for each in noise])[index]
     assert len(noise) == 256
-    assert (shown[:, 0] >= layer.margin).all()
-    assert (shown[:, 1] >= layer.threshold).all()
-    assert (shown[:, 0] <= layer.margin * 1.2).all()
+    assert (shown[:, 0] >= margin).all()
+    assert (shown[:, 1] >= margin * 2).all()
+    assert (shown[:, 0] <= margin * 1.2).all()
 
 
 @pytest.mark.parametrize(("largest", "kind"), [(1, "int8"), (10**3, "int16"), (10**6, "int32")])

@@ -11,7 +11,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released, TreeRelease
 from dpgeo.mechanisms import adaptive_grid
-from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE, true_counts, view
@@ -86,7 +86,7 @@ def test_it_spends_the_declared_shares_and_nothing_else() -> None:
 def test_exact_margins_come_from_the_partitions_own_noise_alone() -> None:
     released = release(SeededEntropy(3))
 
-    partitions, estimate = layers(released)
+    partitions, estimate = box_layers(released)
 
     noise = tree(released).noises[2]
     assert set(partitions.margin) == {noise.margin()}
@@ -102,7 +102,7 @@ def test_the_smallest_grids_work(cells: int) -> None:
 
 
 def test_nobody_gives_whole_squares_of_noise() -> None:
-    partitions, estimate = layers(release(SeededEntropy(5), people=0))
+    partitions, estimate = box_layers(release(SeededEntropy(5), people=0))
 
     assert len(partitions.boxes) < 200
     assert np.mean(np.abs(partitions.value) <= partitions.margin) > 0.85

@@ -14,7 +14,7 @@ from dpgeo.evaluation.ranges import random_boxes, range_counts
 from dpgeo.mechanisms import auto, uniform_grid
 from dpgeo.mechanisms.registry import DEFAULT, find_mechanism
 from dpgeo.postprocess.evidence import Evidence
-from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers import box_layers
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
@@ -130,7 +130,7 @@ def test_it_is_far_better_than_an_even_grid(people: int) -> None:
         each = []
         for _ in range(4):
             released = run(mechanism, view, params, Fraction(1, 10), entropy, {})
-            layer = layers(released)[-1]
+            layer = box_layers(released)[-1]
             estimate = np.zeros(layer.grid.shape)
             estimate[layer.boxes[:, 0], layer.boxes[:, 2]] = layer.value
             each.append(np.abs(range_counts(estimate, boxes) - truth).mean())

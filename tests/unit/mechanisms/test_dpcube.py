@@ -14,7 +14,7 @@ from dpgeo.core.released import PartitionRelease, Released
 from dpgeo.mechanisms import dpcube
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
-from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
@@ -113,13 +113,13 @@ def test_cells_and_boxes_outside_the_area_hold_nothing() -> None:
     assert (found.counts[~inside] == 0).all()
     for top, bottom, left, right in found.boxes:
         assert inside[top:bottom, left:right].any()
-    partitions, estimate = layers(released)
+    partitions, estimate = box_layers(released)
     assert partitions.cells.sum() == inside.sum() == estimate.value.size
 
 
 def test_an_empty_dataset_gives_an_honest_noisy_release() -> None:
     released = release(SeededEntropy(5), people=0)
-    partitions, estimate = layers(released)
+    partitions, estimate = box_layers(released)
 
     assert np.mean(partitions.value >= partitions.threshold) < 0.2
     assert np.mean(np.abs(partitions.value) <= partitions.margin) > 0.6
@@ -140,7 +140,7 @@ def test_the_least_and_the_greatest_epsilon_work(epsilon: str) -> None:
     assert len(found.boxes) == len(found.totals) >= 1
     assert all(
         np.isfinite(layer.value).all()
-        for layer in layers(release(SeededEntropy(6), epsilon=epsilon))
+        for layer in box_layers(release(SeededEntropy(6), epsilon=epsilon))
     )
 
 
@@ -176,7 +176,7 @@ def test_thresholds_and_margins_hold_on_an_empty_map(answers: str) -> None:
     reached, covered, cells = 0, 0, 0
     for seed in range(4):
         released = release(SeededEntropy(seed), people=0, cells=128, answers=answers)
-        estimate = layers(released)[1]
+        estimate = box_layers(released)[1]
         reached += int(np.count_nonzero(estimate.value >= estimate.threshold))
         covered += int(np.count_nonzero(np.abs(estimate.value) <= estimate.margin))
         cells += estimate.value.size

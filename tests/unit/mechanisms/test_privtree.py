@@ -11,7 +11,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released, TreeRelease
 from dpgeo.mechanisms import privtree
-from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE, true_counts, view
@@ -63,7 +63,7 @@ def test_counts_carry_fresh_noise_of_the_rest() -> None:
 def test_every_leaf_is_a_measured_partition_and_nothing_is_inferred() -> None:
     released = release(SeededEntropy(4))
 
-    (partitions,) = layers(released)
+    (partitions,) = box_layers(released)
 
     assert partitions.cells.sum() == tree(released).grid.inside(TRIANGLE).sum()
     assert set(partitions.margin) == {tree(released).noises[0].margin()}

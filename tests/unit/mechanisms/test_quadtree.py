@@ -11,7 +11,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released, TreeRelease
 from dpgeo.mechanisms import quadtree
-from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE, true_counts, view
@@ -71,8 +71,8 @@ def test_reconciled_counts_are_nearer_to_the_truth_than_the_raw_ones() -> None:
     raw, reconciled = 0.0, 0.0
     for seed in range(5):
         released = release(SeededEntropy(seed), epsilon="0.1")
-        exact = layers(release(ZeroNoise()))[0].value
-        leaves, estimate = layers(released)
+        exact = box_layers(release(ZeroNoise()))[0].value
+        leaves, estimate = box_layers(released)
         raw += float(np.square(leaves.value - exact).sum())
         reconciled += float(np.square(estimate.value - exact).sum())
 
@@ -80,17 +80,17 @@ def test_reconciled_counts_are_nearer_to_the_truth_than_the_raw_ones() -> None:
 
 
 def test_the_margins_of_estimates_cover_since_the_tree_is_public() -> None:
-    exact = layers(release(ZeroNoise()))[0].value
+    exact = box_layers(release(ZeroNoise()))[0].value
     hits = []
     for seed in range(20):
-        estimate = layers(release(SeededEntropy(seed), epsilon="0.2"))[1]
+        estimate = box_layers(release(SeededEntropy(seed), epsilon="0.2"))[1]
         hits.append(np.mean(np.abs(estimate.value - exact) <= estimate.margin))
 
     assert 0.945 < np.mean(hits) < 0.97
 
 
 def test_an_empty_dataset_gives_an_honest_noisy_release() -> None:
-    leaves, estimate = layers(release(SeededEntropy(3), people=0))
+    leaves, estimate = box_layers(release(SeededEntropy(3), people=0))
 
     assert np.mean(leaves.value >= leaves.threshold) < 0.01
     assert np.mean(estimate.value >= estimate.threshold) < 0.01

@@ -12,7 +12,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released, SparseRelease
 from dpgeo.mechanisms import sparse_grid
-from dpgeo.postprocess.layers import layers
+from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE, view
@@ -70,7 +70,7 @@ def test_margins_of_listed_cells_cover_though_they_were_chosen_by_their_noise() 
     covered = []
     for seed in range(60):
         released = release(SeededEntropy(seed), strictness=20, epsilon="1")
-        (layer,) = layers(released)
+        (layer,) = box_layers(released)
         truth = view().histogram(layer.grid)._read_by_meter()
         exact = truth[layer.boxes[:, 0], layer.boxes[:, 2]]
         covered.extend((np.abs(layer.value - exact) <= layer.margin).tolist())

@@ -11,7 +11,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import GridRelease, Released
 from dpgeo.mechanisms import uniform_grid
-from dpgeo.postprocess.layers import EXACT_NOISE, layers
+from dpgeo.postprocess.layers import EXACT_NOISE, box_layers
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE, view
@@ -37,18 +37,20 @@ def test_the_threshold_is_that_of_the_source_with_the_bound() -> None:
 
 def test_counts_below_the_threshold_are_shown_as_0_beside_the_raw_ones() -> None:
     released = release(SeededEntropy(2), strictness=100)
-    raw, shown = layers(released)
+    raw, shown = box_layers(released)
     threshold = content(released).threshold
 
     assert (raw.name, shown.name, shown.kind) == ("cells", "estimate", "inferred")
     assert shown.value.tolist() == [each if each >= threshold else 0 for each in raw.value]
     assert shown.columns["noisy_cell"].tolist() == raw.value.tolist()
-    assert [layer.name for layer in layers(release(SeededEntropy(2)))] == ["cells"]
+    assert [layer.name for layer in box_layers(release(SeededEntropy(2)))] == ["cells"]
 
 
 def test_hardly_anything_is_shown_of_nobody() -> None:
     shown = [
-        np.count_nonzero(layers(release(SeededEntropy(seed), people=0, strictness=100))[1].value)
+        np.count_nonzero(
+            box_layers(release(SeededEntropy(seed), people=0, strictness=100))[1].value
+        )
         for seed in range(20)
     ]
 
@@ -56,10 +58,10 @@ def test_hardly_anything_is_shown_of_nobody() -> None:
 
 
 def test_margins_cover_where_counts_are_kept_and_where_they_are_set_to_0() -> None:
-    exact = layers(release(ZeroNoise()))[0].value
+    exact = box_layers(release(ZeroNoise()))[0].value
     covered = []
     for seed in range(20):
-        shown = layers(release(SeededEntropy(seed), strictness=60))[1]
+        shown = box_layers(release(SeededEntropy(seed), strictness=60))[1]
         covered.append(np.mean(np.abs(shown.value - exact) <= shown.margin))
 
     assert shown.margin_label == EXACT_NOISE
@@ -67,7 +69,7 @@ def test_margins_cover_where_counts_are_kept_and_where_they_are_set_to_0() -> No
 
 
 def test_the_non_negative_column_keeps_the_total() -> None:
-    (cells,) = layers(release(SeededEntropy(3), epsilon="0.2"))
+    (cells,) = box_layers(release(SeededEntropy(3), epsilon="0.2"))
     column = cells.columns["non_negative"]
 
     assert column.min() == 0

@@ -8,7 +8,7 @@ import pytest
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import GridRelease
-from dpgeo.postprocess.layers import EXACT_NOISE, NOISE_ONLY, NOMINAL, layers, quantisation_step
+from dpgeo.postprocess.layers import EXACT_NOISE, NOISE_ONLY, NOMINAL, box_layers, quantisation_step
 from dpgeo.spatial.grid import Grid
 from tests.unit.postprocess.released import BAND, SQUARE, released, worked_example
 
@@ -18,7 +18,7 @@ def test_a_grid_is_one_measured_layer_of_the_cells_inside() -> None:
     grid = Grid.over(BAND, 3)
     counts = np.array([[0, 0, 0], [7, -3, 2], [0, 0, 0]])
 
-    (cells,) = layers(released(GridRelease(grid=grid, counts=counts, noise=noise), BAND))
+    (cells,) = box_layers(released(GridRelease(grid=grid, counts=counts, noise=noise), BAND))
 
     assert (cells.name, cells.kind, cells.margin_label) == ("cells", "measured", EXACT_NOISE)
     assert cells.value.tolist() == [7, -3, 2]
@@ -33,7 +33,7 @@ def test_a_grid_is_one_measured_layer_of_the_cells_inside() -> None:
 def test_partitions_keep_the_fresh_integer_totals_and_their_exact_noise() -> None:
     content = worked_example("least-squares")
 
-    partitions = layers(released(content))[0]
+    partitions = box_layers(released(content))[0]
 
     assert (partitions.name, partitions.kind) == ("partitions", "measured")
     assert partitions.value.tolist() == [31, 37, 73, 0]
@@ -45,7 +45,7 @@ def test_partitions_keep_the_fresh_integer_totals_and_their_exact_noise() -> Non
 
 
 def test_least_squares_returns_the_worked_example_when_there_is_no_noise() -> None:
-    estimate = layers(released(worked_example("least-squares")))[1]
+    estimate = box_layers(released(worked_example("least-squares")))[1]
 
     assert (estimate.name, estimate.kind, estimate.margin_label) == (
         "estimate",
@@ -58,7 +58,7 @@ def test_least_squares_returns_the_worked_example_when_there_is_no_noise() -> No
 def test_uniform_answers_share_a_total_evenly_over_its_cells() -> None:
     content = worked_example("uniform")
 
-    estimate = layers(released(content))[1]
+    estimate = box_layers(released(content))[1]
 
     assert estimate.value.tolist() == [15.5, 15.5, 37, 36.5, 0, 0, 36.5, 0, 0]
     assert estimate.margin_label == NOISE_ONLY
@@ -82,7 +82,7 @@ def test_least_squares_solves_the_weighted_normal_equations() -> None:
     information = design.T @ (weights[:, None] * design)
     expected = np.linalg.solve(information, design.T @ (weights * observed))
 
-    estimate = layers(released(content))[1]
+    estimate = box_layers(released(content))[1]
 
     np.testing.assert_allclose(estimate.value, expected)
     deviations = np.sqrt(np.diag(np.linalg.inv(information)))
@@ -98,7 +98,7 @@ def test_only_cells_and_partitions_that_touch_the_area_are_listed(answers: str) 
         totals=np.array([0, 0, 20, 4]),
     )
 
-    partitions, estimate = layers(released(content, BAND))
+    partitions, estimate = box_layers(released(content, BAND))
 
     assert partitions.columns["partition"].tolist() == [2, 3]
     assert partitions.cells.tolist() == [1, 2]
@@ -116,7 +116,7 @@ def test_least_squares_trusts_cells_whose_noise_has_vanished() -> None:
         totals=np.array([99, 99, 99, 99]),
     )
 
-    estimate = layers(released(content))[1]
+    estimate = box_layers(released(content))[1]
 
     assert estimate.value.tolist() == [10, 21, 37, 20, 0, 0, 53, 0, 0]
     assert estimate.margin.tolist() == [0] * 9
@@ -129,9 +129,9 @@ def test_a_picture_may_round_to_a_quarter_of_the_noise_and_never_leaves_32_bits(
     def step(epsilon: Fraction, largest: int) -> float:
         counts[1, 1] = largest
         content = GridRelease(grid=grid, counts=counts, noise=DiscreteLaplace(epsilon, 1))
-        return quantisation_step(layers(released(content))[0])
+        return quantisation_step(box_layers(released(content))[0])
 
     assert step(Fraction(10), 5) == 1
     assert 20 <= step(Fraction(1, 100), 5) <= 25
     assert 2**40 / step(Fraction(10), 2**40) < 2**31
-    assert quantisation_step(layers(released(worked_example("uniform")))[1]) < 1
+    assert quantisation_step(box_layers(released(worked_example("uniform")))[1]) < 1

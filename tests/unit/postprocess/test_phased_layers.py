@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from dpgeo.core.released import PhasedRelease
 from dpgeo.evaluation.arrays import CountsView
 from dpgeo.mechanisms import auto
-from dpgeo.postprocess.layers import EXACT_NOISE, NOMINAL, Layer, layers, quantisation_step
+from dpgeo.postprocess.layers import EXACT_NOISE, NOMINAL, BoxLayer, box_layers, quantisation_step
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy
 
@@ -35,12 +35,12 @@ def clustered() -> NDArray[np.int64]:
 MAPS = {"empty": empty, "flat": flat, "clustered": clustered}
 
 
-def shown(counts: NDArray[np.int64], seed: int) -> tuple[PhasedRelease, Layer, Layer]:
+def shown(counts: NDArray[np.int64], seed: int) -> tuple[PhasedRelease, BoxLayer, BoxLayer]:
     params, entropy = auto.Params(cells=CELLS), SeededEntropy(seed)
     view = CountsView(counts=counts)
     released = run(auto.MECHANISM, view, params, Fraction(1, 2), entropy, {})
     assert isinstance(released.content, PhasedRelease)
-    partitions, estimate = layers(released)
+    partitions, estimate = box_layers(released)
     return released.content, partitions, estimate
 
 

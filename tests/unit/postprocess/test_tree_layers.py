@@ -9,7 +9,7 @@ import pytest
 from dpgeo.core.released import TreeRelease
 from dpgeo.evaluation.ranges import spread
 from dpgeo.postprocess.consistency import consistent
-from dpgeo.postprocess.layers import EXACT_NOISE, NOMINAL, layers
+from dpgeo.postprocess.layers import EXACT_NOISE, NOMINAL, box_layers
 from dpgeo.spatial.grid import Grid
 from tests.unit.postprocess.released import BAND, released, small_tree
 
@@ -19,7 +19,7 @@ LEAVES = [1, 3, 4]
 def test_the_measured_layer_of_a_tree_is_its_leaves_with_the_noise_of_their_levels() -> None:
     tree = small_tree()
 
-    leaves = layers(released(tree))[0]
+    leaves = box_layers(released(tree))[0]
 
     assert (leaves.name, leaves.kind, leaves.margin_label) == (
         "partitions",
@@ -41,7 +41,7 @@ def test_the_inferred_layer_reconciles_all_levels_and_says_that_its_margins_are_
     variance = np.array([tree.noises[level].variance for level in tree.level])
     expected = consistent(tree.counts, variance, tree.parent, tree.level)
 
-    estimate = layers(released(tree))[1]
+    estimate = box_layers(released(tree))[1]
 
     assert (estimate.name, estimate.kind, estimate.margin_label) == (
         "estimate",
@@ -58,7 +58,7 @@ def test_the_inferred_layer_reconciles_all_levels_and_says_that_its_margins_are_
 def test_without_counts_of_larger_boxes_nothing_is_inferred() -> None:
     tree = small_tree(measured=(False, True, False, True, True))
 
-    (leaves,) = layers(released(tree))
+    (leaves,) = box_layers(released(tree))
 
     assert leaves.value.tolist() == [40, 12, 30]
 
@@ -66,17 +66,19 @@ def test_without_counts_of_larger_boxes_nothing_is_inferred() -> None:
 def test_only_leaves_that_touch_the_area_are_listed() -> None:
     tree = dataclasses.replace(small_tree(), grid=Grid.over(BAND, 3))
 
-    leaves, estimate = layers(released(tree, BAND))
+    leaves, estimate = box_layers(released(tree, BAND))
 
     assert leaves.columns["partition"].tolist() == estimate.columns["partition"].tolist() == [3, 4]
     assert leaves.cells.tolist() == [1, 2]
 
 
 def test_an_estimate_of_boxes_spreads_evenly_over_their_cells() -> None:
-    leaves = layers(released(small_tree()))[0]
+    leaves = box_layers(released(small_tree()))[0]
 
     assert spread(leaves).tolist() == [[40 / 3] * 3, [6, 7.5, 7.5], [6, 7.5, 7.5]]
-    partly = layers(released(dataclasses.replace(small_tree(), grid=Grid.over(BAND, 3)), BAND))[0]
+    partly = box_layers(released(dataclasses.replace(small_tree(), grid=Grid.over(BAND, 3)), BAND))[
+        0
+    ]
     with pytest.raises(ValueError, match="partly outside"):
         spread(partly)
 
@@ -96,5 +98,5 @@ def test_the_margins_of_a_fixed_tree_cover_as_often_as_they_say() -> None:
 
 
 def covers(tree: TreeRelease) -> np.ndarray[tuple[int], np.dtype[np.bool_]]:
-    estimate = layers(released(tree))[1]
+    estimate = box_layers(released(tree))[1]
     return np.asarray(np.abs(estimate.value) <= estimate.margin)

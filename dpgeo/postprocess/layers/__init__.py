@@ -1,0 +1,37 @@
+"""What a release shows, as layers: first what was measured, then inferences.
+
+Maps, files and statements are all made from these layers.
+"""
+
+from dpgeo.postprocess.layers import grids, partitions, phases, sparse, trees
+from dpgeo.postprocess.layers.layer import (
+    EXACT_NOISE,
+    NO_MARGIN,
+    NOISE_ONLY,
+    NOMINAL,
+    BoxLayer,
+    Layer,
+    PointLayer,
+    ShapeLayer,
+    quantisation_step,
+)
+from dpgeo.postprocess.layers.making import box_layers, layers
+
+__all__ = [
+    "EXACT_NOISE",
+    "NOISE_ONLY",
+    "NOMINAL",
+    "NO_MARGIN",
+    "BoxLayer",
+    "Layer",
+    "PointLayer",
+    "ShapeLayer",
+    "box_layers",
+    "grids",
+    "layers",
+    "partitions",
+    "phases",
+    "quantisation_step",
+    "sparse",
+    "trees",
+]

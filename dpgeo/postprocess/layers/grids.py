@@ -1,0 +1,70 @@
+"""Layers of a grid: its noisy cells, and those above a threshold."""
+
+from __future__ import annotations
+
+import dataclasses
+
+import numpy as np
+
+from dpgeo.core.released import GridRelease
+from dpgeo.postprocess.layers.layer import (
+    EXACT_NOISE,
+    BoxLayer,
+    Layer,
+    noise_columns,
+    same,
+    unit_boxes,
+)
+from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.non_negative import non_negative
+from dpgeo.spatial.area import StudyArea
+
+
+@make_layers.register
+def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
+    row, column = np.nonzero(content.grid.inside(area))
+    margin, threshold = noise_columns(content.noise, row.size)
+    cells = BoxLayer(
+        name="cells",
+        title="Counts of cells",
+        kind="measured",
+        grid=content.grid,
+        boxes=unit_boxes(row, column),
+        cells=same(1, row.size),
+        value=content.counts[row, column],
+        margin=margin,
+        margin_label=EXACT_NOISE,
+        note="The margin is the exact 95 % quantile of the noise added to the cell.",
+        threshold=threshold,
+        columns={
+            "row": row.astype(np.int32),
+            "column": column.astype(np.int32),
+            "non_negative": non_negative(content.counts[row, column], np.ones(row.size)),
+        },
+    )
+    return [cells] if content.threshold == 0 else [cells, _above(content, cells)]
+
+
+def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
+    """Cells whose counts reach a threshold, all others 0: most empty cells come out empty.
+
+    A cell that keeps its count x + X errs by X. One that is set to 0 held x < T - X, so it errs by
+    less than T plus the margin unless X is below minus the margin: 95 % all the same.
+    """
+    kept = cells.value >= content.threshold
+    margin = content.noise.margin()
+    return dataclasses.replace(
+        cells,
+        name="estimate",
+        title="Counts above the threshold",
+        kind="inferred",
+        value=np.where(kept, cells.value, 0),
+        margin=np.where(kept, float(margin), float(margin + content.threshold - 1)),
+        note=f"Cells whose noisy count is below {content.threshold} are shown as empty. The margin "
+        "is exact, and wider where a count was set to 0.",
+        columns={
+            "row": cells.columns["row"],
+            "column": cells.columns["column"],
+            "noisy_cell": cells.value,
+        },
+    )

@@ -1,0 +1,144 @@
+"""What a layer is: boxes of cells, shapes or points, each with what is known of its error."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.spatial.grid import Grid
+
+EXACT_NOISE = "exact noise"
+"""The margin is an exact quantile of the noise that the value carries."""
+
+NOISE_ONLY = "noise only"
+"""The margin is exact for the noise, and something else of unknown size is not in it."""
+
+NOMINAL = "nominal"
+"""The margin follows from a formula whose conditions hold only in part."""
+
+NO_MARGIN = "none"
+"""The layer has no values, or values that carry no noise of their own."""
+
+STEPS = 1000
+"""Steps that a picture of an inferred layer has at least between 0 and its largest value."""
+
+Numbers = NDArray[np.int64] | NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Layer:
+    """One of the things a release shows: n features, with or without a value each.
+
+    `columns` are further columns (n,) for files: numbers, or str in arrays of objects. No margin
+    holds the bias of bounding contributions: values estimate the bounded counts. Arrays may be
+    read-only and share memory.
+    """
+
+    name: str
+    """Part of file names, such as "cells", "partitions", "estimate" or "zones"."""
+    title: str
+    kind: str
+    """"measured" or "inferred"."""
+    margin_label: str
+    """EXACT_NOISE, NOISE_ONLY, NOMINAL or NO_MARGIN."""
+    note: str
+    """What the margin covers and what not, in a sentence for readers."""
+    value: Numbers | None = None
+    """(n,) count of the feature; where measured, the raw noisy integer."""
+    margin: NDArray[np.float64] | None = None
+    """(n,) half width of the 95 % interval; None where there is no margin to speak of."""
+    threshold: NDArray[np.float64] | None = None
+    """(n,) what at most one empty feature in a thousand reaches."""
+    least_listed: int | None = None
+    """Where not None, features of lower values are not listed: all known of them is that."""
+    columns: dict[str, NDArray[Any]] = field(default_factory=dict)
+
+    def __len__(self) -> int:
+        raise NotImplementedError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class BoxLayer(Layer):
+    """Counts of n disjoint boxes of cells; only boxes that touch the study area are listed."""
+
+    grid: Grid
+    boxes: NDArray[np.int32]
+    """(n, 4), see `PartitionRelease.boxes`."""
+    cells: NDArray[np.int64]
+    """(n,) cells of the box that touch the study area."""
+    value: Numbers
+    margin: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.boxes)
+
+    @property
+    def is_cells(self) -> bool:
+        """Whether every box is one cell, by the layer's kind and not by chance."""
+        return "row" in self.columns
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ShapeLayer(Layer):
+    """Polygons or lines in degrees, such as declared zones or contours."""
+
+    shapes: NDArray[np.object_]
+    """(n,) shapely geometries, longitude first, rings counterclockwise."""
+
+    def __len__(self) -> int:
+        return len(self.shapes)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PointLayer(Layer):
+    """Points in degrees, such as perturbed positions or centres of clusters."""
+
+    longitude: NDArray[np.float64]
+    latitude: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.longitude)
+
+
+def quantisation_step(layer: Layer) -> float:
+    """To what a picture of the layer may round its values: a quarter of the noise's scale.
+
+    Whole numbers of at least 1 for measured layers; inferred ones, whose shape says more than their
+    margins do, keep STEPS steps below their largest value. Values rounded so always fit
+    in 32 bits.
+    """
+    if layer.value is None or not layer.value.size:
+        return 1.0
+    # The 95 % margin of Laplace noise is its scale times ln 20.
+    margin = 0.0 if layer.margin is None else float(layer.margin.min())
+    quarter = margin / math.log(20) / 4
+    if layer.kind == "measured":
+        quarter = max(1.0, math.floor(quarter))
+    largest = max(float(layer.value.max()), -float(layer.value.min()))
+    if layer.kind == "inferred" and largest > 0:
+        quarter = min(quarter, largest / STEPS) or largest / STEPS
+    largest = max(largest, 1.0)
+    return max(quarter, largest / 2**30)
+
+
+def unit_boxes(row: NDArray[Any], column: NDArray[Any]) -> NDArray[np.int32]:
+    """Boxes (n, 4) of one cell each."""
+    return np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
+
+
+def noise_columns(
+    noise: DiscreteLaplace, size: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Margin and threshold (n,) of values that carry the same noise."""
+    return same(float(noise.margin()), size), same(float(noise.threshold()), size)
+
+
+def same(value: float, size: int) -> NDArray[Any]:
+    """The same number n times, in the memory of one."""
+    return np.broadcast_to(np.asarray(value), (size,))

@@ -1,0 +1,142 @@
+"""Layers of a partition grown on noisy cells: its fresh totals, and estimates of its cells."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.released import PartitionRelease
+from dpgeo.postprocess.layers.layer import (
+    EXACT_NOISE,
+    NOISE_ONLY,
+    NOMINAL,
+    BoxLayer,
+    Layer,
+    noise_columns,
+    same,
+    unit_boxes,
+)
+from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.non_negative import non_negative
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_image, box_sums, summed_area
+
+
+@make_layers.register
+def _partition_layers(content: PartitionRelease, area: StudyArea) -> list[Layer]:
+    inside = content.grid.inside(area)
+    sizes = box_sums(summed_area(inside), content.boxes)
+    return [_partitions(content, sizes), _estimate(content, sizes, inside)]
+
+
+def _partitions(content: PartitionRelease, sizes: NDArray[np.int64]) -> BoxLayer:
+    listed = np.flatnonzero(sizes)
+    margin, threshold = noise_columns(content.totals_noise, listed.size)
+    return BoxLayer(
+        name="partitions",
+        title="Counts of partitions",
+        kind="measured",
+        grid=content.grid,
+        boxes=content.boxes[listed],
+        cells=sizes[listed],
+        value=content.totals[listed],
+        margin=margin,
+        margin_label=EXACT_NOISE,
+        note="The margin is the exact 95 % quantile of the fresh noise added to the partition.",
+        threshold=threshold,
+        columns={
+            "partition": listed.astype(np.int32),
+            "non_negative": non_negative(content.totals[listed], np.ones(listed.size)),
+        },
+    )
+
+
+def _estimate(
+    content: PartitionRelease, sizes: NDArray[np.int64], inside: NDArray[np.bool_]
+) -> BoxLayer:
+    row, column = np.nonzero(inside)
+    partition = box_image(content.boxes, content.grid.shape)[row, column]
+    noisy = content.counts[row, column]
+    infer = _uniform if content.answers == "uniform" else _least_squares
+    value, margin, threshold, label, note = infer(content, sizes, partition, noisy)
+    return BoxLayer(
+        name="estimate",
+        title="Estimates of cells",
+        kind="inferred",
+        grid=content.grid,
+        boxes=unit_boxes(row, column),
+        cells=same(1, row.size),
+        value=value,
+        margin=margin,
+        margin_label=label,
+        note=note,
+        threshold=threshold,
+        columns={
+            "row": row.astype(np.int32),
+            "column": column.astype(np.int32),
+            "partition": partition,
+            "noisy_cell": noisy,
+        },
+    )
+
+
+Inference = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], str, str]
+"""Values, margins, thresholds (n,), margin label, note."""
+
+
+def _uniform(
+    content: PartitionRelease,
+    sizes: NDArray[np.int64],
+    partition: NDArray[np.int32],
+    noisy: NDArray[np.int64],
+) -> Inference:
+    """Every cell gets an even share of its partition's total (seed 004, section 4.4)."""
+    share = 1.0 / np.maximum(sizes, 1)
+    noise = content.totals_noise
+    return (
+        (content.totals * share)[partition],
+        (noise.margin() * share)[partition],
+        (noise.threshold() * share)[partition],
+        NOISE_ONLY,
+        "An even share of the partition's count. The margin covers the noise alone: how unevenly "
+        "the count is spread inside the partition is unknown and not in it.",
+    )
+
+
+def _least_squares(
+    content: PartitionRelease,
+    sizes: NDArray[np.int64],
+    partition: NDArray[np.int32],
+    noisy: NDArray[np.int64],
+) -> Inference:
+    """Cells and totals reconciled by inverse variances.
+
+    With n cells y_i of variance v1, their sum S, and a total Y of variance v2, the generalised
+    least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2), of variance
+    v1 - v1^2/(n v1 + v2) if the partition did not depend on the y_i. It does (it was grown on
+    them), hence a nominal margin: that of a cell's noise, which is what is left in large
+    partitions, made smaller as the standard error is.
+    """
+    cell, total = content.noise, content.totals_noise
+    v1, v2 = cell.variance, total.variance
+    weight = _weight(v1, v2, sizes)
+    sums = np.bincount(partition, weights=noisy, minlength=len(sizes))
+    correction = (content.totals - sums) * weight
+    # An empty cell reaches the threshold when its own noise or its partition's is rare enough,
+    # each with half of the chance, whatever the partition was grown on.
+    threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
+    return (
+        noisy + correction[partition],
+        (cell.margin() * np.sqrt(1 - weight))[partition],
+        threshold[partition],
+        NOMINAL,
+        "Cell and partition counts reconciled by least squares. The margin is nominal: the "
+        "partitions were drawn around the same noisy cells, so it is too narrow in places.",
+    )
+
+
+def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
+    """v1/(n v1 + v2), with its limits where both variances vanish in floating point."""
+    if v1 == 0.0:
+        return np.zeros(len(sizes))
+    return 1.0 / (np.maximum(sizes, 1) + v2 / v1)

@@ -1,0 +1,52 @@
+"""Layers of a sparse grid: the cells whose noisy counts reach a threshold."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.released import SparseRelease
+from dpgeo.postprocess.layers.layer import EXACT_NOISE, BoxLayer, Layer, same, unit_boxes
+from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.spatial.area import StudyArea
+
+
+@make_layers.register
+def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
+    row, column = np.divmod(content.cells, content.grid.columns)
+    threshold = max(content.threshold, content.noise.threshold())
+    cells = BoxLayer(
+        name="cells",
+        title="Counts of cells above the threshold",
+        kind="measured",
+        grid=content.grid,
+        boxes=unit_boxes(row, column),
+        cells=same(1, row.size),
+        value=content.counts,
+        margin=_selected_margin(content),
+        margin_label=EXACT_NOISE,
+        note="Only cells whose noisy count reached the threshold are listed; all others stayed "
+        "below it. The margin allows for that choice: at least 95 of 100 listed cells are within "
+        "it, and a cell not far above the threshold may be empty.",
+        threshold=same(float(threshold), row.size),
+        least_listed=content.threshold,
+    )
+    return [cells]
+
+
+def _selected_margin(content: SparseRelease) -> NDArray[np.float64]:
+    """Half the width of an interval that covers in 95 of 100 cases in which a cell is listed.
+
+    For a count c, let z = c + X be listed when z >= T. Both ends err with at most 1/40. Too low:
+    P(z <= c - m | z >= T) <= P(X <= -m), at most 1/40 beyond the noise's margin. Too high: for
+    c <= T, P(z >= T + j | z >= T) = a^j, so c <= T can be ruled out only where a^(z-T) <= 1/40;
+    there P(z - c >= k | z >= T) <= a^k for c > T too, so k = ln 40/rate will do. Elsewhere the cell
+    may be empty, and the margin is z.
+    """
+    rate = float(content.noise.rate)
+    reach = math.log(40) / rate
+    counts = content.counts.astype(np.float64)
+    far = counts - content.threshold >= reach
+    return np.where(far, math.ceil(reach), np.maximum(counts, content.noise.margin()))

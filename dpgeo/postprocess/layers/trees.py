@@ -1,0 +1,88 @@
+"""Layers of a tree of boxes: its leaves as measured, and all levels reconciled."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.released import TreeRelease
+from dpgeo.postprocess.consistency import LEAST_VARIANCE, consistent
+from dpgeo.postprocess.layers.layer import EXACT_NOISE, NOMINAL, BoxLayer, Layer
+from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.non_negative import non_negative
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_sums, summed_area
+
+
+@make_layers.register
+def _tree_layers(content: TreeRelease, area: StudyArea) -> list[Layer]:
+    sizes = box_sums(summed_area(content.grid.inside(area)), content.boxes)
+    leaf = np.ones(len(sizes), dtype=np.bool_)
+    leaf[content.parent[content.parent >= 0]] = False
+    leaves = np.flatnonzero(leaf & (sizes > 0))
+    shown: list[Layer] = [_leaves(content, leaves, sizes[leaves])]
+    if content.measured[~leaf].any():
+        shown.append(_reconciled(content, leaves, sizes[leaves]))
+    return shown
+
+
+def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.int64]) -> BoxLayer:
+    level = content.level[leaves]
+    variances = np.array([max(noise.variance, LEAST_VARIANCE) for noise in content.noises])
+    margins = np.array([float(noise.margin()) for noise in content.noises])
+    thresholds = np.array([float(noise.threshold()) for noise in content.noises])
+    return BoxLayer(
+        name="partitions",
+        title="Counts of partitions",
+        kind="measured",
+        grid=content.grid,
+        boxes=content.boxes[leaves],
+        cells=sizes,
+        value=content.counts[leaves],
+        margin=margins[level],
+        margin_label=EXACT_NOISE,
+        note="The margin is the exact 95 % quantile of the fresh noise added to the partition.",
+        threshold=thresholds[level],
+        columns={
+            "partition": leaves.astype(np.int32),
+            "level": level,
+            "non_negative": non_negative(content.counts[leaves], variances[level]),
+        },
+    )
+
+
+def _reconciled(
+    content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.int64]
+) -> BoxLayer:
+    """All counts of the tree reconciled by least squares, and what they say of its leaves.
+
+    Margin and threshold are the standard error times that of Laplace noise, ln 20 / sqrt 2 and
+    ln 500 / sqrt 2: sums of several noises have lighter tails, in standard errors.
+    """
+    variances = np.array([noise.variance for noise in content.noises])[content.level]
+    variances = np.where(content.measured, variances, np.inf)
+    found = consistent(content.counts, variances, content.parent, content.level)
+    deviation = np.sqrt(found.variance[leaves] / 2)
+    return BoxLayer(
+        name="estimate",
+        title="Estimates of partitions",
+        kind="inferred",
+        grid=content.grid,
+        boxes=content.boxes[leaves],
+        cells=sizes,
+        value=found.value[leaves],
+        margin=deviation * math.log(20),
+        margin_label=NOMINAL,
+        note="The counts of all levels reconciled by least squares. The margin is nominal: it "
+        "follows from the standard error, as if the partitions had not been drawn around the "
+        "counts of larger ones.",
+        threshold=deviation * math.log(500),
+        columns={
+            "partition": leaves.astype(np.int32),
+            "level": content.level[leaves],
+            "noisy_count": content.counts[leaves],
+            "non_negative": non_negative(found.value[leaves], found.variance[leaves]),
+        },
+    )
