@@ -1,0 +1,107 @@
+"""Whether a worker accepts a paid task, by reward and distance (seed 003, section 13.3.3).
+
+A worker at distance d metres accepts a task of reward w with chance
+    theta(w, d) = tanh(c w/d)    if w >= w0 and d <= MTD, else 0    (13.7)
+so it rises with the reward and falls with the distance; the source's (13.8) prints the wrong sign
+for the latter. c is in metres for each unit of reward.
+"""
+
+from __future__ import annotations
+
+import functools
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+Floats = NDArray[np.float64]
+
+LEAST, GREATEST = 0.02, 200.0
+"""Between these the integral is tabulated; below, tanh is 1 in floating point."""
+
+INTERVALS = 4096
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Acceptance:
+    """The three numbers of the model: c, w0 and MTD.
+
+    `willingness` is c in metres for each unit of reward: at that many metres for each unit offered
+    76 % accept. `least_reward` is w0, `travel_metres` MTD.
+    """
+
+    willingness: float
+    least_reward: float
+    travel_metres: float
+
+    def chance(self, reward: ArrayLike, metres: ArrayLike) -> Floats:
+        """theta(w, d), shapes broadcast; 1 at distance 0, for any reward that is enough."""
+        reward, metres = np.asarray(reward, dtype=np.float64), np.asarray(metres, dtype=np.float64)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            chance = np.where(metres > 0, np.tanh(self.willingness * reward / metres), 1.0)
+        willing = (reward >= self.least_reward) & (metres <= self.travel_metres)
+        return np.where(willing, chance, 0.0)
+
+
+def accepting_area(radius: ArrayLike, pull: ArrayLike) -> Floats:
+    """F(r) = integral of s tanh(a/s) ds from 0 to r metres, square metres; shapes broadcast.
+
+    With a = c w the pull of a reward in metres, 2 pi F(r) den workers are expected to accept in a
+    circle of radius r in which den workers live on every square metre. F(r) = a^2 Phi(r/a); Phi is
+    interpolated by cubics whose slopes are exact, to about 1e-12.
+    """
+    radius, pull = np.broadcast_arrays(
+        np.asarray(radius, dtype=np.float64), np.asarray(pull, dtype=np.float64)
+    )
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratio = np.where(pull > 0, radius / pull, 0.0)
+    return np.where(pull > 0, pull**2 * _phi(ratio), 0.0)
+
+
+def _phi(ratio: Floats) -> Floats:
+    """Phi(u) = integral of s tanh(1/s) ds from 0 to u."""
+    table = _table()
+    u = np.clip(ratio, LEAST, GREATEST)
+    left = np.minimum((np.log(u / LEAST) / table.step).astype(np.int64), INTERVALS - 1)
+    width = table.width[left]
+    t = (u - table.node[left]) / width
+    start, slope = table.value[left], table.slope[left] * width
+    rise = table.value[left + 1] - start
+    next_slope = table.slope[left + 1] * width
+    cubic = slope + next_slope - 2 * rise
+    inner = start + t * (slope + t * (3 * rise - 2 * slope - next_slope + t * cubic))
+    # s tanh(1/s) = 1 - 1/(3 s^2) + 2/(15 s^4) - ... for large s.
+    far = np.maximum(ratio, GREATEST)
+    outer = table.offset + far + 1 / (3 * far) - 2 / (45 * far**3)
+    return np.where(ratio < LEAST, ratio**2 / 2, np.where(ratio > GREATEST, outer, inner))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Table:
+    step: float
+    node: Floats
+    width: Floats
+    value: Floats
+    slope: Floats
+    offset: float
+
+
+@functools.cache
+def _table() -> _Table:
+    step = math.log(GREATEST / LEAST) / INTERVALS
+    node = LEAST * np.exp(step * np.arange(INTERVALS + 1))
+    point, weight = np.polynomial.legendre.leggauss(8)
+    half, middle = np.diff(node) / 2, (node[1:] + node[:-1]) / 2
+    s = middle[:, None] + half[:, None] * point
+    pieces = half * ((s * np.tanh(1 / s)) @ weight)
+    value = np.concatenate([[LEAST**2 / 2], LEAST**2 / 2 + np.cumsum(pieces)])
+    offset = value[-1] - (GREATEST + 1 / (3 * GREATEST) - 2 / (45 * GREATEST**3))
+    return _Table(
+        step=step,
+        node=node,
+        width=np.diff(node),
+        value=value,
+        slope=node * np.tanh(1 / node),
+        offset=float(offset),
+    )

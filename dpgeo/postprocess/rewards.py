@@ -1,0 +1,135 @@
+"""How a total reward is shared out among tasks.
+
+`uniform` gives every task the same. `optimised` is the source's (seed 003, section 13.3.3.2): each
+gets w0, and the rest in proportion to the radius that it would need at an even reward. `optimal`
+asks the fewest people in all:
+
+    minimise sum N_i(w_i)   where  sum w_i <= W,  w_i >= w0
+
+N_i(w) being the people that task i must notify at reward w, which falls with w. Each N_i is
+evaluated at the same rewards and replaced by its lower convex hull, which makes the problem convex
+and piecewise linear: its solution takes the steepest edges of all hulls first until W is spent,
+one task ending within an edge. The result is exact for the hulls, and there is nothing that could
+fail to converge; where N_i is not convex, at most the one task within its edge is off (Shapley and
+Folkman). A task that cannot be met below some reward starts from there; where W does not suffice
+for all, those that need least are met.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.postprocess.radius import Reach
+
+Floats = NDArray[np.float64]
+
+REWARDS = 40
+"""Rewards at which the number of people to notify is worked out."""
+
+SATISFIED = 4.0
+"""A reward that pulls from this many times the travel limit: all but everyone accepts."""
+
+
+def uniform(tasks: int, total: float) -> Floats:
+    """The same for every task, (tasks,)."""
+    return np.full(tasks, total / tasks)
+
+
+def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
+    """Steps 1 to 3 of the source: the least reward, and the rest in proportion to the radius."""
+    radius = reach.stretch(uniform(tasks, total))
+    return np.asarray(least + radius / radius.sum() * (total - least * tasks))
+
+
+def optimal(reach: Reach, tasks: int, total: float, least: float, pull_limit: float) -> Floats:
+    """Rewards (tasks,) that notify the fewest; what no longer helps is left unspent.
+
+    `pull_limit` is the reward at which paying more is pointless, see SATISFIED. A task that is not
+    met within the total gets `least`.
+    """
+    most = max(min(total - least * (tasks - 1), pull_limit), least)
+    if most <= least * (1 + 1e-9):
+        return np.full(tasks, least)
+    rewards = np.geomspace(least, most, REWARDS) if least > 0 else _from_nothing(most)
+    people = reach.curves(rewards)
+    hull = _hull(rewards, people)
+    first = np.where(np.isfinite(people).any(axis=1), np.isfinite(people).argmax(axis=1), 0)
+    first = _affordable(rewards, first, total - least * tasks, least)
+    return _spend(rewards, people, hull, first, total)
+
+
+def _from_nothing(most: float) -> Floats:
+    return np.concatenate([[0.0], np.geomspace(most / 1e4, most, REWARDS - 1)])
+
+
+def _affordable(
+    rewards: Floats, first: NDArray[np.intp], spare: float, least: float
+) -> NDArray[np.intp]:
+    """The index of each task's first reward; 0 for the dearest when not all can be met."""
+    dearness = rewards[first] - least
+    order = np.argsort(dearness, kind="stable")
+    met = np.zeros(len(first), dtype=np.bool_)
+    met[order] = np.cumsum(dearness[order]) <= spare * (1 + 1e-12)
+    return np.where(met, first, 0)
+
+
+def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
+    """Which points (n, g) are corners of each task's lower convex hull; False where inf.
+
+    Andrew's monotone chain, for all tasks at once: a point goes when it does not lie below the
+    line between its neighbours on the hull, over and over until none does.
+    """
+    corner = np.isfinite(people)
+    row = np.arange(len(people))
+    for _ in range(len(rewards)):
+        before, after = _neighbours(corner)
+        inner = corner & (before >= 0) & (after < len(rewards))
+        left, right = np.maximum(before, 0), np.minimum(after, len(rewards) - 1)
+        low, high = people[row[:, None], left], people[row[:, None], right]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            share = (rewards - rewards[left]) / (rewards[right] - rewards[left])
+            above = inner & (people >= low + share * (high - low))
+        if not above.any():
+            break
+        # Two neighbours must not go at once: each may be needed to judge the other.
+        parity = np.cumsum(corner, axis=1) % 2 == 1
+        odd = above & parity
+        corner &= ~np.where(odd.any(axis=1)[:, None], odd, above)
+    return corner
+
+
+def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Indices of the corners before and after each point, -1 and g where there is none."""
+    size = corner.shape[1]
+    index = np.arange(size)
+    upto = np.maximum.accumulate(np.where(corner, index, -1), axis=1)
+    before = np.concatenate([np.full((len(corner), 1), -1), upto[:, :-1]], axis=1)
+    backwards = np.where(corner, index, size)[:, ::-1]
+    down = np.minimum.accumulate(backwards, axis=1)[:, ::-1]
+    after = np.concatenate([down[:, 1:], np.full((len(corner), 1), size)], axis=1)
+    return before, after
+
+
+def _spend(
+    rewards: Floats,
+    people: Floats,
+    hull: NDArray[np.bool_],
+    first: NDArray[np.intp],
+    total: float,
+) -> Floats:
+    """Start at each task's first reward and take the steepest edges of the hulls first."""
+    met = np.isfinite(people[np.arange(len(people)), first])
+    task, corner = np.nonzero(hull & met[:, None])
+    same = np.flatnonzero(task[1:] == task[:-1])
+    task, start, end = task[same], corner[same], corner[same + 1]
+    price = rewards[end] - rewards[start]
+    saved = people[task, start] - people[task, end]
+    steep = np.argsort(-saved / price, kind="stable")
+    steep = steep[saved[steep] > 0]
+    given = rewards[first]
+    spare = max(total - given.sum(), 0.0)
+    after = np.cumsum(price[steep])
+    share = np.clip((spare - (after - price[steep])) / price[steep], 0.0, 1.0)
+    np.add.at(given, task[steep], price[steep] * share)
+    return given

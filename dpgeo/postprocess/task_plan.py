@@ -1,0 +1,282 @@
+"""A plan for a campaign of tasks on a released map: whom to ask, and what to offer.
+
+Everything here is computed from a public surface and the operator's own tasks; no private data is
+read and no budget is spent. Each task that cannot be met says why, and the rest are planned.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import StrEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.postprocess import rewards
+from dpgeo.postprocess.acceptance import Acceptance
+from dpgeo.postprocess.density import DensityRule, DensitySurface, ring_edges
+from dpgeo.postprocess.radius import CircleReach, FieldReach, Reach
+from dpgeo.spatial.area import StudyArea
+
+Floats = NDArray[np.float64]
+
+MOST_TASKS = 10_000
+
+MOST_TRAVEL_METRES = 200_000.0
+
+LARGEST = 1e12
+"""More than any reward, or any metres for a unit of it, that a person means."""
+
+
+class Model(StrEnum):
+    """How the workers around a task are thought of; see `dpgeo.postprocess.radius`."""
+
+    FIELD = "field"
+    CIRCLE = "circle"
+
+
+class Allocation(StrEnum):
+    """How the total reward is shared out; see `dpgeo.postprocess.rewards`."""
+
+    UNIFORM = "uniform"
+    OPTIMISED = "optimised"
+    OPTIMAL = "optimal"
+
+
+class Reason(StrEnum):
+    """Why a task has no radius."""
+
+    PLANNED = ""
+    NOT_A_PLACE = "not_a_place"
+    OUTSIDE_AREA = "outside_area"
+    TARGET_CERTAIN = "target_certain"
+    NO_TRAVEL = "no_travel"
+    NOBODY_NEAR = "nobody_near"
+    TOO_FEW_NEAR = "too_few_near"
+    REWARD_TOO_LOW = "reward_too_low"
+    TOTAL_TOO_LOW = "total_too_low"
+    OUT_OF_REACH = "out_of_reach"
+
+
+REASONS = {
+    Reason.PLANNED: "",
+    Reason.NOT_A_PLACE: "Its coordinates are not a longitude and latitude in degrees; correct "
+    "them.",
+    Reason.OUTSIDE_AREA: "It lies outside the study area, where the map says nothing; move it.",
+    Reason.TARGET_CERTAIN: "A target of 100 % is never reached: nobody is sure to accept. Lower "
+    "the target.",
+    Reason.NO_TRAVEL: "Nobody travels 0 metres; raise the travel limit.",
+    Reason.NOBODY_NEAR: "The map shows nobody within the travel limit; move it or raise the limit.",
+    Reason.TOO_FEW_NEAR: "Too few people live within the travel limit, whatever is paid; lower the "
+    "target, raise the limit or move it.",
+    Reason.REWARD_TOO_LOW: "Its reward is below the least that anybody accepts; raise it.",
+    Reason.TOTAL_TOO_LOW: "The total reward does not give every task the least that anybody "
+    "accepts; raise it or plan fewer tasks.",
+    Reason.OUT_OF_REACH: "At this reward the target would take people from beyond the travel "
+    "limit; raise the reward or lower the target.",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Settings:
+    """What an operator asks for. Raises InvalidInput that names the field.
+
+    `target` is the chance that a task is done, above 0 and up to 1; `total_reward` what all tasks
+    share; `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD of
+    `dpgeo.postprocess.acceptance`; `worker_share` the share of the people on the map who are
+    workers, above 0 and up to 1.
+    """
+
+    target: float
+    total_reward: float
+    willingness: float
+    least_reward: float
+    travel_metres: float
+    worker_share: float = 1.0
+    model: Model = Model.FIELD
+    density: DensityRule = DensityRule.BILINEAR
+
+    def __post_init__(self) -> None:
+        _check(self.target, "target", 0.0, 1.0, above=True)
+        _check(self.total_reward, "total_reward", 0.0, LARGEST)
+        _check(self.willingness, "willingness", 0.0, LARGEST, above=True)
+        _check(self.least_reward, "least_reward", 0.0, LARGEST)
+        _check(self.travel_metres, "travel_metres", 0.0, MOST_TRAVEL_METRES)
+        _check(self.worker_share, "worker_share", 0.0, 1.0, above=True)
+
+    @property
+    def acceptance(self) -> Acceptance:
+        """The model of one worker."""
+        return Acceptance(
+            willingness=self.willingness,
+            least_reward=self.least_reward,
+            travel_metres=self.travel_metres,
+        )
+
+    @property
+    def needed(self) -> float:
+        """-ln(1 - E): acceptances to expect; inf for a target of 1."""
+        return -math.log1p(-self.target) if self.target < 1 else math.inf
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Tasks:
+    """Places (n,) in degrees, and rewards (n,) that are fixed beforehand, NaN where none is."""
+
+    longitude: Floats
+    latitude: Floats
+    reward: Floats
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Plan:
+    """What to do for each task, arrays (n,); NaN where nothing can be said.
+
+    `success` is the target where there is a radius; else the chance when everyone within the
+    travel limit is asked at this reward. `notified` people are within `radius` metres, give or
+    take `margin` (95 %, the noise alone, nominal), and each accepts with chance `acceptance`.
+    """
+
+    allocation: Allocation
+    reward: Floats
+    radius: Floats
+    notified: Floats
+    margin: Floats
+    acceptance: Floats
+    success: Floats
+    density: Floats
+    reasons: Sequence[Reason]
+
+    @property
+    def planned(self) -> NDArray[np.bool_]:
+        """Which tasks have a radius."""
+        return np.isfinite(self.radius)
+
+
+def plan_tasks(
+    surface: DensitySurface,
+    area: StudyArea,
+    tasks: Tasks,
+    settings: Settings,
+    allocations: Sequence[Allocation],
+) -> list[Plan]:
+    """A plan for each way to share out the reward."""
+    reason = _misplaced(tasks, area, settings)
+    density = np.full(len(tasks.longitude), np.nan)
+    inside = np.flatnonzero(reason == Reason.PLANNED)
+    reach, at, near = _reach(surface, tasks, inside, settings)
+    density[inside] = at
+    reason[inside] = near
+    hopeful = near == Reason.PLANNED
+    kept = inside[hopeful]
+    return [
+        _planned(surface, tasks, settings, allocation, reach, kept, density, reason.copy())
+        for allocation in allocations
+    ]
+
+
+def _check(value: float, name: str, low: float, high: float, *, above: bool = False) -> None:
+    if not math.isfinite(value) or value < low or value > high or (above and value == low):
+        words = "above" if above else "at least"
+        raise InvalidInput(f"Must be a number {words} {low:g} and at most {high:g}.", field=name)
+
+
+def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.object_]:
+    """What is wrong with each task by itself (n,), Reason.PLANNED where nothing is."""
+    place = (np.abs(tasks.longitude) <= 180) & (np.abs(tasks.latitude) <= 90)
+    inside = area.covers(
+        np.where(place, tasks.longitude, np.nan), np.where(place, tasks.latitude, np.nan)
+    )
+    too_low = tasks.reward < settings.least_reward
+    reason = np.full(len(place), Reason.PLANNED, dtype=object)
+    reason[too_low] = Reason.REWARD_TOO_LOW
+    if settings.travel_metres == 0:
+        reason[:] = Reason.NO_TRAVEL
+    if settings.target == 1:
+        reason[:] = Reason.TARGET_CERTAIN
+    reason[~inside] = Reason.OUTSIDE_AREA
+    reason[~place] = Reason.NOT_A_PLACE
+    return reason
+
+
+def _reach(
+    surface: DensitySurface, tasks: Tasks, chosen: NDArray[np.intp], settings: Settings
+) -> tuple[Reach, Floats, NDArray[np.object_]]:
+    """What is around the chosen tasks that can be met, the density at each, and who cannot be."""
+    lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
+    at = surface.at(lon, lat, settings.density) * settings.worker_share
+    near = np.full(len(chosen), Reason.PLANNED, dtype=object)
+    model, needed = settings.acceptance, settings.needed
+    if settings.model is Model.CIRCLE:
+        near[at <= 0] = Reason.NOBODY_NEAR
+        kept = near == Reason.PLANNED
+        return CircleReach(acceptance_model=model, needed=needed, density=at[kept]), at, near
+    edges = ring_edges(settings.travel_metres)
+    rings = surface.rings(lon, lat, edges, settings.density) * settings.worker_share
+    people = (math.pi * rings * np.diff(edges**2)).sum(axis=1)
+    # However much is paid, no more accept than there are.
+    near[people <= needed] = Reason.TOO_FEW_NEAR
+    near[people <= 0] = Reason.NOBODY_NEAR
+    kept = near == Reason.PLANNED
+    reach = FieldReach(acceptance_model=model, needed=needed, edges=edges, density=rings[kept])
+    return reach, at, near
+
+
+def _planned(
+    surface: DensitySurface,
+    tasks: Tasks,
+    settings: Settings,
+    allocation: Allocation,
+    reach: Reach,
+    kept: NDArray[np.intp],
+    density: Floats,
+    reason: NDArray[np.object_],
+) -> Plan:
+    size = len(reason)
+    columns = {name: np.full(size, np.nan) for name in ("reward", "radius", "notified", "margin")}
+    columns |= {name: np.full(size, np.nan) for name in ("acceptance", "success")}
+    offered = _rewards(reach, tasks.reward[kept], settings, allocation)
+    if offered is None:
+        reason[kept] = Reason.TOTAL_TOO_LOW
+    elif len(kept):
+        radius = reach.radius(offered)
+        met = np.isfinite(radius)
+        reason[kept[~met]] = Reason.OUT_OF_REACH
+        within = np.where(met, radius, settings.travel_metres)
+        columns["reward"][kept] = offered
+        columns["radius"][kept] = np.where(met, radius, np.nan)
+        columns["success"][kept] = np.where(met, settings.target, reach.best(offered))
+        columns["notified"][kept] = reach.notified(within)
+        columns["acceptance"][kept] = reach.acceptance(within, offered)
+        noise = surface.noise_at(tasks.longitude[kept], tasks.latitude[kept])
+        deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
+        # ln 20 / sqrt 2 standard errors hold 95 % of Laplace noise, and more of its sums.
+        columns["margin"][kept] = deviation * math.log(20) / math.sqrt(2)
+    return Plan(allocation=allocation, density=density, reasons=list(reason), **columns)
+
+
+def _rewards(
+    reach: Reach, fixed: Floats, settings: Settings, allocation: Allocation
+) -> Floats | None:
+    """Rewards (n,) of the tasks that `reach` is about; None where the total is too low."""
+    free = np.isnan(fixed)
+    tasks = int(np.count_nonzero(free))
+    if tasks == 0:
+        return fixed
+    total = settings.total_reward - float(fixed[~free].sum())
+    least = settings.least_reward
+    if total < least * tasks or total <= 0:
+        return None
+    given = fixed.copy()
+    part = reach.part(free)
+    if allocation is Allocation.UNIFORM:
+        given[free] = rewards.uniform(tasks, total)
+    elif allocation is Allocation.OPTIMISED:
+        given[free] = rewards.optimised(part, tasks, total, least)
+    else:
+        limit = rewards.SATISFIED * settings.travel_metres / settings.willingness
+        given[free] = rewards.optimal(part, tasks, total, least, limit)
+    return given

@@ -1,0 +1,80 @@
+"""Regions grown from a release's own boxes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpgeo.postprocess.acceptance import Acceptance
+from dpgeo.postprocess.geocast import Partition
+from dpgeo.spatial.grid import Grid
+from tests.unit.postprocess.surfaces import AREA, two_towns
+
+MODEL = Acceptance(willingness=40.0, least_reward=1.0, travel_metres=5000.0)
+
+
+def halves_and_quarters() -> Partition:
+    """Four by four cells: the western half whole, the eastern one as two."""
+    boxes = np.array([[0, 4, 0, 2], [0, 2, 2, 4], [2, 4, 2, 4]], dtype=np.int32)
+    return Partition(Grid.over(AREA, 4), boxes, np.array([10.0, 0.0, 40.0]))
+
+
+def cells() -> Partition:
+    surface = two_towns()
+    row, column = np.divmod(np.arange(surface.grid.size), surface.grid.columns)
+    boxes = np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
+    return Partition(surface.grid, boxes, surface.counts.ravel())
+
+
+def test_regions_know_who_is_beside_them() -> None:
+    partition = halves_and_quarters()
+    assert partition.neighbours(0).tolist() == [1, 2]
+    assert partition.neighbours(1).tolist() == [0, 2]
+    assert partition.region_at(18.2, 59.35) in {1, 2}
+    assert partition.region_at(0.0, 0.0) == -1
+
+
+def test_it_reaches_the_target_and_is_in_one_piece() -> None:
+    partition = cells()
+    found = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
+    assert found.reached
+    assert found.success >= 0.9
+    assert found.notified == pytest.approx(partition.people[found.regions].sum())
+    assert partition.outline(found.regions).geom_type == "Polygon"
+    assert found.regions[0] == partition.region_at(18.08, 59.32)
+
+
+def test_without_its_last_region_the_target_is_missed() -> None:
+    partition = cells()
+    found = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
+    here = partition._here(18.08, 59.32)
+    parts = [partition._accepting(int(r), here, 5.0, MODEL) for r in found.regions]
+    assert -math.expm1(-sum(parts)) == pytest.approx(found.success)
+    assert -math.expm1(-sum(parts[:-1])) < 0.9
+
+
+def test_each_region_added_is_the_best_beside_those_before() -> None:
+    partition = cells()
+    found = partition.geocast(18.13, 59.30, reward=5.0, acceptance=MODEL, target=0.8)
+    here = partition._here(18.13, 59.30)
+    chosen = found.regions.tolist()
+    for step in range(1, min(len(chosen), 40)):
+        beside = {int(o) for r in chosen[:step] for o in partition.neighbours(r)} - set(
+            chosen[:step]
+        )
+        best = max(partition._accepting(o, here, 5.0, MODEL) for o in beside)
+        assert partition._accepting(chosen[step], here, 5.0, MODEL) == pytest.approx(best)
+
+
+def test_it_says_when_there_are_too_few_people() -> None:
+    found = cells().geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9, share=1e-6)
+    assert not found.reached
+    assert found.success < 0.9
+
+
+def test_nothing_grows_outside_every_region() -> None:
+    found = cells().geocast(0.0, 0.0, reward=5.0, acceptance=MODEL, target=0.9)
+    assert found.regions.size == 0
+    assert not found.reached

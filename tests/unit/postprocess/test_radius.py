@@ -1,0 +1,137 @@
+"""Radii around tasks: both models against slow oracles, and the source's own numbers."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from mpmath import mp
+
+from dpgeo.postprocess.acceptance import Acceptance, accepting_area
+from dpgeo.postprocess.radius import CircleReach, FieldReach, circle_radius, taylor_radius
+
+MODEL = Acceptance(willingness=20.0, least_reward=1.0, travel_metres=5000.0)
+NEEDED = -math.log(0.1)
+EDGES = 5000 * (np.arange(25) / 24) ** 1.75
+
+
+def field(density: np.ndarray) -> FieldReach:
+    return FieldReach(acceptance_model=MODEL, needed=NEEDED, edges=EDGES, density=density)
+
+
+def some_field(tasks: int = 200) -> FieldReach:
+    random = np.random.default_rng(4)
+    towns = random.gamma(0.5, 2e-4, (tasks, 1))
+    return field(towns * random.gamma(2, 0.5, (tasks, EDGES.size - 1)))
+
+
+def test_it_falls_with_the_distance_and_rises_with_the_reward() -> None:
+    assert MODEL.chance(10.0, 100.0) > MODEL.chance(10.0, 200.0)
+    assert MODEL.chance(11.0, 100.0) > MODEL.chance(10.0, 100.0)
+    assert MODEL.chance(10.0, 200.0) == pytest.approx(math.tanh(1))
+    assert MODEL.chance(10.0, 0.0) == 1
+
+
+def test_nobody_accepts_below_the_least_reward_or_beyond_the_travel_limit() -> None:
+    assert MODEL.chance(0.999, 10.0) == 0
+    assert MODEL.chance(1.0, 10.0) > 0
+    assert MODEL.chance(50.0, 5001.0) == 0
+
+
+@pytest.mark.parametrize("radius", [0.0, 1e-3, 0.5, 3.0, 170.0, 4e3])
+@pytest.mark.parametrize("pull", [1e-3, 0.7, 12.0, 1e4])
+def test_the_area_of_those_who_accept_is_the_integral(radius: float, pull: float) -> None:
+    with mp.workdps(30):
+        parts = [x for x in (0, pull / 50, pull / 5, pull, 5 * pull) if x < radius]
+        exact = mp.quad(lambda s: s * mp.tanh(pull / s), [*parts, radius]) if radius else mp.mpf(0)
+    assert float(accepting_area(radius, pull)) == pytest.approx(float(exact), rel=1e-10)
+
+
+def test_no_reward_pulls_nobody() -> None:
+    assert float(accepting_area(100.0, 0.0)) == 0
+
+
+def test_the_field_radius_reaches_the_target_exactly() -> None:
+    reach, reward = some_field(), np.full(200, 4.0)
+    radius = reach.radius(reward)
+    met = np.isfinite(radius)
+    assert 0 < np.count_nonzero(met) < 200
+    assert np.allclose(reach.success(np.where(met, radius, 0.0), reward)[met], 0.9, atol=1e-12)
+    assert (reach.best(reward)[~met] < 0.9).all()
+    assert (reach.best(reward)[met] >= 0.9).all()
+
+
+def test_tasks_are_solved_apart_as_together() -> None:
+    reach, reward = some_field(), np.linspace(1, 9, 200)
+    together = reach.radius(reward)
+    for task in range(0, 200, 17):
+        alone = field(reach.density[task : task + 1]).radius(reward[task : task + 1])
+        assert alone[0] == pytest.approx(together[task], rel=1e-10)
+
+
+def test_an_even_field_is_a_circle_of_poisson_workers() -> None:
+    """On even ground H(r) = 2 pi den F(r), which a plain search solves as well."""
+    density = np.full((1, EDGES.size - 1), 3e-5)
+    pull = MODEL.willingness * 6.0
+    low, high = 0.0, 5000.0
+    for _ in range(80):
+        middle = (low + high) / 2
+        accepting = 2 * math.pi * 3e-5 * float(accepting_area(middle, pull))
+        low, high = (middle, high) if accepting < NEEDED else (low, middle)
+    assert field(density).radius(np.array([6.0]))[0] == pytest.approx(low, rel=1e-9)
+
+
+def test_empty_rings_are_crossed() -> None:
+    density = np.zeros((2, EDGES.size - 1))
+    density[0, -3:] = 1e-3
+    radius = field(density).radius(np.array([30.0, 30.0]))
+    assert EDGES[-4] < radius[0] < EDGES[-1]
+    assert np.isinf(radius[1])
+
+
+def test_curves_are_what_the_radii_notify() -> None:
+    reach, rewards = some_field(), np.array([1.0, 4.0, 40.0])
+    curves = reach.curves(rewards)
+    for column, reward in enumerate(rewards):
+        radius = reach.radius(np.full(200, reward))
+        met = np.isfinite(radius)
+        people = reach.notified(np.where(met, radius, 0.0))
+        assert (np.isfinite(curves[:, column]) == met).all()
+        assert np.allclose(curves[met, column], people[met], rtol=2e-3)
+
+
+def test_the_circle_solves_the_equation_with_its_lost_factor() -> None:
+    """Section 6 of the audit: 0.56 at density 0.5, where 13.16 gives 0.52."""
+    density, pull = np.array([0.5, 1.46, 3.0]), np.ones(3)
+    radius = circle_radius(NEEDED, density, pull)
+    left = radius**2 * np.log((np.exp(3 / radius) + 1) / 2)
+    assert np.allclose(left, NEEDED / (math.pi * density), rtol=1e-12)
+    assert radius[0] == pytest.approx(0.5608, abs=1e-4)
+    taylor = taylor_radius(NEEDED, density, pull)
+    assert taylor[0] == pytest.approx(0.52, abs=5e-3)
+    assert (taylor[1:] < 0).all()
+
+
+def test_the_circle_is_solved_over_many_orders_of_magnitude() -> None:
+    density = np.geomspace(1e-12, 1e3, 60)
+    radius = circle_radius(NEEDED, density, np.full(60, 3.0))
+    assert (np.diff(radius) < 0).all()
+    reach = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=density)
+    assert np.allclose(reach.success(radius, np.full(60, 3.0 / 20)), 0.9, atol=1e-9)
+
+
+def test_the_circle_is_sure_of_workers_who_are_not_there() -> None:
+    """The reason that the field is the default: a tenth of a worker is not a worker."""
+    circle = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=np.array([1e-4]))
+    radius, reward = circle.radius(np.array([50.0])), np.array([50.0])
+    assert circle.notified(radius)[0] < 0.1
+    even = field(np.full((1, EDGES.size - 1), 1e-4))
+    assert even.success(radius, reward)[0] < 0.1
+
+
+def test_the_circle_refuses_mean_distances_beyond_the_travel_limit() -> None:
+    circle = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=np.array([1e-9, 1e-2]))
+    radius = circle.radius(np.array([1.0, 1.0]))
+    assert np.isinf(radius[0])
+    assert np.isfinite(radius[1])

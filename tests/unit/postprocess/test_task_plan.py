@@ -1,0 +1,141 @@
+"""Plans of campaigns: every task is answered, with a circle or with the reason why not."""
+
+from __future__ import annotations
+
+import dataclasses
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.postprocess.task_plan import (
+    REASONS,
+    Allocation,
+    Model,
+    Reason,
+    Settings,
+    Tasks,
+    plan_tasks,
+)
+from tests.unit.postprocess.surfaces import AREA, two_towns
+
+SETTINGS = Settings(
+    target=0.9,
+    total_reward=40.0,
+    willingness=40.0,
+    least_reward=1.0,
+    travel_metres=3000.0,
+)
+
+TOWN, SMALL_TOWN, EMPTY, OUTSIDE = (18.08, 59.32), (18.17, 59.28), (17.905, 59.205), (2.0, 48.0)
+
+
+def tasks(*places: tuple[float, float], reward: float = math.nan) -> Tasks:
+    lon, lat = np.array(places, dtype=np.float64).T
+    return Tasks(longitude=lon, latitude=lat, reward=np.full(len(places), reward))
+
+
+def reasons(given: Tasks, settings: Settings = SETTINGS) -> list[Reason]:
+    (plan,) = plan_tasks(two_towns(), AREA, given, settings, [Allocation.UNIFORM])
+    return list(plan.reasons)
+
+
+def test_each_task_is_answered_and_the_rest_still_planned() -> None:
+    given = tasks(TOWN, OUTSIDE, (math.nan, 59.3), (18.1, 400.17), EMPTY, SMALL_TOWN)
+    assert reasons(given) == [
+        Reason.PLANNED,
+        Reason.OUTSIDE_AREA,
+        Reason.NOT_A_PLACE,
+        Reason.NOT_A_PLACE,
+        Reason.NOBODY_NEAR,
+        Reason.PLANNED,
+    ]
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"target": 1.0}, Reason.TARGET_CERTAIN),
+        ({"travel_metres": 0.0}, Reason.NO_TRAVEL),
+        ({"total_reward": 1.5}, Reason.TOTAL_TOO_LOW),
+        ({"total_reward": 0.0, "least_reward": 0.0}, Reason.TOTAL_TOO_LOW),
+        ({"worker_share": 1e-9}, Reason.TOO_FEW_NEAR),
+        ({"willingness": 1e-3}, Reason.OUT_OF_REACH),
+    ],
+)
+def test_settings_that_no_task_can_meet_are_answered_task_by_task(
+    change: dict[str, Any], reason: Reason
+) -> None:
+    settings = dataclasses.replace(SETTINGS, **change)
+    assert reasons(tasks(TOWN, SMALL_TOWN), settings) == [reason, reason]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"target": math.nan},
+        {"target": 1.1},
+        {"target": 0.0},
+        {"total_reward": -1.0},
+        {"total_reward": math.inf},
+        {"willingness": 0.0},
+        {"travel_metres": -5.0},
+        {"travel_metres": math.nan},
+        {"worker_share": 0.0},
+        {"least_reward": math.nan},
+    ],
+)
+def test_settings_that_mean_nothing_are_refused_by_name(change: dict[str, Any]) -> None:
+    with pytest.raises(InvalidInput) as caught:
+        dataclasses.replace(SETTINGS, **change)
+    assert caught.value.field == next(iter(change))
+
+
+def test_a_fixed_reward_is_kept_and_one_too_low_is_said() -> None:
+    given = tasks(TOWN, SMALL_TOWN, TOWN)
+    given.reward[:] = [7.0, math.nan, 0.5]
+    (plan,) = plan_tasks(two_towns(), AREA, given, SETTINGS, [Allocation.OPTIMISED])
+    assert plan.reward[0] == 7
+    assert plan.reward[1] == pytest.approx(33)
+    assert plan.reasons[2] is Reason.REWARD_TOO_LOW
+
+
+def test_tasks_that_cannot_be_met_take_no_reward_from_the_others() -> None:
+    alone = plan_tasks(two_towns(), AREA, tasks(TOWN), SETTINGS, [Allocation.UNIFORM])[0]
+    with_others = plan_tasks(
+        two_towns(), AREA, tasks(TOWN, OUTSIDE, EMPTY), SETTINGS, [Allocation.UNIFORM]
+    )[0]
+    assert alone.reward[0] == with_others.reward[0] == 40
+
+
+@pytest.mark.parametrize("model", list(Model))
+@pytest.mark.parametrize("allocation", list(Allocation))
+def test_every_way_to_share_plans_the_towns(model: Model, allocation: Allocation) -> None:
+    settings = dataclasses.replace(SETTINGS, model=model)
+    (plan,) = plan_tasks(two_towns(), AREA, tasks(TOWN, SMALL_TOWN), settings, [allocation])
+    assert plan.planned.all()
+    assert plan.success.tolist() == [0.9, 0.9]
+    assert (plan.notified > 0).all()
+    assert (plan.margin > 0).all()
+    assert ((plan.acceptance > 0) & (plan.acceptance <= 1)).all()
+
+
+def test_a_higher_reward_needs_a_smaller_circle() -> None:
+    low = plan_tasks(two_towns(), AREA, tasks(TOWN, reward=3.0), SETTINGS, [Allocation.UNIFORM])[0]
+    high = plan_tasks(two_towns(), AREA, tasks(TOWN, reward=9.0), SETTINGS, [Allocation.UNIFORM])[0]
+    assert high.radius[0] < low.radius[0]
+
+
+def test_no_tasks_make_an_empty_plan() -> None:
+    none = Tasks(longitude=np.zeros(0), latitude=np.zeros(0), reward=np.zeros(0))
+    for model in Model:
+        settings = dataclasses.replace(SETTINGS, model=model)
+        for plan in plan_tasks(two_towns(), AREA, none, settings, list(Allocation)):
+            assert plan.radius.size == 0
+
+
+def test_every_reason_has_its_words() -> None:
+    assert set(REASONS) == set(Reason)
+    assert all(words.endswith(".") for reason, words in REASONS.items() if reason)
