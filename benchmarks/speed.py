@@ -15,6 +15,7 @@ import numpy as np
 from benchmarks import trips
 from benchmarks.report import report
 from dpgeo.artefacts.codec import encode
+from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
@@ -137,7 +138,7 @@ def whole_release(path: Path, options: argparse.Namespace) -> Line:
 def view_of(path: Path, counting: Counting) -> DuckDBView:
     """The generated people, at most BOUND cells or visits each."""
     return DuckDBView(
-        path, area=trips.AREA, unit=Unit.PERSON, counting=counting, bound=BOUND, salt=SALT
+        path, domain=Domain(trips.AREA), unit=Unit.PERSON, counting=counting, bound=BOUND, salt=SALT
     )
 
 

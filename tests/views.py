@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -31,6 +33,12 @@ class ArrayView:
     counting: Counting = Counting.VISITS
     bound: int = 1
     salt: int = 1
+    declared: Mapping[str, PublicLayer] = field(default_factory=dict)
+
+    @property
+    def domain(self) -> Domain:
+        """The public study area, and the layers declared on it."""
+        return Domain(self.area, self.declared)
 
     def __post_init__(self) -> None:
         assert self.unit is Unit.PERSON or self.bound == 1, "A record adds one record."

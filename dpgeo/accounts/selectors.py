@@ -16,6 +16,7 @@ Visitor: TypeAlias = User | AnonymousUser
 NEEDED_ROLE: dict[str, Role] = {
     "view": Role.STEWARD,
     "edit": Role.STEWARD,
+    "declare": Role.STEWARD,
     "upload": Role.STEWARD,
     "request": Role.STEWARD,
     "see_private": Role.STEWARD,
@@ -27,6 +28,7 @@ NEEDED_ROLE: dict[str, Role] = {
 NEEDED_SCOPE: dict[str, Scope | None] = {
     "view": None,
     "edit": Scope.DATASETS_WRITE,
+    "declare": Scope.DATASETS_WRITE,
     "upload": Scope.UPLOADS_WRITE,
     "request": Scope.RELEASES_REQUEST,
     "publish": Scope.RELEASES_PUBLISH,

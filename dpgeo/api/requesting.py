@@ -27,10 +27,10 @@ from dpgeo.api.work import document_of
 from dpgeo.core.epsilon import format_epsilon, parse_epsilon, to_micro
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Counting
-from dpgeo.core.parameters import parse_parameters
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.releases.models import Release
+from dpgeo.releases.quotes import read_parameters
 from dpgeo.releases.selectors import releases_visible_to
 from dpgeo.releases.services import (
     Quote,
@@ -259,7 +259,7 @@ def job_named(dataset: Dataset, name: str) -> UUID:
 def check_same(release: Release, asked: dict[str, Any]) -> None:
     """Raise Conflict if a release is not what was asked for: its name was used before."""
     mechanism = find_mechanism(asked["mechanism"])
-    parameters = asdict(parse_parameters(mechanism.params, asked["parameters"]))
+    parameters = asdict(read_parameters(release.dataset, mechanism, asked["parameters"]))
     wanted = (
         asked["title"].strip(),
         asked["description"].strip(),

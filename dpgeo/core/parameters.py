@@ -8,6 +8,7 @@ import typing
 from collections.abc import Mapping, Sequence
 from typing import Any, TypeVar, cast
 
+from dpgeo.core.domain import LayerKind, no_such_layer
 from dpgeo.core.errors import InvalidInput
 
 P = TypeVar("P")
@@ -15,7 +16,11 @@ P = TypeVar("P")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter as forms, schemas and docs see it. `kind` is int, bool or str."""
+    """One parameter as forms, schemas and docs see it. `kind` is int, bool or str.
+
+    A text is one of `choices` or, where there is a `layer`, the name of a declared layer of that
+    kind; `optional` says whether it may stay empty.
+    """
 
     name: str
     kind: type
@@ -25,6 +30,8 @@ class Parameter:
     high: int | None
     choices: tuple[str, ...]
     beyond: str
+    layer: LayerKind | None
+    optional: bool
 
 
 def param(
@@ -35,10 +42,13 @@ def param(
     high: int | None = None,
     choices: Sequence[str] = (),
     beyond: str = "",
+    layer: LayerKind | None = None,
+    optional: bool = False,
 ) -> Any:
     """A field of a parameter dataclass; bounds are inclusive and for whole numbers.
 
-    `beyond` tells whoever asks for more than `high` what to do instead.
+    `beyond` tells whoever asks for more than `high` what to do instead. `layer` makes it the name
+    of one of the dataset's declared layers; empty means the only one, or none if `optional`.
     """
     metadata = {
         "description": description,
@@ -46,6 +56,8 @@ def param(
         "high": high,
         "choices": tuple(choices),
         "beyond": beyond,
+        "layer": layer,
+        "optional": optional,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -63,6 +75,8 @@ def parameters(cls: type[Any]) -> list[Parameter]:
             high=field.metadata["high"],
             choices=field.metadata["choices"],
             beyond=field.metadata["beyond"],
+            layer=field.metadata["layer"],
+            optional=field.metadata["optional"],
         )
         for field in dataclasses.fields(cls)
     ]
@@ -81,8 +95,36 @@ def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
     return cls(**{name: _read(known[name], value) for name, value in values.items()})
 
 
+def layers_named(params: Any) -> list[str]:
+    """The names of the declared layers that parameters ask for."""
+    asked = (getattr(params, each.name) for each in parameters(type(params)) if each.layer)
+    return [name for name in asked if name]
+
+
+def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
+    """Parameters in which every layer is named: what was left empty is the only one there is.
+
+    `known` are the declared layers of a dataset. Raises InvalidInput that lists those of the kind
+    asked for.
+    """
+    settled: dict[str, str] = {}
+    for parameter in parameters(type(params)):
+        if parameter.layer is None:
+            continue
+        name = getattr(params, parameter.name)
+        names = [each for each, kind in known.items() if kind == parameter.layer]
+        if not name and (parameter.optional or len(names) == 1):
+            settled[parameter.name] = "" if parameter.optional else names[0]
+        elif name not in names:
+            raise InvalidInput(no_such_layer(name, names), field=parameter.name)
+    return dataclasses.replace(cast(Any, params), **settled) if settled else params
+
+
 def json_schema(cls: type[Any]) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the parameters; no others are allowed."""
+    """The JSON Schema (draft 2020-12) of the parameters; no others are allowed.
+
+    `x-layer` marks the name of a declared layer of the dataset, and says of which kind.
+    """
     return {
         "type": "object",
         "additionalProperties": False,
@@ -102,6 +144,8 @@ def _read(parameter: Parameter, value: object) -> int | bool | str:
     if parameter.kind is int:
         return _read_int(parameter, value)
     text = str(value)
+    if parameter.layer:
+        return text.strip()
     if text not in parameter.choices:
         raise InvalidInput(
             f"{text!r} is not a choice; choose from {', '.join(parameter.choices)}.",
@@ -151,4 +195,6 @@ def _property(parameter: Parameter) -> dict[str, Any]:
         schema["maximum"] = parameter.high
     if parameter.choices:
         schema["enum"] = list(parameter.choices)
+    if parameter.layer:
+        schema["x-layer"] = parameter.layer.value
     return schema

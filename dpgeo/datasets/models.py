@@ -8,6 +8,7 @@ from django.db import models
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.budgets.models import Ledger
+from dpgeo.core.domain import LayerKind
 from dpgeo.core.guarantees import Unit
 from dpgeo.jobs.models import Job
 from dpgeo.spatial.area import StudyArea
@@ -139,3 +140,41 @@ class Suppression(models.Model):
 
     def __str__(self) -> str:
         return f"A person erased from {self.dataset}"
+
+
+class LayerKindChoice(models.TextChoices):
+    """What a public layer is; the values are `core.domain.LayerKind`'s."""
+
+    ZONES = LayerKind.ZONES.value, "Zones: polygons to count in"
+    PLACES = LayerKind.PLACES.value, "Places"
+    DENSITY = LayerKind.DENSITY.value, "Density"
+
+
+class PublicLayer(models.Model):
+    """Public geometry beside the study area, such as wards. It never changes once declared.
+
+    `stored_name` is a name in the private storage: GeoJSON in the form that it is read in again,
+    of this `sha256` and this many `features`.
+    """
+
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="layers")
+    name = models.SlugField(max_length=60)
+    kind = models.CharField(max_length=10, choices=LayerKindChoice.choices)
+    title = models.CharField(max_length=200)
+    stored_name = models.CharField(max_length=255)
+    sha256 = models.CharField(max_length=64)
+    features = models.PositiveIntegerField()
+    created_at = models.DateTimeField(auto_now_add=True)
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        ordering = ["name"]
+        constraints = [
+            models.UniqueConstraint(fields=["dataset", "name"], name="layer_name_once_per_dataset"),
+            models.CheckConstraint(
+                condition=models.Q(kind__in=LayerKindChoice.values), name="layer_kind_is_known"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.title

@@ -120,14 +120,17 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
 
 def dataset_discard(*, dataset: Dataset) -> None:
     """Take a declaration back, with its unconfirmed uploads. Raises Conflict once it is frozen."""
-    raw_names = list(dataset.uploads.values_list("raw_name", flat=True))
+    names = [
+        *dataset.uploads.values_list("raw_name", flat=True),
+        *dataset.layers.values_list("stored_name", flat=True),
+    ]
     with transaction.atomic():
         if not Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).delete()[0]:
             raise Conflict("An upload was confirmed already; the dataset stays on record.")
         Ledger.objects.filter(
             pk=dataset.ledger_id, datasets__isnull=True, entries__isnull=True
         ).delete()
-    for name in raw_names:
+    for name in names:
         remove(private_storage(), name)
 
 

@@ -18,7 +18,7 @@ from django.core.files.storage import Storage
 from django.db.models import Min
 from django.utils import timezone
 
-from dpgeo.datasets.models import Upload
+from dpgeo.datasets.models import PublicLayer, Upload
 from dpgeo.datasets.storage import WORK_FOLDER, private_storage, remove
 from dpgeo.jobs.models import UNFINISHED, Job
 
@@ -27,10 +27,11 @@ SAFE_AGE = timedelta(days=1)
 
 
 def uploads_sweep() -> int:
-    """Delete abandoned raw and canonical files, and pieces of uploads and work; how many."""
+    """Delete abandoned files, and pieces of uploads and work; how many."""
     named = {
         "uploads": Upload.objects.values_list("raw_name", flat=True),
         "canonical": Upload.objects.values_list("canonical_name", flat=True),
+        "layers": PublicLayer.objects.values_list("stored_name", flat=True),
     }
     swept = 0
     for folder, names in named.items():

@@ -34,11 +34,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 if TYPE_CHECKING:
@@ -159,7 +159,7 @@ class DuckDBView:
         self,
         path: Path,
         *,
-        area: StudyArea,
+        domain: Domain,
         unit: Unit,
         counting: Counting,
         bound: int,
@@ -180,7 +180,7 @@ class DuckDBView:
         if len(salt) != SALT_BYTES:
             raise ValueError(f"The salt must have {SALT_BYTES} bytes.")
         self._path = path
-        self._area = area
+        self._domain = domain
         self._unit = unit
         self._counting = counting
         self._bound = bound
@@ -191,9 +191,9 @@ class DuckDBView:
         self._sampling = sampling
 
     @property
-    def area(self) -> StudyArea:
-        """The public study area, outside which there is no position."""
-        return self._area
+    def domain(self) -> Domain:
+        """The public study area, outside which there is no position, and the layers named."""
+        return self._domain
 
     @property
     def unit(self) -> Unit:

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -30,6 +31,11 @@ class CountsView:
     unit: Unit = Unit.RECORD
     counting: Counting = Counting.VISITS
     bound: int = 1
+
+    @property
+    def domain(self) -> Domain:
+        """Where the counts are laid out."""
+        return Domain(self.area)
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Counts per cell of the grid, of L1 sensitivity 1."""

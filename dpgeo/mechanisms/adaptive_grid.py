@@ -33,6 +33,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
@@ -41,7 +42,6 @@ from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, summed_area, tiles
 from dpgeo.spatial.grid import Grid
 
@@ -94,8 +94,8 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
     """Measure the total, then squares as many as it deserves, then parts of each as it does."""
-    grid = Grid.over(view.area, params.cells)
-    inside = grid.inside(view.area)
+    grid = Grid.over(view.domain.area, params.cells)
+    inside = grid.inside(view.domain.area)
     table = summed_area(inside)
     cells = view.histogram(grid)
     noises = tuple(meter.noise(label, cells.sensitivity) for label in LABELS)
@@ -141,15 +141,15 @@ def _measure(
     return meter.measure(label, cells.regroup(region, len(boxes)))
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Every partition carries noise of its share of epsilon; there are at most as many as cells.
 
     How many there will be depends on the data and is not foretold.
     """
-    grid = Grid.over(area, params.cells)
+    grid = Grid.over(domain.area, params.cells)
     return Forecast(
         region="partition",
-        regions=int(np.count_nonzero(grid.inside(area))),
+        regions=int(np.count_nonzero(grid.inside(domain.area))),
         noise=DiscreteLaplace(plan(params, epsilon)[2].epsilon, bound),
         ground_metres=grid.ground_cell_metres,
     )

@@ -35,6 +35,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedRelease
@@ -47,7 +48,6 @@ from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
@@ -147,8 +147,8 @@ class _Survey:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
     """Look, choose the phases, count in each, and infer the surface."""
-    grid = Grid.over(view.area, params.cells)
-    inside = grid.inside(view.area)
+    grid = Grid.over(view.domain.area, params.cells)
+    inside = grid.inside(view.domain.area)
     survey = _Survey(view.histogram(grid), inside, meter)
     total = survey.measure(LOOK, even(survey.evidence, 0))
     signal = max(float(total[0]), 0.0) * float(survey.noise[0].rate / LOOK_SHARE)
@@ -189,15 +189,15 @@ def _content(grid: Grid, survey: _Survey) -> PhasedRelease:
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """An area of the last phase carries noise of at least LAST_SHARE of epsilon.
 
     How many areas there will be depends on the data and is not foretold; at most all cells.
     """
-    grid = Grid.over(area, params.cells)
+    grid = Grid.over(domain.area, params.cells)
     return Forecast(
         region="area",
-        regions=int(np.count_nonzero(grid.inside(area))),
+        regions=int(np.count_nonzero(grid.inside(domain.area))),
         noise=DiscreteLaplace(epsilon * LAST_SHARE, bound),
         ground_metres=grid.ground_cell_metres,
     )

@@ -30,6 +30,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PartitionRelease
@@ -38,7 +39,6 @@ from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
@@ -86,8 +86,8 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease:
     """Measure the cells, grow the partitions on what came out, measure their totals."""
-    grid = Grid.over(view.area, params.cells)
-    inside = grid.inside(view.area)
+    grid = Grid.over(view.domain.area, params.cells)
+    inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
     noise = meter.noise(CELLS, cells.sensitivity)
     totals_noise = meter.noise(PARTITIONS, cells.sensitivity)
@@ -110,16 +110,16 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Every partition carries noise of its share of epsilon; there are at most as many as cells.
 
     How many there will be depends on the data and is not foretold.
     """
-    grid = Grid.over(area, params.cells)
+    grid = Grid.over(domain.area, params.cells)
     share = plan(params, epsilon)[1].epsilon
     return Forecast(
         region="partition",
-        regions=int(np.count_nonzero(grid.inside(area))),
+        regions=int(np.count_nonzero(grid.inside(domain.area))),
         noise=DiscreteLaplace(share, bound),
         ground_metres=grid.ground_cell_metres,
     )

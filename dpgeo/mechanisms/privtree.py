@@ -30,6 +30,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
@@ -37,7 +38,6 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
@@ -75,8 +75,8 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
     """Grow the tree, then measure its leaves."""
-    grid = Grid.over(view.area, params.cells)
-    inside = grid.inside(view.area)
+    grid = Grid.over(view.domain.area, params.cells)
+    inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
     noise = meter.noise(PARTITIONS, cells.sensitivity)
     tree = meter.grow_tree(SPLITS, cells, inside)
@@ -95,15 +95,15 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Every partition carries noise of its share of epsilon; there are at most as many as cells.
 
     How many there will be depends on the data and is not foretold.
     """
-    grid = Grid.over(area, params.cells)
+    grid = Grid.over(domain.area, params.cells)
     return Forecast(
         region="partition",
-        regions=int(np.count_nonzero(grid.inside(area))),
+        regions=int(np.count_nonzero(grid.inside(domain.area))),
         noise=DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound),
         ground_metres=grid.ground_cell_metres,
     )

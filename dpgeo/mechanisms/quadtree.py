@@ -31,6 +31,7 @@ from fractions import Fraction
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
@@ -38,7 +39,6 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, summed_area, tiles
 from dpgeo.spatial.grid import Grid
 
@@ -80,8 +80,8 @@ def label(level: int) -> str:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
     """Measure every level once."""
-    grid = Grid.over(view.area, params.cells)
-    inside = grid.inside(view.area)
+    grid = Grid.over(view.domain.area, params.cells)
+    inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
     boxes, parents = pyramid(inside)
     labels = [label(level) for level in range(len(boxes))]
@@ -120,12 +120,12 @@ def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[ND
     return boxes, parents
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """The smallest squares carry noise of the last level; the levels above make it smaller."""
-    grid = Grid.over(area, params.cells)
+    grid = Grid.over(domain.area, params.cells)
     return Forecast(
         region="cell",
-        regions=int(np.count_nonzero(grid.inside(area))),
+        regions=int(np.count_nonzero(grid.inside(domain.area))),
         noise=DiscreteLaplace(plan(params, epsilon)[-1].epsilon, bound),
         ground_metres=grid.ground_cell_metres,
     )

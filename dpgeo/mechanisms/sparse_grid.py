@@ -26,6 +26,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
@@ -35,7 +36,6 @@ from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import MOST_PASSING, Meter
 from dpgeo.privacy.passing import passing_chance
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 LABEL = "cell counts"
@@ -68,10 +68,10 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
     """Measure every cell once, and keep what reaches the threshold."""
-    grid = Grid.over(view.area, params.cells)
-    inside = grid.inside_runs(view.area)
+    grid = Grid.over(view.domain.area, params.cells)
+    inside = grid.inside_runs(view.domain.area)
     noise = meter.noise(LABEL, view.bound)
-    threshold = threshold_of(params, noise, grid.most_inside(view.area))
+    threshold = threshold_of(params, noise, grid.most_inside(view.domain.area))
     ranks, counts = meter.measure_sparse(
         LABEL, view.sparse_histogram(grid).within(inside), threshold
     )
@@ -100,17 +100,17 @@ def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
     return threshold
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Every cell carries noise of the whole epsilon; at most all of them are listed.
 
     Raises InvalidInput where too many empty cells would be.
     """
-    grid = Grid.over(area, params.cells)
+    grid = Grid.over(domain.area, params.cells)
     noise = DiscreteLaplace(epsilon, bound)
-    threshold_of(params, noise, grid.most_inside(area))
+    threshold_of(params, noise, grid.most_inside(domain.area))
     return Forecast(
         region="cell",
-        regions=grid.most_inside(area),
+        regions=grid.most_inside(domain.area),
         noise=noise,
         ground_metres=grid.ground_cell_metres,
     )

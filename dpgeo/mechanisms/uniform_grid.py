@@ -23,6 +23,7 @@ from fractions import Fraction
 
 import numpy as np
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import GridRelease
@@ -30,7 +31,6 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 LABEL = "cell counts"
@@ -63,11 +63,11 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
     """Measure every cell once."""
-    grid = Grid.over(view.area, params.cells)
+    grid = Grid.over(view.domain.area, params.cells)
     cells = view.histogram(grid)
     noise = meter.noise(LABEL, cells.sensitivity)
     counts = meter.measure(LABEL, cells)
-    inside = grid.inside(view.area)
+    inside = grid.inside(view.domain.area)
     listed = noise.list_threshold(int(np.count_nonzero(inside)), params.strictness)
     return GridRelease(
         grid=grid,
@@ -77,12 +77,12 @@ def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
     )
 
 
-def forecast(params: Params, epsilon: Fraction, bound: int, area: StudyArea) -> Forecast:
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Every cell carries noise of the whole epsilon."""
-    grid = Grid.over(area, params.cells)
+    grid = Grid.over(domain.area, params.cells)
     return Forecast(
         region="cell",
-        regions=int(np.count_nonzero(grid.inside(area))),
+        regions=int(np.count_nonzero(grid.inside(domain.area))),
         noise=DiscreteLaplace(epsilon, bound),
         ground_metres=grid.ground_cell_metres,
     )

@@ -9,6 +9,7 @@ from fractions import Fraction
 from typing import Any
 
 import dpgeo
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import PureDP
 from dpgeo.core.kinds import Kind
@@ -18,7 +19,6 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.area import StudyArea
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class Mechanism:
     """A mechanism: public facts, a plan that sees no data, and the release itself.
 
     `plan(params, epsilon)` declares spends that add up to epsilon; `release(view, params, meter)`
-    measures them; `forecast(params, epsilon, bound, area)` says beforehand how noisy it will be.
+    measures them; `forecast(params, epsilon, bound, domain)` says beforehand how noisy it will be.
     `kind` is the kind of map that comes out, by which catalogues are filtered.
     """
 
@@ -60,7 +60,7 @@ class Mechanism:
     params: type[Any]
     plan: Callable[[Any, Fraction], Sequence[Spend]]
     release: Callable[[PrivateView, Any, Meter], Content]
-    forecast: Callable[[Any, Fraction, int, StudyArea], Forecast]
+    forecast: Callable[[Any, Fraction, int, Domain], Forecast]
     kind: Kind = Kind.HEATMAP
 
 
@@ -96,7 +96,7 @@ def run(
         parameters=dataclasses.asdict(params),
         software=f"dpgeo {dpgeo.__version__}",
         about=about,
-        area=view.area,
+        area=view.domain.area,
         counting=view.counting,
         bound=view.bound,
         guarantee=PureDP(epsilon, view.unit),

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 
@@ -15,8 +15,8 @@ class PrivateView(Protocol):
     """A dataset with contributions bounded to `bound` per unit; counts come out opaque."""
 
     @property
-    def area(self) -> StudyArea:
-        """The public study area, outside which there is no position."""
+    def domain(self) -> Domain:
+        """The public study area, outside which there is no position, and the layers named."""
 
     @property
     def unit(self) -> Unit:

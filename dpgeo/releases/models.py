@@ -10,7 +10,7 @@ from django.db import models
 from dpgeo.accounts.models import User
 from dpgeo.core.epsilon import from_micro
 from dpgeo.core.guarantees import Counting
-from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.jobs.models import Job
 
 
@@ -49,6 +49,13 @@ class Release(models.Model):
     description = models.TextField(blank=True)
     mechanism = models.CharField(max_length=60)
     parameters = models.JSONField(default=dict)
+    layers = models.ManyToManyField(
+        PublicLayer,
+        related_name="releases",
+        blank=True,
+        editable=False,
+        help_text="The declared layers that the parameters name.",
+    )
     epsilon_micro = models.BigIntegerField()
     total_micro = models.BigIntegerField(
         help_text="The dataset's total budget when this was requested, which the release states."

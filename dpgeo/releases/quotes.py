@@ -11,8 +11,9 @@ from dpgeo.budgets.services import check_fits
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.parameters import layers_named, parse_parameters, settle_layers
 from dpgeo.core.spend import Spend
+from dpgeo.datasets.layers import domain_of, layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan
@@ -51,12 +52,12 @@ def release_quote(
     Raises InvalidInput that names the field, and BudgetExceeded with the numbers.
     """
     chosen = find_mechanism(mechanism)
-    params = parse_parameters(chosen.params, parameters)
+    params = read_parameters(dataset, chosen, parameters)
     cost = parse_epsilon(epsilon)
     limit = parse_bound(bound, Unit(dataset.unit))
     kind = parse_counting(counting, Unit(dataset.unit))
     plan = checked_plan(chosen, params, cost)
-    forecast = chosen.forecast(params, cost, limit, dataset.area)
+    forecast = chosen.forecast(params, cost, limit, domain_of(dataset, layers_named(params)))
     dataset.ledger.refresh_from_db()
     check_fits(ledger=dataset.ledger, epsilon=cost)
     left = dataset.ledger.left
@@ -72,6 +73,13 @@ def release_quote(
         left_after=left - cost,
         more_like_this=int((left - cost) / cost),
     )
+
+
+def read_parameters(
+    dataset: Dataset, mechanism: Mechanism, parameters: Mapping[str, object]
+) -> Any:
+    """Parameters of a mechanism, the layers they name being the dataset's. Raises InvalidInput."""
+    return settle_layers(parse_parameters(mechanism.params, parameters), layer_kinds(dataset))
 
 
 def parse_bound(value: int | str, unit: Unit) -> int:

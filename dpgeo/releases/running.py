@@ -25,8 +25,9 @@ from django.db import Error as DatabaseError
 from dpgeo.core.epsilon import format_epsilon, from_micro
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.parameters import layers_named, parse_parameters
 from dpgeo.core.released import Released
+from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.jobs.running import Held
@@ -91,11 +92,12 @@ def draw(release: Release, held: Held) -> Released:
 
     dataset = release.dataset
     mechanism = find_mechanism(release.mechanism)
+    params = parse_parameters(mechanism.params, release.parameters)
     held.step(COUNTING)
     with canonical_path(release.upload) as path:
         view = DuckDBView(
             path,
-            area=dataset.area,
+            domain=domain_of(dataset, layers_named(params)),
             unit=Unit(dataset.unit),
             counting=Counting(release.counting),
             bound=release.bound,
@@ -103,7 +105,6 @@ def draw(release: Release, held: Held) -> Released:
             progress=lambda done, total: held.step(COUNTING, done, total),
         )
         entropy = AnnouncedEntropy(held)
-        params = parse_parameters(mechanism.params, release.parameters)
         try:
             return run(mechanism, view, params, release.epsilon, entropy, about(release))
         except (LeaseLost, DatabaseError):

@@ -17,8 +17,9 @@ from dpgeo.accounts.selectors import may
 from dpgeo.budgets.services import budget_debit, ledger_promise
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.errors import Conflict, NotAllowed
+from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
-from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.jobs.models import JobState
 from dpgeo.jobs.running import Listener, job_run
@@ -123,8 +124,19 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         job=job,
         salt=os.urandom(SALT_BYTES),
     )
+    _hold_layers(release, layers_named(quote.params))
     job_wake(job=job)
     return release
+
+
+def _hold_layers(release: Release, names: list[str]) -> None:
+    """Keep the named layers from being removed. Raises Conflict if one was a moment ago."""
+    held = list(
+        PublicLayer.objects.select_for_update().filter(dataset=release.dataset, name__in=names)
+    )
+    if len(held) < len(set(names)):
+        raise Conflict("A layer was removed a moment ago; choose another.")
+    release.layers.set(held)
 
 
 def release_run(*, release_id: str, listener: Listener | None = None) -> bool:

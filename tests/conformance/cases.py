@@ -7,18 +7,32 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 
+from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.parameters import Parameter, parameters, parse_parameters
+from dpgeo.core.parameters import Parameter, parameters, parse_parameters, settle_layers
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.zones import Zones
 from tests.views import ArrayView
 
 AREA = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[0, 0], [0.1, 0.02], [0.08, 0.1], [0.01, 0.07], [0, 0]]]}
 )
 """Not a box, so that some cells of every grid lie outside it."""
+
+WARDS = Zones(
+    keys=("west", "middle", "east", "centre"),
+    names=("West", "Middle", "East", "Centre"),
+    shapes=shapely.box([-0.01, 0.03, 0.06, 0.02], 0, [0.03, 0.06, 0.2, 0.07], 0.1),
+)
+"""Three strips that reach beyond the area, and a zone that overlaps them all."""
+
+DOMAIN = Domain(AREA, {"wards": WARDS.within(AREA)})
+
+LAYERS = {"wards": LayerKind.ZONES}
 
 BOUND = 3
 
@@ -27,6 +41,9 @@ def values(parameter: Parameter) -> list[int | bool | str]:
     """The default, and the values at which a parameter is most likely to break something."""
     if parameter.kind is bool:
         return [True, False]
+    if parameter.layer:
+        known = [name for name, kind in LAYERS.items() if kind == parameter.layer]
+        return ["", *known] if parameter.optional else list(known)
     if parameter.choices:
         return list(parameter.choices)
     assert parameter.low is not None, f"{parameter.name} needs a lower limit."
@@ -47,7 +64,7 @@ def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
 def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
     """The parameters, or none where a mechanism refuses the combination."""
     try:
-        return [parse_parameters(cls, given)]
+        return [settle_layers(parse_parameters(cls, given), LAYERS)]
     except InvalidInput:
         assert len(given) > 1, f"{given} lies within its own limits."
         return []
@@ -84,9 +101,10 @@ def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int =
         persons=persons,
         counting=counting,
         bound=BOUND,
+        declared=DOMAIN.layers,
     )
 
 
 def nobody() -> ArrayView:
     """A dataset without a row."""
-    return ArrayView(area=AREA, unit=Unit.PERSON, bound=BOUND)
+    return ArrayView(area=AREA, unit=Unit.PERSON, bound=BOUND, declared=DOMAIN.layers)

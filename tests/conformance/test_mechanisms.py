@@ -25,7 +25,7 @@ from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.privacy.mechanism import Mechanism, checked_plan, run
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
-from tests.conformance.cases import AREA, BOUND, PLANS, RUNS, city, nobody
+from tests.conformance.cases import AREA, BOUND, DOMAIN, PLANS, RUNS, city, nobody
 from tests.randomness import SeededEntropy, ZeroNoise
 
 EPSILONS = [
@@ -152,13 +152,13 @@ def test_its_plan_costs_epsilon_exactly(
 def test_its_plan_and_forecast_take_public_inputs_alone(mechanism: Mechanism) -> None:
     assert list(inspect.signature(mechanism.plan).parameters) == ["params", "epsilon"]
     names = list(inspect.signature(mechanism.forecast).parameters)
-    assert names == ["params", "epsilon", "bound", "area"]
+    assert names == ["params", "epsilon", "bound", "domain"]
 
 
 @every_run
 def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, params: Any) -> None:
     epsilon = Fraction(1, 2)
-    forecast = mechanism.forecast(params, epsilon, BOUND, AREA)
+    forecast = mechanism.forecast(params, epsilon, BOUND, DOMAIN)
     released = release(mechanism, params, nobody(), epsilon=epsilon)
     assert forecast.noise in [line.noise for line in released.trace]
     for layer in measured_layers(released):

@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
@@ -60,8 +61,8 @@ class CountedOnce:
     counted: dict[Grid, PrivateCounts] = field(default_factory=dict)
 
     @property
-    def area(self) -> StudyArea:
-        return self.view.area
+    def domain(self) -> Domain:
+        return self.view.domain
 
     @property
     def unit(self) -> Unit:

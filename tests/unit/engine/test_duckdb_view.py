@@ -9,6 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 from numpy.typing import NDArray
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.engine.duckdb_view import HEAP_LIMIT, DuckDBView, Sampling, choose_sampling
@@ -33,7 +34,7 @@ def count(
     """The bounded counts themselves, which only tests may look at."""
     view = DuckDBView(
         path,
-        area=AREA,
+        domain=Domain(AREA),
         unit=unit,
         counting=counting,
         bound=bound,
@@ -239,7 +240,7 @@ def test_it_reports_each_pass(tmp_path: Path) -> None:
     heard: list[tuple[int, int]] = []
     view = DuckDBView(
         write(tmp_path / "canonical.parquet", wanderers(np.random.default_rng(6), 9, 90)),
-        area=AREA,
+        domain=Domain(AREA),
         unit=Unit.PERSON,
         counting=Counting.VISITS,
         bound=2,
@@ -258,7 +259,7 @@ def test_it_refuses_a_bound_that_the_unit_does_not_allow(unit: Unit, bound: int)
     with pytest.raises(InvalidInput) as caught:
         DuckDBView(
             Path("unread.parquet"),
-            area=AREA,
+            domain=Domain(AREA),
             unit=unit,
             counting=Counting.PEOPLE,
             bound=bound,
@@ -271,7 +272,7 @@ def test_it_refuses_a_salt_of_another_length() -> None:
     with pytest.raises(ValueError, match="16 bytes"):
         DuckDBView(
             Path("unread.parquet"),
-            area=AREA,
+            domain=Domain(AREA),
             unit=Unit.PERSON,
             counting=Counting.PEOPLE,
             bound=1,
@@ -302,7 +303,7 @@ def test_sparse_counts_are_the_dense_ones(tmp_path: Path, counting: Counting, pa
     sampling = Sampling(heap=True, passes=passes)
     view = DuckDBView(
         path,
-        area=AREA,
+        domain=Domain(AREA),
         unit=Unit.PERSON,
         counting=counting,
         bound=3,

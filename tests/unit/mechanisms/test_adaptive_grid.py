@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
@@ -112,7 +113,7 @@ def test_nobody_gives_whole_squares_of_noise() -> None:
 def test_the_forecast_is_of_the_partitions_noise() -> None:
     params = adaptive_grid.Params(cells=64, look_share=10, square_share=50)
 
-    forecast = adaptive_grid.forecast(params, Fraction(1), 5, TRIANGLE)
+    forecast = adaptive_grid.forecast(params, Fraction(1), 5, Domain(TRIANGLE))
 
     assert forecast.noise == DiscreteLaplace(Fraction(9, 20), 5)
 

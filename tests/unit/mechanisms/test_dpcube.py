@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
@@ -147,7 +148,7 @@ def test_the_least_and_the_greatest_epsilon_work(epsilon: str) -> None:
 def test_the_forecast_is_of_the_partitions_noise_and_uses_public_inputs() -> None:
     params = dpcube.Params(cells=64, cell_share=20)
 
-    forecast = dpcube.forecast(params, Fraction(1), 5, TRIANGLE)
+    forecast = dpcube.forecast(params, Fraction(1), 5, Domain(TRIANGLE))
 
     assert forecast.noise == DiscreteLaplace(Fraction(4, 5), 5)
     assert forecast.region == "partition"

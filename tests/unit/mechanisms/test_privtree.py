@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
@@ -83,7 +84,7 @@ def test_an_empty_dataset_stays_in_few_boxes() -> None:
 def test_the_forecast_is_of_the_leaves_noise() -> None:
     params = privtree.Params(cells=64, split_share=20)
 
-    forecast = privtree.forecast(params, Fraction(1), 5, TRIANGLE)
+    forecast = privtree.forecast(params, Fraction(1), 5, Domain(TRIANGLE))
 
     assert forecast.noise == DiscreteLaplace(Fraction(4, 5), 5)
 

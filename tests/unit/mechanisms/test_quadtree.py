@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
@@ -99,7 +100,7 @@ def test_an_empty_dataset_gives_an_honest_noisy_release() -> None:
 def test_the_forecast_is_of_the_smallest_squares_noise() -> None:
     params = quadtree.Params(cells=2, allocation="equal")
 
-    forecast = quadtree.forecast(params, Fraction(1), 5, TRIANGLE)
+    forecast = quadtree.forecast(params, Fraction(1), 5, Domain(TRIANGLE))
 
     assert forecast.noise == DiscreteLaplace(Fraction(1, 2), 5)
 

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
@@ -85,7 +86,7 @@ def test_too_many_empty_cells_are_refused_before_paying() -> None:
     params = sparse_grid.Params(cells=32768, threshold=1)
 
     with pytest.raises(InvalidInput, match="empty cells would be listed") as caught:
-        sparse_grid.forecast(params, Fraction(1), 10, TRIANGLE)
+        sparse_grid.forecast(params, Fraction(1), 10, Domain(TRIANGLE))
 
     assert caught.value.field == "threshold"
 
@@ -98,6 +99,6 @@ def test_a_country_at_the_finest_grid_takes_the_room_of_what_is_occupied() -> No
 
 
 def test_the_forecast_is_of_the_cells_noise() -> None:
-    forecast = sparse_grid.forecast(sparse_grid.Params(), Fraction(1), 5, TRIANGLE)
+    forecast = sparse_grid.forecast(sparse_grid.Params(), Fraction(1), 5, Domain(TRIANGLE))
 
     assert forecast.noise == DiscreteLaplace(Fraction(1), 5)

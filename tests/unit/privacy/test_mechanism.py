@@ -71,7 +71,7 @@ def test_parameters_of_another_mechanism_are_refused() -> None:
 def test_measuring_what_was_not_declared_is_refused_before_any_draw() -> None:
     def greedy(view: PrivateView, params: Params, meter: Meter) -> Content:
         content = MECHANISM.release(view, params, meter)
-        meter.measure("again", view.histogram(Grid.over(view.area, params.cells)))
+        meter.measure("again", view.histogram(Grid.over(view.domain.area, params.cells)))
         return content
 
     entropy = CountingEntropy()

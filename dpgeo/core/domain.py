@@ -1,0 +1,57 @@
+"""The domain: what is publicly declared of where people may be, before any row is read.
+
+A study area, and layers by name: zones to count in, and in time places and prior densities.
+Mechanisms name a layer by a parameter. All of it is public input, chosen from maps and never from
+the data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import TypeVar
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.zones import Zones
+
+
+class LayerKind(StrEnum):
+    """What a declared layer is; the value is how forms and the API name it."""
+
+    ZONES = "zones"
+    PLACES = "places"
+    DENSITY = "density"
+
+
+PublicLayer = Zones
+"""Any declared layer."""
+
+L = TypeVar("L", bound=PublicLayer)
+
+LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {LayerKind.ZONES: Zones}
+"""The type that holds the layers of a kind; kinds without one cannot be declared yet."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Domain:
+    """A study area and those of its declared layers that a run needs, by name."""
+
+    area: StudyArea
+    layers: Mapping[str, PublicLayer] = field(default_factory=dict)
+
+    def layer(self, name: str, kind: type[L]) -> L:
+        """The layer of a name. Raises InvalidInput where there is none of this kind."""
+        found = self.layers.get(name)
+        if not isinstance(found, kind):
+            known = [each for each, layer in self.layers.items() if isinstance(layer, kind)]
+            raise InvalidInput(no_such_layer(name, known))
+        return found
+
+
+def no_such_layer(name: str, known: list[str]) -> str:
+    """What to say of a layer that was not declared."""
+    if not known:
+        return "None is declared yet; declare one on the dataset's page first."
+    return f"{name!r} is not declared; choose from {', '.join(known)}."

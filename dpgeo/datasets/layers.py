@@ -1,0 +1,194 @@
+"""Public layers of a dataset: declared, read back, and taken away while nothing rests on them.
+
+A layer is public geometry that the publisher chose from a map. It is stored as it is read in
+again, never changes, and is cut to the study area when it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from functools import lru_cache
+from typing import Any, BinaryIO
+
+from django.core.exceptions import ValidationError
+from django.core.files.base import ContentFile
+from django.core.validators import validate_slug
+from django.db import IntegrityError, transaction
+
+from dpgeo.accounts.models import User
+from dpgeo.accounts.selectors import may
+from dpgeo.core import domain
+from dpgeo.core.domain import Domain, LayerKind
+from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.datasets.declaration import clean_text
+from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.storage import private_storage, remove
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.zones import Zones
+
+FOLDER = "layers"
+"""Of the private storage: a layer is public with the first release that uses it, not before."""
+
+MAX_BYTES = 32 * 1024 * 1024
+"""Of a layer's file; it is read as a whole."""
+
+MOST_LAYERS = 100
+"""Of one dataset; a slip of a program's loop should not fill the disk."""
+
+
+def public_layer_add(
+    *,
+    dataset: Dataset,
+    name: str,
+    kind: str,
+    title: str,
+    file: BinaryIO,
+    created_by: User | None,
+    key_property: str = "",
+    name_property: str = "",
+) -> PublicLayer:
+    """Declare a layer from a GeoJSON file. `created_by` is None for the operator at the console.
+
+    `key_property` and `name_property` name the properties that hold a feature's key and name.
+    Raises NotAllowed, InvalidInput that names the field, and Conflict where there are too many.
+    """
+    _check_may(dataset, created_by)
+    slug = _clean_name(dataset, name)
+    words = clean_text(title or slug, field="title", longest=200, required=True)
+    reader = _reader(kind)
+    try:
+        layer = reader(_document(file), key=key_property.strip(), name=name_property.strip())
+        layer.within(dataset.area)
+    except ValueError as error:
+        raise InvalidInput(str(error), field="file") from None
+    content = json.dumps(layer.to_geojson(), separators=(",", ":")).encode()
+    storage = private_storage()
+    stored = storage.save(f"{FOLDER}/{secrets.token_hex(16)}.geojson", ContentFile(content))
+    try:
+        with transaction.atomic():
+            return PublicLayer.objects.create(
+                dataset=dataset,
+                name=slug,
+                kind=kind,
+                title=words,
+                stored_name=stored,
+                sha256=hashlib.sha256(content).hexdigest(),
+                features=len(layer),
+                created_by=created_by,
+            )
+    except IntegrityError:
+        remove(storage, stored)
+        raise InvalidInput(_taken(slug), field="name") from None
+    except BaseException:
+        remove(storage, stored)
+        raise
+
+
+def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
+    """Take a layer away. Raises NotAllowed, and Conflict once a release was asked for with it."""
+    _check_may(layer.dataset, by)
+    with transaction.atomic():
+        held = PublicLayer.objects.select_for_update().filter(pk=layer.pk).first()
+        if held is None:
+            return
+        if held.releases.exists():
+            raise Conflict(
+                "A release was asked for with this layer, and rests on it for good; declare "
+                "another one under another name."
+            )
+        held.delete()
+    remove(private_storage(), layer.stored_name)
+
+
+def layer_kinds(dataset: Dataset) -> dict[str, LayerKind]:
+    """The names of the layers of a dataset, and what each is."""
+    return {name: LayerKind(kind) for name, kind in dataset.layers.values_list("name", "kind")}
+
+
+def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
+    """The study area and the named layers, cut to it.
+
+    Raises InvalidInput where the study area was changed so that a layer lies outside.
+    """
+    area = dataset.area
+    found = {
+        layer.name: _stored(layer.stored_name, layer.kind, json.dumps(area.to_geojson()))
+        for layer in dataset.layers.filter(name__in=names)
+    }
+    return Domain(area, found)
+
+
+@lru_cache(maxsize=16)
+def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
+    """A stored layer cut to an area; kept, for a request form asks again with every key."""
+    with private_storage().open(stored_name, "rb") as file:
+        document = json.load(file)
+    layer = _reader(kind)(document, key="key", name="name")
+    try:
+        return layer.within(StudyArea.from_geojson(json.loads(area)))
+    except ValueError as error:
+        raise InvalidInput(str(error)) from None
+
+
+def _reader(kind: str) -> Callable[..., domain.PublicLayer]:
+    """How layers of a kind are read from GeoJSON. Raises InvalidInput."""
+    readers: Mapping[str, Callable[..., domain.PublicLayer]] = {
+        LayerKind.ZONES.value: Zones.from_geojson
+    }
+    if kind not in readers:
+        raise InvalidInput(
+            f"{kind[:40]!r} is not a kind of layer; choose from {', '.join(readers)}.",
+            field="kind",
+        )
+    return readers[kind]
+
+
+def _check_may(dataset: Dataset, by: User | None) -> None:
+    if by is not None and not may(by, dataset, "declare"):
+        raise NotAllowed("Only the stewards of this dataset may declare its layers.")
+
+
+def _clean_name(dataset: Dataset, name: str) -> str:
+    """A free name. Raises InvalidInput, and Conflict where no more layers can be declared."""
+    slug = name.strip()
+    try:
+        validate_slug(slug)
+    except ValidationError:
+        message = "Use letters, digits, hyphens and underscores, like wards."
+        raise InvalidInput(message, field="name") from None
+    if len(slug) > 60:
+        raise InvalidInput("Shorten it to at most 60 characters.", field="name")
+    if dataset.layers.filter(name=slug).exists():
+        raise InvalidInput(_taken(slug), field="name")
+    if dataset.layers.count() >= MOST_LAYERS:
+        raise Conflict(f"A dataset has at most {MOST_LAYERS} layers; remove one that is unused.")
+    return slug
+
+
+def _taken(slug: str) -> str:
+    return f"There is a layer {slug!r} already; choose another name."
+
+
+def _document(file: BinaryIO) -> dict[str, Any]:
+    """The JSON object of a file. Raises ValueError."""
+    content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(
+            f"The file is larger than {MAX_BYTES // 1024**2} MiB; simplify the outlines."
+        )
+    try:
+        document = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
+    except (UnicodeDecodeError, RecursionError):
+        raise ValueError("Is not GeoJSON text in UTF-8; export it anew.") from None
+    except ValueError as error:
+        raise ValueError(f"Is not GeoJSON: {str(error)[:200]}.") from None
+    if not isinstance(document, dict):
+        raise ValueError("Must be a GeoJSON FeatureCollection of polygons.")
+    return document
+
+
+def _refuse_constant(name: str) -> None:
+    raise ValueError(f"{name} is no coordinate")

@@ -1,0 +1,282 @@
+"""Zones: declared public polygons, such as wards or tracts, in which people are counted."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import shapely
+from numpy.typing import ArrayLike, NDArray
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.projection import MAX_LATITUDE
+
+MOST_ZONES = 20_000
+"""More could not be told apart on a map, nor be counted with a noise that leaves anything."""
+
+MOST_CORNERS = 1_000_000
+"""Corners of all zones together; they go into every file."""
+
+LONGEST_NAME = 200
+
+KEY_PROPERTIES = ("key", "code", "id", "gid", "geoid")
+NAME_PROPERTIES = ("name", "title", "label")
+"""Where a feature's key and name are looked for, whatever their capitals."""
+
+POLYGON, MULTIPOLYGON = 3, 6
+"""Type numbers of shapely."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Zones:
+    """Polygons in longitude and latitude (degrees, WGS84), each with a key of its own and a name.
+
+    `shapes` is an array (n,) of shapely polygons and multipolygons. Zones may overlap and need not
+    cover anything; a position on a shared border lies in both. Raises ValueError for what cannot
+    be counted in, naming the zone and the remedy.
+    """
+
+    keys: tuple[str, ...]
+    names: tuple[str, ...]
+    shapes: NDArray[np.object_]
+
+    def __post_init__(self) -> None:
+        if not self.keys:
+            raise ValueError("There is no zone in it; give at least one polygon.")
+        if len(self.keys) > MOST_ZONES:
+            raise ValueError(
+                f"Has {len(self.keys):,} zones; give at most {MOST_ZONES:,}, or use a grid."
+            )
+        if not len(self.keys) == len(self.names) == len(self.shapes):
+            raise ValueError("Every zone needs a key, a name and a shape.")
+        _check_words(self.keys, self.names)
+        _check_shapes(self.keys, self.shapes)
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @classmethod
+    def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
+        """The zones of a GeoJSON FeatureCollection of polygons.
+
+        `key` and `name` are the properties that hold them. By default a key is the feature's id,
+        a usual property or its place in the file, a name a usual property or the key. Raises
+        ValueError.
+        """
+        features = _features(document)
+        if len(features) > MOST_ZONES:
+            raise ValueError(
+                f"Has {len(features):,} zones; give at most {MOST_ZONES:,}, or use a grid."
+            )
+        properties = [_properties(feature) for feature in features]
+        keys = _keys(features, properties, key)
+        return cls(
+            keys=keys,
+            names=_named(properties, name, keys),
+            shapes=_shapes(features, keys),
+        )
+
+    def to_geojson(self) -> dict[str, Any]:
+        """A FeatureCollection that `from_geojson` reads back as the same zones."""
+        return {
+            "type": "FeatureCollection",
+            "features": [
+                {
+                    "type": "Feature",
+                    "id": key,
+                    "properties": {"key": key, "name": name},
+                    "geometry": json.loads(shapely.to_geojson(shape)),
+                }
+                for key, name, shape in zip(self.keys, self.names, self.shapes, strict=True)
+            ],
+        }
+
+    def within(self, area: StudyArea) -> Self:
+        """The parts of zones that lie in a study area; zones without any are left out.
+
+        Positions outside the area are never counted, so that nothing is lost. Raises ValueError
+        where no zone touches the area.
+        """
+        shapely.prepare(area.shape)
+        shapes = self.shapes.copy()
+        cut = ~shapely.covers(area.shape, shapes)
+        shapes[cut] = [_polygons(each) for each in shapely.intersection(shapes[cut], area.shape)]
+        kept = np.flatnonzero(shapely.area(shapes) > 0)
+        if not kept.size:
+            raise ValueError(
+                "No zone touches the study area; check the order of the coordinates (longitude "
+                "first) and that they are degrees."
+            )
+        return type(self)(
+            keys=tuple(self.keys[place] for place in kept),
+            names=tuple(self.names[place] for place in kept),
+            shapes=shapes[kept],
+        )
+
+    def locator(self) -> Locator:
+        """Finds the zones of positions; made once for many of them."""
+        return Locator(self)
+
+
+class Locator:
+    """Which zones positions lie in, by an index of the zones' bounds."""
+
+    def __init__(self, zones: Zones) -> None:
+        self._shapes = zones.shapes.copy()
+        shapely.prepare(self._shapes)
+        self._tree = shapely.STRtree(self._shapes)
+
+    def locate(
+        self, longitude: ArrayLike, latitude: ArrayLike
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Pairs of a position's place in the arrays (m,) and the number of a zone it lies in (m,).
+
+        Positions in degrees (n,); by place, then zone. What lies in no zone is in no pair.
+        """
+        lon = np.asarray(longitude, dtype=np.float64)
+        lat = np.asarray(latitude, dtype=np.float64)
+        place, zone = self._tree.query(shapely.points(lon, lat))
+        inside = shapely.intersects_xy(self._shapes[zone], lon[place], lat[place])
+        place, zone = place[inside], zone[inside]
+        order = np.lexsort((zone, place))
+        return place[order].astype(np.int64), zone[order].astype(np.int64)
+
+
+def _check_words(keys: Sequence[str], names: Sequence[str]) -> None:
+    seen: set[str] = set()
+    for key in keys:
+        if not key or key in seen:
+            raise ValueError(
+                f"The key {key!r} is empty or given twice; name a property that tells zones apart."
+            )
+        seen.add(key)
+    for word in (*keys, *names):
+        if len(word) > LONGEST_NAME or not word.isprintable():
+            raise ValueError(
+                f"The key or name {word[:40]!r} is longer than {LONGEST_NAME} characters or has "
+                "signs that cannot be printed; shorten it."
+            )
+
+
+def _check_shapes(keys: Sequence[str], shapes: NDArray[np.object_]) -> None:
+    broken = np.flatnonzero(~shapely.is_valid(shapes))
+    if broken.size:
+        reason = shapely.is_valid_reason(shapes[broken[0]])
+        raise ValueError(
+            f"Zone {keys[broken[0]]!r} crosses itself or is misshapen ({reason}); repair it, for "
+            "instance with QGIS's Fix geometries."
+        )
+    polygonal = np.isin(shapely.get_type_id(shapes), (POLYGON, MULTIPOLYGON))
+    wrong = np.flatnonzero(~polygonal | (shapely.area(shapes) <= 0))
+    if wrong.size:
+        raise ValueError(f"Zone {keys[wrong[0]]!r} encloses no ground; give polygons alone.")
+    west, south, east, north = shapely.bounds(shapes).T
+    bounds = (west.min(), south.min(), east.max(), north.max())
+    if not all(map(math.isfinite, bounds)) or (
+        west.min() < -180 or east.max() > 180 or max(-south.min(), north.max()) > MAX_LATITUDE
+    ):
+        raise ValueError(
+            "Zones must lie between longitudes -180 and 180 and latitudes "
+            f"-{MAX_LATITUDE:g} and {MAX_LATITUDE:g}; export them in degrees (WGS84, EPSG:4326), "
+            "longitude first."
+        )
+    corners = int(shapely.get_num_coordinates(shapes).sum())
+    if corners > MOST_CORNERS:
+        raise ValueError(f"Has {corners:,} corners; simplify to at most {MOST_CORNERS:,}.")
+
+
+def _features(document: Mapping[str, Any]) -> list[Any]:
+    if not isinstance(document, Mapping) or document.get("type") != "FeatureCollection":
+        raise ValueError("Must be a GeoJSON FeatureCollection of polygons.")
+    features = document.get("features")
+    if not isinstance(features, list) or not features:
+        raise ValueError("The collection has no features; give at least one polygon.")
+    crs = document.get("crs")
+    if crs is not None and not str(crs).rstrip("'}\" ").endswith(("CRS84", "4326")):
+        raise ValueError(
+            "The file names a coordinate system of its own; export it in degrees (WGS84, "
+            "EPSG:4326), as GeoJSON is meant to be."
+        )
+    return features
+
+
+def _properties(feature: Any) -> dict[str, str]:
+    """Texts and whole numbers among a feature's properties, as text."""
+    if not isinstance(feature, Mapping) or feature.get("type") != "Feature":
+        raise ValueError("Every member of the collection must be a GeoJSON Feature.")
+    values = feature.get("properties") or {}
+    if not isinstance(values, Mapping):
+        raise ValueError("The properties of a feature must be an object.")
+    return {
+        str(name): str(value).strip()
+        for name, value in values.items()
+        if isinstance(value, (str, int)) and not isinstance(value, bool)
+    }
+
+
+def _keys(
+    features: Sequence[Any], properties: Sequence[dict[str, str]], wanted: str
+) -> tuple[str, ...]:
+    if wanted:
+        return _column(properties, wanted)
+    ids = [feature.get("id") for feature in features]
+    if all(isinstance(each, (str, int)) and str(each).strip() for each in ids):
+        return tuple(str(each).strip() for each in ids)
+    for usual in KEY_PROPERTIES:
+        found = _usual(properties, usual)
+        if found and len(set(found)) == len(found):
+            return found
+    return tuple(str(number) for number in range(1, len(features) + 1))
+
+
+def _named(
+    properties: Sequence[dict[str, str]], wanted: str, keys: tuple[str, ...]
+) -> tuple[str, ...]:
+    if wanted:
+        return _column(properties, wanted)
+    found = (_usual(properties, usual) for usual in NAME_PROPERTIES)
+    return next((each for each in found if each), keys)
+
+
+def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...]:
+    """A property that all features have. Raises ValueError."""
+    for number, each in enumerate(properties, start=1):
+        if not each.get(wanted):
+            known = ", ".join(list(properties[0])[:20]) or "none"
+            raise ValueError(
+                f"Feature {number} has no text or whole number in its property {wanted!r}; the "
+                f"first feature has: {known}."
+            )
+    return tuple(each[wanted] for each in properties)
+
+
+def _usual(properties: Sequence[dict[str, str]], usual: str) -> tuple[str, ...] | None:
+    """The values of a property of this name in any capitals, where all features have one."""
+    name = next((each for each in properties[0] if each.lower() == usual), None)
+    if name is None or not all(each.get(name) for each in properties):
+        return None
+    return tuple(each[name] for each in properties)
+
+
+def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]:
+    shapes = np.empty(len(features), dtype=object)
+    for place, feature in enumerate(features):
+        try:
+            shapes[place] = shapely.from_geojson(json.dumps(feature.get("geometry")))
+        except (shapely.GEOSException, TypeError, ValueError):
+            shapes[place] = None
+        if shapes[place] is None:
+            raise ValueError(f"Zone {keys[place]!r} has no readable geometry; give it a Polygon.")
+    return np.asarray(shapely.force_2d(shapes), dtype=object)
+
+
+def _polygons(shape: Any) -> Any:
+    """What of a shape encloses ground: cutting leaves stray lines and points."""
+    if shapely.get_type_id(shape) in (POLYGON, MULTIPOLYGON):
+        return shape
+    parts = [part for part in shapely.get_parts(shape) if shapely.get_type_id(part) == POLYGON]
+    return shapely.multipolygons(parts) if parts else shapely.Polygon()

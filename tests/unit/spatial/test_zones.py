@@ -1,0 +1,163 @@
+"""Zones are read strictly, cut to the study area, and found by position."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import numpy as np
+import pytest
+import shapely
+
+from dpgeo.spatial import zones as module
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.zones import Zones
+
+AREA = StudyArea.from_bounds(0, 0, 4, 2)
+
+
+def square(west: float, south: float, side: float = 1.0) -> dict[str, Any]:
+    shape = shapely.box(west, south, west + side, south + side)
+    geometry: dict[str, Any] = json.loads(shapely.to_geojson(shape))
+    return geometry
+
+
+def feature(geometry: Any, **properties: Any) -> dict[str, Any]:
+    return {"type": "Feature", "properties": properties, "geometry": geometry}
+
+
+def collection(*features: Any, **members: Any) -> dict[str, Any]:
+    return {"type": "FeatureCollection", "features": list(features), **members}
+
+
+def test_keys_and_names_are_found_in_the_usual_properties() -> None:
+    found = Zones.from_geojson(
+        collection(
+            feature(square(0, 0), CODE="a", Name="Alder"), feature(square(1, 0), CODE="b", Name="B")
+        )
+    )
+    assert found.keys == ("a", "b")
+    assert found.names == ("Alder", "B")
+
+
+def test_keys_and_names_come_from_the_properties_that_were_chosen() -> None:
+    document = collection(feature(square(0, 0), code="x", ward=7, label="Seven"))
+    found = Zones.from_geojson(document, key="ward", name="label")
+    assert (found.keys, found.names) == (("7",), ("Seven",))
+
+
+def test_zones_without_any_key_are_numbered() -> None:
+    found = Zones.from_geojson(collection(feature(square(0, 0)), feature(square(1, 0))))
+    assert found.keys == found.names == ("1", "2")
+
+
+def test_usual_properties_that_do_not_tell_zones_apart_are_no_keys() -> None:
+    document = collection(feature(square(0, 0), code="a"), feature(square(1, 0), code="a"))
+    assert Zones.from_geojson(document).keys == ("1", "2")
+
+
+def test_what_is_written_is_read_back_the_same() -> None:
+    found = Zones.from_geojson(
+        collection(
+            feature(square(0, 0.1), id=1, name="Ö"), feature(square(1, 1 / 3), id=2, name="b")
+        )
+    )
+    again = Zones.from_geojson(json.loads(json.dumps(found.to_geojson())))
+    assert (again.keys, again.names) == (found.keys, found.names)
+    assert shapely.equals_identical(again.shapes, found.shapes).all()
+
+
+@pytest.mark.parametrize(
+    ("document", "words"),
+    [
+        ({}, "FeatureCollection"),
+        ([], "FeatureCollection"),
+        (collection(), "at least one polygon"),
+        (collection(7), "must be a GeoJSON Feature"),
+        (collection({"type": "Feature", "properties": 7, "geometry": None}), "must be an object"),
+        (collection(feature(None)), "no readable geometry"),
+        (collection(feature({"type": "Polygon", "coordinates": "no"})), "no readable geometry"),
+        (collection(feature({"type": "Polygon", "coordinates": [[["a"]]]})), "no readable"),
+        (collection(feature({"type": "Polygon", "coordinates": []})), "encloses no ground"),
+        (collection(feature({"type": "Point", "coordinates": [0, 0]})), "encloses no ground"),
+        (
+            collection(
+                feature(
+                    {"type": "Polygon", "coordinates": [[[0, 0], [1, 1], [1, 0], [0, 1], [0, 0]]]},
+                    key="bow",
+                )
+            ),
+            "'bow' crosses itself",
+        ),
+        (collection(feature(square(500_000, 5_700_000))), "longitudes -180 and 180"),
+        (
+            collection(feature(square(0, 0)), crs={"properties": {"name": "EPSG:25832"}}),
+            "coordinate system of its own",
+        ),
+        (
+            collection({**feature(square(0, 0)), "id": "a"}, {**feature(square(1, 0)), "id": "a"}),
+            "given twice",
+        ),
+        (collection(feature(square(0, 0), key="a\nb")), "cannot be printed"),
+        (collection(feature(square(0, 0), key="a" * 201)), "longer than 200"),
+    ],
+)
+def test_what_cannot_be_counted_in_is_refused_with_the_remedy(document: Any, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Zones.from_geojson(document)
+
+
+def test_a_chosen_property_that_is_missing_is_named_with_those_there_are() -> None:
+    with pytest.raises(ValueError, match=r"'code'; the first feature has: name"):
+        Zones.from_geojson(collection(feature(square(0, 0), name="a")), key="code")
+
+
+def test_more_zones_or_corners_than_fit_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    document = collection(feature(square(0, 0)), feature(square(1, 0)))
+    monkeypatch.setattr(module, "MOST_CORNERS", 9)
+    with pytest.raises(ValueError, match="10 corners"):
+        Zones.from_geojson(document)
+    monkeypatch.setattr(module, "MOST_ZONES", 1)
+    with pytest.raises(ValueError, match="2 zones"):
+        Zones.from_geojson(document)
+
+
+def test_zones_are_cut_to_the_area_and_those_outside_left_out() -> None:
+    found = Zones.from_geojson(
+        collection(
+            feature(square(-0.5, 0), key="half"),
+            feature(square(1, 0), key="whole"),
+            feature(square(9, 0), key="outside"),
+            feature(square(4, 0), key="touching"),
+        )
+    ).within(AREA)
+    assert found.keys == ("half", "whole")
+    assert shapely.area(found.shapes).tolist() == pytest.approx([0.5, 1])
+
+
+def test_cutting_leaves_polygons_alone() -> None:
+    """A comb whose teeth touch the area's edge in points, and enter it in others."""
+    comb = shapely.Polygon([(4, 0), (5, 0), (5, 2), (3.5, 1.5), (4.5, 1), (4, 0.5), (4.5, 0.2)])
+    found = Zones(keys=("a",), names=("a",), shapes=np.array([comb])).within(AREA)
+    assert shapely.get_type_id(found.shapes[0]) in (3, 6)
+
+
+def test_zones_far_from_the_area_are_refused() -> None:
+    found = Zones.from_geojson(collection(feature(square(50, 50))))
+    with pytest.raises(ValueError, match="No zone touches the study area"):
+        found.within(AREA)
+
+
+def test_positions_are_found_in_every_zone_that_holds_them() -> None:
+    found = Zones.from_geojson(
+        collection(feature(square(0, 0)), feature(square(1, 0)), feature(square(0.5, 0)))
+    )
+    place, zone = found.locator().locate([0.2, 0.7, 1, 3, np.nan], [0.5, 0.5, 0.5, 0.5, 0.5])
+    assert list(zip(place.tolist(), zone.tolist(), strict=True)) == [
+        (0, 0),
+        (1, 0),
+        (1, 2),
+        (2, 0),
+        (2, 1),
+        (2, 2),
+    ]

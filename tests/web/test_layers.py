@@ -1,0 +1,168 @@
+"""Public layers are declared once, read back as they were, and kept while releases rest on them."""
+
+from __future__ import annotations
+
+import io
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpgeo.accounts.models import Role
+from dpgeo.core.domain import LayerKind
+from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.datasets import layers
+from dpgeo.datasets.layers import (
+    domain_of,
+    layer_kinds,
+    public_layer_add,
+    public_layer_remove,
+)
+from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.services import dataset_discard, dataset_update
+from dpgeo.datasets.storage import private_storage
+from dpgeo.spatial.zones import Zones
+from tests.makers import make_dataset, make_organisation, make_ready, make_release, make_user
+
+pytestmark = pytest.mark.django_db
+
+
+def wards(dataset: Dataset) -> dict[str, Any]:
+    """Two halves of a dataset's area, and a zone elsewhere."""
+    west, south, east, north = dataset.area.bounds
+    middle = (west + east) / 2
+    sides = {"w": (west - 1, middle), "e": (middle, east + 1), "far": (east + 2, east + 3)}
+    return {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"key": key, "name": f"Ward {key}"},
+                "geometry": {
+                    "type": "Polygon",
+                    "coordinates": [
+                        [[a, south], [b, south], [b, north], [a, north], [a, south]],
+                    ],
+                },
+            }
+            for key, (a, b) in sides.items()
+        ],
+    }
+
+
+def add(dataset: Dataset, **changes: Any) -> PublicLayer:
+    asked: dict[str, Any] = {
+        "dataset": dataset,
+        "name": "wards",
+        "kind": "zones",
+        "title": "Wards of 2026",
+        "file": io.BytesIO(json.dumps(wards(dataset)).encode()),
+        "created_by": None,
+    }
+    return public_layer_add(**{**asked, **changes})
+
+
+def stored() -> set[str]:
+    folder = Path(private_storage().path("layers"))
+    return {each.name for each in folder.iterdir()} if folder.exists() else set()
+
+
+def test_a_layer_is_kept_and_cut_to_the_area_when_it_is_used() -> None:
+    dataset = make_dataset()
+    layer = add(dataset)
+    assert (layer.features, len(layer.sha256)) == (3, 64)
+    assert layer_kinds(dataset) == {"wards": LayerKind.ZONES}
+    found = domain_of(dataset, ["wards"]).layer("wards", Zones)
+    assert found.keys == ("w", "e")
+    assert found.names == ("Ward w", "Ward e")
+    assert domain_of(dataset).layers == {}
+
+
+@pytest.mark.parametrize(
+    ("changes", "field", "words"),
+    [
+        ({"name": "a b"}, "name", "letters, digits"),
+        ({"name": ""}, "name", "letters, digits"),
+        ({"name": "a" * 61}, "name", "60 characters"),
+        ({"kind": "lakes"}, "kind", "choose from zones"),
+        ({"title": "x" * 201}, "title", "201 characters"),
+        ({"file": io.BytesIO(b"\xff\xfe")}, "file", "UTF-8"),
+        ({"file": io.BytesIO(b"{")}, "file", "Is not GeoJSON"),
+        ({"file": io.BytesIO(b"[]")}, "file", "FeatureCollection"),
+        ({"file": io.BytesIO(b"[" * 200_000)}, "file", "GeoJSON"),
+        ({"file": io.BytesIO(b'{"a": NaN}')}, "file", "NaN"),
+        ({"key_property": "nothing"}, "file", "first feature has: key, name"),
+    ],
+)
+def test_what_is_wrong_is_named_and_nothing_is_kept(
+    changes: dict[str, Any], field: str, words: str
+) -> None:
+    before = stored()
+    with pytest.raises(InvalidInput, match=words) as refusal:
+        add(make_dataset(), **changes)
+    assert refusal.value.field == field
+    assert stored() == before
+    assert not PublicLayer.objects.exists()
+
+
+def test_zones_outside_the_study_area_are_refused() -> None:
+    dataset = make_dataset()
+    document = wards(dataset)
+    document["features"] = document["features"][2:]
+    with pytest.raises(InvalidInput, match="No zone touches"):
+        add(dataset, file=io.BytesIO(json.dumps(document).encode()))
+
+
+def test_a_name_is_used_once_and_a_file_has_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    dataset = make_dataset()
+    add(dataset)
+    with pytest.raises(InvalidInput, match="a layer 'wards' already"):
+        add(dataset)
+    monkeypatch.setattr(layers, "MOST_LAYERS", 1)
+    with pytest.raises(Conflict, match="at most 1 layers"):
+        add(dataset, name="tracts")
+    monkeypatch.setattr(layers, "MAX_BYTES", 100)
+    with pytest.raises(InvalidInput, match="larger than"):
+        add(make_dataset(), name="tracts")
+
+
+def test_a_layer_is_declared_and_removed_by_stewards_alone() -> None:
+    organisation = make_organisation()
+    dataset = make_dataset(organisation=organisation)
+    steward = make_user(organisation, Role.STEWARD)
+    with pytest.raises(NotAllowed):
+        add(dataset, created_by=make_user())
+    layer = add(dataset, created_by=steward)
+    with pytest.raises(NotAllowed):
+        public_layer_remove(layer=layer, by=make_user())
+    public_layer_remove(layer=layer, by=steward)
+    public_layer_remove(layer=layer, by=steward)
+    assert not PublicLayer.objects.exists()
+    assert not private_storage().exists(layer.stored_name)
+
+
+def test_a_layer_that_a_release_used_stays(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    layer = add(dataset)
+    make_release(dataset).layers.add(layer)
+    with pytest.raises(Conflict, match="rests on it"):
+        public_layer_remove(layer=layer, by=None)
+    assert private_storage().exists(layer.stored_name)
+
+
+def test_a_discarded_dataset_takes_its_layers_along() -> None:
+    dataset = make_dataset()
+    layer = add(dataset)
+    dataset_discard(dataset=dataset)
+    assert not private_storage().exists(layer.stored_name)
+
+
+def test_a_study_area_that_moved_away_from_its_zones_is_told() -> None:
+    dataset = make_dataset()
+    add(dataset)
+    away = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]}
+    dataset_update(dataset=dataset, changes={"study_area": away})
+    with pytest.raises(InvalidInput, match="No zone touches"):
+        domain_of(dataset, ["wards"])
