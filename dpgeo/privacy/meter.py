@@ -19,6 +19,9 @@ drawn by `privacy.passing`; of those, the ones that hit occupied cells are dropp
 decides. Sorted by cell, since the order must not tell occupied cells from others. What it costs
 in memory is refused beforehand, by public numbers.
 
+`measure_sums` adds noise to vectors summed up over groups, column by column in proportion to what
+one record can add there; its argument is in `privacy.sums`.
+
 A declared rest is divided by `divide` into parts that add up to it exactly, by shares that may
 follow from earlier noisy answers. The sum of all epsilons stays what was declared, whatever the
 answers. Take any sequence of answers: the shares that follow from it are the same on neighbouring
@@ -46,6 +49,7 @@ from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sampler import sample, sample_geometric
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.splitting import GrownTree, bias, grow, split_noise
+from dpgeo.privacy.sums import PrivateSums
 
 MOST_PASSING = 5_000_000
 """Empty cells that may be expected to pass: some 100 bytes each while a release is made."""
@@ -77,6 +81,20 @@ class Meter:
         self._close(label, noise)
         drawn = sample(noise, math.prod(counts.shape), self._entropy.stream())
         return counts._read_by_meter() + drawn.reshape(counts.shape)
+
+    def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
+        """Noisy sums, int64 (n, m). Raises PrivacyError before any draw.
+
+        The noise of the trace is that of a column whose reach is 1.
+        """
+        if type(sums) is not PrivateSums:
+            raise PrivacyError("Only private sums that a view made can be measured.")
+        noise = self.noise(label, sums.sensitivity)
+        columns = [self.noise(label, sums.sensitivity * reach) for reach in sums.reach]
+        self._close(label, noise)
+        stream = self._entropy.stream()
+        drawn = [sample(column, sums.shape[0], stream) for column in columns]
+        return sums._read_by_meter() + np.column_stack(drawn)
 
     def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
         """Put measurements in the place of a declared rest: new labels, and each one's share of it.

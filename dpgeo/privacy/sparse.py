@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.privacy.counts import Opaque
+from dpgeo.privacy.counts import Opaque, PrivateCounts
+from dpgeo.privacy.sums import PrivateSums
 from dpgeo.spatial.cell_runs import CellRuns
+from dpgeo.spatial.centres import Centres, nearest
+from dpgeo.spatial.grid import Grid
 
 
 class PrivateSparseCounts(Opaque):
@@ -66,6 +69,37 @@ class PrivateSparseCounts(Opaque):
         return PrivateSparseCounts(
             ranks[kept], self.__values[kept], size=runs.size, sensitivity=self._sensitivity
         )
+
+    def nearest_counts(self, grid: Grid, centres: Centres) -> PrivateCounts:
+        """How many of the counts lie nearest to each public centre (k,), of the same sensitivity.
+
+        The cells are those of `grid`; each belongs to one centre, whatever the other cells are.
+        """
+        self._check_grid(grid)
+        cluster = nearest(grid, self.__cells, centres)
+        totals = np.zeros(len(centres), dtype=np.int64)
+        np.add.at(totals, cluster, self.__values)
+        return PrivateCounts(totals, sensitivity=self._sensitivity)
+
+    def cluster_sums(self, grid: Grid, centres: Centres) -> PrivateSums:
+        """Of the counts nearest to each public centre: their number and sums of x and y (k, 3).
+
+        x is east and y south of the middle of the grid's frame, in half cells: whole numbers, odd
+        or even as the grid's sides are, and smaller than the sides.
+        """
+        self._check_grid(grid)
+        cluster = nearest(grid, self.__cells, centres)
+        row, column = np.divmod(self.__cells, grid.columns)
+        sums = np.zeros((len(centres), 3), dtype=np.int64)
+        np.add.at(sums[:, 0], cluster, self.__values)
+        np.add.at(sums[:, 1], cluster, self.__values * (2 * column + 1 - grid.columns))
+        np.add.at(sums[:, 2], cluster, self.__values * (2 * row + 1 - grid.rows))
+        reach = (1, max(1, grid.columns - 1), max(1, grid.rows - 1))
+        return PrivateSums(sums, reach=reach, sensitivity=self._sensitivity)
+
+    def _check_grid(self, grid: Grid) -> None:
+        if grid.size != self._size:
+            raise ValueError("The counts are of another grid.")
 
     def _read_by_meter(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Cells and values, for `Meter.measure_sparse` alone."""

@@ -1,0 +1,73 @@
+"""Private sums: vectors added up over public groups, for the means of clusters.
+
+Privacy argument. Every counted contribution adds, to one row only, a vector v of whole numbers
+with |v_j| <= reach_j, and a unit has at most l of them. So for every column j the absolute
+changes of all rows, added up, are at most l reach_j. With m columns and independent discrete
+Laplace noise of rate epsilon/(m l reach_j) in column j, the log-ratio of the probabilities of any
+outcome on neighbouring datasets is at most
+    sum_j epsilon/(m l reach_j) l reach_j = epsilon.
+In units of its reach every column thus has the sensitivity l, and all of them jointly m l: 3 l for
+a count and two coordinates.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.privacy.counts import Opaque
+
+
+class PrivateSums(Opaque):
+    """Sums (n, m) of whole numbers, of which one unit changes column j by at most
+    `sensitivity` reach[j] in total over all rows.
+
+    Read through the Meter, and in no other way; see `Opaque`.
+    """
+
+    __slots__ = ("__values", "_reach", "_sensitivity")
+
+    __values: NDArray[np.int64]
+    _reach: tuple[int, ...]
+    _sensitivity: int
+
+    def __init__(
+        self, values: NDArray[np.integer[Any]], *, reach: Sequence[int], sensitivity: int
+    ) -> None:
+        array = np.asarray(values)
+        if array.dtype.kind not in "iu":
+            # Truncating fractions would change the sensitivity.
+            raise TypeError("Private sums are whole numbers.")
+        if array.ndim != 2 or array.shape[1] != len(reach) or min(reach, default=0) < 1:
+            raise ValueError("Every column of private sums has a reach of at least 1.")
+        if operator.index(sensitivity) < 1:
+            raise ValueError("The sensitivity of sums is at least 1.")
+        object.__setattr__(self, "_PrivateSums__values", array.astype(np.int64))
+        object.__setattr__(self, "_reach", tuple(map(operator.index, reach)))
+        object.__setattr__(self, "_sensitivity", operator.index(sensitivity))
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Shape (n, m) of the sums; public, for the groups are."""
+        return self.__values.shape
+
+    @property
+    def reach(self) -> tuple[int, ...]:
+        """The most that one contribution adds to each column, in absolute value."""
+        return self._reach
+
+    @property
+    def sensitivity(self) -> int:
+        """m l: the joint L1 sensitivity with every column in units of its reach."""
+        return len(self._reach) * self._sensitivity
+
+    def _read_by_meter(self) -> NDArray[np.int64]:
+        """The sums, for `Meter.measure_sums` alone."""
+        return self.__values
+
+    def __repr__(self) -> str:
+        return f"PrivateSums(shape={self.shape}, sensitivity={self.sensitivity})"

@@ -1,0 +1,172 @@
+"""Centres of clusters, which cells lie nearest to which, and their areas of influence.
+
+All of it is public geometry. Distances are those of straight lines through the sphere, which order
+positions as great-circle metres on the ground do.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees, to_mercator
+
+CHUNK = 1 << 15
+"""Cells compared at a time, so that every array in hand stays in the cache."""
+
+CELLS_PER_CENTRE = 32
+"""Cells of the study area for each centre that is spread over it, at least."""
+
+SPREADING_ROUNDS = 20
+"""Rounds of k-means over the study area's own cells."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Centres:
+    """Positions of clusters in Web Mercator metres, float64 (k,) each; the order numbers them."""
+
+    x: NDArray[np.float64]
+    y: NDArray[np.float64]
+
+    def __len__(self) -> int:
+        return len(self.x)
+
+    @classmethod
+    def from_degrees(cls, longitude: ArrayLike, latitude: ArrayLike) -> Self:
+        """Centres at longitudes and latitudes in degrees."""
+        return cls(*to_mercator(longitude, latitude))
+
+    @property
+    def degrees(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Longitudes and latitudes in degrees, float64 (k,) each."""
+        return to_degrees(self.x, self.y)
+
+    def clamped(self, grid: Grid) -> Centres:
+        """The centres, each moved to the nearest position of the grid's frame."""
+        west, south, east, north = grid.mercator_bounds
+        return Centres(np.clip(self.x, west, east), np.clip(self.y, south, north))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Directions:
+    """Unit vectors from the middle of the earth to the cells of a grid, made from public tables.
+
+    A cell's vector is a table look-up and two products, each correctly rounded, so it is the same
+    to the last bit whatever other cells are asked for: a sine of a whole array might not be.
+    """
+
+    columns: int
+    cos_latitude: NDArray[np.float64]
+    sin_latitude: NDArray[np.float64]
+    cos_longitude: NDArray[np.float64]
+    sin_longitude: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, grid: Grid) -> Self:
+        """The tables of a grid's cell centres."""
+        x = grid.west + (np.arange(grid.columns) + 0.5) * grid.cell
+        y = grid.north - (np.arange(grid.rows) + 0.5) * grid.cell
+        longitude, latitude = np.radians(to_degrees(x, 0)[0]), np.radians(to_degrees(0, y)[1])
+        return cls(
+            grid.columns, np.cos(latitude), np.sin(latitude), np.cos(longitude), np.sin(longitude)
+        )
+
+    def __call__(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
+        """Three coordinates (n,) of the cells numbered `cells` (n,)."""
+        row, column = np.divmod(cells, self.columns)
+        flat = self.cos_latitude[row]
+        return (
+            flat * self.cos_longitude[column],
+            flat * self.sin_longitude[column],
+            self.sin_latitude[row],
+        )
+
+
+def nearest(grid: Grid, cells: NDArray[np.int64], centres: Centres) -> NDArray[np.int64]:
+    """The number of the centre nearest on the ground to each cell's middle (n,); ties to the first.
+
+    The answer for a cell depends on that cell and the centres alone. Every operation acts on one
+    cell and is correctly rounded; matrix products, whose rounding may depend on what else is in
+    the matrix, would break that, and with it the sensitivity of sums over clusters.
+    """
+    directions, goals = Directions.of(grid), np.column_stack(unit_vectors(centres))
+    found = np.empty(len(cells), dtype=np.int64)
+    for start in range(0, len(cells), CHUNK):
+        part = slice(start, start + CHUNK)
+        first, second, third = directions(cells[part])
+        best = np.full(first.shape, -np.inf)
+        number = np.zeros(first.shape, dtype=np.int64)
+        for index, goal in enumerate(goals):
+            cosine = first * goal[0] + second * goal[1] + third * goal[2]
+            nearer = cosine > best
+            np.copyto(best, cosine, where=nearer)
+            np.copyto(number, index, where=nearer)
+        found[part] = number
+    return found
+
+
+def unit_vectors(centres: Centres) -> tuple[NDArray[np.float64], ...]:
+    """Three coordinates (k,) of the centres on the unit sphere."""
+    longitude, latitude = (np.radians(part) for part in centres.degrees)
+    flat = np.cos(latitude)
+    return flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)
+
+
+def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
+    """Great-circle metres between positions, one by one; shapes broadcast.
+
+    Haversine formula, which keeps short distances exact.
+    """
+    (lon, lat), (to_lon, to_lat) = (
+        [np.radians(part) for part in positions.degrees] for positions in (one, other)
+    )
+    across = np.cos(lat) * np.cos(to_lat) * np.sin((to_lon - lon) / 2) ** 2
+    chord = np.sqrt(np.clip(np.sin((to_lat - lat) / 2) ** 2 + across, 0, 1))
+    return np.asarray(2 * EARTH_RADIUS_METRES * np.arcsin(chord), dtype=np.float64)
+
+
+def spread_evenly(area: StudyArea, number: int) -> Centres:
+    """`number` positions spread evenly over a study area: k-means of the area's own cells.
+
+    They depend on public inputs alone, and the same inputs always give the same positions.
+    """
+    grid, cells = _cells_of(area, CELLS_PER_CENTRE * number)
+    row, column = np.divmod(cells, grid.columns)
+    x, y = grid.west + (column + 0.5) * grid.cell, grid.north - (row + 0.5) * grid.cell
+    chosen = _far_apart(x, y, number)
+    centres = Centres(x[chosen], y[chosen])
+    for _ in range(SPREADING_ROUNDS):
+        region = nearest(grid, cells, centres)
+        size = np.bincount(region, minlength=number)
+        held = np.maximum(size, 1)
+        centres = Centres(
+            np.where(size > 0, np.bincount(region, x, number) / held, centres.x),
+            np.where(size > 0, np.bincount(region, y, number) / held, centres.y),
+        )
+    return centres
+
+
+def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
+    """A grid that has at least so many cells in the area, and the numbers of those cells."""
+    side = 32
+    while True:
+        grid = Grid.over(area, side)
+        cells = np.flatnonzero(grid.inside(area))
+        if len(cells) >= least:
+            return grid, cells
+        side *= 2
+
+
+def _far_apart(x: NDArray[Any], y: NDArray[Any], number: int) -> list[int]:
+    """Indices of points each as far as can be from those before it, from the first on."""
+    chosen = [0]
+    away = np.hypot(x - x[0], y - y[0])
+    while len(chosen) < number:
+        chosen.append(int(np.argmax(away)))
+        np.minimum(away, np.hypot(x - x[chosen[-1]], y - y[chosen[-1]]), out=away)
+    return chosen

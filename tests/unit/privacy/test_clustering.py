@@ -1,0 +1,198 @@
+"""Private sums and the k-means that is made of them."""
+
+from __future__ import annotations
+
+import copy
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import PrivacyError
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.clustering import clustered, moved
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.randomness import Entropy
+from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.sums import PrivateSums
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.centres import Centres, nearest, spread_evenly
+from dpgeo.spatial.grid import Grid
+from tests.randomness import CountingEntropy, SeededEntropy, ZeroNoise
+
+AREA = StudyArea.from_bounds(10, 50, 10.5, 50.3)
+GRID = Grid.over(AREA, 128)
+LABELS = ["first", "second", "third"]
+
+
+def counts(cells: list[int] | np.ndarray, sensitivity: int = 1) -> PrivateSparseCounts:
+    found, amounts = np.unique(np.asarray(cells), return_counts=True)
+    return PrivateSparseCounts(found, amounts, size=GRID.size, sensitivity=sensitivity)
+
+
+def meter(entropy: Entropy, epsilon: Fraction = Fraction(1)) -> Meter:
+    return Meter([Spend(label=label, epsilon=epsilon) for label in LABELS], entropy)
+
+
+def town(seed: int = 1, people: int = 3000) -> np.ndarray:
+    random = np.random.default_rng(seed)
+    hearts = np.array([[30, 30], [80, 90], [60, 40]])[random.integers(0, 3, people)]
+    row, column = np.clip(np.rint(random.normal(hearts, 4)), 0, 127).astype(np.int64).T
+    return row * GRID.columns + column
+
+
+def test_sums_count_records_and_add_their_coordinates_up() -> None:
+    centres = spread_evenly(AREA, 4)
+    cells = town()
+    cluster = nearest(GRID, cells, centres)
+    row, column = np.divmod(cells, GRID.columns)
+
+    sums = counts(cells).cluster_sums(GRID, centres)._read_by_meter()
+
+    for number in range(4):
+        held = cluster == number
+        x, y = 2 * column[held] - 127, 2 * row[held] - 127
+        assert sums[number].tolist() == [held.sum(), x.sum(), y.sum()]
+
+
+@pytest.mark.parametrize("bound", [1, 10])
+def test_a_person_changes_sums_by_three_times_the_bound_at_most(bound: int) -> None:
+    centres = spread_evenly(AREA, 7)
+    others = town()
+    corner = [0] * bound
+    random = np.random.default_rng(2)
+    for extra in [corner, *(random.integers(0, GRID.size, bound) for _ in range(50))]:
+        without = counts(others, bound).cluster_sums(GRID, centres)
+        with_person = counts(np.concatenate([others, extra]), bound).cluster_sums(GRID, centres)
+        change = np.abs(with_person._read_by_meter() - without._read_by_meter()).sum(axis=0)
+        joint = (change / np.array(with_person.reach)).sum()
+        assert joint <= with_person.sensitivity == 3 * bound
+        if extra is corner:
+            # No smaller sensitivity would do.
+            assert joint == 3 * bound
+
+
+def test_each_column_carries_the_noise_of_its_reach() -> None:
+    sums = PrivateSums(np.zeros((40_000, 3), dtype=np.int64), reach=(1, 50, 200), sensitivity=2)
+    drawn = Meter([Spend(label="sums", epsilon=Fraction(1, 2))], SeededEntropy(3)).measure_sums(
+        "sums", sums
+    )
+
+    for column, reach in enumerate((1, 50, 200)):
+        expected = DiscreteLaplace(Fraction(1, 2), 3 * 2 * reach).variance
+        assert np.var(drawn[:, column]) == pytest.approx(expected, rel=0.06)
+    correlation = np.corrcoef(drawn.T) - np.eye(3)
+    assert np.abs(correlation).max() < 0.03
+
+
+def test_the_trace_names_the_joint_sensitivity() -> None:
+    sums = PrivateSums(np.zeros((2, 3), dtype=np.int64), reach=(1, 5, 5), sensitivity=4)
+    one = meter(ZeroNoise())
+    one.measure_sums("first", sums)
+
+    assert one.finish()[0].noise == DiscreteLaplace(Fraction(1), 12)
+
+
+def test_nothing_but_private_sums_is_measured_as_sums() -> None:
+    entropy = CountingEntropy()
+    with pytest.raises(PrivacyError):
+        meter(entropy).measure_sums("first", PrivateCounts(np.zeros((2, 3), int), sensitivity=1))  # type: ignore[arg-type]
+    with pytest.raises(PrivacyError):
+        meter(entropy).measure(
+            "first", PrivateSums(np.zeros((2, 1), int), reach=[1], sensitivity=1)
+        )  # type: ignore[arg-type]
+    with pytest.raises(PrivacyError):
+        meter(entropy).measure_sums("other", counts([1]).cluster_sums(GRID, spread_evenly(AREA, 2)))
+    assert entropy.opened == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "reach", "sensitivity"),
+    [
+        (np.zeros((2, 2)), (1, 1), 1),
+        (np.zeros((2, 2), int), (1,), 1),
+        (np.zeros((2, 2), int), (1, 0), 1),
+        (np.zeros(2, int), (1, 1), 1),
+        (np.zeros((2, 2), int), (1, 1), 0),
+    ],
+)
+def test_sums_without_a_sensitivity_are_refused(
+    values: np.ndarray, reach: tuple[int, ...], sensitivity: int
+) -> None:
+    with pytest.raises((TypeError, ValueError)):
+        PrivateSums(values, reach=reach, sensitivity=sensitivity)
+
+
+def test_sums_cannot_be_read_past_the_meter() -> None:
+    sums = PrivateSums(np.array([[123, 456, 789]]), reach=(1, 1, 1), sensitivity=1)
+
+    assert "123" not in repr(sums)
+    for read in (np.asarray, list, copy.copy, hash, bool):
+        with pytest.raises(TypeError):
+            read(sums)  # type: ignore[operator]
+
+
+def test_counts_around_centres_are_a_histogram_of_the_same_sensitivity() -> None:
+    centres = spread_evenly(AREA, 5)
+    around = counts(town(), 7).nearest_counts(GRID, centres)
+
+    assert around.sensitivity == 7
+    expected = np.bincount(nearest(GRID, town(), centres), minlength=5)
+    assert around._read_by_meter().tolist() == expected.tolist()
+
+
+def test_counts_of_another_grid_are_refused() -> None:
+    with pytest.raises(ValueError, match="another grid"):
+        counts([1]).cluster_sums(Grid.over(AREA, 64), spread_evenly(AREA, 2))
+
+
+def test_without_noise_it_is_plain_k_means() -> None:
+    everywhere = np.random.default_rng(8).integers(0, GRID.size, 500)
+    cells, start = np.concatenate([town(), everywhere]), spread_evenly(AREA, 3)
+    row, column = np.divmod(cells, GRID.columns)
+    x, y = GRID.west + (column + 0.5) * GRID.cell, GRID.north - (row + 0.5) * GRID.cell
+    expected = start
+    for _ in LABELS:
+        cluster = nearest(GRID, cells, expected)
+        expected = Centres(
+            np.array([x[cluster == number].mean() for number in range(3)]),
+            np.array([y[cluster == number].mean() for number in range(3)]),
+        )
+
+    # At such an epsilon noise is zero and known to be.
+    found = clustered(meter(ZeroNoise(), Fraction(1000)), LABELS, counts(cells), GRID, start)
+
+    np.testing.assert_allclose(found.x, expected.x, atol=1)
+    np.testing.assert_allclose(found.y, expected.y, atol=1)
+
+
+def test_with_many_people_centres_come_near_the_crowds() -> None:
+    cells = np.tile(town(), 100)
+    found = clustered(meter(SeededEntropy(1)), LABELS, counts(cells), GRID, spread_evenly(AREA, 3))
+    columns = (found.x - GRID.west) / GRID.cell
+    rows = (GRID.north - found.y) / GRID.cell
+    for heart in ([30, 30], [80, 90], [60, 40]):
+        assert min(np.hypot(rows - heart[0] - 0.5, columns - heart[1] - 0.5)) < 2
+
+
+def test_nobody_leaves_every_centre_where_it_was() -> None:
+    start = spread_evenly(AREA, 6)
+    found = clustered(meter(ZeroNoise()), LABELS, counts([]), GRID, start)
+
+    assert found.x.tolist() == start.x.tolist()
+    assert found.y.tolist() == start.y.tolist()
+
+
+def test_no_noise_throws_a_centre_out_of_its_cluster_or_the_frame() -> None:
+    start = spread_evenly(AREA, 9)
+    random = np.random.default_rng(5)
+    west, south, east, north = GRID.mercator_bounds
+    for _ in range(200):
+        sums = random.laplace(0, [10, 1000, 1000], (9, 3)).astype(np.int64)
+        found = moved(start, sums, DiscreteLaplace(Fraction(1), 10), GRID)
+        assert ((west <= found.x) & (found.x <= east)).all()
+        assert ((south <= found.y) & (found.y <= north)).all()
+        gap = np.hypot(found.x[:, None] - start.x, found.y[:, None] - start.y)
+        assert (np.diag(gap) <= gap.min(axis=1) + 1).all()

@@ -1,0 +1,94 @@
+"""Centres: nearest on the ground, whatever else is asked for, and evenly spread."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.centres import Centres, ground_metres, nearest, spread_evenly
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_mercator
+
+TRIANGLE = StudyArea.from_geojson(
+    {"type": "Polygon", "coordinates": [[[10, 50], [12, 50], [10, 51.5], [10, 50]]]}
+)
+
+
+def middles(grid: Grid, cells: np.ndarray) -> Centres:
+    row, column = np.divmod(cells, grid.columns)
+    return Centres(grid.west + (column + 0.5) * grid.cell, grid.north - (row + 0.5) * grid.cell)
+
+
+@pytest.mark.parametrize("bounds", [(10, 50, 10.5, 50.4), (-170, -60, 170, 75)])
+def test_the_nearest_centre_is_nearest_in_metres_on_the_ground(
+    bounds: tuple[float, float, float, float],
+) -> None:
+    area = StudyArea.from_bounds(*bounds)
+    grid = Grid.over(area, 64)
+    cells = np.arange(grid.size)
+    centres = spread_evenly(area, 13)
+    at = middles(grid, cells)
+    away = ground_metres(
+        Centres(at.x[:, None], at.y[:, None]), Centres(centres.x[None], centres.y[None])
+    )
+
+    found = nearest(grid, cells, centres)
+
+    assert (away[cells, found] <= away.min(axis=1) + 0.01).all()
+    assert set(found) == set(range(13))
+
+
+def test_a_cell_has_the_same_centre_whatever_other_cells_are_asked_for() -> None:
+    grid = Grid.over(TRIANGLE, 512)
+    # Centres on a regular lattice, so that many cells lie on midlines.
+    side = np.linspace(10, 12, 9)
+    centres = Centres.from_degrees(*(part.ravel() for part in np.meshgrid(side, 48 + side / 4)))
+    cells = np.arange(grid.size)
+    together = nearest(grid, cells, centres)
+    random = np.random.default_rng(1)
+
+    for size in (1, 2, 3, 7, 1000):
+        chosen = np.sort(random.choice(cells, size, replace=False))
+        assert nearest(grid, chosen, centres).tolist() == together[chosen].tolist()
+
+
+def test_ties_go_to_the_first_centre() -> None:
+    grid = Grid.over(StudyArea.from_bounds(0, 0, 1, 1), 4)
+    twice = Centres(np.array([5e4, 5e4]), np.array([5e4, 5e4]))
+
+    assert nearest(grid, np.arange(16), twice).tolist() == [0] * 16
+
+
+def test_metres_between_positions_are_great_circle_metres() -> None:
+    one = Centres.from_degrees([0.0, 10.0], [0.0, 60.0])
+    other = Centres.from_degrees([90.0, 10.00001], [0.0, 60.0])
+
+    quarter, short = ground_metres(one, other)
+
+    assert quarter == pytest.approx(np.pi / 2 * EARTH_RADIUS_METRES)
+    assert short == pytest.approx(np.radians(1e-5) * EARTH_RADIUS_METRES / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("number", [1, 2, 17, 300])
+def test_centres_are_spread_over_the_whole_area(number: int) -> None:
+    centres = spread_evenly(TRIANGLE, number)
+    grid = Grid.over(TRIANGLE, 256)
+    cells = np.flatnonzero(grid.inside(TRIANGLE))
+    size = np.bincount(nearest(grid, cells, centres), minlength=number)
+
+    assert len(centres) == number
+    assert size.min() > 0.4 * size.mean()
+    assert size.max() < 2 * size.mean()
+    assert np.array_equal(centres.x, spread_evenly(TRIANGLE, number).x)
+
+
+def test_centres_are_clamped_to_the_frame() -> None:
+    grid = Grid.over(StudyArea.from_bounds(0, 0, 1, 1), 4)
+    west, south, east, north = grid.mercator_bounds
+    x, y = to_mercator([-5, 0.5, 5], [-5, 0.5, 5])
+
+    clamped = Centres(x, y).clamped(grid)
+
+    assert clamped.x.tolist() == [west, x[1], east]
+    assert clamped.y.tolist() == [south, y[1], north]
