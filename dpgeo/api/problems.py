@@ -27,6 +27,9 @@ from dpgeo.core.errors import (
 
 MEDIA_TYPE = "application/problem+json"
 
+ADDRESSES = ("/api/", "/ogc/")
+"""Where programs ask, which problems in HTML would not help."""
+
 logger = logging.getLogger(__name__)
 
 
@@ -250,7 +253,7 @@ class ProblemMiddleware:
 
     def __call__(self, request: HttpRequest) -> HttpResponseBase:
         response = self._get_response(request)
-        if response.status_code < 400 or not request.path.startswith("/api/"):
+        if response.status_code < 400 or not request.path.startswith(ADDRESSES):
             return response
         if response.get("Content-Type", "").startswith(MEDIA_TYPE) or settings.DEBUG:
             return response

@@ -10,5 +10,6 @@ urlpatterns = [
     path("healthz", healthz, name="healthz"),
     path("readyz", readyz, name="readyz"),
     path("api/", include("dpgeo.api.urls")),
+    path("ogc/", include("dpgeo.api.ogc.urls")),
     path("", include("dpgeo.pages.urls")),
 ]

@@ -1,0 +1,153 @@
+"""Query parameters of OGC API - Features, as strict as those of the REST API."""
+
+from __future__ import annotations
+
+import datetime
+import math
+import re
+from typing import Any
+
+from dpgeo.api.paging import CURSOR
+from dpgeo.api.queries import Query, one_of
+from dpgeo.artefacts.feature_pages import Box
+
+MAX_ITEMS = 10_000
+DEFAULT_ITEMS = 100
+MAX_COLLECTIONS = 1000
+
+FORM = Query(
+    name="f",
+    description="json or html; by default what the Accept header prefers, else json.",
+    read=one_of(("json", "html")),
+    schema={"type": "string", "enum": ["json", "html"]},
+)
+
+
+def read_boxes(text: str) -> list[Box]:
+    """A bounding box as one or, across the antimeridian, two boxes in degrees.
+
+    Heights, where six numbers are given, have no bearing on features in the plane.
+    """
+    try:
+        numbers = [float(part) for part in text.split(",")]
+    except ValueError:
+        numbers = []
+    if len(numbers) not in (4, 6) or not all(map(math.isfinite, numbers)):
+        raise ValueError("Must be four or six numbers: west,south,east,north in degrees.")
+    half = len(numbers) // 2
+    west, south, east, north = numbers[0], numbers[1], numbers[half], numbers[half + 1]
+    if abs(west) > 180 or abs(east) > 180 or abs(south) > 90 or abs(north) > 90:
+        raise ValueError(
+            "Longitudes lie between -180 and 180 and latitudes between -90 and 90; give "
+            "west,south,east,north, longitude first."
+        )
+    if south > north:
+        raise ValueError("The south side lies north of the north side; exchange them.")
+    if west > east:
+        return [(west, south, 180.0, north), (-180.0, south, east, north)]
+    return [(west, south, east, north)]
+
+
+def limit_of(most: int, default: int) -> Query:
+    """How many things a page holds. More than the most is no error: the most is given."""
+
+    def read(text: str) -> int:
+        if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
+            raise ValueError("Must be a whole number from 1 on; follow the link next for more.")
+        return min(int(text), most)
+
+    return Query(
+        name="limit",
+        description=f"How many a page holds; above {most} it holds {most}.",
+        read=read,
+        schema={"type": "integer", "minimum": 1, "maximum": most, "default": default},
+        default=default,
+    )
+
+
+def read_interval(text: str) -> str:
+    """A date-time of RFC 3339, or an interval of two, either of which may be open.
+
+    Counts are of no moment, so every feature matches whatever is asked; what cannot be read is
+    refused all the same.
+    """
+    ends = text.split("/")
+    if len(ends) > 2 or (len(ends) == 1 and ends[0] in ("", "..")):
+        raise ValueError(MOMENT)
+    moments = [_moment(end) for end in ends if end not in ("", "..")]
+    if not moments:
+        raise ValueError(MOMENT)
+    if len(moments) == 2 and moments[0] > moments[1]:
+        raise ValueError("The interval ends before it begins; exchange its ends.")
+    return text
+
+
+MOMENT = (
+    "Must be a date-time such as 2026-03-31T12:00:00Z, a day, or two of them around a slash; "
+    "one end of an interval may be .. for open."
+)
+
+
+def _moment(text: str) -> datetime.datetime:
+    shape = r"\d{4}-\d{2}-\d{2}([Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2}))?"
+    if not re.fullmatch(shape, text, re.ASCII):
+        raise ValueError(MOMENT)
+    try:
+        moment = datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper()))
+        return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
+    except ValueError:
+        raise ValueError(MOMENT) from None
+
+
+def read_row(text: str) -> int:
+    """The row at which a page starts."""
+    if not re.fullmatch(r"[0-9]{1,15}", text):
+        raise ValueError("Must be what a link next names; start without it.")
+    return int(text)
+
+
+ITEMS: tuple[Query, ...] = (
+    limit_of(MAX_ITEMS, DEFAULT_ITEMS),
+    Query(
+        name="bbox",
+        description="Only features that touch this box: west,south,east,north in degrees (CRS84).",
+        read=read_boxes,
+        schema={
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": 4,
+            "maxItems": 6,
+        },
+    ),
+    Query(
+        name="datetime",
+        description="A date-time or an interval. Counts carry no time, so all of them match.",
+        read=read_interval,
+    ),
+    Query(
+        name="start",
+        description="Where the page starts: part of the address that the link next names.",
+        read=read_row,
+        schema={"type": "integer", "minimum": 0, "default": 0},
+        default=0,
+    ),
+    FORM,
+)
+
+COLLECTIONS: tuple[Query, ...] = (limit_of(MAX_COLLECTIONS, MAX_COLLECTIONS), CURSOR, FORM)
+
+
+def openapi_parameters(queries: tuple[Query, ...]) -> list[dict[str, Any]]:
+    """The same parameters for the OpenAPI 3.0 description."""
+    return [
+        {
+            "name": query.name,
+            "in": "query",
+            "required": False,
+            "description": query.description,
+            "schema": dict(query.schema),
+            "style": "form",
+            "explode": False,
+        }
+        for query in queries
+    ]

@@ -1,0 +1,216 @@
+"""The addresses of OGC API - Features, each as JSON and as a page."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any, ClassVar
+
+from django.db.models.functions import TruncDate
+from django.http import Http404, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import conditional_page
+from drf_spectacular.utils import extend_schema
+from rest_framework.request import Request
+
+from dpgeo.api.base import ApiView
+from dpgeo.api.ogc import asking, documents
+from dpgeo.api.ogc.description import description
+from dpgeo.api.ogc.documents import Collection, Document
+from dpgeo.api.paging import next_url, page
+from dpgeo.api.queries import Query
+from dpgeo.api.releases import NEWEST_FIRST
+from dpgeo.artefacts.feature_pages import Feature, FeatureFile
+from dpgeo.datasets.storage import public_storage
+from dpgeo.releases.models import Release, ReleaseState
+
+
+class OgcView(ApiView):
+    """An address that answers as JSON or as a page, with an ETag on either."""
+
+    queries: ClassVar[Sequence[Query]] = (asking.FORM,)
+
+    @property
+    def form(self) -> str:
+        """json or html, whichever was asked for."""
+        if self.asked["f"]:
+            return str(self.asked["f"])
+        choices = [documents.JSON, documents.GEOJSON, documents.OPENAPI, documents.HTML]
+        wanted = self.request._request.get_preferred_type(choices)
+        return "html" if wanted == documents.HTML else "json"
+
+    def answer(
+        self,
+        document: Document,
+        *,
+        title: str,
+        media_type: str = documents.JSON,
+        text: Callable[[], str] | None = None,
+        **context: Any,
+    ) -> HttpResponse:
+        """The document in the form that was asked for; `text` writes its JSON where given."""
+        if self.form == "json":
+            body = text() if text else json.dumps(document, ensure_ascii=False)
+            answer = HttpResponse(body, content_type=media_type)
+            answer["Cache-Control"] = "public, no-cache"
+        else:
+            known = {"title": title, "document": document, "section": "api", **context}
+            answer = render(self.request._request, "ogc/page.html", known)
+            answer["Cache-Control"] = "no-cache"
+        answer["Vary"] = "Accept"
+        return answer
+
+    @classmethod
+    def as_view(cls, **initkwargs: Any) -> Any:
+        """The view, with an ETag on what it answers."""
+        return conditional_page(super().as_view(**initkwargs))
+
+
+@extend_schema(exclude=True)
+class LandingView(OgcView):
+    """Where clients begin."""
+
+    def get(self, request: Request) -> HttpResponse:
+        """Links to all there is."""
+        document = documents.landing(request, self.form)
+        return self.answer(document, title=document["title"])
+
+
+@extend_schema(exclude=True)
+class ConformanceView(OgcView):
+    """What clients may rely on."""
+
+    def get(self, request: Request) -> HttpResponse:
+        """The conformance classes."""
+        return self.answer(documents.conformance(request, self.form), title="Conformance")
+
+
+@extend_schema(exclude=True)
+class DescriptionView(OgcView):
+    """The description of all these addresses."""
+
+    def get(self, request: Request) -> HttpResponse:
+        """OpenAPI 3.0."""
+        document = description(request.build_absolute_uri("/ogc"))
+        return self.answer(
+            document,
+            title="OGC API - Features",
+            media_type=documents.OPENAPI,
+            operations={path: methods["get"] for path, methods in document["paths"].items()},
+            links=documents.themselves(request, self.form, documents.OPENAPI),
+        )
+
+
+@extend_schema(exclude=True)
+class CollectionsView(OgcView):
+    """Every layer of every published release."""
+
+    queries = asking.COLLECTIONS
+
+    def get(self, request: Request) -> HttpResponse:
+        """A page of collections, newest release first; `limit` counts releases."""
+        published = (
+            Release.objects.filter(state=ReleaseState.PUBLISHED)
+            .annotate(day=TruncDate("published_at"))
+            .select_related("dataset")
+            .prefetch_related("files")
+        )
+        limit, cursor = self.asked["limit"], self.asked["cursor"]
+        releases, following = page(published, NEWEST_FIRST, limit=limit, cursor=cursor)
+        shown = [each for release in releases for each in documents.collections_of(release)]
+        further = next_url(request._request, following)
+        document = documents.collections(request, self.form, shown, further)
+        return self.answer(document, title="Collections")
+
+
+@extend_schema(exclude=True)
+class CollectionView(OgcView):
+    """One layer of one release."""
+
+    def get(self, request: Request, collection_id: str) -> HttpResponse:
+        """What it is, and where its features are."""
+        found = documents.find_collection(collection_id)
+        document = documents.collection(request, found, self.form)
+        return self.answer(document, title=found.title)
+
+
+@extend_schema(exclude=True)
+class ItemsView(OgcView):
+    """The features of a layer."""
+
+    queries = asking.ITEMS
+
+    def get(self, request: Request, collection_id: str) -> HttpResponse:
+        """A page of features."""
+        found = documents.find_collection(collection_id)
+        boxes = self.asked["bbox"] or ()
+        with opened(found) as features:
+            shown = features.page(self.asked["start"], self.asked["limit"], boxes)
+            matched = None if boxes else len(features)
+        document = documents.items(request, self.form, found, shown.features, shown.next_row)
+        if matched is not None:
+            document["numberMatched"] = matched
+        return self.answer(
+            document,
+            title=found.title,
+            media_type=documents.GEOJSON,
+            text=lambda: documents.collection_text(document, shown.features),
+            table=table(shown.features),
+        )
+
+
+@extend_schema(exclude=True)
+class ItemView(OgcView):
+    """One feature."""
+
+    def get(self, request: Request, collection_id: str, feature_id: int) -> HttpResponse:
+        """A feature by its id, which is its row in the files."""
+        found = documents.find_collection(collection_id)
+        with opened(found) as features:
+            feature = features.feature(feature_id)
+        if feature is None:
+            raise Http404
+        links = documents.item_links(request, self.form, found)
+        return self.answer(
+            {"links": links},
+            title=f"{found.title}, {feature.row}",
+            media_type=documents.GEOJSON,
+            text=lambda: documents.feature_text(feature, links),
+            table=table([feature]),
+        )
+
+
+@extend_schema(exclude=True)
+class NothingHere(ApiView):
+    """Every address that is not one."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Refuse, whatever the method. Raises Http404."""
+        raise Http404
+
+
+@contextmanager
+def opened(found: Collection) -> Iterator[FeatureFile]:
+    """The file of a collection. Raises Http404 where it is withdrawn in this very moment."""
+    try:
+        with public_storage().open(found.file.stored_name, "rb") as file:
+            yield FeatureFile(file)
+    except FileNotFoundError:
+        raise Http404 from None
+
+
+def table(features: Sequence[Feature]) -> dict[str, Any]:
+    """Features as a table for people: a line each, geometry last."""
+    names = list(features[0].properties) if features else []
+    return {
+        "names": ["id", *names, "geometry"],
+        "rows": [
+            [str(each.row), *map(_cell, each.properties.values()), each.geometry]
+            for each in features
+        ],
+    }
+
+
+def _cell(value: Any) -> str:
+    return "" if value is None else str(value)
