@@ -81,4 +81,4 @@ def _share_of_steps(centres: Centres, step_x: Floats, step_y: Floats, error: Flo
     towards = step_x[:, None] * across + step_y[:, None] * along
     reached = np.divide(squared / 2, towards, out=np.full_like(squared, np.inf), where=towards > 0)
     shrunk = trust / np.maximum(trust + error**2, np.finfo(np.float64).tiny)
-    return np.minimum(shrunk, reached.min(axis=1))
+    return np.asarray(np.minimum(shrunk, reached.min(axis=1)))
