@@ -20,7 +20,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.erasure import person_erase
-from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_update
 
 EDITABLE = ("title", "description", "licence", "attribution", "keep_raw")
@@ -139,8 +139,12 @@ class UploadAdmin(OrganisationScoped):
     @admin.display(description="Report (private)")
     def rows(self, upload: Upload) -> SafeString | str:
         """Rows accepted, and refused by reason."""
+        if upload.state == UploadState.ERASED:
+            return "Deleted with its file, because a person was erased."
+        if upload.failure:
+            return f"Cannot be read. {upload.failure}"
         if not upload.report:
-            return "Not read yet."
+            return "Not read."
         refused = format_html_join(
             "", "<li>{} refused: {}</li>", ((n, why) for why, n in upload.report["refused"].items())
         )

@@ -1,5 +1,9 @@
 """Erasing one person: a new version of the data without them; older versions and files go.
 
+The keyed hash of who was erased stays with the dataset, and rows of that person are refused in
+every later upload. That is a rule about each row by itself: it changes nobody else's rows, so
+what a release promises to the others stays as it was (see `ingest.canonical`).
+
 What was released before stays as it is: it holds no rows, hides each person as its budget says,
 and copies of it may be anywhere.
 """
@@ -16,7 +20,7 @@ from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
@@ -33,9 +37,10 @@ class DataChanged(Exception):
 def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
     """Queue a new version of the data without one person. `by` is None at the console.
 
-    `person` is the identifier as the uploaded files write it; only its keyed hash is kept, until
-    the version is made. Raises NotAllowed, InvalidInput for what is no identifier, Conflict where
-    rows have no persons, where there are no data, and while a file is being read.
+    `person` is the identifier as the uploaded files write it; only its keyed hash is kept. From
+    now on no upload of the dataset brings the person back. Raises NotAllowed, InvalidInput for
+    what is no identifier, Conflict where rows have no persons, where there are no data, and while
+    a file is being read.
     """
     if by is not None and not may(by, dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
@@ -51,6 +56,7 @@ def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
             raise Conflict("This dataset has no data.")
         if dataset.uploads.filter(state=UploadState.QUEUED).exists():
             raise Conflict("A file is being read; ask again when that is done.")
+        Suppression.objects.get_or_create(dataset=dataset, person=digest)
         job = job_create(task=INGEST_TASK)
         version = Upload.objects.create(
             dataset=dataset,
@@ -64,6 +70,17 @@ def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
         )
         job_wake(job=job)
     return version
+
+
+def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
+    """Take rows of an erased person from later uploads again; False for one who was not erased.
+
+    For the identifier that was mistyped. Raises NotAllowed, and InvalidInput.
+    """
+    if by is not None and not may(by, dataset, "upload"):
+        raise NotAllowed("Only the stewards of this dataset may do this.")
+    found = dataset.suppressions.filter(person=_digest(dataset, person))
+    return bool(found.delete()[0])
 
 
 def erase(upload: Upload, held: Held) -> None:

@@ -183,6 +183,7 @@ def _ingest(upload: Upload, held: Held) -> None:
             bytes(dataset.person_key),
             target,
             lambda done, total: held.step("Reading rows", done, total),
+            [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
         )
         held.step("Storing")
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)

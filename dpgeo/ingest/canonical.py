@@ -1,19 +1,20 @@
 """The canonical form of rows, and the one file they are written to.
 
 Privacy argument for all of `ingest`. Every function between an upload's row and its canonical row
-looks at that row, the declared schema and the dataset's secret key, and at nothing else: types
-are declared, not inferred; no decision is taken over the whole file; and a row that cannot be
-used takes no other with it. Taking one person's rows out of an upload therefore takes exactly
-that person's rows out of the canonical file, which is what the contribution bound, and with it
-every promise made later, rests on. (`tests/unit/ingest/test_person_local.py` holds this to be so,
-byte for byte.)
+looks at that row, the declared schema, the dataset's secret key and the list of persons erased
+from it, and at nothing else: types are declared, not inferred; no decision is taken over the
+whole file; and a row that cannot be used takes no other with it. Taking one person's rows out of
+an upload therefore takes exactly that person's rows out of the canonical file, which is what the
+contribution bound, and with it every promise made later, rests on. The list of erased persons is
+the same for both files. (`tests/unit/ingest/test_person_local.py` holds this to be so, byte for
+byte.)
 """
 
 from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -33,7 +34,7 @@ from dpgeo.ingest.coordinates import (
     project,
 )
 from dpgeo.ingest.crs import Pair, has_limits
-from dpgeo.ingest.persons import hash_persons
+from dpgeo.ingest.persons import erased_among, hash_persons
 from dpgeo.ingest.report import Reason, Tally
 from dpgeo.ingest.schema import Role, Schema
 from dpgeo.ingest.times import seconds
@@ -54,12 +55,19 @@ metres. Time: seconds since 1970 in UTC, null where no time column is declared."
 ROW_GROUP = 262_144
 
 
-def canonical_rows(batch: Batch, schema: Schema, key: bytes, tally: Tally) -> pa.RecordBatch:
-    """The accepted rows of a batch, in order, of schema `CANONICAL`; the rest go to the tally."""
+def canonical_rows(
+    batch: Batch, schema: Schema, key: bytes, tally: Tally, erased: Collection[bytes] = ()
+) -> pa.RecordBatch:
+    """The accepted rows of a batch, in order, of schema `CANONICAL`; the rest go to the tally.
+
+    Rows of persons whose hashes are in `erased` are refused. Who else is on that list, or in the
+    file, does not matter to anybody's row.
+    """
     sieve = Sieve(batch.rows, tally)
     size = len(batch.rows)
     if schema.unit is Unit.PERSON:
         high, low = hash_persons(batch.fields[Role.PERSON], key, sieve)
+        sieve.refuse(erased_among(high, low, erased), Reason.PERSON_ERASED)
     else:
         high = low = np.zeros(size, dtype=np.uint64)
     longitude, latitude = _degrees(batch, schema, sieve)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,8 @@ def hash_persons(
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
     """High and low half, uint64 (n,) each, of every person's 128-bit BLAKE2b under `key`.
 
-    Hashed is the identifier's text in UTF-8 without surrounding blanks, case kept. Whole numbers
+    Hashed is the identifier's text in UTF-8 without surrounding blanks, case kept, in Unicode's
+    composed form (NFC), so that é is one name however a program writes it. Whole numbers
     are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", for zeros
     in front are a part of a name). Other floats, and those too large to be exact, are refused, as
     are numbers cut to an exponent (1.23457E+11) and rows without a person. Rows refused have some
@@ -49,11 +51,22 @@ def hash_persons(
     return halves[which, 0], halves[which, 1]
 
 
+def erased_among(
+    high: NDArray[np.uint64], low: NDArray[np.uint64], erased: Collection[bytes]
+) -> NDArray[np.bool_]:
+    """Which persons, by the halves of their hashes, are among the 16-byte hashes of `erased`."""
+    halves = {(int.from_bytes(one[:8]), int.from_bytes(one[8:])) for one in erased}
+    found = np.isin(high, np.array([first for first, _ in halves], dtype=np.uint64))
+    for index in np.flatnonzero(found):
+        found[index] = (int(high[index]), int(low[index])) in halves
+    return found
+
+
 def _identifiers(values: Any, sieve: Sieve) -> Any:
     """The identifiers as text; null where missing or refused."""
     kind = values.type
     if is_text(kind):
-        text = readable_text(values, sieve)
+        text = pc.utf8_normalize(readable_text(values, sieve), form="NFC")
         cut = mask(pc.match_substring_regex(text, EXPONENT))
         sieve.refuse(cut, Reason.PERSON_NOT_WHOLE, text)
         return pc.replace_substring_regex(text, r"^(-?[0-9]{1,15})\.0+$", r"\1")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,11 +26,13 @@ def ingest(
     key: bytes,
     target: Path,
     progress: Callable[[int, int], None],
+    erased: Collection[bytes] = (),
 ) -> Report:
     """Write the usable rows of `source` to `target` in canonical form; report on the rest.
 
     Compressed and binary files are read in a process of their own (`confined`). `key` (16 to 64
-    bytes) is the dataset's secret for the persons' hashes. `progress(done, total)` is called a
+    bytes) is the dataset's secret for the persons' hashes, and `erased` has those hashes (16 bytes)
+    of which no row is taken. `progress(done, total)` is called a
     few times a second and at the end, in bytes for text and rows for binary formats; what it
     raises stops the work. Memory does not grow with the file. `target` appears whole or not at
     all. A file with no usable row gives an empty canonical file.
@@ -41,7 +43,7 @@ def ingest(
     if not 16 <= len(key) <= 64:
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
     if not is_packed(source) and is_text(sniff(source, file_name)):
-        return ingest_here(source, file_name, schema, key, target, progress)
+        return ingest_here(source, file_name, schema, key, target, progress, erased)
     from dpgeo.ingest import confined
 
     request = {
@@ -49,6 +51,7 @@ def ingest(
         "file_name": file_name,
         "schema": schema.to_json(),
         "key": key.hex(),
+        "erased": [one.hex() for one in erased],
     }
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
         report = confined.run("ingest", request, Path(folder), progress)
@@ -63,6 +66,7 @@ def ingest_here(
     key: bytes,
     target: Path,
     progress: Callable[[int, int], None],
+    erased: Collection[bytes] = (),
 ) -> Report:
     """`ingest` of an unpacked file, in this process."""
     from dpgeo.ingest.canonical import canonical_file, canonical_rows
@@ -72,7 +76,7 @@ def ingest_here(
     done, total, due = 0, 0, time.monotonic()
     with canonical_file(target) as writer:
         for batch in batches:
-            writer.write(canonical_rows(batch, schema, key, tally))
+            writer.write(canonical_rows(batch, schema, key, tally, erased))
             done, total = batch.done, batch.total
             if time.monotonic() >= due:
                 progress(done, total)

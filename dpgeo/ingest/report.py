@@ -35,6 +35,7 @@ class Reason(StrEnum):
     FIELD_TOO_LONG = f"a declared field is longer than {MAX_FIELD_BYTES:,} bytes"
     PERSON_MISSING = "the person is missing"
     PERSON_NOT_WHOLE = "the person is a number that is not whole or too large to be exact"
+    PERSON_ERASED = "the person was erased from this dataset"
     LATITUDE_MISSING = "the latitude is missing"
     LATITUDE_COMMA = "the latitude has a decimal comma; write it as 40.72"
     LATITUDE_NOT_FINITE = "the latitude is NaN or infinite"

@@ -66,6 +66,7 @@ def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
         bytes.fromhex(request["key"]),
         folder / "canonical.parquet",
         lambda done, total: say({"progress": [done, total]}),
+        [bytes.fromhex(one) for one in request["erased"]],
     )
     return report.to_json()
 

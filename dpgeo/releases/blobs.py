@@ -8,14 +8,18 @@ may be known to the world, and a second draw would be a second measurement for t
 from __future__ import annotations
 
 import hashlib
+import logging
 from collections.abc import Iterator
 from uuid import UUID
 
+from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.sweeping import stored_names
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.running import Held
 from dpgeo.releases.models import Release
+
+logger = logging.getLogger(__name__)
 
 FOLDER = "blobs"
 
@@ -49,8 +53,11 @@ def adopt(release: Release, held: Held | None = None) -> bool:
             with storage.open(name, "rb") as file:
                 blob = file.read()
             try:
-                decode(blob)
+                released = decode(blob)
             except UnreadableRelease:  # cut short by a kill: nobody has seen it
+                continue
+            if not is_draw_of(release, released):
+                logger.error("release %s: the blob %s is a draw of another", release.pk, name)
                 continue
             if held:
                 held.set_drawing()
@@ -59,6 +66,20 @@ def adopt(release: Release, held: Held | None = None) -> bool:
             name_blob(release, name, blob)
             return True
     return False
+
+
+def is_draw_of(release: Release, released: Released) -> bool:
+    """Whether a blob says of itself what the release asked for.
+
+    Storages that were mixed up, or a database restored beside those of another installation, may
+    hold a blob under an id that is not its own.
+    """
+    asked = release.parameters.items()
+    return (
+        released.about.get("dataset_slug") == release.dataset.slug
+        and released.mechanism == release.mechanism
+        and all(released.parameters.get(name) == value for name, value in asked)
+    )
 
 
 def stored_blobs() -> Iterator[tuple[UUID, str]]:

@@ -22,6 +22,7 @@ from contextlib import suppress
 
 from django.db import Error as DatabaseError
 
+from dpgeo.accounts.selectors import may
 from dpgeo.core.epsilon import format_epsilon, from_micro
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Counting, Unit
@@ -69,7 +70,9 @@ class AnnouncedEntropy:
 
 def work_on(release_id: str, held: Held) -> None:
     """Do what is left to do of a release: draw unless that is done, write files, publish."""
-    release = Release.objects.select_related("dataset__ledger", "upload").get(pk=release_id)
+    release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
+        pk=release_id
+    )
     if not release.blob_name and not adopt(release, held):
         commit(release, draw(release, held))
     if release.state == ReleaseState.WITHDRAWN:
@@ -77,10 +80,19 @@ def work_on(release_id: str, held: Held) -> None:
     build_files(release, held)
     if release.state == ReleaseState.PUBLISHED:
         files.make_public(release)
-    elif release.publish_when_done:
+    elif release.publish_when_done and still_may_publish(release):
         held.step("Publishing")
         with suppress(Conflict):  # It stays a draft; publishing by hand says why.
             publish(release)
+
+
+def still_may_publish(release: Release) -> bool:
+    """Whether who asked for publication may publish now; nobody's request is the console's.
+
+    When an account is deleted its requests wait for an approver (`receivers.forget_publisher`).
+    """
+    by = release.created_by
+    return by is None or may(by, release.dataset, "publish")
 
 
 def draw(release: Release, held: Held) -> Released:

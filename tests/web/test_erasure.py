@@ -14,7 +14,7 @@ from django.urls import reverse
 
 from dpgeo.accounts.models import Role
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.datasets.erasure import person_erase
+from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.services import dataset_update
@@ -85,6 +85,46 @@ def test_an_erased_person_is_in_no_file_any_more(
         )
 
 
+def test_an_erased_person_does_not_come_back_with_a_later_upload(dataset: Dataset) -> None:
+    ingest(dataset)
+    erase(dataset, "ann")
+    later = ingest(dataset)
+    assert rows(later) == 1
+    assert later.report is not None
+    assert later.report["refused"]["the person was erased from this dataset"] == 2
+    assert "ann" not in str(later.report)
+    assert not person_readmit(dataset=dataset, person="bob", by=None)
+    assert person_readmit(dataset=dataset, person=" ann", by=None)
+    assert rows(ingest(dataset)) == 3
+
+
+def test_a_dataset_suppresses_nobody_for_another(dataset: Dataset) -> None:
+    ingest(dataset)
+    erase(dataset, "ann")
+    assert rows(ingest(make_dataset(dataset.organisation))) == 3
+
+
+def test_a_steward_erases_a_person_at_the_desk_and_a_stranger_finds_nothing(
+    dataset: Dataset,
+) -> None:
+    first = ingest(dataset)
+    steward, stranger = Client(), Client()
+    steward.force_login(make_user(dataset.organisation, Role.STEWARD))
+    stranger.force_login(make_user(make_organisation(), Role.STEWARD))
+    home, address = reverse("desk-dataset", args=[dataset.slug]), f"{dataset.slug}/erase/"
+    assert address in steward.get(home).content.decode()
+    assert stranger.post(f"{home}erase/", {"person": "ann"}).status_code == 404
+    refused = steward.post(f"{home}erase/", {"person": " "}, follow=True)
+    assert "no identifier" in refused.content.decode()
+    queued = steward.post(f"{home}erase/", {"person": "ann"})
+    version = Upload.objects.get(erasing__isnull=False)
+    assert queued["Location"] == reverse("desk-upload", args=[version.pk])
+    assert upload_ingest(upload_id=version.pk)
+    assert rows(Upload.objects.get(pk=version.pk)) == 1
+    gone = steward.get(reverse("desk-upload", args=[first.pk])).content.decode()
+    assert "a person was erased" in gone
+
+
 def test_a_job_that_waits_draws_from_the_version_without_the_person(dataset: Dataset) -> None:
     ingest(dataset)
     drawn, waiting = make_release(dataset), make_request(dataset)
@@ -148,6 +188,9 @@ def test_the_erase_command_says_what_cannot_be_taken_back(
     call_command("erase", dataset.slug, "--person", "ann", stdout=output)
     assert "2 rows of this person erased" in output.getvalue()
     assert "1 maps were drawn before" in output.getvalue()
+    output = io.StringIO()
+    call_command("erase", dataset.slug, "--person", "ann", "--readmit", stdout=output)
+    assert "taken again" in output.getvalue()
     with pytest.raises(CommandError, match="SLUG"):
         call_command("erase", "nowhere", "--person", "ann")
 

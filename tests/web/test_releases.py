@@ -17,6 +17,7 @@ from django.core.management import call_command
 from django.utils import timezone
 
 from dpgeo.accounts.models import Role
+from dpgeo.accounts.services import membership_set
 from dpgeo.budgets.models import Entry
 from dpgeo.budgets.services import ledger_set_total
 from dpgeo.core.errors import BudgetExceeded, Conflict, DpgeoError, InvalidInput, NotAllowed
@@ -391,6 +392,27 @@ def test_a_release_is_published_as_preset_by_who_may(dataset: Dataset) -> None:
         release = make_release(dataset, person, publish_when_done=True)
         assert release.state == state, role
         assert release.job.state == JobState.DONE
+
+
+def test_who_lost_the_role_meanwhile_publishes_nothing(dataset: Dataset) -> None:
+    person = make_user(dataset.organisation, Role.APPROVER)
+    release = make_request(dataset, person, publish_when_done=True)
+    membership_set(organisation=dataset.organisation, user=person, role=Role.STEWARD)
+    release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.state, Job.objects.get(pk=release.job_id).state) == (
+        ReleaseState.DRAFT,
+        JobState.DONE,
+    )
+
+
+def test_what_a_deleted_account_asked_for_is_not_published(dataset: Dataset) -> None:
+    person = make_user(dataset.organisation, Role.APPROVER)
+    release = make_request(dataset, person, publish_when_done=True)
+    person.delete()
+    release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.created_by, release.state) == (None, ReleaseState.DRAFT)
 
 
 def test_publishing_moves_the_files_to_the_public_storage(dataset: Dataset) -> None:

@@ -17,6 +17,7 @@ from django.utils import timezone
 
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.core.errors import Conflict
+from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.datasets.sweeping import SAFE_AGE, uploads_sweep
 from dpgeo.jobs.models import Job, JobState
@@ -204,6 +205,25 @@ def test_a_draw_that_the_restored_database_forgot_cannot_be_cancelled(tmp_path: 
     with pytest.raises(Conflict):
         release_cancel(release=Release.objects.get(pk=release.pk), by=None)
     assert not Entry.objects.filter(job=release.job_id, kind=EntryKind.REFUND).exists()
+
+
+@pytest.mark.parametrize("change", [{"parameters": {"cells": 9}}, {"mechanism": "quadtree"}])
+def test_a_draw_of_another_request_is_not_adopted(tmp_path: Path, change: dict[str, Any]) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_commit(release)
+    Release.objects.filter(pk=release.pk).update(**change)
+    assert releases_sweep().adopted == 0
+    release.refresh_from_db()
+    assert release.blob_name == ""
+
+
+def test_a_draw_from_another_dataset_is_not_adopted(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_commit(release)
+    Dataset.objects.filter(pk=dataset.pk).update(slug="somewhere-else")
+    assert releases_sweep().adopted == 0
 
 
 def test_a_blob_cut_short_is_not_adopted(tmp_path: Path) -> None:

@@ -9,11 +9,12 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
-from django.views.decorators.http import require_http_methods, require_safe
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.budgets.export import write_entries
 from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_update
 from dpgeo.pages.desk.access import dataset_for, person
@@ -130,6 +131,21 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "sees_private": may(user, found, "see_private"),
     }
     return render(request, "desk/dataset.html", context)
+
+
+@login_required
+@require_POST
+def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
+    """Queue the erasure of one person, for the person who asked."""
+    found = dataset_for(request, slug, "upload")
+    typed = request.POST.get("person", "")
+    try:
+        version = person_erase(dataset=found, person=typed, by=person(request))
+    except DpgeoError as refusal:
+        messages.error(request, refusal.message)
+        return redirect("desk-dataset", slug=slug)
+    messages.success(request, "A version without this person is being made.")
+    return redirect("desk-upload", upload_id=version.pk)
 
 
 @login_required

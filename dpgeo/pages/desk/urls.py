@@ -36,6 +36,7 @@ urlpatterns = [
     path(
         "desk/datasets/<slug:slug>/ledger.csv", datasets.dataset_ledger, name="desk-dataset-ledger"
     ),
+    path("desk/datasets/<slug:slug>/erase/", datasets.dataset_erase, name="desk-dataset-erase"),
     path("desk/datasets/<slug:slug>/upload/", uploads.upload_new, name="desk-upload-new"),
     path("desk/datasets/<slug:slug>/release/", requesting.release_new, name="desk-release-new"),
     path("desk/datasets/<slug:slug>/quote", requesting.quote, name="desk-quote"),

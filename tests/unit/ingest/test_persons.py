@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
-from tests.unit.ingest.helpers import KEY, csv_of, parquet_of, people, refused
+from dpgeo.ingest.reading import ingest
+from dpgeo.ingest.report import Report
+from tests.unit.ingest.helpers import KEY, bits, csv_of, parquet_of, people, refused, schema
 
 MISSING = {"the person is missing": 1}
 
@@ -29,6 +34,32 @@ def test_a_person_is_the_keyed_hash_of_the_identifier(tmp_path: Path) -> None:
     digest = hashlib.blake2b("Zo\u00eb".encode(), key=KEY, digest_size=16).digest()
     expected = int.from_bytes(digest[:8], "big"), int.from_bytes(digest[8:], "big")
     assert written(tmp_path, "Zo\u00eb", " Zo\u00eb ") == [expected, expected]
+
+
+def test_one_name_is_one_person_however_its_letters_are_composed(tmp_path: Path) -> None:
+    first, second = written(tmp_path, "Zo\u00eb", "Zoe\u0308")
+    assert first == second
+    assert stored(tmp_path, pa.array(["Zoe\u0308"]).dictionary_encode()) == [first]
+
+
+@pytest.mark.parametrize("name", ["upload.csv", "upload.csv.gz"])
+def test_an_erased_person_is_left_out_as_if_never_in_the_file(tmp_path: Path, name: str) -> None:
+    def read(text: str, erased: Collection[bytes]) -> tuple[Any, Report]:
+        source = tmp_path / name
+        content = ("who,lat,lon\n" + text).encode()
+        source.write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+        target = tmp_path / "canonical.parquet"
+        report = ingest(source, name, schema(), KEY, target, lambda done, total: None, erased)
+        return pq.read_table(target), report
+
+    digest = hashlib.blake2b(b"ann", key=KEY, digest_size=16).digest()
+    others = [digest[:8] + bytes(8), bytes(8) + digest[8:]]
+    with_ann = "bob,45,5\n ann ,46,5\nann,400,5\neve,47,5\n"
+    left, report = read(with_ann, [digest, *others])
+    without, _ = read("bob,45,5\neve,47,5\n", [])
+    assert bits(left) == bits(without)
+    assert report.refused == {"the person was erased from this dataset": 2}
+    assert read(with_ann, others)[1].accepted == 3
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 
 from dpgeo.accounts.console import acting_user
+from dpgeo.accounts.models import User
 from dpgeo.core.errors import InvalidInput
-from dpgeo.datasets.erasure import person_erase
+from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.console import job_wait, plain_errors
@@ -22,6 +23,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dataset", metavar="SLUG")
         parser.add_argument("--person", required=True, metavar="ID", help="As the files write it.")
+        parser.add_argument(
+            "--readmit", action="store_true", help="Take their rows from later uploads again."
+        )
         parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
 
     def handle(self, *args: Any, **options: Any) -> None:
@@ -30,6 +34,9 @@ class Command(BaseCommand):
             if dataset is None:
                 raise InvalidInput(f"There is no dataset {options['dataset']!r}.", field="slug")
             by = acting_user(options["user"])
+            if options["readmit"]:
+                self._readmit(dataset, options["person"], by)
+                return
             version = person_erase(dataset=dataset, person=options["person"], by=by)
         if version.job_id is None:
             raise CommandError("The erasure was not queued.")
@@ -43,11 +50,19 @@ class Command(BaseCommand):
         version.refresh_from_db()
         self._report(dataset, (version.report or {})["erased"])
 
+    def _readmit(self, dataset: Dataset, person: str, by: User | None) -> None:
+        readmitted = person_readmit(dataset=dataset, person=person, by=by)
+        self.stdout.write(
+            "Rows of this person are taken again from the next upload on."
+            if readmitted
+            else "This person was not erased from this dataset."
+        )
+
     def _report(self, dataset: Dataset, erased: int) -> None:
         self.stdout.write(
             f"{erased:,} rows of this person erased (private: do not publish this number); all "
-            "older versions and uploaded files were deleted. Leave the person out of files that "
-            "are uploaded from now on, and mind your backups."
+            "older versions and uploaded files were deleted. Later uploads do not bring the person "
+            "back. Mind your backups."
         )
         drawn = dataset.releases.exclude(blob_name="").count()
         if drawn:
