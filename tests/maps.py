@@ -111,8 +111,8 @@ def install(released: Released, title: str, *, state: str = ReleaseState.PUBLISH
             title=title,
             description="Phones seen for ten minutes or more, March 2026.",
             mechanism=released.mechanism,
-            epsilon_micro=to_micro(released.guarantee.epsilon),
-            total_micro=to_micro(TOTAL),
+            cost_units=to_micro(released.guarantee.epsilon),
+            total_units=to_micro(TOTAL),
             bound=released.bound,
             counting=released.counting.value,
             job=Job.objects.create(task="releases.run", state=JobState.DONE),
@@ -135,7 +135,7 @@ def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
     if dataset:
         return dataset
     ledger = Ledger.objects.create(
-        name="Vessby phones", total_micro=to_micro(TOTAL), spent_micro=to_micro(Fraction(1))
+        name="Vessby phones", total_units=to_micro(TOTAL), spent_units=to_micro(Fraction(1))
     )
     return Dataset.objects.create(
         slug="vessby-phones",

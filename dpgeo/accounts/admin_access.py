@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from django.contrib import admin
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import NoReverseMatch, reverse
 
@@ -30,18 +30,22 @@ def desk_url(name: str, *args: object) -> str:
 class OrganisationScoped(ModelAdmin):
     """Read-only, and only what belongs to the organisations of who looks.
 
-    `organisation_path` is the lookup from the model to its organisation.
+    `organisation_path` is the lookup from the model to its organisation, `other_path` a second
+    one where a row may have either.
     """
 
     organisation_path = "organisation"
+    other_path = ""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         """The rows of the person's organisations."""
         rows = super().get_queryset(request)
         if request.user.is_superuser:
             return rows
-        mine = {f"{self.organisation_path}__in": organisations_of(request.user)}
-        return rows.filter(**mine).distinct()
+        mine = Q()
+        for path in filter(None, (self.organisation_path, self.other_path)):
+            mine |= Q(**{f"{path}__in": organisations_of(request.user)})
+        return rows.filter(mine).distinct()
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
         """Filter by what the page offers. Django lets addresses ask for any column of a model,

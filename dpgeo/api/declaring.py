@@ -11,9 +11,10 @@ from dpgeo.api.bodies import Field, given, members, number, text
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
-from dpgeo.datasets.services import dataset_create, dataset_update
+from dpgeo.datasets.services import BUDGETS, dataset_create, dataset_update
 
 DECIMAL = {"type": ["string", "number"]}
 
@@ -52,6 +53,22 @@ BUDGET = Field(
     schema=DECIMAL,
 )
 
+POINTS_BUDGET = Field(
+    name="points_budget",
+    description='What may ever be spent on publishing moved points: {"level": "ln(16)", "radius": '
+    "200}, a level within metres. Only before anything is published.",
+    read=members,
+    schema={
+        "type": "object",
+        "additionalProperties": False,
+        "required": ["level", "radius"],
+        "properties": {
+            "level": {"type": ["string", "number"]},
+            "radius": {"type": "integer", "minimum": 1},
+        },
+    },
+)
+
 NEEDED = {"title", "licence", "unit", "study_area"}
 
 
@@ -68,6 +85,7 @@ def _required(field: Field) -> Field:
 DECLARED = (
     *(_required(field) for field in (*WORDS, *DOMAIN)),
     BUDGET,
+    POINTS_BUDGET,
     Field(
         name="shares_budget_with",
         description="Instead of a budget: the slug of your dataset about the same people.",
@@ -81,7 +99,7 @@ DECLARED = (
     ),
 )
 
-CHANGED = (*WORDS, *DOMAIN, BUDGET)
+CHANGED = (*WORDS, *DOMAIN, BUDGET, POINTS_BUDGET)
 
 
 def declare(user: User, values: dict[str, Any]) -> Dataset:
@@ -90,6 +108,8 @@ def declare(user: User, values: dict[str, Any]) -> Dataset:
     organisation = _organisation(user, facts.pop("organisation", None))
     budget, shared = facts.pop("budget", None), facts.pop("shares_budget_with", None)
     facts.setdefault("time_zone", "UTC")
+    if "points_budget" in facts:
+        facts["points_budget"] = _points_budget(facts["points_budget"])
     return dataset_create(
         **facts,
         organisation=organisation,
@@ -104,18 +124,28 @@ def change(user: User, dataset: Dataset, values: dict[str, Any]) -> Dataset:
     changes = given(values)
     if not changes:
         raise InvalidInput("Nothing is to be changed; give at least one field.")
+    budgets = [name for name in BUDGETS if name in changes]
+    if budgets and not may(user, dataset, "set_budget"):
+        raise NotAllowed(
+            "Budgets are set by administrators of the organisation, at the desk.", field=budgets[0]
+        )
     if "budget" in changes:
-        if not may(user, dataset, "set_budget"):
-            raise NotAllowed(
-                "Budgets are set by administrators of the organisation, at the desk.",
-                field="budget",
-            )
         changes["budget"] = _budget(changes["budget"])
+    if "points_budget" in changes:
+        changes["points_budget"] = _points_budget(changes["points_budget"])
     return dataset_update(dataset=dataset, changes=changes)
 
 
 def _budget(text: str) -> Fraction:
     return parse_epsilon(text, field="budget")
+
+
+def _points_budget(document: dict[str, Any]) -> Level:
+    if set(document) != {"level", "radius"}:
+        raise InvalidInput(
+            'Must be like {"level": "ln(16)", "radius": 200}.', field="points_budget"
+        )
+    return make_level(document["level"], document["radius"], field="points_budget")
 
 
 def _organisation(user: User, slug: str | None) -> Organisation:

@@ -15,11 +15,14 @@ from rest_framework.request import Request
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.artefacts import statement
-from dpgeo.artefacts.wording import odds_factor, privacy_sentence
+from dpgeo.artefacts.wording import odds_factor
+from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import Unit
+from dpgeo.core.guarantees import Guarantee, PureDP, Unit
 from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.promises import promise_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 
@@ -47,7 +50,9 @@ def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
         "kind": kind_of(release.mechanism) or "",
         "mechanism": release.mechanism,
         "parameters": dict(sorted(release.parameters.items())),
-        "epsilon": format_epsilon(release.epsilon),
+        "notion": release.notion,
+        "cost": release.cost_words,
+        "epsilon": presence_epsilon(release.cost),
         "bound": release.bound,
         "counting": release.counting,
         "unit": dataset.unit,
@@ -97,11 +102,27 @@ def mechanism_document(request: AnyRequest, key: str) -> dict[str, Any]:
 def _privacy(dataset: Dataset) -> dict[str, Any]:
     """The promise to the people in a dataset: its whole budget, spent or not."""
     total = dataset.ledger.total
+    points = points_ledger(dataset.ledger)
     return {
-        "sentence": privacy_sentence(total, Unit(dataset.unit)),
+        "sentence": promise_of(dataset, Unit(dataset.unit)),
         "total_epsilon": format_epsilon(total),
         "odds_factor": odds_factor(total),
+        "points": points_document(points, points.total_units) if points else None,
     }
+
+
+def points_document(ledger: Ledger, units: int) -> dict[str, Any]:
+    """Whole units of a ledger for points."""
+    return {
+        "level": ledger.amount(units),
+        "radius": ledger.radius,
+        "epsilon_per_metre": format_epsilon(ledger.epsilon_of(units)),
+    }
+
+
+def presence_epsilon(cost: Guarantee) -> str | None:
+    """An epsilon of pure differential privacy; null for a cost of another notion."""
+    return format_epsilon(cost.epsilon) if isinstance(cost, PureDP) else None
 
 
 def _publisher(organisation: Organisation) -> dict[str, str]:

@@ -12,6 +12,7 @@ PRIVACY: dict[str, Any] = {
     "sentence": "Whether you were in the data changes the odds of anything published from it by "
     "at most a factor 7.39.",
     "total_epsilon": "2",
+    "points": None,
     "odds_factor": 7.38905609893065,
 }
 
@@ -33,6 +34,8 @@ RELEASE: dict[str, Any] = {
     "kind": "heatmap",
     "mechanism": "uniform-grid",
     "parameters": {"cells": 64},
+    "notion": "pure-dp",
+    "cost": "epsilon 0.5",
     "epsilon": "0.5",
     "bound": 10,
     "counting": "people",

@@ -54,7 +54,9 @@ REQUEST: dict[str, Any] = {
 QUOTE: dict[str, Any] = {
     "dataset": "walks",
     **REQUEST,
-    "plan": [{"what": "cell counts", "epsilon": "0.5"}],
+    "notion": "pure-dp",
+    "cost": "epsilon 0.5",
+    "plan": [{"what": "cell counts", "epsilon": "0.5", "cost": "epsilon 0.5"}],
     "forecast": {
         "region": "cell",
         "regions": 4096,
@@ -93,7 +95,14 @@ ANSWERS: dict[str, Any] = {
     "job": {**JOB, "state": "done", "has_result": True},
     "budgets": {
         "results": [
-            {"dataset": "walks", "total": "2", "spent": "0.5", "left": "1.5", "shared_with": []}
+            {
+                "dataset": "walks",
+                "total": "2",
+                "spent": "0.5",
+                "left": "1.5",
+                "points": None,
+                "shared_with": [],
+            }
         ],
         "next": None,
     },

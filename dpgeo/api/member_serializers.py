@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
-from dpgeo.api.serializers import EPSILON, ParametersField, Serializer
+from dpgeo.api.serializers import EPSILON, ParametersField, PointsSerializer, Serializer
 from dpgeo.api.work import JOB_STATES, UPLOAD_STATES
-from dpgeo.core.guarantees import Counting
+from dpgeo.core.guarantees import Counting, Notion
 
 
 class JobSerializer(Serializer):
@@ -62,7 +62,8 @@ class SpendSerializer(Serializer):
     """One look at the data and its price."""
 
     what = serializers.CharField(help_text="What is measured.")
-    epsilon = serializers.CharField(help_text=EPSILON)
+    epsilon = serializers.CharField(allow_null=True, help_text=EPSILON)
+    cost = serializers.CharField(help_text="The same in words, of every notion.")
 
 
 class ForecastSerializer(Serializer):
@@ -83,14 +84,28 @@ class QuoteSerializer(Serializer):
     dataset = serializers.SlugField()
     mechanism = serializers.CharField()
     parameters = ParametersField(help_text="All of them, with their defaults.")
-    epsilon = serializers.CharField(help_text=EPSILON)
+    notion = serializers.ChoiceField(choices=[each.value for each in Notion])
+    cost = serializers.CharField(help_text="In words.")
+    epsilon = serializers.CharField(
+        allow_null=True, help_text=f"For pure-dp; null where points are moved. {EPSILON}"
+    )
     bound = serializers.IntegerField()
     counting = serializers.ChoiceField(choices=[each.value for each in Counting])
     plan = SpendSerializer(many=True)
     forecast = ForecastSerializer()
-    left_before = serializers.CharField(help_text=f"Of the budget. {EPSILON}")
-    left_after = serializers.CharField(help_text=f"Were it requested. {EPSILON}")
+    left_before = serializers.CharField(
+        help_text="Of the budget of this notion: an epsilon, or a level."
+    )
+    left_after = serializers.CharField(help_text="Were it requested.")
     more_like_this = serializers.IntegerField(help_text="How many more would fit after it.")
+
+
+class PointsBudgetSerializer(Serializer):
+    """The budget for points, in levels."""
+
+    total = PointsSerializer()
+    spent = PointsSerializer(help_text="Spent, or held for jobs that run.")
+    left = PointsSerializer()
 
 
 class BudgetSerializer(Serializer):
@@ -100,6 +115,9 @@ class BudgetSerializer(Serializer):
     total = serializers.CharField(help_text=EPSILON)
     spent = serializers.CharField(help_text=f"Spent, or held for jobs that run. {EPSILON}")
     left = serializers.CharField(help_text=EPSILON)
+    points = PointsBudgetSerializer(
+        allow_null=True, help_text="The budget for points; null where none was declared."
+    )
     shared_with = serializers.ListField(
         child=serializers.SlugField(), help_text="Other datasets that draw on the same budget."
     )

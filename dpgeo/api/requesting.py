@@ -20,17 +20,17 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.bodies import Field, flag, members, number, read_body, text, whole
 from dpgeo.api.describing import describe_action, in_path
-from dpgeo.api.documents import address_of, release_document
+from dpgeo.api.documents import address_of, presence_epsilon, release_document
 from dpgeo.api.member_serializers import JobSerializer, QuoteSerializer
 from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
 from dpgeo.api.work import document_of
-from dpgeo.core.epsilon import format_epsilon, parse_epsilon, to_micro
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Counting
+from dpgeo.core.guarantees import Counting, Notion, whole_units
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.releases.models import Release
-from dpgeo.releases.quotes import read_parameters
+from dpgeo.releases.quotes import parse_cost, read_parameters
 from dpgeo.releases.selectors import releases_visible_to
 from dpgeo.releases.services import (
     Quote,
@@ -71,10 +71,10 @@ PRICED = (
     ),
     Field(
         name="epsilon",
-        description="What to spend, with at most six decimals; text keeps it exact.",
+        description="What to spend, with at most six decimals; text keeps it exact. Left out where "
+        "the mechanism's parameters say what it costs.",
         read=number,
         schema={"type": ["string", "number"]},
-        required=True,
     ),
     Field(
         name="bound",
@@ -259,16 +259,18 @@ def job_named(dataset: Dataset, name: str) -> UUID:
 def check_same(release: Release, asked: dict[str, Any]) -> None:
     """Raise Conflict if a release is not what was asked for: its name was used before."""
     mechanism = find_mechanism(asked["mechanism"])
-    parameters = asdict(read_parameters(release.dataset, mechanism, asked["parameters"]))
+    params = read_parameters(release.dataset, mechanism, asked["parameters"])
+    area = release.dataset.area
+    asked_epsilon = parse_cost(mechanism, params, asked["epsilon"], asked["bound"], area)
     wanted = (
         asked["title"].strip(),
         asked["description"].strip(),
         mechanism.key,
-        parameters,
+        asdict(params),
         asked["bound"],
         asked["counting"],
         asked["publish_when_done"],
-        to_micro(parse_epsilon(asked["epsilon"])),
+        whole_units(mechanism.notion, asked_epsilon),
     )
     made = (
         release.title,
@@ -278,7 +280,7 @@ def check_same(release: Release, asked: dict[str, Any]) -> None:
         release.bound,
         release.counting,
         release.publish_when_done,
-        release.epsilon_micro,
+        release.cost_units,
     )
     if wanted != made:
         raise Conflict(
@@ -294,11 +296,20 @@ def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
         "dataset": dataset.slug,
         "mechanism": quote.mechanism.key,
         "parameters": asdict(quote.params),
-        "epsilon": format_epsilon(quote.epsilon),
+        "notion": quote.cost.notion.value,
+        "cost": quote.words(quote.epsilon),
+        "epsilon": presence_epsilon(quote.cost),
         "bound": quote.bound,
         "counting": quote.counting.value,
         "plan": [
-            {"what": spend.label, "epsilon": format_epsilon(spend.epsilon)} for spend in quote.plan
+            {
+                "what": spend.label,
+                "epsilon": format_epsilon(spend.epsilon)
+                if quote.cost.notion is Notion.PURE_DP
+                else None,
+                "cost": quote.words(spend.epsilon),
+            }
+            for spend in quote.plan
         ],
         "forecast": {
             "region": forecast.region,
@@ -307,8 +318,8 @@ def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
             "stands_out_from": forecast.stands_out_from,
             "ground_metres": forecast.ground_metres,
         },
-        "left_before": format_epsilon(quote.left_before),
-        "left_after": format_epsilon(quote.left_after),
+        "left_before": quote.amount(quote.left_before),
+        "left_after": quote.amount(quote.left_after),
         "more_like_this": quote.more_like_this,
     }
 

@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Counting, Notion, Unit
 from dpgeo.releases.models import ReleaseState
 
 Serializer = serializers.Serializer[Any]
@@ -67,6 +67,16 @@ class PublisherSerializer(Serializer):
     contact = serializers.CharField(help_text="Where to write to; may be empty.")
 
 
+class PointsSerializer(Serializer):
+    """An amount of privacy for points: a level within a radius."""
+
+    level = serializers.CharField(
+        help_text='The odds change by at most e to its power: "ln 4", or a decimal number.'
+    )
+    radius = serializers.IntegerField(help_text="Metres within which the level holds.")
+    epsilon_per_metre = serializers.CharField(help_text="Level by radius, an exact decimal.")
+
+
 class PrivacySerializer(Serializer):
     """The promise to the people in a dataset, over everything ever published from it."""
 
@@ -75,6 +85,9 @@ class PrivacySerializer(Serializer):
     odds_factor = serializers.FloatField(
         allow_null=True,
         help_text="e to the power of the total, rounded up; null where it is astronomical.",
+    )
+    points = PointsSerializer(
+        allow_null=True, help_text="The whole budget for points; null where there are none."
     )
 
 
@@ -114,7 +127,14 @@ class ReleaseSerializer(Serializer):
     kind = serializers.CharField(help_text="The kind of map, such as heatmap.")
     mechanism = serializers.CharField(help_text="Key of the mechanism.")
     parameters = ParametersField()
-    epsilon = serializers.CharField(help_text=f"What this release spent. {EPSILON}")
+    notion = serializers.ChoiceField(
+        choices=[each.value for each in Notion],
+        help_text="pure-dp hides presence, geo-ind where a report was made.",
+    )
+    cost = serializers.CharField(help_text="What this release spent, in words.")
+    epsilon = serializers.CharField(
+        allow_null=True, help_text=f"What it spent, for pure-dp; else null. {EPSILON}"
+    )
     bound = serializers.IntegerField(
         help_text="The most cells (people) or records (visits) that one unit adds."
     )

@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.guarantees import Counting, Guarantee, Notion, Unit, guarantee
 from dpgeo.core.released import CONTENT_TYPES, Content, Released
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
@@ -76,7 +76,7 @@ def encode(released: Released) -> bytes:
         "counting": released.counting.value,
         "bound": released.bound,
         "guarantee": {
-            "notion": "pure-dp",
+            "notion": released.guarantee.notion.value,
             "epsilon": str(released.guarantee.epsilon),
             "unit": released.guarantee.unit.value,
         },
@@ -221,9 +221,6 @@ def _read_member(
 
 
 def _assemble(header: Mapping[str, Any], content: Content) -> Released:
-    guarantee = header["guarantee"]
-    if guarantee["notion"] != "pure-dp":
-        raise ValueError(f"its notion of privacy is {guarantee['notion']!r}")
     return Released(
         mechanism=str(header["mechanism"]),
         parameters=dict(header["parameters"]),
@@ -232,7 +229,13 @@ def _assemble(header: Mapping[str, Any], content: Content) -> Released:
         area=StudyArea.from_geojson(header["area"]),
         counting=Counting(header["counting"]),
         bound=int(header["bound"]),
-        guarantee=PureDP(Fraction(guarantee["epsilon"]), Unit(guarantee["unit"])),
+        guarantee=_read_guarantee(header["guarantee"]),
         trace=tuple(Measured.from_json(line) for line in header["trace"]),
         content=content,
     )
+
+
+def _read_guarantee(document: Mapping[str, Any]) -> Guarantee:
+    """The promise; epsilon is per metre where points are moved."""
+    notion = Notion(document["notion"])
+    return guarantee(notion, Fraction(document["epsilon"]), Unit(document["unit"]))

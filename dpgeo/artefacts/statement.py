@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts import wording
 from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.guarantees import GeoInd
+from dpgeo.core.levels import format_level
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
@@ -56,7 +58,7 @@ def statement(released: Released) -> dict[str, Any]:
         "spends": [_spend(line) for line in released.trace],
         "expected_error": [_expected_error(layer) for layer in shown],
         "post_processing": _post_processing(shown),
-        "not_protected": wording.not_protected(released.guarantee.unit),
+        "not_protected": wording.not_protected(released.guarantee.unit, released.guarantee.notion),
         "known_limits": wording.known_limits(released.counting, released.bound),
         "proof": wording.proof(released.mechanism),
         "study_area": released.area.to_geojson(),
@@ -74,9 +76,18 @@ def _citation(released: Released) -> str:
     about = released.about
     return (
         f"{about.get('publisher', '')}: {about.get('title', '')}. Differentially private release "
-        f"of {about.get('dataset', '')}, epsilon {format_epsilon(released.guarantee.epsilon)} per "
+        f"of {about.get('dataset', '')}, {cost_words(released)} per "
         f"{released.guarantee.unit.value}. Made with {released.software}."
     )
+
+
+def cost_words(released: Released) -> str:
+    """What a release cost: "epsilon 0.5", or "level ln 4 within 200 m" in the asked radius."""
+    cost = released.guarantee
+    if isinstance(cost, GeoInd):
+        radius = int(released.parameters["radius"])
+        return format_level(cost.pico_epsilon_per_metre, radius)
+    return f"epsilon {format_epsilon(cost.epsilon)}"
 
 
 def _unit(released: Released) -> dict[str, str]:
@@ -91,6 +102,22 @@ def _bound(released: Released) -> dict[str, Any]:
 
 def _guarantee(released: Released) -> dict[str, Any]:
     unit = released.guarantee.unit
+    if isinstance(released.guarantee, GeoInd):
+        return {
+            "notion": "geo-indistinguishability",
+            "delta": "0",
+            "symbols": wording.GEO_IND,
+            "neighbours": {
+                "words": wording.GEO_NEIGHBOURS[unit],
+                "symbols": wording.GEO_NEIGHBOURS_SYMBOLS,
+            },
+            "level": cost_words(released),
+            "epsilon_per_metre": format_epsilon(released.guarantee.epsilon),
+            "reports": released.bound,
+            "epsilon_per_metre_of_one_report": format_epsilon(
+                released.guarantee.epsilon / released.bound
+            ),
+        }
     return {
         "notion": "pure differential privacy",
         "delta": "0",
@@ -104,8 +131,20 @@ def _dataset_guarantee(released: Released) -> dict[str, Any] | None:
     total = _total(released)
     if total is None:
         return None
-    sentence = wording.privacy_sentence(total, released.guarantee.unit)
-    return {**_strength(total), "sentence": sentence, "meaning": wording.DATASET_TOTAL}
+    unit = released.guarantee.unit
+    promise = {**_strength(total), "sentence": wording.privacy_sentence(total, unit)}
+    points = released.about.get("dataset_points_epsilon", "")
+    if points:
+        level = released.about["dataset_points_level"]
+        radius = int(released.about["dataset_points_radius"])
+        per_metre = Fraction(points)
+        promise["sentence"] = wording.points_sentence(total, unit, per_metre, radius)
+        promise["points"] = {
+            "level": level,
+            "radius": radius,
+            "epsilon_per_metre": format_epsilon(per_metre),
+        }
+    return {**promise, "meaning": wording.DATASET_TOTAL}
 
 
 def _strength(epsilon: Fraction) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Counting, Notion, Unit
 
 COUNTING = {
     Counting.PEOPLE: "Distinct people: a person counts once in a cell, however often they were "
@@ -20,6 +20,19 @@ UNIT = {
 }
 
 PURE_DP = "P[M(D) ∈ S] ≤ e^ε · P[M(D') ∈ S] for all neighbouring D, D' and all sets S of outputs"
+
+GEO_IND = (
+    "P[M(x) ∈ S] ≤ e^(ε · Σ d(x_i, x'_i)/n) · P[M(x') ∈ S] for the n reports x, x' of one unit, "
+    "d in metres along the surface of the earth, and all sets S of outputs"
+)
+
+GEO_NEIGHBOURS = {
+    Unit.PERSON: "Two datasets are compared that differ in where the reports of one person were "
+    "made, not in how many there are.",
+    Unit.RECORD: "Two datasets are compared that differ in where one report was made.",
+}
+
+GEO_NEIGHBOURS_SYMBOLS = "D ~ D' ⇔ D' is D with the positions x of one unit replaced by as many x'"
 
 NEIGHBOURS = {
     Unit.PERSON: "Two datasets are neighbours when one is the other with all rows of one person "
@@ -62,6 +75,24 @@ def privacy_sentence(total: Fraction, unit: Unit) -> str:
     )
 
 
+def points_sentence(total: Fraction, unit: Unit, per_metre: Fraction, radius: int) -> str:
+    """What a dataset with points promises, in place of the sentence about presence.
+
+    Moving one unit's reports, the same number, by at most d each changes the odds by at most
+    e^(2 E + e_g d): counts lose the old reports and gain the new ones, points are moved. `total`
+    is E, `per_metre` e_g, and `radius` the metres within which levels are told.
+    """
+    factor = format_odds(2 * total + per_metre * radius)
+    whose = "all your reports" if unit is Unit.PERSON else "any one report"
+    who = "you were" if unit is Unit.PERSON else "any one record was"
+    return (
+        f"Had {whose} been made up to {radius:,} m elsewhere, the odds of anything published from "
+        f"these data would change by at most a factor {factor}. Points show that reports were "
+        f"made, and how many; the maps of counts alone also hide whether {who} in the data, up to "
+        f"a factor {format_odds(total)}."
+    )
+
+
 def odds_factor(epsilon: Fraction) -> float | None:
     """e^epsilon rounded up to a float, None where it is beyond what a float holds."""
     if epsilon >= 700:
@@ -98,9 +129,15 @@ def bound(unit: Unit, counting: Counting, limit: int) -> str:
     )
 
 
-def not_protected(unit: Unit) -> list[str]:
+def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
     """What the guarantee does not hide."""
-    facts = [
+    visible = [
+        "That reports were made, and how many in all: who knows that a report can only be "
+        "somebody's learns that they are in the data.",
+        "Movements much longer than the stated radius: the odds they change grow with the metres.",
+    ]
+    facts = visible if notion is Notion.GEO_IND else []
+    facts += [
         "That this dataset exists, who publishes it, its study area and its description.",
         "Facts about groups and places: a crowded square looks crowded, with or without any one "
         "person.",

@@ -6,21 +6,20 @@ from django.contrib import admin
 
 from dpgeo.accounts.admin_access import OrganisationScoped, TabularInline
 from dpgeo.budgets.models import Entry, Ledger
-from dpgeo.core.epsilon import format_epsilon
 
 
 class EntryInline(TabularInline):
     """What was spent, on what, by whom, when."""
 
     model = Entry
-    fields = readonly_fields = ("at", "kind", "epsilon", "what", "who")
+    fields = readonly_fields = ("at", "kind", "amount_shown", "what", "who")
     extra = 0
     can_delete = False
 
-    @admin.display(description="Epsilon")
-    def epsilon(self, entry: Entry) -> str:
+    @admin.display(description="Amount")
+    def amount_shown(self, entry: Entry) -> str:
         """Signed."""
-        return format_epsilon(entry.epsilon)
+        return entry.ledger.words(entry.units)
 
     def has_view_permission(self, request: object, obj: object = None) -> bool:
         """Whoever sees the ledger."""
@@ -37,35 +36,45 @@ class LedgerAdmin(OrganisationScoped):
     """Budgets and what is left of them."""
 
     list_display = ["name", "total", "spent", "left"]
-    fields = readonly_fields = ("name", "total", "spent", "left", "promised_at", "created_at")
+    fields = readonly_fields = (
+        "name",
+        "notion",
+        "total",
+        "spent",
+        "left",
+        "promised_at",
+        "created_at",
+    )
     inlines = [EntryInline]
     organisation_path = "datasets__organisation"
+    other_path = "beside__datasets__organisation"
 
-    @admin.display(description="Total epsilon", ordering="total_micro")
+    @admin.display(description="Total", ordering="total_units")
     def total(self, ledger: Ledger) -> str:
         """Exact."""
-        return format_epsilon(ledger.total)
+        return ledger.words(ledger.total_units)
 
-    @admin.display(description="Spent", ordering="spent_micro")
+    @admin.display(description="Spent", ordering="spent_units")
     def spent(self, ledger: Ledger) -> str:
         """Exact."""
-        return format_epsilon(ledger.spent)
+        return ledger.words(ledger.spent_units)
 
     @admin.display(description="Left")
     def left(self, ledger: Ledger) -> str:
         """Exact."""
-        return format_epsilon(ledger.left)
+        return ledger.words(ledger.total_units - ledger.spent_units)
 
 
 @admin.register(Entry)
 class EntryAdmin(OrganisationScoped):
     """Every line of the ledgers, newest first."""
 
-    list_display = ["at", "ledger", "kind", "epsilon", "what", "who"]
+    list_display = ["at", "ledger", "kind", "amount_shown", "what", "who"]
     list_filter = ["kind"]
     organisation_path = "ledger__datasets__organisation"
+    other_path = "ledger__beside__datasets__organisation"
 
-    @admin.display(description="Epsilon", ordering="micro")
-    def epsilon(self, entry: Entry) -> str:
+    @admin.display(description="Amount", ordering="units")
+    def amount_shown(self, entry: Entry) -> str:
         """Signed."""
-        return format_epsilon(entry.epsilon)
+        return entry.ledger.words(entry.units)

@@ -6,9 +6,11 @@ import csv
 from typing import Protocol
 
 from dpgeo.budgets.models import Ledger
-from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.budgets.selectors import entries_of
+from dpgeo.core.epsilon import format_epsilon
 
-COLUMNS = ("at", "kind", "epsilon", "what", "who", "job")
+COLUMNS = ("at", "kind", "notion", "epsilon", "what", "who", "job")
+"""`epsilon` is per metre where the notion is that of points."""
 
 
 class Writable(Protocol):
@@ -19,13 +21,14 @@ class Writable(Protocol):
 
 
 def write_entries(ledger: Ledger, target: Writable) -> None:
-    """Write every debit and refund, oldest first. Private: it lists drafts."""
+    """Write every debit and refund of these people, oldest first. Private: it lists drafts."""
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(COLUMNS)
-    for entry in ledger.entries.order_by("id").iterator():
-        epsilon = format_epsilon(from_micro(entry.micro))
+    for entry in entries_of(ledger).order_by("id").iterator():
+        epsilon = format_epsilon(entry.epsilon)
         words = [as_text(text) for text in (entry.what, entry.who)]
-        writer.writerow([entry.at.isoformat(), entry.kind, epsilon, *words, entry.job])
+        notion = entry.ledger.notion
+        writer.writerow([entry.at.isoformat(), entry.kind, notion, epsilon, *words, entry.job])
 
 
 def as_text(value: str) -> str:

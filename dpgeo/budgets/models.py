@@ -1,7 +1,9 @@
-"""The privacy ledger: append-only entries in integer micro-epsilon, with limits the database keeps.
+"""The privacy ledgers: append-only entries in whole units, with limits the database keeps.
 
-One ledger serves all datasets that share people. `spent_micro` is kept by conditional updates in
-the same transaction as the entry, so it always equals the sum of the entries.
+One ledger of each notion of privacy serves all datasets that share people. Its units are millionths
+of epsilon, or, where points are moved, pico-epsilon per metre (`core.guarantees.SCALE`).
+`spent_units` is kept by conditional updates in the same transaction as the entry, so it always
+equals the sum of the entries.
 """
 
 from __future__ import annotations
@@ -11,15 +13,35 @@ from typing import Any, NoReturn
 
 from django.db import models
 
-from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.guarantees import Notion, from_units
+from dpgeo.core.levels import level_text
+
+
+class NotionChoice(models.TextChoices):
+    """What a ledger's amounts mean; the values are `core.guarantees.Notion`'s."""
+
+    PURE_DP = Notion.PURE_DP.value, "Presence: differential privacy"
+    GEO_IND = Notion.GEO_IND.value, "Whereabouts: geo-indistinguishability"
 
 
 class Ledger(models.Model):
-    """A privacy budget for one set of people, over the whole life of their data."""
+    """A privacy budget for one set of people, over the whole life of their data.
+
+    The budget for points stands `beside` the one for counts of the same people, so that whoever
+    shares the one shares the other. Its levels are told within `radius` metres, which never change.
+    """
 
     name = models.CharField(max_length=200)
-    total_micro = models.BigIntegerField(help_text="Total budget in millionths of epsilon.")
-    spent_micro = models.BigIntegerField(default=0, editable=False)
+    notion = models.CharField(
+        max_length=10, choices=NotionChoice.choices, default=NotionChoice.PURE_DP, editable=False
+    )
+    beside = models.OneToOneField(
+        "self", null=True, editable=False, on_delete=models.CASCADE, related_name="geo"
+    )
+    radius = models.PositiveIntegerField(null=True, editable=False)
+    total_units = models.BigIntegerField(help_text="Total budget in whole units of the notion.")
+    spent_units = models.BigIntegerField(default=0, editable=False)
     promised_at = models.DateTimeField(
         null=True,
         blank=True,
@@ -31,14 +53,21 @@ class Ledger(models.Model):
     class Meta:
         constraints = [
             models.CheckConstraint(
-                condition=models.Q(spent_micro__gte=0), name="ledger_spent_not_negative"
+                condition=models.Q(spent_units__gte=0), name="ledger_spent_not_negative"
             ),
             models.CheckConstraint(
-                condition=models.Q(spent_micro__lte=models.F("total_micro")),
+                condition=models.Q(spent_units__lte=models.F("total_units")),
                 name="ledger_never_overspent",
             ),
             models.CheckConstraint(
-                condition=models.Q(total_micro__gt=0), name="ledger_total_positive"
+                condition=models.Q(total_units__gt=0), name="ledger_total_positive"
+            ),
+            models.CheckConstraint(
+                condition=models.Q(
+                    notion=Notion.PURE_DP.value, beside__isnull=True, radius__isnull=True
+                )
+                | models.Q(notion=Notion.GEO_IND.value, beside__isnull=False, radius__gt=0),
+                name="ledger_for_points_beside_another",
             ),
         ]
 
@@ -47,18 +76,35 @@ class Ledger(models.Model):
 
     @property
     def total(self) -> Fraction:
-        """The whole budget, exact."""
-        return from_micro(self.total_micro)
+        """The whole budget, exact: epsilon, or epsilon per metre."""
+        return self.epsilon_of(self.total_units)
 
     @property
     def spent(self) -> Fraction:
         """What is spent or held by running jobs, exact."""
-        return from_micro(self.spent_micro)
+        return self.epsilon_of(self.spent_units)
 
     @property
     def left(self) -> Fraction:
         """What is not yet spent or held, exact."""
         return self.total - self.spent
+
+    def epsilon_of(self, units: int) -> Fraction:
+        """Whole units of this ledger as epsilon, or as epsilon per metre."""
+        return from_units(Notion(self.notion), units)
+
+    def amount(self, units: int) -> str:
+        """Whole units as a figure: an epsilon, "0.5", or a level within the radius, "ln 4"."""
+        if self.radius is None:
+            return format_epsilon(self.epsilon_of(units))
+        sign = "-" if units < 0 else ""
+        return sign + level_text(abs(units), self.radius)
+
+    def words(self, units: int) -> str:
+        """Whole units with their measure: "epsilon 0.5", "level ln 4 within 200 m"."""
+        if self.radius is None:
+            return f"epsilon {self.amount(units)}"
+        return f"level {self.amount(units)} within {self.radius:,} m"
 
 
 class EntryKind(models.TextChoices):
@@ -86,7 +132,9 @@ class Entry(models.Model):
     ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="entries")
     job = models.UUIDField(help_text="The job that was paid for.")
     kind = models.CharField(max_length=10, choices=EntryKind.choices)
-    micro = models.BigIntegerField(help_text="Signed millionths of epsilon; refunds are negative.")
+    units = models.BigIntegerField(
+        help_text="Signed whole units of the ledger; refunds are negative."
+    )
     what = models.CharField(max_length=300)
     who = models.CharField(max_length=200, blank=True)
     at = models.DateTimeField(auto_now_add=True)
@@ -99,14 +147,14 @@ class Entry(models.Model):
         constraints = [
             models.UniqueConstraint(fields=["job", "kind"], name="entry_once_per_job_and_kind"),
             models.CheckConstraint(
-                condition=models.Q(kind=EntryKind.DEBIT, micro__gt=0)
-                | models.Q(kind=EntryKind.REFUND, micro__lt=0),
+                condition=models.Q(kind=EntryKind.DEBIT, units__gt=0)
+                | models.Q(kind=EntryKind.REFUND, units__lt=0),
                 name="entry_sign_fits_kind",
             ),
         ]
 
     def __str__(self) -> str:
-        return f"{self.what}: {format_epsilon(self.epsilon)}"
+        return f"{self.what}: {self.ledger.words(self.units)}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
         """Add the entry. Raises TypeError if it is in the ledger already."""
@@ -121,4 +169,9 @@ class Entry(models.Model):
     @property
     def epsilon(self) -> Fraction:
         """What was taken, exact; below zero where it was given back."""
-        return from_micro(self.micro)
+        return self.ledger.epsilon_of(self.units)
+
+    @property
+    def cost_words(self) -> str:
+        """What was taken, for people."""
+        return self.ledger.words(self.units)

@@ -14,94 +14,152 @@ from django.db.models.functions import Coalesce
 from django.utils import timezone
 
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
-from dpgeo.core.epsilon import format_epsilon, from_micro, parse_epsilon, to_micro
+from dpgeo.core.epsilon import parse_epsilon, to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
+from dpgeo.core.guarantees import Guarantee, Notion, guarantee, whole_units
+from dpgeo.core.levels import Level
 
 
 def ledger_create(*, name: str, total: Fraction) -> Ledger:
     """A new ledger for one set of people. Raises InvalidInput on a total that is no epsilon."""
-    micro = to_micro(parse_epsilon(total, field="budget"))
-    return Ledger.objects.create(name=name[:200], total_micro=micro)
+    units = to_micro(parse_epsilon(total, field="budget"))
+    return Ledger.objects.create(name=name[:200], total_units=units)
 
 
-def ledger_set_total(*, ledger: Ledger, total: Fraction) -> Ledger:
+def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
+    """The budget for points of the same people, in levels within the radius of its total.
+
+    Raises Conflict where there is one, and once a release was published: a publication promises
+    what presence in the data may change, and points show presence.
+    """
+    taken = "These people's data have a budget for points already."
+    with transaction.atomic():
+        kept = Ledger.objects.select_for_update().get(pk=beside.pk)
+        if kept.promised_at:
+            raise Conflict(
+                "A published release promises that nothing ever shows whether somebody is in the "
+                "data beyond the stated odds; points would. Declare a new dataset about other "
+                "people, with a budget for points from the start.",
+                field="points_budget",
+            )
+        try:
+            with transaction.atomic():
+                return Ledger.objects.create(
+                    name=f"{kept.name}: points"[:200],
+                    notion=Notion.GEO_IND.value,
+                    beside=kept,
+                    radius=total.radius,
+                    total_units=total.pico,
+                )
+        except IntegrityError:
+            raise Conflict(taken, field="points_budget") from None
+
+
+def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
     """Change a budget: never below what is spent, and never up once a release was published.
 
     Raises Conflict with the reason and the numbers; nothing is changed then.
     """
-    micro = to_micro(parse_epsilon(total, field="budget"))
-    changeable = Ledger.objects.filter(pk=ledger.pk, spent_micro__lte=micro)
+    units = _total_units(ledger, total)
+    field = "budget" if ledger.radius is None else "points_budget"
+    changeable = Ledger.objects.filter(pk=ledger.pk, spent_units__lte=units)
     changed = (
-        changeable.filter(promised_at__isnull=True) | changeable.filter(total_micro__gte=micro)
-    ).update(total_micro=micro)
+        changeable.filter(promised_at__isnull=True) | changeable.filter(total_units__gte=units)
+    ).update(total_units=units)
     ledger.refresh_from_db()
     if changed:
         return ledger
-    if ledger.spent_micro > micro:
-        spent = format_epsilon(ledger.spent)
-        raise Conflict(f"{spent} is already spent; the budget cannot be less.", field="budget")
-    promised = format_epsilon(ledger.total)
+    if ledger.spent_units > units:
+        spent = ledger.amount(ledger.spent_units)
+        raise Conflict(f"{spent} is already spent; the budget cannot be less.", field=field)
+    promised = ledger.amount(ledger.total_units)
     raise Conflict(
         f"A published release promises a total of {promised} to the people in the data; the "
         "budget can be lowered, not raised.",
-        field="budget",
+        field=field,
     )
 
 
-def ledger_promise(*, ledger: Ledger, total_micro: int) -> None:
+def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
+    if isinstance(total, Fraction):
+        if ledger.radius is not None:
+            raise TypeError("A budget for points is a level within a radius, not an epsilon.")
+        return to_micro(parse_epsilon(total, field="budget"))
+    if ledger.radius is None:
+        raise TypeError("This budget is an epsilon, not a level within a radius.")
+    if total.radius != ledger.radius:
+        raise Conflict(
+            f"The levels of this budget are told within {ledger.radius:,} m; keep that radius.",
+            field="points_radius",
+        )
+    return total.pico
+
+
+def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
     """Make the total a public promise, at the first publication that rests on it.
 
-    `total_micro` is the total the publication states. Raises Conflict if the ledger's is higher.
+    `total_units` is the total the publication states. Raises Conflict if the ledger's is higher.
     """
-    kept = Ledger.objects.filter(pk=ledger.pk, total_micro__lte=total_micro).update(
+    kept = Ledger.objects.filter(pk=ledger.pk, total_units__lte=total_units).update(
         promised_at=Coalesce("promised_at", timezone.now())
     )
     if not kept:
         raise Conflict(
-            f"This release states a total budget of {format_epsilon(from_micro(total_micro))}, "
+            f"This release states a total budget of {ledger.amount(total_units)}, "
             "and the budget was raised since. Lower it again, or request the release anew."
         )
 
 
-def check_fits(*, ledger: Ledger, epsilon: Fraction) -> None:
+def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
     """Raise BudgetExceeded, with what was asked and what is left, if a ledger cannot hold it."""
-    left = ledger.left
-    if epsilon <= left:
+    units = _units(ledger, cost)
+    left = ledger.total_units - ledger.spent_units
+    if units <= left:
         return
-    room = f"ask for at most {format_epsilon(left)}" if left > 0 else "nothing is left to ask for"
+    room = f"ask for at most {ledger.amount(left)}" if left > 0 else "nothing is left to ask for"
     raise BudgetExceeded(
-        f"Asked for epsilon {format_epsilon(epsilon)}, but {format_epsilon(left)} of "
-        f"{format_epsilon(ledger.total)} is left; {room}.",
-        field="epsilon",
+        f"Asked for {ledger.words(units)}, but {ledger.amount(left)} of "
+        f"{ledger.amount(ledger.total_units)} is left; {room}.",
+        field="epsilon" if ledger.radius is None else "level",
     )
 
 
-def budget_debit(*, ledger: Ledger, job: UUID, epsilon: Fraction, what: str, who: str) -> Entry:
-    """Pay for a job, once. Raises BudgetExceeded, or Conflict if the job was paid for before."""
-    micro = to_micro(epsilon)
+def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: str) -> Entry:
+    """Pay for a job, once. Raises BudgetExceeded, or Conflict if the job was paid for before.
+
+    Raises TypeError where the ledger is of another notion than the cost.
+    """
+    units = _units(ledger, cost)
     try:
         with transaction.atomic():
             paid = Ledger.objects.filter(
-                pk=ledger.pk, total_micro__gte=F("spent_micro") + micro
-            ).update(spent_micro=F("spent_micro") + micro)
+                pk=ledger.pk, notion=cost.notion.value, total_units__gte=F("spent_units") + units
+            ).update(spent_units=F("spent_units") + units)
             if paid:
                 return Entry.objects.create(
                     ledger=ledger,
                     job=job,
                     kind=EntryKind.DEBIT,
-                    micro=micro,
+                    units=units,
                     what=what[:300],
                     who=who[:200],
                 )
     except IntegrityError:
         raise Conflict("This job has been paid for already; it is not charged twice.") from None
     ledger.refresh_from_db()
-    check_fits(ledger=ledger, epsilon=epsilon)
+    check_fits(ledger=ledger, cost=cost)
     # What was held a moment ago has just been given back.
     raise BudgetExceeded("The budget changed meanwhile; ask again.", field="epsilon")
 
 
-def budget_debit_found(*, ledger: Ledger, job: UUID, epsilon: Fraction, what: str) -> Entry | None:
+def _units(ledger: Ledger, cost: Guarantee) -> int:
+    """A cost in the ledger's units. Amounts of different notions are never added up."""
+    if ledger.notion != cost.notion.value:
+        raise TypeError(f"A {cost.notion.value} cost cannot be paid from a {ledger.notion} ledger.")
+    return whole_units(cost.notion, cost.epsilon)
+
+
+def budget_debit_found(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str) -> Entry | None:
     """Debit again what a restored database has forgotten: the noise was drawn, and may be known.
 
     Where the budget does not hold it any more, all that is left is debited, so that nothing more
@@ -109,13 +167,14 @@ def budget_debit_found(*, ledger: Ledger, job: UUID, epsilon: Fraction, what: st
     """
     who = "found after a restore"
     try:
-        return budget_debit(ledger=ledger, job=job, epsilon=epsilon, what=what, who=who)
+        return budget_debit(ledger=ledger, job=job, cost=cost, what=what, who=who)
     except BudgetExceeded:
         ledger.refresh_from_db()
         left = ledger.left
         if left <= 0:
             return None
-        return budget_debit(ledger=ledger, job=job, epsilon=left, what=what, who=who)
+        rest = guarantee(cost.notion, left, cost.unit)
+        return budget_debit(ledger=ledger, job=job, cost=rest, what=what, who=who)
 
 
 def budget_refund(*, job: UUID) -> Entry | None:
@@ -132,12 +191,12 @@ def budget_refund(*, job: UUID) -> Entry | None:
                 ledger_id=debit.ledger_id,
                 job=job,
                 kind=EntryKind.REFUND,
-                micro=-debit.micro,
+                units=-debit.units,
                 what=debit.what,
                 who=debit.who,
             )
             Ledger.objects.filter(pk=debit.ledger_id).update(
-                spent_micro=F("spent_micro") - debit.micro
+                spent_units=F("spent_units") - debit.units
             )
     except IntegrityError:
         return None

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from enum import StrEnum
 from fractions import Fraction
+from typing import ClassVar
 
 
 class Unit(StrEnum):
@@ -24,9 +25,22 @@ class Counting(StrEnum):
     VISITS = "visits"
 
 
+class Notion(StrEnum):
+    """What kind of promise a guarantee is. Amounts of different notions have nothing in common."""
+
+    PURE_DP = "pure-dp"
+    GEO_IND = "geo-ind"
+
+
+SCALE = {Notion.PURE_DP: 10**6, Notion.GEO_IND: 10**12}
+"""Whole units, as the ledger keeps them, in one epsilon (per metre where points are moved)."""
+
+
 @dataclass(frozen=True, slots=True)
 class PureDP:
     """epsilon-differential privacy for adding or removing one privacy unit."""
+
+    notion: ClassVar[Notion] = Notion.PURE_DP
 
     epsilon: Fraction
     unit: Unit
@@ -41,12 +55,45 @@ class PureDP:
 class GeoInd:
     """Geo-indistinguishability: odds change by at most exp(epsilon * metres moved).
 
-    epsilon is held in whole pico-epsilon per metre.
+    epsilon is held in whole pico-epsilon per metre and is that of all reports of one unit
+    together, each moved by so many metres: n reports at e each make n e. What it hides is where a
+    report was made, neither that it was made nor how many there are.
     """
 
+    notion: ClassVar[Notion] = Notion.GEO_IND
+
     pico_epsilon_per_metre: int
+    unit: Unit
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Per metre, exact."""
+        return Fraction(self.pico_epsilon_per_metre, SCALE[Notion.GEO_IND])
 
     def __add__(self, other: object) -> GeoInd:
-        if not isinstance(other, GeoInd):
+        if not isinstance(other, GeoInd) or other.unit != self.unit:
             return NotImplemented
-        return GeoInd(self.pico_epsilon_per_metre + other.pico_epsilon_per_metre)
+        return GeoInd(self.pico_epsilon_per_metre + other.pico_epsilon_per_metre, self.unit)
+
+
+Guarantee = PureDP | GeoInd
+
+
+def guarantee(notion: Notion, epsilon: Fraction, unit: Unit) -> Guarantee:
+    """The guarantee of a notion. Raises ValueError where GeoInd cannot hold epsilon exactly."""
+    if notion is Notion.PURE_DP:
+        return PureDP(epsilon, unit)
+    return GeoInd(whole_units(notion, epsilon), unit)
+
+
+def whole_units(notion: Notion, epsilon: Fraction) -> int:
+    """An epsilon as the ledger keeps it. Raises ValueError when it is not whole."""
+    units = epsilon * SCALE[notion]
+    if units.denominator != 1:
+        raise ValueError(f"{epsilon} is not a whole number of the ledger's units")
+    return units.numerator
+
+
+def from_units(notion: Notion, units: int) -> Fraction:
+    """Invert `whole_units`."""
+    return Fraction(units, SCALE[notion])

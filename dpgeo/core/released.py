@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.guarantees import Counting, PureDP
+from dpgeo.core.guarantees import Counting, Guarantee
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
@@ -132,6 +132,6 @@ class Released:
     area: StudyArea
     counting: Counting
     bound: int
-    guarantee: PureDP
+    guarantee: Guarantee
     trace: tuple[Measured, ...]
     content: Content

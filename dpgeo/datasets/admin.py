@@ -16,7 +16,7 @@ from django.views.decorators.http import require_POST
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
-from dpgeo.core.epsilon import format_epsilon
+from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.erasure import person_erase
@@ -45,8 +45,12 @@ class DatasetAdmin(OrganisationScoped):
     @admin.display(description="Budget")
     def budget(self, dataset: Dataset) -> str:
         """What is left of what."""
-        ledger = dataset.ledger
-        return f"{format_epsilon(ledger.left)} of {format_epsilon(ledger.total)} left"
+        ledgers = filter(None, (dataset.ledger, points_ledger(dataset.ledger)))
+        return "; ".join(
+            f"{each.amount(each.total_units - each.spent_units)} of "
+            f"{each.words(each.total_units)} left"
+            for each in ledgers
+        )
 
     @admin.display(description="Upload")
     def upload_link(self, dataset: Dataset) -> SafeString | str:

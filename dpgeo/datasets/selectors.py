@@ -9,6 +9,7 @@ from pathlib import Path
 from django.db.models import Q, QuerySet
 
 from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.budgets.models import Entry
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.storage import local_path, private_storage
@@ -29,6 +30,12 @@ def datasets_public() -> QuerySet[Dataset]:
         .distinct()
         .select_related("organisation", "ledger")
     )
+
+
+def entries_of_datasets(datasets: QuerySet[Dataset]) -> QuerySet[Entry]:
+    """The entries of the ledgers of every notion that datasets draw on."""
+    theirs = Q(ledger__datasets__in=datasets) | Q(ledger__beside__datasets__in=datasets)
+    return Entry.objects.filter(theirs).distinct().select_related("ledger")
 
 
 def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:

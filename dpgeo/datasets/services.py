@@ -15,12 +15,17 @@ from django.utils.text import slugify
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may_grant_budget
 from dpgeo.budgets.models import Ledger
-from dpgeo.budgets.services import ledger_create, ledger_set_total
+from dpgeo.budgets.selectors import points_ledger
+from dpgeo.budgets.services import ledger_create, ledger_create_for_points, ledger_set_total
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
+from dpgeo.core.levels import Level
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.storage import private_storage, remove
+
+BUDGETS = ("budget", "points_budget")
+"""What is kept in ledgers and not with the dataset."""
 
 FROZEN = ("unit", "study_area", "time_zone")
 """Declared facts on which the meaning of every release rests."""
@@ -39,13 +44,15 @@ def dataset_create(
     description: str = "",
     attribution: str = "",
     ledger: Ledger | None = None,
+    points_budget: Level | None = None,
     slug: str = "",
     keep_raw: bool = True,
 ) -> Dataset:
     """Declare a dataset, with a budget of its own or the ledger it shares with other datasets.
 
-    `created_by` is None for the operator at the console. Raises InvalidInput that names the
-    field, and NotAllowed where someone who is no administrator asks for a budget.
+    A `points_budget` is declared beside a budget of its own; who shares a ledger shares its
+    neighbour. `created_by` is None for the operator at the console. Raises InvalidInput that names
+    the field, and NotAllowed where someone who is no administrator asks for a budget.
     """
     if budget is not None and created_by and not may_grant_budget(created_by, organisation):
         raise NotAllowed(
@@ -67,6 +74,10 @@ def dataset_create(
     )
     if (budget is None) == (ledger is None):
         raise InvalidInput("Give a budget, or the ledger to share, not both.", field="budget")
+    if points_budget is not None and ledger is not None:
+        raise InvalidInput(
+            "Leave this empty: the dataset draws on the budgets it shares.", field="points_budget"
+        )
     if ledger and ledger.datasets.exclude(organisation=organisation).exists():
         raise InvalidInput("This ledger belongs to another organisation.", field="ledger")
     if ledger:
@@ -75,11 +86,14 @@ def dataset_create(
     address = _free_slug(slug, facts["title"])
     try:
         with transaction.atomic():
+            own = ledger or ledger_create(name=facts["title"], total=total or Fraction(0))
+            if points_budget is not None:
+                ledger_create_for_points(beside=own, total=points_budget)
             return Dataset.objects.create(
                 **facts,
                 organisation=organisation,
                 slug=address,
-                ledger=ledger or ledger_create(name=facts["title"], total=total or Fraction(0)),
+                ledger=own,
                 created_by=created_by,
                 person_key=os.urandom(32),
             )
@@ -90,11 +104,11 @@ def dataset_create(
 
 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
-    """Change declared facts, and the `budget`. All changes are made, or none.
+    """Change declared facts, the `budget` and the `points_budget`. All changes are made, or none.
 
     Raises Conflict for a frozen fact and for a budget that may not become what was asked.
     """
-    facts = _clean({name: value for name, value in changes.items() if name != "budget"})
+    facts = _clean({name: value for name, value in changes.items() if name not in BUDGETS})
     with transaction.atomic():
         stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
         for name in FROZEN:
@@ -110,12 +124,22 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
             ledger_set_total(
                 ledger=stored.ledger, total=parse_epsilon(changes["budget"], field="budget")
             )
+        if "points_budget" in changes:
+            _set_points_budget(stored.ledger, changes["points_budget"])
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if "study_area" in facts:
             stored.uploads.update(preview="")  # their hints were for another area
     dataset.refresh_from_db()
     return dataset
+
+
+def _set_points_budget(ledger: Ledger, total: Level) -> None:
+    kept = points_ledger(ledger)
+    if kept is None:
+        ledger_create_for_points(beside=ledger, total=total)
+    else:
+        ledger_set_total(ledger=kept, total=total)
 
 
 def dataset_discard(*, dataset: Dataset) -> None:
@@ -128,7 +152,10 @@ def dataset_discard(*, dataset: Dataset) -> None:
         if not Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).delete()[0]:
             raise Conflict("An upload was confirmed already; the dataset stays on record.")
         Ledger.objects.filter(
-            pk=dataset.ledger_id, datasets__isnull=True, entries__isnull=True
+            pk=dataset.ledger_id,
+            datasets__isnull=True,
+            entries__isnull=True,
+            geo__entries__isnull=True,
         ).delete()
     for name in names:
         remove(private_storage(), name)

@@ -15,8 +15,8 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import map_array, statement
-from dpgeo.artefacts.wording import privacy_sentence
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.promises import promise_of
 from dpgeo.pages import pictures
 from dpgeo.pages.basemap import basemap
 from dpgeo.pages.summaries import Summary, summary_of
@@ -135,7 +135,7 @@ def release_page(
     summary = summary_of(found)
     figures = {
         "summary": summary,
-        "promise": privacy_sentence(common["total_epsilon"], Unit(summary.unit)),
+        "promise": promise_of(found.dataset, Unit(summary.unit)),
         "array_url": file_url(found, map_array.NAME),
     }
     return render(request, template, common | figures | context(found, summary))

@@ -11,7 +11,7 @@ from typing import Any
 import dpgeo
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
-from dpgeo.core.guarantees import PureDP
+from dpgeo.core.guarantees import Notion, guarantee
 from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import Content, Released
@@ -19,6 +19,7 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +52,10 @@ class Mechanism:
 
     `plan(params, epsilon)` declares spends that add up to epsilon; `release(view, params, meter)`
     measures them; `forecast(params, epsilon, bound, domain)` says beforehand how noisy it will be.
-    `kind` is the kind of map that comes out, by which catalogues are filtered.
+    `kind` is the kind of map that comes out, by which catalogues are filtered. `notion` is what it
+    promises. Where that is not pure differential privacy its cost follows from its parameters and
+    the bound: `price(params, bound, area)` is the epsilon per metre of one unit's reports
+    together, and raises InvalidInput for parameters that do not fit the area.
     """
 
     key: str
@@ -62,6 +66,8 @@ class Mechanism:
     release: Callable[[PrivateView, Any, Meter], Content]
     forecast: Callable[[Any, Fraction, int, Domain], Forecast]
     kind: Kind = Kind.HEATMAP
+    notion: Notion = Notion.PURE_DP
+    price: Callable[[Any, int, StudyArea], Fraction] | None = None
 
 
 def checked_plan(mechanism: Mechanism, params: Any, epsilon: Fraction) -> Sequence[Spend]:
@@ -99,7 +105,7 @@ def run(
         area=view.domain.area,
         counting=view.counting,
         bound=view.bound,
-        guarantee=PureDP(epsilon, view.unit),
+        guarantee=guarantee(mechanism.notion, epsilon, view.unit),
         trace=meter.finish(),
         content=content,
     )

@@ -17,7 +17,6 @@ from django.views.decorators.http import require_POST
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
-from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.models import Release, ReleaseState
@@ -38,7 +37,7 @@ ACTIONS: dict[str, Callable[..., Release]] = {
 DONE = {
     "publish": "Published.",
     "withdraw": "Withdrawn. Copies that were downloaded remain where they are.",
-    "cancel": "Cancelled, and its epsilon given back.",
+    "cancel": "Cancelled, and what it cost was given back.",
     "retry": "Queued again, at no further cost.",
 }
 
@@ -62,21 +61,21 @@ def open_actions(user: Any, release: Release) -> list[str]:
 class ReleaseAdmin(OrganisationScoped):
     """Every release of the person's organisations."""
 
-    list_display = ["title", "dataset", "mechanism", "epsilon_shown", "state", "progress"]
+    list_display = ["title", "dataset", "mechanism", "cost_shown", "state", "progress"]
     list_filter = ["state", "mechanism", ("dataset", admin.RelatedOnlyFieldListFilter)]
     search_fields = ["title"]
     fields = readonly_fields = (
         *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
-        *("epsilon_shown", "bound", "counting", "publish_when_done", "state", "progress"),
+        *("cost_shown", "bound", "counting", "publish_when_done", "state", "progress"),
         *("failure", "file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
     )
     organisation_path = "dataset__organisation"
     change_form_template = "admin/releases/release/change_form.html"
 
-    @admin.display(description="Epsilon", ordering="epsilon_micro")
-    def epsilon_shown(self, release: Release) -> str:
+    @admin.display(description="Cost", ordering="cost_units")
+    def cost_shown(self, release: Release) -> str:
         """Exact."""
-        return format_epsilon(release.epsilon)
+        return release.cost_words
 
     @admin.display(description="Job")
     def progress(self, release: Release) -> str:

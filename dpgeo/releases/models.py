@@ -8,8 +8,9 @@ from fractions import Fraction
 from django.db import models
 
 from dpgeo.accounts.models import User
-from dpgeo.core.epsilon import from_micro
-from dpgeo.core.guarantees import Counting
+from dpgeo.budgets.models import Ledger, NotionChoice
+from dpgeo.budgets.selectors import ledger_for
+from dpgeo.core.guarantees import Counting, Guarantee, Notion, Unit, from_units, guarantee
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.jobs.models import Job
 
@@ -56,9 +57,16 @@ class Release(models.Model):
         editable=False,
         help_text="The declared layers that the parameters name.",
     )
-    epsilon_micro = models.BigIntegerField()
-    total_micro = models.BigIntegerField(
+    notion = models.CharField(
+        max_length=10, choices=NotionChoice.choices, default=NotionChoice.PURE_DP
+    )
+    cost_units = models.BigIntegerField(help_text="In whole units of the notion.")
+    total_units = models.BigIntegerField(
         help_text="The dataset's total budget when this was requested, which the release states."
+    )
+    points_total_units = models.BigIntegerField(
+        null=True,
+        help_text="The total budget for points then, in its own units; none was declared.",
     )
     bound = models.PositiveIntegerField(default=1)
     counting = models.CharField(
@@ -93,7 +101,7 @@ class Release(models.Model):
                 name="release_public_only_with_a_blob",
             ),
             models.CheckConstraint(
-                condition=models.Q(epsilon_micro__gt=0), name="release_epsilon_positive"
+                condition=models.Q(cost_units__gt=0), name="release_cost_positive"
             ),
             models.CheckConstraint(condition=models.Q(bound__gte=1), name="release_bound_positive"),
         ]
@@ -103,8 +111,23 @@ class Release(models.Model):
 
     @property
     def epsilon(self) -> Fraction:
-        """The epsilon this release costs."""
-        return from_micro(self.epsilon_micro)
+        """The epsilon this release costs, per metre where points are moved."""
+        return from_units(Notion(self.notion), self.cost_units)
+
+    @property
+    def cost(self) -> Guarantee:
+        """What this release costs and promises."""
+        return guarantee(Notion(self.notion), self.epsilon, Unit(self.dataset.unit))
+
+    @property
+    def ledger(self) -> Ledger:
+        """What it is paid from."""
+        return ledger_for(self.dataset.ledger, Notion(self.notion))
+
+    @property
+    def cost_words(self) -> str:
+        """What it costs, for people: "epsilon 0.5", "level ln 4 within 200 m"."""
+        return self.ledger.words(self.cost_units)
 
 
 class ReleaseFile(models.Model):

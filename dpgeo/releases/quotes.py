@@ -7,16 +7,19 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.selectors import ledger_for
 from dpgeo.budgets.services import check_fits
-from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.epsilon import format_epsilon, parse_epsilon
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Counting, Guarantee, Notion, Unit, guarantee, whole_units
 from dpgeo.core.parameters import layers_named, parse_parameters, settle_layers
 from dpgeo.core.spend import Spend
 from dpgeo.datasets.layers import domain_of, layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan
+from dpgeo.spatial.area import StudyArea
 
 MAX_BOUND = 100_000
 """Contributions of one person; more noise than this leaves nothing to see."""
@@ -24,18 +27,39 @@ MAX_BOUND = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A valid request: its exact cost, what remains, and the noise to expect."""
+    """A valid request: its exact cost, what remains, and the noise to expect.
+
+    Epsilons are per metre where points are moved; `amount` and `words` tell them to people.
+    """
 
     mechanism: Mechanism
     params: Any
     plan: Sequence[Spend]
     forecast: Forecast
-    epsilon: Fraction
+    ledger: Ledger
+    cost: Guarantee
     bound: int
     counting: Counting
     left_before: Fraction
     left_after: Fraction
     more_like_this: int
+
+    @property
+    def epsilon(self) -> Fraction:
+        """What it costs, exact."""
+        return self.cost.epsilon
+
+    def amount(self, epsilon: Fraction) -> str:
+        """An epsilon as a figure of the ledger: "0.5", or a level within its radius, "ln 4"."""
+        if self.cost.notion is Notion.PURE_DP:
+            return format_epsilon(epsilon)
+        return self.ledger.amount(whole_units(self.cost.notion, epsilon))
+
+    def words(self, epsilon: Fraction) -> str:
+        """An epsilon with its measure: "epsilon 0.5", "level ln 4 within 200 m"."""
+        if self.cost.notion is Notion.PURE_DP:
+            return f"epsilon {format_epsilon(epsilon)}"
+        return self.ledger.words(whole_units(self.cost.notion, epsilon))
 
 
 def release_quote(
@@ -43,7 +67,7 @@ def release_quote(
     dataset: Dataset,
     mechanism: str,
     parameters: Mapping[str, object],
-    epsilon: str | Fraction,
+    epsilon: str | Fraction | None,
     bound: int | str,
     counting: str,
 ) -> Quote:
@@ -53,25 +77,28 @@ def release_quote(
     """
     chosen = find_mechanism(mechanism)
     params = read_parameters(dataset, chosen, parameters)
-    cost = parse_epsilon(epsilon)
     limit = parse_bound(bound, Unit(dataset.unit))
     kind = parse_counting(counting, Unit(dataset.unit))
-    plan = checked_plan(chosen, params, cost)
-    forecast = chosen.forecast(params, cost, limit, domain_of(dataset, layers_named(params)))
-    dataset.ledger.refresh_from_db()
-    check_fits(ledger=dataset.ledger, epsilon=cost)
-    left = dataset.ledger.left
+    asked = parse_cost(chosen, params, epsilon, limit, dataset.area)
+    plan = checked_plan(chosen, params, asked)
+    forecast = chosen.forecast(params, asked, limit, domain_of(dataset, layers_named(params)))
+    cost = guarantee(chosen.notion, asked, Unit(dataset.unit))
+    ledger = ledger_for(dataset.ledger, chosen.notion)
+    ledger.refresh_from_db()
+    check_fits(ledger=ledger, cost=cost)
+    left = ledger.left
     return Quote(
         mechanism=chosen,
         params=params,
         plan=plan,
         forecast=forecast,
-        epsilon=cost,
+        ledger=ledger,
+        cost=cost,
         bound=limit,
         counting=kind,
         left_before=left,
-        left_after=left - cost,
-        more_like_this=int((left - cost) / cost),
+        left_after=left - asked,
+        more_like_this=int((left - asked) / asked),
     )
 
 
@@ -80,6 +107,24 @@ def read_parameters(
 ) -> Any:
     """Parameters of a mechanism, the layers they name being the dataset's. Raises InvalidInput."""
     return settle_layers(parse_parameters(mechanism.params, parameters), layer_kinds(dataset))
+
+
+def parse_cost(
+    mechanism: Mechanism, params: Any, epsilon: str | Fraction | None, bound: int, area: StudyArea
+) -> Fraction:
+    """What a request costs: the epsilon asked for, or what the parameters say. Raises InvalidInput.
+
+    Where the parameters say it, whatever was given as epsilon is passed over if it is empty and
+    refused otherwise: a price nobody reads may not look like one.
+    """
+    if mechanism.price is None:
+        return parse_epsilon("" if epsilon is None else epsilon)
+    if epsilon not in (None, ""):
+        raise InvalidInput(
+            f"Leave this out: what {mechanism.key} costs follows from its level and radius.",
+            field="epsilon",
+        )
+    return mechanism.price(params, bound, area)
 
 
 def parse_bound(value: int | str, unit: Unit) -> int:

@@ -23,9 +23,10 @@ from contextlib import suppress
 from django.db import Error as DatabaseError
 
 from dpgeo.accounts.selectors import may
-from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.budgets.selectors import points_ledger
+from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Counting, Notion, Unit, from_units
 from dpgeo.core.parameters import layers_named, parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.datasets.layers import domain_of
@@ -145,7 +146,21 @@ def about(release: Release) -> dict[str, str]:
         "contact": dataset.organisation.contact,
         "licence": dataset.licence,
         "attribution": dataset.attribution,
-        "dataset_total_epsilon": format_epsilon(from_micro(release.total_micro)),
+        "dataset_total_epsilon": format_epsilon(from_units(Notion.PURE_DP, release.total_units)),
+        **_points_total(release),
+    }
+
+
+def _points_total(release: Release) -> dict[str, str]:
+    """What may ever be spent on moving points, per metre and as a level; none was declared."""
+    points = points_ledger(release.dataset.ledger)
+    units = release.points_total_units
+    if points is None or units is None:
+        return {}
+    return {
+        "dataset_points_epsilon": format_epsilon(points.epsilon_of(units)),
+        "dataset_points_level": points.amount(units),
+        "dataset_points_radius": str(points.radius),
     }
 
 

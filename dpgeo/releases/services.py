@@ -14,9 +14,10 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
+from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import budget_debit, ledger_promise
-from dpgeo.core.epsilon import to_micro
 from dpgeo.core.errors import Conflict, NotAllowed
+from dpgeo.core.guarantees import whole_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
@@ -52,7 +53,7 @@ def release_request(
     title: str,
     mechanism: str,
     parameters: Mapping[str, object],
-    epsilon: str | Fraction,
+    epsilon: str | Fraction | None,
     bound: int | str,
     counting: str,
     requested_by: User | None,
@@ -64,7 +65,8 @@ def release_request(
 
     It will be published when done only if who asks may publish; `requested_by` is None for the
     operator at the console, who may. A request that names its `job_id` can be sent again: it
-    leads to the release it paid for. Raises InvalidInput, BudgetExceeded, NotAllowed, and
+    leads to the release it paid for. `epsilon` is None where the mechanism's parameters say what
+    it costs. Raises InvalidInput, BudgetExceeded, NotAllowed, and
     Conflict where the dataset has no data yet.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
@@ -105,11 +107,12 @@ def release_request(
 
 def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) -> Release:
     dataset: Dataset = fields["dataset"]
+    points = points_ledger(dataset.ledger)
     job = job_create(task=RUN_TASK, job_id=job_id)
     budget_debit(
-        ledger=dataset.ledger,
+        ledger=quote.ledger,
         job=job.pk,
-        epsilon=quote.epsilon,
+        cost=quote.cost,
         what=f"{fields['title']} ({quote.mechanism.key})",
         who=str(fields["created_by"] or "console"),
     )
@@ -117,8 +120,10 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         **fields,
         mechanism=quote.mechanism.key,
         parameters=asdict(quote.params),
-        epsilon_micro=to_micro(quote.epsilon),
-        total_micro=dataset.ledger.total_micro,
+        notion=quote.cost.notion.value,
+        cost_units=whole_units(quote.cost.notion, quote.cost.epsilon),
+        total_units=dataset.ledger.total_units,
+        points_total_units=points.total_units if points else None,
         bound=quote.bound,
         counting=quote.counting.value,
         job=job,
@@ -173,7 +178,7 @@ def publish(release: Release) -> Release:
     ever in there; until then they are read from the private one.
     """
     with transaction.atomic():
-        ledger_promise(ledger=release.dataset.ledger, total_micro=release.total_micro)
+        _promise(release)
         published = (
             Release.objects.filter(pk=release.pk, state=ReleaseState.DRAFT)
             .exclude(blob_name="")
@@ -184,6 +189,25 @@ def publish(release: Release) -> Release:
     release.refresh_from_db()
     files.make_public(release)
     return release
+
+
+def _promise(release: Release) -> None:
+    """Hold both totals that a release states. Raises Conflict if they are no longer true.
+
+    The ledger for counts is promised first: from then on no budget for points can be declared
+    beside it, so whether there is one stays as it is found here.
+    """
+    ledger = release.dataset.ledger
+    ledger_promise(ledger=ledger, total_units=release.total_units)
+    points = points_ledger(ledger)
+    if points is None:
+        return
+    if release.points_total_units is None:
+        raise Conflict(
+            "A budget for points was declared since this was requested, and the release does not "
+            "state it. Request the release anew."
+        )
+    ledger_promise(ledger=points, total_units=release.points_total_units)
 
 
 def release_withdraw(*, release: Release, by: User | None) -> Release:

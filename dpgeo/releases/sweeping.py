@@ -9,15 +9,16 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
-from fractions import Fraction
 from uuid import UUID
 
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
 
-from dpgeo.budgets.models import Entry, EntryKind, Ledger
+from dpgeo.budgets.models import Entry, EntryKind
+from dpgeo.budgets.selectors import ledger_for
 from dpgeo.budgets.services import budget_debit_found
 from dpgeo.core.errors import Conflict
+from dpgeo.core.guarantees import Guarantee
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.datasets.sweeping import stored_names, sweep
@@ -76,7 +77,7 @@ def _debit_unpaid() -> int:
     paid = Entry.objects.filter(job=OuterRef("job_id"), kind=EntryKind.DEBIT)
     unpaid = Release.objects.exclude(blob_name="").filter(~Exists(paid))
     return sum(
-        _debit(release.dataset.ledger, release.job_id, release.epsilon, release.title)
+        _debit(release.dataset, release.job_id, release.cost, release.title)
         for release in unpaid.select_related("dataset__ledger")
     )
 
@@ -100,13 +101,18 @@ def _debit_unknown(job: UUID, name: str) -> int:
         logger.error("job %s: drawn from a dataset that is not known here: %s", job, slug)
         return 0
     title = released.about.get("title", "")
-    return _debit(dataset.ledger, job, released.guarantee.epsilon, title)
+    return _debit(dataset, job, released.guarantee, title)
 
 
-def _debit(ledger: Ledger, job: UUID, epsilon: Fraction, title: str) -> int:
+def _debit(dataset: Dataset, job: UUID, cost: Guarantee, title: str) -> int:
+    try:
+        ledger = ledger_for(dataset.ledger, cost.notion)
+    except Conflict:
+        logger.error("job %s: points were drawn, and there is no budget for them", job)
+        return 0
     try:
         entry = budget_debit_found(
-            ledger=ledger, job=job, epsilon=epsilon, what=f"{title} (debited again)"
+            ledger=ledger, job=job, cost=cost, what=f"{title} (debited again)"
         )
     except Conflict:  # another reaper was quicker
         return 0

@@ -101,7 +101,7 @@ def stored(dataset: int) -> dict[str, Any]:
         "raw_files": len(list(stored_names(private_storage(), "uploads"))),
         "incoming": len(list(Path(settings.INCOMING_DIR).iterdir())),
         "releases": [release.pk for release in found.releases.all()],
-        "spent": found.ledger.spent_micro,
+        "spent": found.ledger.spent_units,
     }
 
 
@@ -137,7 +137,7 @@ def look(release: str) -> dict[str, Any]:
         "blobs": len(list(blobs.iterdir())) if blobs.exists() else 0,
         "files": {file.name: file.sha256 for file in found.files.all()},
         "public": sorted(path.name for path in public.iterdir()) if public.exists() else [],
-        "spent": found.dataset.ledger.spent_micro,
+        "spent": found.dataset.ledger.spent_units,
         "entries": list(Entry.objects.order_by("id").values_list("kind", flat=True)),
         "draws_in_files": draws_in_files(found),
     }
@@ -176,14 +176,14 @@ def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
     from dpgeo.budgets.models import Ledger
     from dpgeo.budgets.services import budget_debit
     from dpgeo.core.errors import BudgetExceeded
+    from dpgeo.core.guarantees import PureDP, Unit
 
     paid = refused = 0
     shared = Ledger.objects.get(pk=ledger)
     for _ in range(count):
         try:
-            budget_debit(
-                ledger=shared, job=uuid.uuid4(), epsilon=Fraction(epsilon), what="A map", who=""
-            )
+            cost = PureDP(Fraction(epsilon), Unit.PERSON)
+            budget_debit(ledger=shared, job=uuid.uuid4(), cost=cost, what="A map", who="")
         except BudgetExceeded:
             refused += 1
         else:
@@ -198,8 +198,8 @@ def total(ledger: int) -> dict[str, Any]:
     from dpgeo.budgets.models import Ledger
 
     found = Ledger.objects.get(pk=ledger)
-    summed = found.entries.aggregate(sum=Sum("micro"))["sum"]
-    return {"total": found.total_micro, "spent": found.spent_micro, "summed": summed}
+    summed = found.entries.aggregate(sum=Sum("units"))["sum"]
+    return {"total": found.total_units, "spent": found.spent_units, "summed": summed}
 
 
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {

@@ -44,7 +44,7 @@ def total() -> dict[str, Any]:
     from dpgeo.budgets.models import Entry
     from dpgeo.releases.models import Release
 
-    paid = list(Entry.objects.values_list("micro", flat=True))
+    paid = list(Entry.objects.values_list("units", flat=True))
     return {"releases": Release.objects.count(), "paid": paid}
 
 

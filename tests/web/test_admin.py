@@ -192,7 +192,7 @@ def test_the_admin_adds_changes_and_deletes_nothing_that_was_paid_for(release: R
         assert client.post(delete, {"post": "yes"}).status_code == 403, name
     for name in ("budgets_entry", "budgets_ledger", "jobs_job", "releases_release"):
         change = reverse(f"admin:{name}_change", args=[keys[name]])
-        assert client.post(change, {"total_micro": 9, "state": "published"}).status_code == 403
+        assert client.post(change, {"total_units": 9, "state": "published"}).status_code == 403
     assert [model.objects.count() for model in (Entry, Job, Upload, Release, Dataset)] == before
 
 

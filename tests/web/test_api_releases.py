@@ -142,9 +142,9 @@ def test_the_promise_is_the_whole_budget_and_never_what_is_left(client: Client) 
     release = install(dataset)
     addresses = [f"/api/v1/releases/{release.pk}", "/api/v1/releases", "/api/v1/datasets"]
     before = [client.get(address).content for address in addresses]
-    Ledger.objects.filter(pk=dataset.ledger_id).update(spent_micro=1_234_567)
+    Ledger.objects.filter(pk=dataset.ledger_id).update(spent_units=1_234_567)
     Entry.objects.create(
-        ledger=dataset.ledger, job=release.job_id, kind="debit", micro=1_234_567, what="a secret"
+        ledger=dataset.ledger, job=release.job_id, kind="debit", units=1_234_567, what="a secret"
     )
     assert [client.get(address).content for address in addresses] == before
 
@@ -154,7 +154,7 @@ def test_private_facts_change_no_public_answer() -> None:
     answers = []
     for rows, budget_spent in ((1, 0), (999_999, 1_000_000)):
         dataset = make_dataset()
-        Ledger.objects.filter(pk=dataset.ledger_id).update(spent_micro=budget_spent)
+        Ledger.objects.filter(pk=dataset.ledger_id).update(spent_units=budget_spent)
         release = install(
             dataset,
             partition_release(),

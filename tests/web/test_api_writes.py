@@ -419,7 +419,7 @@ def test_what_is_fixed_stays_and_words_may_change(desk: Desk) -> None:
     administrator = Program(client=desk.client)
     administrator.ask("PATCH", address, {"budget": "1.5"})
     frozen.ledger.refresh_from_db()
-    assert frozen.ledger.total_micro == 1_500_000
+    assert frozen.ledger.total_units == 1_500_000
 
 
 @pytest.mark.parametrize("method", ["PUT", "DELETE", "TRACE"])
@@ -652,7 +652,7 @@ def test_the_same_job_posted_twice_is_one_job(desk: Desk) -> None:
     do_job(first)
     assert program.ask("POST", "/api/v1/releases", asked(dataset), 200, **NAMED)["has_result"]
     dataset.ledger.refresh_from_db()
-    assert dataset.ledger.spent_micro == 500_000
+    assert dataset.ledger.spent_units == 500_000
     other = program.ask("POST", "/api/v1/releases", asked(dataset), 202, Idempotency_Key="tuesday")
     assert other["id"] != first["id"]
 
@@ -739,7 +739,7 @@ def test_each_fault_of_a_request_is_named(
     assert quote.get("field", "") == request.get("field", "") == field
     assert quote["detail"] == request["detail"]
     dataset.ledger.refresh_from_db()
-    assert dataset.ledger.spent_micro == 0
+    assert dataset.ledger.spent_units == 0
 
 
 @pytest.mark.parametrize(
@@ -770,7 +770,7 @@ def test_a_quote_spends_nothing(desk: Desk) -> None:
     for _ in range(3):
         quote = program.ask("POST", f"/api/v1/datasets/{dataset.slug}/quote", REQUEST)
     assert quote["left_before"] == "2"
-    assert quote["plan"] == [{"what": "cell counts", "epsilon": "0.5"}]
+    assert quote["plan"] == [{"what": "cell counts", "epsilon": "0.5", "cost": "epsilon 0.5"}]
     assert not Release.objects.exists()
 
 

@@ -6,24 +6,31 @@ import uuid
 from fractions import Fraction
 
 import pytest
-from django.db import DatabaseError, connection, transaction
+from django.db import DatabaseError, IntegrityError, connection, transaction
 
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.budgets.services import (
     budget_debit,
     budget_refund,
     ledger_create,
+    ledger_create_for_points,
     ledger_promise,
     ledger_set_total,
 )
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
+from dpgeo.core.guarantees import GeoInd, PureDP, Unit
+from dpgeo.core.levels import make_level
 
 pytestmark = pytest.mark.django_db
 
 
 def debit(ledger: Ledger, epsilon: Fraction, job: uuid.UUID | None = None) -> Entry:
     return budget_debit(
-        ledger=ledger, job=job or uuid.uuid4(), epsilon=epsilon, what="A map", who="ann"
+        ledger=ledger,
+        job=job or uuid.uuid4(),
+        cost=PureDP(epsilon, Unit.PERSON),
+        what="A map",
+        who="ann",
     )
 
 
@@ -54,7 +61,7 @@ def test_a_job_is_charged_once() -> None:
     with pytest.raises(Conflict):
         debit(ledger, Fraction(1, 4), job)
     ledger.refresh_from_db()
-    assert ledger.spent_micro == 250_000
+    assert ledger.spent_units == 250_000
 
 
 def test_a_refund_is_given_once() -> None:
@@ -63,7 +70,7 @@ def test_a_refund_is_given_once() -> None:
     assert budget_refund(job=entry.job) is not None
     assert budget_refund(job=entry.job) is None
     ledger.refresh_from_db()
-    assert ledger.spent_micro == 0
+    assert ledger.spent_units == 0
     assert [line.kind for line in ledger.entries.order_by("id")] == ["debit", "refund"]
 
 
@@ -81,7 +88,7 @@ def test_entries_are_neither_changed_nor_deleted() -> None:
     with pytest.raises(TypeError, match="append-only"):
         entry.delete()
     with pytest.raises(TypeError, match="append-only"):
-        Entry.objects.filter(pk=entry.pk).update(micro=1)
+        Entry.objects.filter(pk=entry.pk).update(units=1)
     with pytest.raises(TypeError, match="append-only"):
         Entry.objects.all().delete()
 
@@ -93,21 +100,21 @@ def test_the_database_itself_refuses_to_change_an_entry() -> None:
         transaction.atomic(),
         connection.cursor() as cursor,
     ):
-        cursor.execute("UPDATE budgets_entry SET micro = 1 WHERE id = %s", [entry.pk])
-    assert Entry.objects.get(pk=entry.pk).micro == 250_000
+        cursor.execute("UPDATE budgets_entry SET units = 1 WHERE id = %s", [entry.pk])
+    assert Entry.objects.get(pk=entry.pk).units == 250_000
 
 
 def test_the_database_itself_refuses_an_overspent_ledger() -> None:
     ledger = ledger_create(name="people", total=Fraction(1))
     with pytest.raises(DatabaseError), transaction.atomic():
-        Ledger.objects.filter(pk=ledger.pk).update(spent_micro=1_000_001)
+        Ledger.objects.filter(pk=ledger.pk).update(spent_units=1_000_001)
 
 
 def test_the_database_itself_refuses_a_second_debit_of_a_job() -> None:
     entry = debit(ledger_create(name="people", total=Fraction(1)), Fraction(1, 4))
     with pytest.raises(DatabaseError), transaction.atomic():
         Entry.objects.create(
-            ledger=entry.ledger, job=entry.job, kind=EntryKind.DEBIT, micro=1, what="", who=""
+            ledger=entry.ledger, job=entry.job, kind=EntryKind.DEBIT, units=1, what="", who=""
         )
 
 
@@ -121,10 +128,10 @@ def test_a_ledger_needs_a_budget_that_means_something(total: str) -> None:
 def test_a_budget_may_be_raised_before_the_first_publication_only() -> None:
     ledger = ledger_create(name="people", total=Fraction(1))
     ledger_set_total(ledger=ledger, total=Fraction(2))
-    ledger_promise(ledger=ledger, total_micro=2_000_000)
+    ledger_promise(ledger=ledger, total_units=2_000_000)
     with pytest.raises(Conflict, match="lowered, not raised"):
         ledger_set_total(ledger=ledger, total=Fraction(3))
-    assert ledger_set_total(ledger=ledger, total=Fraction(3, 2)).total_micro == 1_500_000
+    assert ledger_set_total(ledger=ledger, total=Fraction(3, 2)).total_units == 1_500_000
 
 
 def test_a_budget_is_never_less_than_what_is_spent() -> None:
@@ -133,12 +140,65 @@ def test_a_budget_is_never_less_than_what_is_spent() -> None:
     with pytest.raises(Conflict, match=r"0\.75 is already spent"):
         ledger_set_total(ledger=ledger, total=Fraction(1, 2))
     ledger.refresh_from_db()
-    assert ledger.total_micro == 1_000_000
+    assert ledger.total_units == 1_000_000
 
 
 def test_a_publication_may_not_state_less_than_the_budget() -> None:
     ledger = ledger_create(name="people", total=Fraction(2))
     with pytest.raises(Conflict, match="raised since"):
-        ledger_promise(ledger=ledger, total_micro=1_000_000)
+        ledger_promise(ledger=ledger, total_units=1_000_000)
     ledger.refresh_from_db()
     assert ledger.promised_at is None
+
+
+def points(beside: Ledger, level: str = "ln 16") -> Ledger:
+    return ledger_create_for_points(beside=beside, total=make_level(level, 200))
+
+
+def test_points_are_paid_from_the_ledger_beside_and_never_from_the_other() -> None:
+    people = ledger_create(name="people", total=Fraction(1))
+    ledger = points(people)
+    cost = GeoInd(make_level("ln 4", 200).pico, Unit.PERSON)
+    budget_debit(ledger=ledger, job=uuid.uuid4(), cost=cost, what="Points", who="ann")
+    ledger.refresh_from_db()
+    assert ledger.words(ledger.spent_units) == "level ln 4 within 200 m"
+    with pytest.raises(TypeError):
+        budget_debit(ledger=people, job=uuid.uuid4(), cost=cost, what="Points", who="ann")
+    with pytest.raises(TypeError):
+        debit(ledger, Fraction(1, 2))
+    assert Entry.objects.count() == 1
+
+
+def test_points_cost_no_more_than_their_ledger_holds() -> None:
+    ledger = points(ledger_create(name="people", total=Fraction(1)))
+    cost = GeoInd(make_level("ln 17", 200).pico, Unit.PERSON)
+    with pytest.raises(BudgetExceeded) as refused:
+        budget_debit(ledger=ledger, job=uuid.uuid4(), cost=cost, what="Points", who="ann")
+    assert refused.value.message == (
+        "Asked for level ln 17 within 200 m, but ln 16 of ln 16 is left; ask for at most ln 16."
+    )
+
+
+def test_people_have_one_budget_for_points_declared_before_anything_is_published() -> None:
+    people = ledger_create(name="people", total=Fraction(1))
+    points(people)
+    with pytest.raises(Conflict):
+        points(people)
+    promised = ledger_create(name="others", total=Fraction(1))
+    ledger_promise(ledger=promised, total_units=1_000_000)
+    with pytest.raises(Conflict, match="promises"):
+        points(promised)
+
+
+def test_a_budget_for_points_keeps_its_radius() -> None:
+    ledger = points(ledger_create(name="people", total=Fraction(1)))
+    with pytest.raises(Conflict) as refused:
+        ledger_set_total(ledger=ledger, total=make_level("ln 16", 100))
+    assert refused.value.field == "points_radius"
+    raised = ledger_set_total(ledger=ledger, total=make_level("ln 64", 200))
+    assert raised.amount(raised.total_units) == "ln 64"
+
+
+def test_the_database_refuses_a_ledger_for_points_that_stands_alone() -> None:
+    with pytest.raises(IntegrityError), transaction.atomic():
+        Ledger.objects.create(name="alone", notion="geo-ind", radius=200, total_units=1)

@@ -158,7 +158,7 @@ def test_what_releases_rest_on_is_frozen_by_the_first_confirmed_upload() -> None
 
 def test_a_refused_budget_leaves_the_other_facts_as_they_were() -> None:
     dataset = make_dataset(title="Before")
-    ledger_promise(ledger=dataset.ledger, total_micro=4_000_000)
+    ledger_promise(ledger=dataset.ledger, total_units=4_000_000)
     with pytest.raises(Conflict):
         dataset_update(dataset=dataset, changes={"title": "After", "budget": Fraction(5)})
     dataset.refresh_from_db()

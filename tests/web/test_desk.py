@@ -55,7 +55,7 @@ def test_it_declares_a_dataset_and_leads_to_the_upload(desk: Desk) -> None:
     dataset = Dataset.objects.get()
     assert answer["Location"] == f"/desk/datasets/{dataset.slug}/upload/"
     assert dataset.area.bounds == (10.0, 50.0, 10.1, 50.1)
-    assert dataset.ledger.total_micro == 2_000_000
+    assert dataset.ledger.total_units == 2_000_000
     page = desk.page("/desk/")
     assert "Invented trips" in page
     assert "the whole budget" in page
@@ -130,7 +130,7 @@ def test_it_changes_what_is_not_fixed(desk: Desk) -> None:
     dataset.refresh_from_db()
     assert dataset.title == "Renamed"
     assert dataset.area.bounds[0] == pytest.approx(9.9)
-    assert dataset.ledger.total_micro == 3_000_000
+    assert dataset.ledger.total_units == 3_000_000
 
 
 def test_a_budget_of_six_decimals_is_proposed_whole(desk: Desk) -> None:
@@ -153,7 +153,7 @@ def test_it_lets_only_administrators_change_the_budget(desk: Desk) -> None:
     assert "budget" not in steward.get(address).context["form"].fields
     steward.post(address, desk.declaration(budget="50"))
     dataset.refresh_from_db()
-    assert dataset.ledger.total_micro == 2_000_000
+    assert dataset.ledger.total_units == 2_000_000
 
 
 def test_it_lets_a_steward_declare_on_a_shared_budget_and_mint_none(desk: Desk) -> None:
@@ -216,7 +216,7 @@ def test_a_steward_takes_the_ledger_as_csv_and_a_stranger_finds_nothing(desk: De
     assert answer["Content-Type"].startswith("text/csv")
     assert "no-store" in answer["Cache-Control"]
     head, line = answer.content.decode().splitlines()
-    assert head == "at,kind,epsilon,what,who,job"
+    assert head == "at,kind,notion,epsilon,what,who,job"
     assert ",debit," in line
     assert desk.signed_in("nobody", role=None).get(address).status_code == 404
     assert desk.client.post(address).status_code == 405

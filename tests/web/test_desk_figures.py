@@ -71,12 +71,12 @@ def test_it_says_what_is_left_in_releases(asked: list[str], words: str) -> None:
         (Fraction(1, 2), 3, "0.500"),
         (Fraction(1, 2), 0, "0.5"),
         (Fraction(2), 0, "2"),
-        (-250_000, 2, "\N{MINUS SIGN}0.25"),
-        (1, 2, "0.000001"),
+        (Fraction(-1, 4), 2, "\N{MINUS SIGN}0.25"),
+        (Fraction(1, 10**6), 2, "0.000001"),
         (Fraction(1, 3), 2, "1/3"),
     ],
 )
-def test_an_epsilon_is_written_exactly(value: Fraction | int, decimals: int, text: str) -> None:
+def test_an_epsilon_is_written_exactly(value: Fraction, decimals: int, text: str) -> None:
     assert epsilon(value, decimals) == text
 
 

@@ -62,7 +62,7 @@ def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
 def spent(dataset: Dataset) -> int:
     """Micro-epsilon taken from the dataset's ledger."""
     dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_micro
+    return dataset.ledger.spent_units
 
 
 def test_it_asks_for_a_file_first(desk: Desk) -> None:

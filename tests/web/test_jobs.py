@@ -22,6 +22,7 @@ from structlog.contextvars import bound_contextvars, get_contextvars
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import budget_debit, ledger_create
 from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.core.guarantees import PureDP, Unit
 from dpgeo.jobs import running
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.running import Held, job_run
@@ -49,13 +50,15 @@ def paid() -> tuple[Job, Ledger]:
     """A queued job of epsilon 1/4 on a budget of 1."""
     ledger = ledger_create(name="people", total=Fraction(1))
     job = job_create(task="tests.nothing")
-    budget_debit(ledger=ledger, job=job.pk, epsilon=Fraction(1, 4), what="A map", who="ann")
+    budget_debit(
+        ledger=ledger, job=job.pk, cost=PureDP(Fraction(1, 4), Unit.PERSON), what="A map", who="ann"
+    )
     return job, ledger
 
 
 def spent(ledger: Ledger) -> int:
     ledger.refresh_from_db()
-    return ledger.spent_micro
+    return ledger.spent_units
 
 
 def take(job: Job) -> UUID:

@@ -87,7 +87,7 @@ def test_no_public_page_tells_what_is_left_of_the_budget(
 ) -> None:
     ledger = published.dataset.ledger
     before = client.get(reverse(name, args=[published.pk])).content
-    type(ledger).objects.filter(pk=ledger.pk).update(spent_micro=ledger.total_micro - 123_457)
+    type(ledger).objects.filter(pk=ledger.pk).update(spent_units=ledger.total_units - 123_457)
     cache.clear()
     assert client.get(reverse(name, args=[published.pk])).content == before
 

@@ -79,7 +79,7 @@ def quote(dataset: Dataset, **changes: Any) -> Any:
 
 def spent(dataset: Dataset) -> int:
     dataset.ledger.refresh_from_db()
-    return dataset.ledger.spent_micro
+    return dataset.ledger.spent_units
 
 
 def stored_bytes(release: Release, name: str) -> bytes:

@@ -60,11 +60,11 @@ def leave(name: str, *, old: bool = True) -> str:
 
 def spent(ledger: Ledger) -> int:
     ledger.refresh_from_db()
-    return ledger.spent_micro
+    return ledger.spent_units
 
 
 def paid_for(release: Release) -> int:
-    return sum(Entry.objects.filter(job=release.job_id).values_list("micro", flat=True))
+    return sum(Entry.objects.filter(job=release.job_id).values_list("units", flat=True))
 
 
 def test_a_file_in_a_workers_hands_is_never_old_enough_to_be_swept() -> None:
@@ -237,7 +237,7 @@ def test_a_blob_cut_short_is_not_adopted(tmp_path: Path) -> None:
 
 def forget_debit(release: Release) -> None:
     Entry.objects.filter(job=release.job_id)._raw_delete("default")
-    Ledger.objects.filter(pk=release.dataset.ledger_id).update(spent_micro=0)
+    Ledger.objects.filter(pk=release.dataset.ledger_id).update(spent_units=0)
 
 
 def test_a_committed_draw_without_a_debit_is_debited_again_once(tmp_path: Path) -> None:

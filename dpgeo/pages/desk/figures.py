@@ -10,7 +10,6 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.budgets.models import Ledger
-from dpgeo.core.epsilon import from_micro
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import UNFINISHED, Job
 from dpgeo.spatial.area import StudyArea
@@ -55,31 +54,31 @@ def budget_of(dataset: Dataset) -> Budget:
     running = set(
         Job.objects.filter(id__in=paid, state__in=UNFINISHED).values_list("id", flat=True)
     )
-    last = dataset.releases.order_by("-created_at").first()
+    last = dataset.releases.filter(notion=ledger.notion).order_by("-created_at").first()
     more = int(ledger.left / last.epsilon) if last else None
-    held_micro = sum(micro for job, micro in paid.items() if job in running)
+    held_units = sum(units for job, units in paid.items() if job in running)
 
-    def width(micro: int) -> float:
-        return round(100 * micro / ledger.total_micro, 3)
+    def width(units: int) -> float:
+        return round(100 * units / ledger.total_units, 3)
 
     return Budget(
         total=ledger.total,
         left=ledger.left,
-        spent=[width(micro) for job, micro in paid.items() if job not in running],
-        held=width(held_micro),
-        held_epsilon=from_micro(held_micro),
-        future=[width(last.epsilon_micro)] * min(more or 0, MOST_FUTURE_RELEASES) if last else [],
+        spent=[width(units) for job, units in paid.items() if job not in running],
+        held=width(held_units),
+        held_epsilon=ledger.epsilon_of(held_units),
+        future=[width(last.cost_units)] * min(more or 0, MOST_FUTURE_RELEASES) if last else [],
         more=more,
     )
 
 
 def net_by_job(ledger: Ledger) -> dict[object, int]:
-    """What each job has taken, in micro-epsilon, oldest first; refunded jobs are left out."""
-    entries = ledger.entries.order_by("id").values_list("job", "micro")
+    """What each job has taken, in the ledger's units, oldest first; refunded jobs are left out."""
+    entries = ledger.entries.order_by("id").values_list("job", "units")
     net: dict[object, int] = {}
-    for job, micro in entries:
-        net[job] = net.get(job, 0) + micro
-    return {job: micro for job, micro in net.items() if micro > 0}
+    for job, units in entries:
+        net[job] = net.get(job, 0) + units
+    return {job: units for job, units in net.items() if units > 0}
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,8 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.budgets.models import Entry
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.datasets.selectors import datasets_visible_to
+from dpgeo.datasets.selectors import datasets_visible_to, entries_of_datasets
 from dpgeo.jobs.models import UNFINISHED, JobState
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.figures import Budget, budget_of
@@ -87,7 +86,7 @@ def desk(request: HttpRequest) -> HttpResponse:
     datasets = datasets_visible_to(user).select_related("organisation", "ledger")
     releases = Release.objects.filter(dataset__in=datasets).select_related("dataset", "job")
     uploads = Upload.objects.filter(dataset__in=datasets).select_related("dataset", "job")
-    entries = Entry.objects.filter(ledger__datasets__in=datasets).distinct()
+    entries = entries_of_datasets(datasets)
     context = {
         "lines": [line_of(user, dataset) for dataset in datasets],
         "declares": organisations_of(user).exists(),
@@ -108,7 +107,7 @@ def desk(request: HttpRequest) -> HttpResponse:
 def ledger(request: HttpRequest) -> HttpResponse:
     """Every entry of the ledgers the person's datasets draw on."""
     datasets = datasets_visible_to(person(request))
-    entries = Entry.objects.filter(ledger__datasets__in=datasets).distinct()
+    entries = entries_of_datasets(datasets)
     pages = Paginator(entries.select_related("ledger").order_by("-at", "-id"), PAGE_ENTRIES)
     page = pages.get_page(request.GET.get("page"))
     return render(request, "desk/ledger.html", {"page": page, "nav": "ledger"})

@@ -8,7 +8,9 @@ from fractions import Fraction
 from django import template
 
 from dpgeo.artefacts.wording import format_odds
-from dpgeo.core.epsilon import format_epsilon, from_micro
+from dpgeo.budgets.models import Entry
+from dpgeo.core.epsilon import format_epsilon
+from dpgeo.releases.models import Release
 
 register = template.Library()
 
@@ -24,14 +26,21 @@ def figure(value: float) -> str:
 
 
 @register.filter
-def epsilon(value: Fraction | int, decimals: int = 0) -> str:
-    """An exact epsilon (or whole micro-epsilon) with at least so many decimals: 0.5 as "0.50"."""
-    exact = value if isinstance(value, Fraction) else from_micro(value)
-    text = format_epsilon(exact).replace("-", MINUS)
+def epsilon(value: Fraction, decimals: int = 0) -> str:
+    """An exact epsilon with at least so many decimals: 0.5 as "0.50"."""
+    text = format_epsilon(value).replace("-", MINUS)
     if "/" in text or not decimals:
         return text
     whole, _, part = text.partition(".")
     return f"{whole}.{part.ljust(decimals, '0')}"
+
+
+@register.filter
+def cost(paid: Release | Entry, decimals: int = 0) -> str:
+    """What a release or an entry of the ledger took: "0.50", or "level ln 4 within 200 m"."""
+    if paid.ledger.radius is None:
+        return epsilon(paid.epsilon, decimals)
+    return paid.cost_words.replace("-", MINUS)
 
 
 @register.filter

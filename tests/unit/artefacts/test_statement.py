@@ -131,3 +131,23 @@ def test_the_factor_is_never_understated(epsilon: Fraction) -> None:
     exact = math.exp(epsilon)
     assert exact * (1 - 1e-12) <= factor <= exact * 1.011
     assert f"factor {format_odds(epsilon)}." in privacy_sentence(epsilon, Unit.PERSON)
+
+
+def test_a_budget_for_points_replaces_the_sentence_about_presence() -> None:
+    released = grid_release()
+    about = {
+        **released.about,
+        "dataset_points_epsilon": "0.013862943611",
+        "dataset_points_level": "ln 16",
+        "dataset_points_radius": "200",
+    }
+    promise = statement(dataclasses.replace(released, about=about))["dataset_guarantee"]
+    assert promise["points"] == {
+        "level": "ln 16",
+        "radius": 200,
+        "epsilon_per_metre": "0.013862943611",
+    }
+    assert "Whether you were" not in promise["sentence"]
+    # e^(2 * 2 + ln 16), rounded up to three digits
+    assert "up to 200 m elsewhere" in promise["sentence"]
+    assert "factor 874." in promise["sentence"]

@@ -11,7 +11,7 @@ def test_guarantees_of_one_notion_and_unit_add_up_exactly() -> None:
     third = PureDP(Fraction(1, 3), Unit.PERSON)
 
     assert third + third + third == PureDP(Fraction(1), Unit.PERSON)
-    assert GeoInd(5) + GeoInd(7) == GeoInd(12)
+    assert GeoInd(5, Unit.PERSON) + GeoInd(7, Unit.PERSON) == GeoInd(12, Unit.PERSON)
 
 
 def test_guarantees_of_different_notions_or_units_refuse_to_add() -> None:
@@ -20,8 +20,8 @@ def test_guarantees_of_different_notions_or_units_refuse_to_add() -> None:
     with pytest.raises(TypeError):
         person + PureDP(Fraction(1), Unit.RECORD)
     with pytest.raises(TypeError):
-        person + GeoInd(5)
+        person + GeoInd(5, Unit.PERSON)
     with pytest.raises(TypeError):
-        GeoInd(5) + person
+        GeoInd(5, Unit.PERSON) + person
     with pytest.raises(TypeError):
         sum([person])  # type: ignore[list-item]

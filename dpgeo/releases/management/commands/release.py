@@ -10,7 +10,6 @@ from django.core.management.base import BaseCommand, CommandError
 from django.urls import NoReverseMatch, reverse
 
 from dpgeo.accounts.console import acting_user
-from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.datasets.models import Dataset
@@ -27,7 +26,9 @@ class Command(BaseCommand):
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("dataset", metavar="SLUG")
         parser.add_argument("--mechanism", default=DEFAULT, metavar="KEY", help="By default auto.")
-        parser.add_argument("--epsilon", required=True, metavar="E", help="What it costs.")
+        parser.add_argument(
+            "--epsilon", metavar="E", help="What it costs, where its parameters do not say so."
+        )
         parser.add_argument(
             "--bound", default="1", metavar="L", help="Cells (or visits) of one person at most."
         )
@@ -83,9 +84,9 @@ class Command(BaseCommand):
         for line in (
             f"{quote.mechanism.title} of {dataset.title}, counting {quote.counting.value}, "
             f"at most {quote.bound} of each {dataset.unit}",
-            *(f"  {spend.label}: epsilon {format_epsilon(spend.epsilon)}" for spend in quote.plan),
-            f"Cost: epsilon {format_epsilon(quote.epsilon)}; left before "
-            f"{format_epsilon(quote.left_before)}, after {format_epsilon(quote.left_after)} "
+            *(f"  {spend.label}: {quote.words(spend.epsilon)}" for spend in quote.plan),
+            f"Cost: {quote.words(quote.epsilon)}; left before "
+            f"{quote.amount(quote.left_before)}, after {quote.amount(quote.left_after)} "
             f"({quote.more_like_this} more like this)",
             f"Expected noise: plus or minus {noise.margin:,} (95 %) in each of at most "
             f"{noise.regions:,} {noise.region}s, the smallest {noise.ground_metres:,.0f} m wide; "

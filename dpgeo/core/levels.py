@@ -1,0 +1,129 @@
+"""Levels of geo-indistinguishability: "ln 4 within 200 m", exact as the ledger keeps them.
+
+Who moves by at most the radius changes the odds of what is published by at most e^level. The
+guarantee itself is epsilon = level / radius per metre, kept in whole pico-epsilon, rounded down.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+from decimal import ROUND_FLOOR, Context, Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Any, Self
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import SCALE, Notion
+
+MAX_LEVEL = 1000
+"""More than this promises nothing, and is a slip of the hand."""
+
+MAX_RADIUS = 20_000_000
+"""Metres; half the way around the earth, beyond which nobody can move."""
+
+MOST_LOGARITHM = 1000
+"""Levels are recognised as logarithms of whole numbers up to this."""
+
+_DIGITS = Context(prec=50)
+
+_LOGARITHM = re.compile(r"ln\s*\(?\s*(\d{1,9}(?:\.\d{1,9})?)\s*\)?", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A level within a radius (whole metres); `text` is as it was written: "ln 4" or "1.4"."""
+
+    text: str
+    radius: int
+
+    @property
+    def pico(self) -> int:
+        """Whole pico-epsilon per metre, rounded down."""
+        per_metre = _DIGITS.divide(_value(self.text), Decimal(self.radius))
+        scaled = _DIGITS.multiply(per_metre, Decimal(SCALE[Notion.GEO_IND]))
+        return int(scaled.to_integral_value(ROUND_FLOOR, _DIGITS))
+
+    @property
+    def epsilon(self) -> Fraction:
+        """Per metre, exact, as it is promised and charged."""
+        return Fraction(self.pico, SCALE[Notion.GEO_IND])
+
+    def to_json(self) -> dict[str, str | int]:
+        """The two numbers, the level as text."""
+        return {"level": self.text, "radius": self.radius}
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Invert `to_json`."""
+        return cls(str(document["level"]), int(document["radius"]))
+
+
+def parse_level(value: object, *, field: str = "level") -> str:
+    """Read a level, "ln(4)" or "1.4", and write it in one way: "ln 4", "1.4".
+
+    Raises InvalidInput for what is no number, not above 0, or above MAX_LEVEL.
+    """
+    text = str(value).strip()
+    match = _LOGARITHM.fullmatch(text)
+    try:
+        number = Decimal(match[1] if match else text)
+    except InvalidOperation:
+        raise InvalidInput(
+            f"{text!r} is not a level; write it like ln(4) or 1.4.", field=field
+        ) from None
+    if not number.is_finite() or number <= (1 if match else 0):
+        raise InvalidInput(
+            "Must be greater than zero, such as ln(4): by how much the odds may change.",
+            field=field,
+        )
+    if len(number.as_tuple().digits) > 18 or not Decimal("1e-6") <= number <= 10**9:
+        raise InvalidInput("Give at most six decimals, such as 1.386294.", field=field)
+    plain = format(number.normalize(), "f")
+    clean = f"ln {plain}" if match else plain
+    if _value(clean) > MAX_LEVEL:
+        raise InvalidInput(f"Must be at most {MAX_LEVEL}; that hides nothing.", field=field)
+    return clean
+
+
+def parse_radius(value: object, *, field: str = "radius") -> int:
+    """Read a radius in whole metres. Raises InvalidInput."""
+    text = str(value).strip()
+    if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_RADIUS:
+        raise InvalidInput(
+            f"Must be a whole number of metres from 1 to {MAX_RADIUS:,}, such as 200.", field=field
+        )
+    return int(text)
+
+
+def make_level(level: object, radius: object, *, field: str = "level") -> Level:
+    """Read both, and see that the promise is one the ledger can hold. Raises InvalidInput."""
+    made = Level(parse_level(level, field=field), parse_radius(radius))
+    if made.pico < 1:
+        raise InvalidInput("Is too small for this radius; nothing could be published.", field=field)
+    return made
+
+
+def format_level(pico: int, radius: int) -> str:
+    """Words for an epsilon per metre: "level ln 4 within 200 m"."""
+    return f"level {level_text(pico, radius)} within {radius:,} m"
+
+
+def level_text(pico: int, radius: int) -> str:
+    """The level within a radius: "ln 4" where it is that logarithm rounded down, else "1.386".
+
+    Decimals are rounded up to six, so that no less is promised than is kept.
+    """
+    exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
+    number = round(math.exp(min(float(exact), 10)))
+    if 2 <= number <= MOST_LOGARITHM and 0 <= Level(f"ln {number}", radius).pico - pico <= 1:
+        return f"ln {number}"
+    millionths = -(-exact.numerator * 10**6 // exact.denominator)
+    return format((Decimal(millionths) / 10**6).normalize(), "f")
+
+
+def _value(text: str) -> Decimal:
+    """The number behind a level's text, to fifty digits."""
+    if text.startswith("ln "):
+        return Decimal(text.removeprefix("ln ")).ln(_DIGITS)
+    return Decimal(text)

@@ -1,0 +1,58 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import mpmath
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.levels import format_level, level_text, make_level, parse_level
+
+
+@pytest.mark.parametrize(
+    ("written", "read"),
+    [("ln(4)", "ln 4"), ("LN 4", "ln 4"), (" ln( 2.50 ) ", "ln 2.5"), ("1.40", "1.4"), (2, "2")],
+)
+def test_a_level_is_written_in_one_way(written: object, read: str) -> None:
+    assert parse_level(written) == read
+
+
+@pytest.mark.parametrize(
+    "written", ["", "four", "0", "-1", "ln 1", "ln 0.5", "nan", "inf", "1e-9", "1e9", "ln ln 4"]
+)
+def test_a_level_that_is_none_is_refused(written: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_level(written)
+    assert refused.value.field == "level"
+
+
+@pytest.mark.parametrize("radius", ["", 0, -5, "2.5", 20_000_001, "far"])
+def test_a_radius_is_whole_metres_on_earth(radius: object) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        make_level("ln 4", radius)
+    assert refused.value.field == "radius"
+
+
+@given(st.integers(2, 10**6), st.integers(1, 10**6))
+def test_epsilon_per_metre_is_the_level_by_the_radius_rounded_down(odds: int, radius: int) -> None:
+    with mpmath.workdps(60):
+        exact = mpmath.log(odds) / radius * 10**12
+        assert make_level(f"ln {odds}", radius).pico == int(mpmath.floor(exact))
+
+
+@given(st.integers(2, 1000), st.integers(1, 100_000))
+def test_logarithms_are_recognised(odds: int, radius: int) -> None:
+    level = make_level(f"ln {odds}", radius)
+    assert format_level(level.pico, radius) == f"level ln {odds} within {radius:,} m"
+
+
+@given(st.integers(1, 10**12), st.integers(1, 10_000))
+def test_no_less_is_said_than_is_kept(pico: int, radius: int) -> None:
+    text = level_text(pico, radius)
+    exact = Fraction(pico * radius, 10**12)
+    with mpmath.workdps(60):
+        logarithm = text.startswith("ln ")
+        said = mpmath.log(int(text[3:])) if logarithm else mpmath.mpf(text)
+        assert said >= mpmath.mpf(exact.numerator) / exact.denominator
