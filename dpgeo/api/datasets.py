@@ -19,7 +19,7 @@ from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.places import datasets_near
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
 from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer
-from dpgeo.datasets.selectors import datasets_public, datasets_visible_to
+from dpgeo.datasets.selectors import datasets_public, datasets_readable_by, datasets_visible_to
 
 BY_SLUG = Order(("slug",), descending=False)
 
@@ -35,8 +35,9 @@ class DatasetsView(DocumentView):
 
     @describe("datasets", "List datasets", DatasetListSerializer, queries=queries)
     def get(self, request: Request) -> Response:
-        """Only datasets of which something is published are listed."""
-        found = datasets_public()
+        """Those of which something is published; with a key, also its organisation's others."""
+        personal = "Authorization" in request.headers
+        found = datasets_readable_by(request.user) if personal else datasets_public()
         if slug := self.asked["organisation"]:
             found = found.filter(organisation__in=Organisation.objects.filter(slug=slug))
         if box := self.asked["bbox"]:
@@ -46,7 +47,7 @@ class DatasetsView(DocumentView):
             "results": [dataset_document(request, dataset) for dataset in rows],
             "next": next_url(request, cursor),
         }
-        return self.answer(DatasetListSerializer(document).data)
+        return self.answer(DatasetListSerializer(document).data, personal=personal)
 
     @describe_action(
         "dataset_create",

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.api.bodies import Field, given, members, number, text
+from dpgeo.api.bodies import Field, flag, given, members, number, text
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
@@ -44,6 +44,13 @@ DOMAIN = (
         description="For times in the file that name no zone, such as Europe/Berlin.",
         read=text,
     ),
+)
+
+KEEP_RAW = Field(
+    name="keep_raw",
+    description="Whether uploaded files are kept after they were read: true unless you say so.",
+    read=flag,
+    schema={"type": "boolean"},
 )
 
 BUDGET = Field(
@@ -86,6 +93,7 @@ DECLARED = (
     *(_required(field) for field in (*WORDS, *DOMAIN)),
     BUDGET,
     POINTS_BUDGET,
+    KEEP_RAW,
     Field(
         name="shares_budget_with",
         description="Instead of a budget: the slug of your dataset about the same people.",
@@ -99,7 +107,7 @@ DECLARED = (
     ),
 )
 
-CHANGED = (*WORDS, *DOMAIN, BUDGET, POINTS_BUDGET)
+CHANGED = (*WORDS, *DOMAIN, BUDGET, POINTS_BUDGET, KEEP_RAW)
 
 
 def declare(user: User, values: dict[str, Any]) -> Dataset:

@@ -6,6 +6,7 @@ import re
 from typing import Any, ClassVar
 from uuid import UUID
 
+from django.conf import settings
 from django.http import Http404
 from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
 from rest_framework.request import Request
@@ -13,26 +14,33 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
-from dpgeo.api import describing, incoming, member_examples
+from dpgeo.api import describing, member_examples
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.bodies import Field, body_length, members, read_body, text, whole
 from dpgeo.api.describing import describe_action, in_path
-from dpgeo.api.incoming import OFFSET, Transfer
 from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
-from dpgeo.api.problems import LengthRequired
+from dpgeo.api.problems import LengthRequired, TooLarge
 from dpgeo.api.work import transfer_document, upload_document
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.models import Dataset, Transfer, Upload
 from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
-from dpgeo.datasets.uploads import upload_confirm, upload_preview
+from dpgeo.datasets.transfers import (
+    transfer_append,
+    transfer_begin,
+    transfer_complete,
+    transfer_discard,
+)
+from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_look, upload_preview
 
 SLUG = in_path("slug", "The dataset's short name.")
 UPLOAD_ID = OpenApiParameter(
     "upload_id", UUID, OpenApiParameter.PATH, description="The upload's id."
 )
 
-UPLOADING = dict.fromkeys(("GET", "POST", "PATCH"), Scope.UPLOADS_WRITE)
+OFFSET = "Upload-Offset"
+
+UPLOADING = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), Scope.UPLOADS_WRITE)
 
 ANNOUNCED = (
     Field(
@@ -81,7 +89,8 @@ class UploadsView(DocumentView):
         """Then send its bytes to the address that comes back, from offset 0."""
         dataset = own_dataset(self.actor, slug, "upload")
         asked = read_body(request, ANNOUNCED)
-        transfer = incoming.begin(dataset=dataset, **asked)
+        check_size(asked["size"])
+        transfer = transfer_begin(dataset=dataset, by=self.actor, **asked)
         return transfer_answer(request, transfer, dataset, status=201)
 
 
@@ -134,8 +143,34 @@ class UploadView(DocumentView):
         if not length:
             raise LengthRequired
         offset = read_offset(request)
-        incoming.append(found, offset=offset, stream=request._request, length=length)  # type: ignore[arg-type]
+        body: Any = request._request
+        transfer_append(transfer=found, offset=offset, stream=body, length=length)
         return transfer_answer(request, found, dataset)
+
+    @extend_schema(
+        operation_id="upload_discard",
+        summary="Give a file up",
+        tags=["uploads"],
+        auth=describing.WRITERS,
+        parameters=[UPLOAD_ID],
+        responses={
+            204: OpenApiResponse(description="Gone"),
+            **{
+                key: value
+                for status in (400, 401, 403, 404, 409, 429)
+                for key, value in describing.problem(status).items()
+            },
+        },
+    )
+    def delete(self, request: Request, upload_id: UUID) -> Response:
+        """Deletes what has arrived of it. What was read stays on record."""
+        read_body(request, ())
+        found, _ = whole_or_not(self.actor, upload_id)
+        if isinstance(found, Transfer):
+            transfer_discard(transfer=found)
+        else:
+            upload_discard(upload=found, by=self.actor)
+        return Response(status=204)
 
 
 class UploadCompleteView(DocumentView):
@@ -154,9 +189,9 @@ class UploadCompleteView(DocumentView):
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Say that all bytes are sent. Saying it again changes nothing."""
         read_body(request, ())
-        found, dataset = whole_or_not(self.actor, upload_id)
+        found, _ = whole_or_not(self.actor, upload_id)
         if isinstance(found, Transfer):
-            found = incoming.complete(found, dataset=dataset, user=self.actor)
+            found = upload_look(upload=transfer_complete(transfer=found, by=self.actor))
         return upload_answer(request, found)
 
 
@@ -210,9 +245,9 @@ def whole_or_not(user: User, upload_id: UUID) -> tuple[Upload | Transfer, Datase
     upload = uploads_visible_to(user).filter(pk=upload_id).first()
     if upload and may(user, upload.dataset, "upload"):
         return upload, upload.dataset
-    transfer = None if upload else incoming.find(upload_id)
+    transfer = None if upload else Transfer.objects.filter(pk=upload_id).first()
     if transfer:
-        dataset = datasets_visible_to(user).filter(pk=transfer.dataset).first()
+        dataset = datasets_visible_to(user).filter(pk=transfer.dataset_id).first()
         if dataset and may(user, dataset, "upload"):
             return transfer, dataset
     raise Http404
@@ -224,6 +259,17 @@ def whole_upload(user: User, upload_id: UUID) -> Upload:
     if isinstance(found, Transfer):
         raise Conflict("Bytes are missing; send them and complete the upload first.")
     return found
+
+
+def check_size(size: int) -> None:
+    """Raise TooLarge before a byte was sent."""
+    limit = settings.DPGEO_MAX_UPLOAD_BYTES
+    if size > limit:
+        raise TooLarge(
+            f"The file is larger than the {limit:,} bytes allowed here; split it, or compress it "
+            "as Parquet.",
+            field="size",
+        )
 
 
 def read_offset(request: Request) -> int:

@@ -19,8 +19,7 @@ from rest_framework.request import Request
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import organisations_of
 from dpgeo.api.documents import address_of
-from dpgeo.api.incoming import Transfer
-from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.models import Transfer, Upload, UploadState
 from dpgeo.datasets.selectors import uploads_visible_to
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release

@@ -6,7 +6,7 @@ import uuid
 
 from django.db import models
 
-from dpgeo.accounts.models import Organisation, User
+from dpgeo.accounts.models import ApiKey, Organisation, User
 from dpgeo.budgets.models import Ledger
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.guarantees import Unit
@@ -121,6 +121,47 @@ class Upload(models.Model):
 
     def __str__(self) -> str:
         return f"{self.file_name} of {self.dataset}"
+
+
+class Transfer(models.Model):
+    """A file of `size` bytes that was announced and is arriving in pieces; no upload yet.
+
+    It becomes the upload of the same id. `key` is the key it was announced with, if by one.
+    """
+
+    id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
+    dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="transfers")
+    file_name = models.CharField(max_length=255)
+    size = models.BigIntegerField()
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    key = models.ForeignKey(ApiKey, null=True, on_delete=models.SET_NULL, related_name="+")
+    touched_at = models.DateTimeField(help_text="When it was announced or bytes were added.")
+
+    def __str__(self) -> str:
+        return f"{self.file_name} for {self.dataset}"
+
+    @property
+    def offset(self) -> int:
+        """How many bytes have arrived."""
+        return int(self.pieces.aggregate(bytes=models.Sum("size"))["bytes"] or 0)
+
+
+class Piece(models.Model):
+    """Bytes of a transfer from `start` on; `stored_name` is a name in the private storage."""
+
+    transfer = models.ForeignKey(Transfer, on_delete=models.CASCADE, related_name="pieces")
+    start = models.BigIntegerField()
+    size = models.BigIntegerField()
+    stored_name = models.CharField(max_length=255)
+
+    class Meta:
+        ordering = ["start"]
+        constraints = [
+            models.UniqueConstraint(fields=["transfer", "start"], name="piece_arrives_once")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.size} bytes from {self.start}"
 
 
 class Suppression(models.Model):

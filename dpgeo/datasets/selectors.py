@@ -38,6 +38,13 @@ def entries_of_datasets(datasets: QuerySet[Dataset]) -> QuerySet[Entry]:
     return Entry.objects.filter(theirs).distinct().select_related("ledger")
 
 
+def datasets_readable_by(user: Visitor) -> QuerySet[Dataset]:
+    """The public datasets, and those of a person's organisations."""
+    public, own = datasets_public().values("pk"), datasets_visible_to(user).values("pk")
+    found = Dataset.objects.filter(Q(pk__in=public) | Q(pk__in=own))
+    return found.select_related("organisation", "ledger")
+
+
 def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:
     """The uploads of a person's organisations."""
     return Upload.objects.filter(dataset__organisation__in=organisations_of(user)).select_related(

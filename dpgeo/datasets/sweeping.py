@@ -18,8 +18,9 @@ from django.core.files.storage import Storage
 from django.db.models import Min
 from django.utils import timezone
 
-from dpgeo.datasets.models import PublicLayer, Upload
+from dpgeo.datasets.models import Piece, PublicLayer, Upload
 from dpgeo.datasets.storage import WORK_FOLDER, private_storage, remove
+from dpgeo.datasets.transfers import FOLDER, transfers_sweep
 from dpgeo.jobs.models import UNFINISHED, Job
 
 SAFE_AGE = timedelta(days=1)
@@ -31,9 +32,10 @@ def uploads_sweep() -> int:
     named = {
         "uploads": Upload.objects.values_list("raw_name", flat=True),
         "canonical": Upload.objects.values_list("canonical_name", flat=True),
+        FOLDER: Piece.objects.values_list("stored_name", flat=True),
         "layers": PublicLayer.objects.values_list("stored_name", flat=True),
     }
-    swept = 0
+    swept = transfers_sweep(safe_time())
     for folder, names in named.items():
         # Files are listed first: one that is stored in between is not on the list.
         found = list(stored_names(private_storage(), folder))

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.conf import settings
 from django.core.files import File
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
@@ -50,7 +50,7 @@ def upload_receive(
     """Stream a file to the private storage under a name that nobody can guess.
 
     `upload_id` is the upload's, where it was told to the sender before. Raises InvalidInput, and
-    keeps nothing, if the file is empty or too large.
+    keeps nothing, if the file is empty or too large; IntegrityError where that upload exists.
     """
     storage = private_storage()
     name = f"uploads/{secrets.token_hex(16)}"
@@ -62,14 +62,20 @@ def upload_receive(
     except BaseException:
         remove(storage, name)
         raise
-    return Upload.objects.create(
-        id=upload_id or uuid.uuid4(),
-        dataset=dataset,
-        file_name=declaration.clean_file_name(file_name),
-        size=size,
-        raw_name=stored,
-        created_by=created_by,
-    )
+    clean_name = declaration.clean_file_name(file_name)
+    try:
+        with transaction.atomic():
+            return Upload.objects.create(
+                id=upload_id or uuid.uuid4(),
+                dataset=dataset,
+                file_name=clean_name,
+                size=size,
+                raw_name=stored,
+                created_by=created_by,
+            )
+    except IntegrityError:
+        remove(storage, stored)
+        raise
 
 
 def upload_preview(*, upload: Upload) -> Preview:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import io
 import json
-import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
@@ -12,12 +12,16 @@ from uuid import UUID
 import pytest
 from django.conf import settings as django_settings
 from django.test import Client
+from django.utils import timezone
 
 from dpgeo.accounts.models import ApiKey, Organisation, Role, Scope
 from dpgeo.accounts.services import key_revoke
-from dpgeo.api import incoming
 from dpgeo.api.requesting import job_named
-from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.core.errors import Conflict
+from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
+from dpgeo.datasets.storage import private_storage
+from dpgeo.datasets.sweeping import SAFE_AGE, stored_names
+from dpgeo.datasets.transfers import transfer_append, transfers_sweep
 from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release, ReleaseState
@@ -445,6 +449,12 @@ def begin(program: Program, dataset: Dataset, size: int = len(CONTENT)) -> str:
     return url
 
 
+def pieces(address: str) -> list[str]:
+    """The stored bytes of a file on its way."""
+    begins = f"incoming/{UUID(address.rpartition('/')[2]).hex}"
+    return [name for name in stored_names(private_storage(), "incoming") if name.startswith(begins)]
+
+
 class Broken:
     """A body whose sender vanishes after some bytes."""
 
@@ -486,7 +496,8 @@ def test_an_upload_that_broke_off_goes_on_where_it_stood(desk: Desk, folder: Pat
     assert program.ask("POST", f"{address}/complete") == done
     program.ask("PATCH", address, b"more", 409, Upload_Offset="0")
     assert Upload.objects.count() == 1
-    assert not list(folder.glob("transfer-*"))
+    assert not list(folder.iterdir())
+    assert not Transfer.objects.exists()
     program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)
     assert upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
@@ -503,7 +514,7 @@ def test_a_file_over_the_limit_is_refused_before_it_is_sent(
     problem = program_of(desk).ask("POST", f"/api/v1/datasets/{dataset.slug}/uploads", body, 413)
     assert problem["field"] == "size"
     assert "1,000 bytes" in problem["detail"]
-    assert not list(folder.glob("transfer-*"))
+    assert not Transfer.objects.exists()
 
 
 class Unread:
@@ -543,12 +554,98 @@ def test_bytes_without_a_length_are_refused(desk: Desk) -> None:
 def test_two_requests_do_not_write_one_file_at_once(desk: Desk) -> None:
     program = program_of(desk)
     address = begin(program, desk.declare())
-    transfer = incoming.find(UUID(address.rpartition("/")[2]))
-    assert transfer is not None
-    with incoming._hold(transfer):
-        program.ask("PATCH", address, b"x", 409, Upload_Offset="0")
-        program.ask("POST", f"{address}/complete", status=409)
-    program.ask("PATCH", address, b"x", Upload_Offset="0")
+    transfer = Transfer.objects.get()
+
+    class Slow(io.BytesIO):
+        """While it is being sent, another request sends the same bytes."""
+
+        def read(self, size: int | None = -1) -> bytes:
+            if not self.tell():
+                program.ask("PATCH", address, b"x", Upload_Offset="0")
+            return super().read(size)
+
+    with pytest.raises(Conflict, match="ask how far"):
+        transfer_append(transfer=transfer, offset=0, stream=Slow(b"y"), length=1)
+    assert program.ask("GET", address)["offset"] == 1
+    assert len(pieces(address)) == 1
+
+
+def test_a_key_lists_its_own_datasets_beside_the_public_ones(desk: Desk) -> None:
+    program = program_of(desk)
+    mine, other = desk.declare(), make_desk(name="Other house", owner="other").declare()
+    assert [one["slug"] for one in program.ask("GET", "/api/v1/datasets")["results"]] == [mine.slug]
+    assert "no-store" in program.send("GET", "/api/v1/datasets")["Cache-Control"]
+    assert Program().ask("GET", "/api/v1/datasets")["results"] == []
+    assert other.slug != mine.slug
+
+
+def test_whether_files_are_kept_is_set_by_api(desk: Desk) -> None:
+    program = program_of(desk)
+    made = program.ask("POST", "/api/v1/datasets", {**DECLARATION, "keep_raw": False}, 201)
+    dataset = Dataset.objects.get(slug=made["slug"])
+    assert not dataset.keep_raw
+    program.ask("PATCH", f"/api/v1/datasets/{dataset.slug}", {"keep_raw": True})
+    dataset.refresh_from_db()
+    assert dataset.keep_raw
+    body = {"keep_raw": "no"}
+    assert (
+        program.ask("PATCH", f"/api/v1/datasets/{dataset.slug}", body, 400)["field"] == "keep_raw"
+    )
+
+
+def test_each_piece_may_go_to_another_host(
+    desk: Desk, settings: Any, tmp_path: Path, folder: Path
+) -> None:
+    program = program_of(desk)
+    address = begin(program, desk.declare())
+    for start in range(0, len(CONTENT), 500):
+        settings.INCOMING_DIR = tmp_path / f"host {start}"
+        settings.INCOMING_DIR.mkdir()
+        piece = CONTENT[start : start + 500]
+        program.ask("PATCH", address, piece, Upload_Offset=str(start))
+    assert program.ask("POST", f"{address}/complete")["state"] == "received"
+    assert Upload.objects.get().size == len(CONTENT)
+    with private_storage().open(Upload.objects.get().raw_name) as file:
+        assert file.read() == CONTENT
+    assert not pieces(address)
+
+
+def test_a_file_on_its_way_can_be_given_up(desk: Desk) -> None:
+    program = program_of(desk)
+    address = begin(program, desk.declare())
+    program.ask("PATCH", address, CONTENT[:10], Upload_Offset="0")
+    stranger = program_of(make_desk(name="Other house", owner="other"))
+    stranger.ask("DELETE", address, status=404)
+    program.ask("DELETE", address, status=204)
+    program.ask("GET", address, status=404)
+    assert not pieces(address)
+
+
+def test_an_upload_is_deleted_until_it_is_read(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare()
+    broken = program.upload(dataset.slug, b"%PDF-1.7", "report.pdf")
+    assert program.ask("GET", broken)["state"] == "done"
+    assert not program.ask("GET", broken)["usable"]
+    program.ask("DELETE", broken, status=204)
+    program.ask("GET", broken, status=404)
+    address = program.upload(dataset.slug)
+    program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)
+    program.ask("DELETE", address, status=409)
+
+
+def test_a_key_has_so_many_files_on_their_way_and_no_more(
+    desk: Desk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpgeo.datasets.transfers.MAX_OPEN", 2)
+    program, other, dataset = program_of(desk), program_of(desk), desk.declare()
+    first = begin(program, dataset)
+    begin(program, dataset)
+    body = {"file_name": "c.csv", "size": 5}
+    problem = program.ask("POST", f"/api/v1/datasets/{dataset.slug}/uploads", body, 409)
+    assert "DELETE" in problem["detail"]
+    begin(other, dataset)
+    program.ask("DELETE", first, status=204)
+    begin(program, dataset)
 
 
 @pytest.mark.parametrize(
@@ -579,15 +676,17 @@ def test_the_name_of_a_file_leads_nowhere(desk: Desk) -> None:
     assert program.ask("GET", address)["file_name"] == "passwd.csv"
 
 
-def test_abandoned_bytes_carry_the_time_of_their_last_piece(desk: Desk, folder: Path) -> None:
+def test_abandoned_bytes_are_swept_by_the_time_of_their_last_piece(
+    desk: Desk, folder: Path
+) -> None:
     program = program_of(desk)
     address = begin(program, desk.declare())
     program.ask("PATCH", address, CONTENT[:10], Upload_Offset="0")
-    left = sorted(folder.glob("transfer-*"))
-    assert [path.suffix for path in left] == [".json", ".part"]
-    assert all(time.time() - path.stat().st_mtime < 60 for path in left)
-    for path in left:  # as the sweeper does
-        path.unlink()
+    assert not list(folder.iterdir())
+    transfers_sweep(timezone.now() - SAFE_AGE)
+    program.ask("GET", address)
+    transfers_sweep(timezone.now() + timedelta(seconds=1))
+    assert not pieces(address)
     program.ask("GET", address, status=404)
     program.ask("PATCH", address, CONTENT[10:], 404, Upload_Offset="10")
 

@@ -1,0 +1,175 @@
+"""Writes on files that arrive in pieces: announced, sent, completed or given up.
+
+Every piece is a file of its own in the private storage, and a row says where it belongs. So any
+web process on any host may take the next one, and two that send the same bytes at once are told
+apart by the row that comes first. A piece whose sender vanishes is kept as far as it came.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import secrets
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from pathlib import Path
+from typing import IO, Any
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+from django.http.request import UnreadablePostError
+from django.utils import timezone
+
+from dpgeo.accounts.models import User
+from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.datasets.declaration import clean_file_name
+from dpgeo.datasets.models import Dataset, Piece, Transfer, Upload
+from dpgeo.datasets.storage import private_storage, remove, store
+from dpgeo.datasets.uploads import upload_receive
+
+FOLDER = "incoming"
+
+READ_BYTES = 1 << 20
+
+MAX_OPEN = 20
+"""Transfers that one key, or one member, may have open at a time."""
+
+MAX_PIECES = 10_000
+
+
+def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> Transfer:
+    """Announce a file. Raises InvalidInput, and Conflict where too many are open already."""
+    if size < 1:
+        raise InvalidInput("The file is empty; choose another.", field="size")
+    key = by.acting_key
+    mine = Transfer.objects.filter(key=key) if key else Transfer.objects.filter(created_by=by)
+    if mine.count() >= MAX_OPEN:
+        raise Conflict(
+            f"{MAX_OPEN} files are on their way already; complete one, or give it up with DELETE."
+        )
+    return Transfer.objects.create(
+        dataset=dataset,
+        file_name=clean_file_name(file_name),
+        size=size,
+        created_by=by,
+        key=key,
+        touched_at=timezone.now(),
+    )
+
+
+def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], length: int) -> int:
+    """Add up to `length` bytes at `offset`, and say how many there are then.
+
+    What arrives before a connection breaks is kept. Raises Conflict where the file is not so far
+    or another request was quicker, InvalidInput for bytes beyond the announced end.
+    """
+    at = transfer.offset
+    if offset != at:
+        raise Conflict(f"{at} bytes have arrived; go on from there.", field="Upload-Offset")
+    if at + length > transfer.size:
+        raise InvalidInput(
+            f"{transfer.size} bytes were announced and {at} have arrived; send at most "
+            f"{transfer.size - at} more.",
+            field="Content-Length",
+        )
+    if transfer.pieces.count() >= MAX_PIECES:
+        raise Conflict(f"The file came in {MAX_PIECES:,} pieces; announce it anew, send larger.")
+    with _arrived(stream, length) as path:
+        if size := path.stat().st_size:
+            name = f"{FOLDER}/{transfer.pk.hex}-{secrets.token_hex(8)}"
+            _keep(transfer, at, size, store(private_storage(), name, path))
+    return transfer.offset
+
+
+def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
+    """Make the whole file an upload of the same id. Raises Conflict while bytes are missing."""
+    pieces = list(transfer.pieces.all())
+    at = sum(piece.size for piece in pieces)
+    if at < transfer.size:
+        raise Conflict(
+            f"{at} of {transfer.size} bytes have arrived; send the rest.", field="Upload-Offset"
+        )
+    try:
+        upload = upload_receive(
+            dataset=transfer.dataset,
+            file=io.BufferedReader(_Joined(pieces), READ_BYTES),
+            file_name=transfer.file_name,
+            created_by=by,
+            upload_id=transfer.pk,
+        )
+    except IntegrityError:  # another request was quicker
+        return Upload.objects.get(pk=transfer.pk)
+    except FileNotFoundError:
+        raise Conflict("Bytes of this file are gone; announce and send it anew.") from None
+    transfer_discard(transfer=transfer)
+    return upload
+
+
+def transfer_discard(*, transfer: Transfer) -> None:
+    """Give a file up, with the bytes that have arrived."""
+    names = list(transfer.pieces.values_list("stored_name", flat=True))
+    Transfer.objects.filter(pk=transfer.pk).delete()
+    for name in names:
+        remove(private_storage(), name)
+
+
+def transfers_sweep(before: datetime) -> int:
+    """Give up the files to which nothing was added since `before`; how many."""
+    abandoned = list(Transfer.objects.filter(touched_at__lt=before))
+    for transfer in abandoned:
+        transfer_discard(transfer=transfer)
+    return len(abandoned)
+
+
+def _keep(transfer: Transfer, start: int, size: int, name: str) -> None:
+    """Say where stored bytes belong; of two requests with the same ones the first is kept."""
+    try:
+        with transaction.atomic():
+            Piece.objects.create(transfer=transfer, start=start, size=size, stored_name=name)
+            Transfer.objects.filter(pk=transfer.pk).update(touched_at=timezone.now())
+    except IntegrityError:
+        remove(private_storage(), name)
+        raise Conflict(
+            "Another request has sent these bytes, or given the file up; ask how far it is.",
+            field="Upload-Offset",
+        ) from None
+
+
+@contextmanager
+def _arrived(stream: IO[bytes], length: int) -> Iterator[Path]:
+    """Up to `length` bytes of a request as a local file, gone afterwards."""
+    with tempfile.TemporaryDirectory(dir=settings.INCOMING_DIR) as folder:
+        path = Path(folder) / "piece"
+        with path.open("wb") as file, contextlib.suppress(UnreadablePostError):
+            while length and (read := stream.read(min(length, READ_BYTES))):
+                file.write(read)
+                length -= len(read)
+        yield path
+
+
+class _Joined(io.RawIOBase):
+    """The bytes of stored pieces, one after the other."""
+
+    def __init__(self, pieces: Sequence[Piece]) -> None:
+        self._names = [piece.stored_name for piece in pieces]
+        self._file: Any = None
+
+    def readable(self) -> bool:
+        """Yes."""
+        return True
+
+    def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
+        """Some of the next bytes; 0 at the end. Raises FileNotFoundError."""
+        while True:
+            if self._file is None:
+                if not self._names:
+                    return 0
+                self._file = private_storage().open(self._names.pop(0), "rb")
+            read = self._file.read(len(buffer))
+            if read:
+                buffer[: len(read)] = read
+                return len(read)
+            self._file.close()
+            self._file = None
