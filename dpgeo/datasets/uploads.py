@@ -14,7 +14,7 @@ from django.conf import settings
 from django.core.files import File
 from django.core.files.uploadedfile import TemporaryUploadedFile, UploadedFile
 from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.utils import timezone
 
 from dpgeo.accounts.models import User
@@ -287,13 +287,14 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
 def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str]:
     """Fix the columns; the names of canonical files that were read by others, to be deleted.
 
-    The row of the ledger is locked: a release is paid for on it, so that none begins to rest on
-    the old columns while they change. Raises Conflict where releases do, and while another file
-    is being read.
+    The ledgers of all notions are locked: a release is paid for on one of them, so that none begins
+    to rest on the old columns while they change. Raises Conflict where releases do, and while
+    another file is being read.
     """
     from dpgeo.ingest.schema import Columns
 
-    Ledger.objects.select_for_update().get(pk=dataset.ledger_id)
+    its = Q(pk=dataset.ledger_id) | Q(beside=dataset.ledger_id)
+    list(Ledger.objects.select_for_update().filter(its).order_by("pk"))
     stored = Dataset.objects.select_for_update().get(pk=dataset.pk)
     outdated: list[str] = []
     if stored.frozen_at and Columns.from_json(stored.columns) != columns:
