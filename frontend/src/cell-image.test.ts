@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
 import { HATCHED, LOWER_EDGE, NOTHING, paintCells, RIGHT_EDGE } from "./cell-image";
-import { decodeReleaseArray } from "./release-array";
+import { type BoxLayer, decodeReleaseArray } from "./release-array";
 import { Surface } from "./surface";
 import { boxesFile, cellsFile } from "./test-array";
 
 const surfaceOf = (file: ArrayBuffer): Surface => {
-  const array = decodeReleaseArray(file);
-  return new Surface(array, array.layers[0]!);
+  const { grid, inside, layers } = decodeReleaseArray(file);
+  return new Surface(grid!, inside, layers[0] as BoxLayer);
 };
 const channel = (pixels: Uint8Array, index: number): number[] =>
   [...pixels].filter((_, byte) => byte % 4 === index);

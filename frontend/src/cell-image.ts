@@ -1,7 +1,7 @@
 /** How each cell is to be drawn: its step of the ramp, or hatch, and where its box ends. */
-import { classEdges, classOf, rampStep } from "./classes";
+import { classEdges, classOf, rampStep, type Scale } from "./classes";
 import { groundCell } from "./mercator";
-import type { Show } from "./permalink";
+import type { Show } from "./map-layer";
 import { type Square, squareFor } from "./square";
 import { NOWHERE, type Surface } from "./surface";
 
@@ -29,7 +29,7 @@ export type CellImage = {
   hatched: number;
 };
 
-export function paintCells(surface: Surface, show: Show): CellImage {
+export function paintCells(surface: Surface, show: Show, scale: Scale = "log"): CellImage {
   const { rows, columns } = surface.grid;
   const values = densities(surface, show);
   // Counts and their margins are stated for the same square.
@@ -39,6 +39,7 @@ export function paintCells(surface: Surface, show: Show): CellImage {
   const edges = classEdges(
     values.map((value) => value * square.cells),
     show === "estimate" && surface.layer.kind === "measured",
+    scale,
   );
   const steps = edges.map((_, index) => rampStep(index, edges.length));
   const looks = new Uint8Array(surface.length);

@@ -32,6 +32,21 @@ describe("classes", () => {
     expect(edges.length).toBeGreaterThan(4);
   });
 
+  it("stand a constant amount apart on a linear scale", () => {
+    const edges = classEdges(counts, true, "linear");
+    const widths = edges.slice(1).map((edge, i) => edge - edges[i]!);
+    expect(edges).toHaveLength(STEPS);
+    expect(Math.max(...widths) / Math.min(...widths)).toBeLessThan(1.2);
+  });
+
+  it("hold about as many values each on a quantile scale", () => {
+    const edges = classEdges(counts, true, "quantile");
+    const held = new Array<number>(edges.length).fill(0);
+    for (const count of counts) held[classOf(count, edges)]!++;
+    expect(edges).toHaveLength(STEPS);
+    expect(Math.max(...held) / Math.min(...held)).toBeLessThan(1.3);
+  });
+
   it("use the whole ramp however few they are", () => {
     expect([0, 1, 2].map((index) => rampStep(index, 3))).toEqual([0, 3, 6]);
     expect(rampStep(0, 1)).toBe(3);

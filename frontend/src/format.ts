@@ -1,9 +1,10 @@
 /** Numbers as people read them. */
 import type { Square } from "./square";
 import type { Reading } from "./surface";
+import { language, t } from "./translate";
 
-const whole = new Intl.NumberFormat("en-GB", { maximumFractionDigits: 0 });
-const fine = new Intl.NumberFormat("en-GB", { maximumSignificantDigits: 2 });
+const whole = new Intl.NumberFormat(language(), { maximumFractionDigits: 0 });
+const fine = new Intl.NumberFormat(language(), { maximumSignificantDigits: 2 });
 
 /** As short as an axis needs: "1,000", "25k". */
 export function formatShort(value: number): string {
@@ -36,13 +37,14 @@ export function speak(reading: Reading, counting: string, square: Square): Spoke
   const notes: string[] = [];
   if (cells > 1) {
     const each = formatNumber((value / cells) * square.cells);
-    notes.push(`in ${formatNumber(cells)} cells, ${each} per ${square.side} square`);
+    const count = formatNumber(cells);
+    notes.push(t("in {count} cells, {each} per {side} square", { count, each, side: square.side }));
   }
-  if (value < 0) notes.push("noise can push a count below zero");
-  else if (!standsOut) notes.push("cannot be told from zero");
+  if (value < 0) notes.push(t("noise can push a count below zero"));
+  else if (!standsOut) notes.push(t("cannot be told from zero"));
   return {
     figure: formatNumber(value),
-    margin: `${formatMargin(noise.margin)} ${counting}`,
+    margin: `${formatMargin(noise.margin)} ${t(counting)}`,
     note: notes.join("; "),
   };
 }

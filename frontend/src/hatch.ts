@@ -1,4 +1,5 @@
 /** The texture of doubt: 45 degree lines in screen space where a count may well be zero. */
+import { parseHex } from "./ramps";
 
 /** Distance between lines and their width, in CSS pixels. */
 export const HATCH_PITCH = 8;
@@ -21,3 +22,40 @@ float hatchCover(vec2 position, float pixelRatio) {
   float away = min(along, ${HATCH_PITCH.toFixed(1)} - along) * ${Math.SQRT1_2} * pixelRatio;
   return clamp(${HATCH_WIDTH.toFixed(1)} * pixelRatio / 2.0 + 0.5 - away, 0.0, 1.0);
 }`;
+
+/** One tile of the hatch, for shapes that the map library fills. */
+export function hatchPattern(colour: string, pixelRatio: number): ImageData {
+  const ratio = Math.max(1, Math.round(pixelRatio));
+  const side = HATCH_PITCH * ratio;
+  const tile = new ImageData(side, side);
+  const rgb = parseHex(colour);
+  for (let y = 0; y < side; y++) {
+    for (let x = 0; x < side; x++) {
+      const cover = hatchCover((x + 0.5) / ratio, (y + 0.5) / ratio, ratio);
+      tile.data.set([...rgb, Math.round(255 * cover)], 4 * (y * side + x));
+    }
+  }
+  return tile;
+}
+
+/** Hatches a path on a 2D canvas. */
+export function drawHatch(
+  pen: CanvasRenderingContext2D,
+  path: Path2D,
+  { width, height }: { width: number; height: number },
+  colour: string,
+  pixelRatio: number,
+): void {
+  pen.save();
+  pen.clip(path, "evenodd");
+  pen.strokeStyle = colour;
+  pen.lineWidth = HATCH_WIDTH;
+  pen.beginPath();
+  const shift = 0.5 / pixelRatio;
+  for (let start = 0; start < width + height; start += HATCH_PITCH) {
+    pen.moveTo(start + shift, 0);
+    pen.lineTo(start - height + shift, height);
+  }
+  pen.stroke();
+  pen.restore();
+}

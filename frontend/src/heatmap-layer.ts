@@ -33,6 +33,7 @@ uniform float cellSize;   // device pixels
 uniform float pixelRatio;
 uniform vec3 ramp[${STEPS}];
 uniform vec3 hatch;
+uniform float opacity;
 out vec4 colour;
 ${HATCH_GLSL}
 void main() {
@@ -47,7 +48,7 @@ void main() {
     vec2 steady = vec2(gl_FragCoord.x - round(origin.x), round(origin.y) - gl_FragCoord.y);
     float cover = hatchCover(steady / pixelRatio, pixelRatio);
     cover *= mix(${AT_SEA.toFixed(2)}, 1.0, texture(land, position / cellSize / vec2(size)).a);
-    colour = vec4(hatch * cover, cover);
+    colour = vec4(hatch, 1.0) * cover * opacity;
     return;
   }
   ivec2 next = ivec2(floor((position + 1.0) / cellSize));
@@ -55,7 +56,7 @@ void main() {
   vec2 extent = vec2(texel.ba) * cellSize / pixelRatio;
   if (last.x && (texel.g & ${RIGHT_EDGE}u) != 0u && extent.x > ${GAP_FROM.toFixed(1)}) discard;
   if (last.y && (texel.g & ${LOWER_EDGE}u) != 0u && extent.y > ${GAP_FROM.toFixed(1)}) discard;
-  colour = vec4(ramp[texel.r], 1.0);
+  colour = vec4(ramp[texel.r], 1.0) * opacity;
 }`;
 
 type Program = {
@@ -79,16 +80,14 @@ export class HeatmapLayer implements CustomLayerInterface {
     private readonly land: Geometry,
     private image: CellImage,
     private palette: Palette,
+    private opacity: number,
   ) {}
 
-  show(image: CellImage): void {
+  show(image: CellImage, palette: Palette, opacity: number): void {
+    this.stale ||= image !== this.image;
     this.image = image;
-    this.stale = true;
-    this.map?.triggerRepaint();
-  }
-
-  recolour(palette: Palette): void {
     this.palette = palette;
+    this.opacity = opacity;
     this.map?.triggerRepaint();
   }
 
@@ -140,15 +139,16 @@ export class HeatmapLayer implements CustomLayerInterface {
     gl.uniform1f(uniform("cellSize"), cellSize * ratio);
     gl.uniform1f(uniform("pixelRatio"), ratio);
     const unit = (hex: string): number[] => parseHex(hex).map((part) => part / 255);
-    gl.uniform3fv(uniform("ramp"), this.palette.tide.flatMap(unit));
+    gl.uniform3fv(uniform("ramp"), this.palette.ramp.flatMap(unit));
     gl.uniform3fv(uniform("hatch"), unit(this.palette.hatch));
+    gl.uniform1f(uniform("opacity"), this.opacity);
     gl.uniform1i(uniform("cells"), 0);
     gl.uniform1i(uniform("land"), 1);
   }
 }
 
 /** Where the grid's north-west corner lies and how wide a cell is, in CSS pixels of the map. */
-export function placeGrid(
+function placeGrid(
   map: MapLibre,
   grid: Grid,
 ): { corner: { x: number; y: number }; cellSize: number } {

@@ -1,37 +1,43 @@
-/** The flag and the outline of the cell a reader points at, taps, or walks to with arrow keys. */
-import { element } from "./dom";
-import { formatPosition, speak } from "./format";
+/** The flag and the outline of what a reader points at, taps, or walks to with arrow keys. */
+import type { Geometry } from "geojson";
 import type { Map as MapLibre, MapMouseEvent } from "maplibre-gl";
-import { placeGrid } from "./heatmap-layer";
-import { toDegrees, toMercator } from "./mercator";
-import type { Square } from "./square";
-import { NOWHERE, type Surface } from "./surface";
+import { element } from "./dom";
+import { formatPosition } from "./format";
+import { pathData } from "./land-path";
+import type { Arrow, Bounds, MapLayer, Spot } from "./map-layer";
+import type { Degrees } from "./mercator";
 
-const ARROWS: Record<string, readonly [number, number]> = {
+const ARROWS: Record<string, Arrow> = {
   ArrowUp: [-1, 0],
   ArrowDown: [1, 0],
   ArrowLeft: [0, -1],
   ArrowRight: [0, 1],
 };
 
-type Cell = { row: number; column: number };
+/** Width of the outline of something that has no extent of its own, in CSS pixels. */
+const MARK = 14;
+const EQUATOR = 40_075_016;
+
+type Rectangle = { x: number; y: number; width: number; height: number };
 
 export class Hover {
   private readonly outline = element("div", "cell-outline");
+  private readonly shape = document.createElementNS("http://www.w3.org/2000/svg", "svg");
   private readonly flag = element("div", "flag");
   private readonly speech = element("p", "visually-hidden");
-  private cell: Cell | null = null;
+  private spot: Spot | null = null;
+  private off = false;
 
   constructor(
     private readonly map: MapLibre,
     frame: HTMLElement,
-    private surface: Surface,
-    private square: Square,
-    private readonly counting: string,
+    private layer: MapLayer,
   ) {
     this.speech.setAttribute("aria-live", "polite");
     this.flag.setAttribute("aria-hidden", "true");
-    frame.append(this.outline, this.flag, this.speech);
+    this.shape.setAttribute("aria-hidden", "true");
+    this.shape.classList.add("shape-outline");
+    frame.append(this.outline, this.shape, this.flag, this.speech);
     this.hide();
     map.on("mousemove", (event) => this.point(event));
     map.on("click", (event) => this.point(event));
@@ -40,20 +46,27 @@ export class Hover {
     map.getCanvas().addEventListener("keydown", (event) => this.key(event));
   }
 
-  use(surface: Surface, square: Square): void {
-    this.surface = surface;
-    this.square = square;
-    if (this.cell) this.show(this.cell);
+  /** Another layer, or the same with other classes. */
+  use(layer: MapLayer): void {
+    const { spot } = this;
+    this.layer = layer;
+    if (spot) this.show(layer.at(spot.middle, this.metresPerPixel(spot.middle)));
+  }
+
+  /** While the reader draws an area, pointing means something else. */
+  suspend(off: boolean): void {
+    this.off = off;
+    if (off) this.hide();
   }
 
   private point(event: MapMouseEvent): void {
-    const { lng, lat } = event.lngLat;
-    const { grid } = this.surface;
-    const { x, y } = toMercator({ longitude: lng, latitude: lat });
-    this.show({
-      row: Math.floor((grid.north - y) / grid.cell),
-      column: Math.floor((x - grid.west) / grid.cell),
-    });
+    if (this.off) return;
+    const position = { longitude: event.lngLat.lng, latitude: event.lngLat.lat };
+    this.show(this.layer.at(position, this.metresPerPixel(position)));
+  }
+
+  private metresPerPixel({ latitude }: Degrees): number {
+    return (Math.cos((latitude * Math.PI) / 180) * EQUATOR) / (512 * 2 ** this.map.getZoom());
   }
 
   private key(event: KeyboardEvent): void {
@@ -63,108 +76,93 @@ export class Hover {
     const arrow = ARROWS[event.key];
     if (!arrow || event.ctrlKey || event.metaKey || event.altKey) return;
     event.preventDefault();
-    const from = this.cell ?? this.middle();
-    const to = this.cell ? this.step(from, arrow, event.shiftKey ? 10 : 1) : from;
-    this.show(to);
-    this.follow(to);
-    this.announce();
-  }
-
-  /** The next box in a direction: arrows walk from box to box, whatever their sizes. */
-  private step(from: Cell, [down, right]: readonly [number, number], times: number): Cell {
-    const { rows, columns } = this.surface.grid;
-    let { row, column } = from;
-    for (let walked = 0; walked < times; walked++) {
-      const box = this.surface.at(row, column);
-      const edges =
-        box === NOWHERE
-          ? { top: row, bottom: row + 1, left: column, right: column + 1 }
-          : this.surface.edges(box);
-      if (down) row = down > 0 ? edges.bottom : edges.top - 1;
-      if (right) column = right > 0 ? edges.right : edges.left - 1;
-    }
-    return {
-      row: Math.min(rows - 1, Math.max(0, row)),
-      column: Math.min(columns - 1, Math.max(0, column)),
-    };
-  }
-
-  private middle(): Cell {
-    const { grid } = this.surface;
     const { lng, lat } = this.map.getCenter();
-    const { x, y } = toMercator({ longitude: lng, latitude: lat });
-    const within = (value: number, limit: number) => Math.min(limit - 1, Math.max(0, value));
-    return {
-      row: within(Math.floor((grid.north - y) / grid.cell), grid.rows),
-      column: within(Math.floor((x - grid.west) / grid.cell), grid.columns),
-    };
+    const near = { longitude: lng, latitude: lat };
+    const spot = this.layer.step(this.spot, arrow, event.shiftKey ? 10 : 1, near);
+    if (!spot) return;
+    this.show(spot);
+    this.follow(spot.middle);
+    this.announce(spot);
   }
 
-  private follow({ row, column }: Cell): void {
-    const { grid } = this.surface;
-    const { longitude, latitude } = toDegrees(
-      grid.west + (column + 0.5) * grid.cell,
-      grid.north - (row + 0.5) * grid.cell,
-    );
+  private follow({ longitude, latitude }: Degrees): void {
     if (!this.map.getBounds().contains([longitude, latitude])) {
       this.map.jumpTo({ center: [longitude, latitude] });
     }
   }
 
-  private show(cell: Cell): void {
-    const box = this.surface.at(cell.row, cell.column);
-    if (box === NOWHERE) {
-      this.hide();
-      this.cell = cell;
+  private show(spot: Spot | null): void {
+    this.spot = spot;
+    if (!spot?.figure) {
+      this.conceal();
       return;
     }
-    this.cell = cell;
-    const { figure, margin, note } = speak(this.surface.read(box), this.counting, this.square);
+    const { name, figure, margin, note } = spot;
     this.flag.replaceChildren(
+      ...(name ? [element("span", "name", name)] : []),
       element("b", "", figure),
       " ",
       element("span", "pm", margin),
       ...(note ? [element("span", "note", note)] : []),
     );
-    this.outline.hidden = false;
     this.flag.hidden = false;
     this.place();
   }
 
-  private announce(): void {
-    if (!this.cell) return;
-    const { grid } = this.surface;
-    const { longitude, latitude } = toDegrees(
-      grid.west + (this.cell.column + 0.5) * grid.cell,
-      grid.north - (this.cell.row + 0.5) * grid.cell,
-    );
-    const words = this.flag.hidden ? "outside the study area" : this.flag.innerText;
-    this.speech.textContent = `${words}, ${formatPosition(longitude, latitude)}`;
+  private announce({ figure, note, middle }: Spot): void {
+    const words = figure ? this.flag.innerText.replace(/\s*\n\s*/g, ", ") : note;
+    this.speech.textContent = `${words}, ${formatPosition(middle.longitude, middle.latitude)}`;
   }
 
   private hide(): void {
-    this.cell = null;
+    this.spot = null;
+    this.conceal();
+  }
+
+  private conceal(): void {
     this.outline.hidden = true;
     this.flag.hidden = true;
+    this.shape.setAttribute("hidden", "");
   }
 
   private place(): void {
-    if (!this.cell || this.flag.hidden) return;
-    const box = this.surface.at(this.cell.row, this.cell.column);
-    const { top, bottom, left, right } = this.surface.edges(box);
-    const { corner, cellSize } = placeGrid(this.map, this.surface.grid);
-    const x = Math.round(corner.x + left * cellSize);
-    const y = Math.round(corner.y + top * cellSize);
-    const width = Math.round(corner.x + right * cellSize) - x;
-    const height = Math.round(corner.y + bottom * cellSize) - y;
-    move(this.outline, x, y);
-    this.outline.style.width = `${width}px`;
-    this.outline.style.height = `${height}px`;
-    this.placeFlag(x, y, width, height);
+    if (!this.spot?.figure) return;
+    const { outline, middle } = this.spot;
+    const isBox = Array.isArray(outline);
+    this.outline.hidden = !isBox;
+    this.shape.toggleAttribute("hidden", isBox);
+    if (isBox) {
+      const box = this.boxOnScreen(outline);
+      move(this.outline, box.x, box.y);
+      this.outline.style.width = `${box.width}px`;
+      this.outline.style.height = `${box.height}px`;
+      this.placeFlag(box);
+      return;
+    }
+    const { x, y } = this.map.project([middle.longitude, middle.latitude]);
+    this.drawShape(outline, x, y);
+    this.placeFlag({ x: x - MARK / 2, y: y - MARK / 2, width: MARK, height: MARK });
+  }
+
+  private boxOnScreen([west, south, east, north]: Bounds): Rectangle {
+    const northWest = this.map.project([west, north]);
+    const southEast = this.map.project([east, south]);
+    const x = Math.round(northWest.x);
+    const y = Math.round(northWest.y);
+    return { x, y, width: Math.round(southEast.x) - x, height: Math.round(southEast.y) - y };
+  }
+
+  private drawShape(shape: Geometry | null, x: number, y: number): void {
+    const radius = MARK / 2;
+    const path = shape
+      ? pathData(shape, (longitude, latitude) => this.map.project([longitude, latitude]))
+      : `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${MARK} 0a${radius} ${radius} 0 1 0 ${-MARK} 0Z`;
+    // A casing of sheet under the ink, so that it is seen on every step of the ramp.
+    this.shape.innerHTML = `<path class="casing" d="${path}"/><path class="line" d="${path}"/>`;
   }
 
   /** Above and to the right of the box, turned inwards where it would leave the map. */
-  private placeFlag(x: number, y: number, width: number, height: number): void {
+  private placeFlag({ x, y, width, height }: Rectangle): void {
     const room = this.map.getCanvas();
     const size = this.flag.getBoundingClientRect();
     const right = x + width + 8;

@@ -19,6 +19,23 @@ export function shapePath(geometry: Geometry, { west, north, perPixel }: Corner)
   return shape;
 }
 
+/** The same as the text of an SVG path; `place` gives the pixels of a position in degrees. */
+export function pathData(
+  geometry: Geometry,
+  place: (longitude: number, latitude: number) => { x: number; y: number },
+): string {
+  const closing = geometry.type.endsWith("Polygon") ? "Z" : "";
+  return lines(geometry)
+    .map((line) => {
+      const points = line.map(([longitude, latitude]) => {
+        const { x, y } = place(longitude!, latitude!);
+        return `${x.toFixed(1)} ${y.toFixed(1)}`;
+      });
+      return `M${points.join("L")}${closing}`;
+    })
+    .join("");
+}
+
 function lines(geometry: Geometry): Position[][] {
   switch (geometry.type) {
     case "Polygon":

@@ -1,14 +1,13 @@
-/** The interactive map of a release, put together from its layers and widgets. */
+/** The interactive map of a release: the ground, and one layer at a time on it. */
 import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?worker&url";
 import { Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
-import type { Basemap } from "./basemap";
 import { basemapStyle, FIRST_OVER, recolourBasemap } from "./basemap-layer";
-import type { CellImage } from "./cell-image";
-import { HeatmapLayer } from "./heatmap-layer";
+import type { MapLayer } from "./map-layer";
 import { drawNeatline } from "./neatline";
+import type { OpenRelease } from "./open-release";
 import type { View } from "./permalink";
 import type { Palette } from "./ramps";
-import type { Grid, ReleaseArray } from "./release-array";
+import type { Grid } from "./release-array";
 
 // Version 6 is ESM only: without the name of its worker the map stays blank.
 setWorkerUrl(workerUrl);
@@ -16,44 +15,55 @@ setWorkerCount(1);
 
 /** A cell is never drawn wider than this, in CSS pixels: beyond it there is nothing to see. */
 const WIDEST_CELL = 160;
+const CLOSEST = 18;
 const TILE = 512;
 const WORLD = 2 * Math.PI * 6378137;
 
-export type DrawnMap = { map: MapLibre; heatmap: HeatmapLayer };
+export class DrawnMap {
+  readonly map: MapLibre;
+  private mounted = false;
 
-/** Calls back once the map stands, so that the heatmap is never drawn without its ground. */
-export function drawMap(
-  container: HTMLElement,
-  array: ReleaseArray,
-  basemap: Basemap,
-  image: CellImage,
-  palette: Palette,
-  view: View | null,
-): DrawnMap {
-  const map = new MapLibre({
-    container,
-    style: basemapStyle(basemap, array.area, palette),
-    ...start(array, view),
-    maxBounds: basemap.bounds ?? array.bounds,
-    maxZoom: zoomOfCell(array.grid, WIDEST_CELL),
-    attributionControl: false,
-    dragRotate: false,
-    pitchWithRotate: false,
-    touchPitch: false,
-    renderWorldCopies: false,
-    keyboard: false,
-    fadeDuration: 0,
-    canvasContextAttributes: { antialias: false },
-  });
-  map.touchZoomRotate.disableRotation();
-  const heatmap = new HeatmapLayer(array.grid, basemap.land, image, palette);
-  map.on("style.load", () => map.addLayer(heatmap, FIRST_OVER));
-  return { map, heatmap };
-}
+  /** The layer is drawn once the ground stands, so that it is never seen without it. */
+  constructor(
+    container: HTMLElement,
+    { release, scene }: OpenRelease,
+    private layer: MapLayer,
+    palette: Palette,
+    view: View | null,
+  ) {
+    this.map = new MapLibre({
+      container,
+      style: basemapStyle(scene.basemap, scene.area, palette),
+      ...start(scene.bounds, view),
+      maxBounds: scene.basemap.bounds ?? scene.bounds,
+      maxZoom: release.grid ? zoomOfCell(release.grid, WIDEST_CELL) : CLOSEST,
+      attributionControl: false,
+      dragRotate: false,
+      pitchWithRotate: false,
+      touchPitch: false,
+      renderWorldCopies: false,
+      keyboard: false,
+      fadeDuration: 0,
+      canvasContextAttributes: { antialias: false },
+    });
+    this.map.touchZoomRotate.disableRotation();
+    this.map.on("style.load", () => {
+      this.layer.mount(this.map, FIRST_OVER);
+      this.mounted = true;
+    });
+  }
 
-export function recolour({ map, heatmap }: DrawnMap, palette: Palette): void {
-  recolourBasemap(map, palette);
-  heatmap.recolour(palette);
+  show(layer: MapLayer): void {
+    if (layer === this.layer) return;
+    if (this.mounted) this.layer.unmount(this.map);
+    this.layer = layer;
+    if (this.mounted) layer.mount(this.map, FIRST_OVER);
+  }
+
+  recolour(palette: Palette): void {
+    recolourBasemap(this.map, palette);
+    this.map.fire("resize");
+  }
 }
 
 /** Keeps the frame's graduation in step with the view. */
@@ -82,7 +92,7 @@ function zoomOfCell(grid: Grid, pixels: number): number {
   return Math.min(22, Math.max(2, Math.log2((pixels / grid.cell) * (WORLD / TILE))));
 }
 
-function start(array: ReleaseArray, view: View | null) {
+function start(bounds: OpenRelease["scene"]["bounds"], view: View | null) {
   if (view) return { center: [view.longitude, view.latitude] as [number, number], zoom: view.zoom };
-  return { bounds: array.bounds, fitBoundsOptions: { padding: 22 } };
+  return { bounds, fitBoundsOptions: { padding: 22 } };
 }

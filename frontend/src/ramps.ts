@@ -1,5 +1,12 @@
-/** The map's colours, read from the design tokens so that a change of theme is a redraw. */
+/**
+ * The map's colours, read from the design tokens so that a change of theme is a redraw. The ramp is
+ * the one of the nearest element with `data-ramp`.
+ */
 import { STEPS } from "./classes";
+
+/** The ramps a reader may choose from; their colours are tokens. */
+export const RAMPS = ["tide", "ember", "slate"] as const;
+export type RampName = (typeof RAMPS)[number];
 
 export type Rgb = readonly [number, number, number];
 
@@ -13,7 +20,10 @@ export type Palette = {
   hatch: string;
   ink: string;
   sheet: string;
-  tide: readonly string[];
+  /** From least to most. */
+  ramp: readonly string[];
+  label: string;
+  accent: string;
 };
 
 export function readPalette(element: Element): Palette {
@@ -29,7 +39,9 @@ export function readPalette(element: Element): Palette {
     hatch: token("--map-hatch"),
     ink: token("--ink"),
     sheet: token("--sheet"),
-    tide: Array.from({ length: STEPS }, (_, step) => token(`--tide-${step}`)),
+    ramp: Array.from({ length: STEPS }, (_, step) => token(`--ramp-${step}`)),
+    label: token("--ink-2"),
+    accent: token("--accent"),
   };
 }
 

@@ -1,12 +1,12 @@
 import { describe, expect, it } from "vitest";
-import { decodeReleaseArray, UnreadableArray } from "./release-array";
+import { type BoxLayer, decodeReleaseArray, type PointLayer, UnreadableArray } from "./release-array";
 import { Surface, NOWHERE } from "./surface";
-import { boxesFile, cellsFile, encode } from "./test-array";
+import { boxesFile, cellsFile, encode, mixedFile } from "./test-array";
 
 describe("the decoder of map.bin", () => {
   it("reads cells, their step and what lies inside the study area", () => {
     const array = decodeReleaseArray(cellsFile());
-    const surface = new Surface(array, array.layers[0]!);
+    const surface = new Surface(array.grid!, array.inside, array.layers[0] as BoxLayer);
     expect(array.bounds).toEqual([0, 0, 0.036, 0.036]);
     expect(surface.at(0, 0)).toBe(NOWHERE);
     expect(surface.read(surface.at(3, 3))).toMatchObject({ value: 150, cells: 1, standsOut: true });
@@ -15,11 +15,18 @@ describe("the decoder of map.bin", () => {
 
   it("reads boxes and spreads them over their cells", () => {
     const array = decodeReleaseArray(boxesFile());
-    const surface = new Surface(array, array.layers[0]!);
+    const surface = new Surface(array.grid!, array.inside, array.layers[0] as BoxLayer);
     expect([...surface.boxOf]).toEqual([0, 0, 1, 1, 0, 0, 1, 1, 0, 0, 2, 2, 0, 0, 2, 2]);
     expect(surface.density(0)).toBe(100);
     expect(surface.value(1)).toBe(-3);
     expect(surface.edges(2)).toEqual({ top: 2, bottom: 4, left: 2, right: 4 });
+  });
+
+  it("reads points with and without values, and where shapes are", () => {
+    const [points, shapes] = decodeReleaseArray(mixedFile()).layers;
+    expect([...(points as PointLayer).positions]).toEqual([100_000_000, 500_000_000, -1, 2]);
+    expect([...(points as PointLayer).stored!]).toEqual([7, -2]);
+    expect(shapes).toMatchObject({ shape: "shapes", file: "zones.geojson" });
   });
 
   it.each([
@@ -39,6 +46,8 @@ describe("the decoder of map.bin", () => {
     ["no noise", cellsFile({}, { noise: [] })],
     ["noise it does not describe", cellsFile({}, { noise_index: { type: "uint8", offset: 16, length: 16 } })],
     ["no study area", cellsFile({ area: null })],
+    ["cells without a grid", cellsFile({ grid: null, inside: null })],
+    ["a layer of an unknown shape", cellsFile({}, { shape: "spheres" })],
     ["a box outside the grid", boxesFile([0, 4, 0, 2, 0, 2, 2, 5, 2, 4, 2, 4])],
     ["a box turned inside out", boxesFile([4, 0, 0, 2, 0, 2, 2, 4, 2, 4, 2, 4])],
   ])("refuses %s with a message", (_, file) => {

@@ -11,10 +11,11 @@ export type Grid = { west: number; north: number; cell: number; columns: number;
 /** What is known of the noise of a count: 95 % margin, and what an empty one seldom reaches. */
 export type Noise = { margin: number; threshold: number; label: string };
 
-export type Layer = {
-  name: string;
-  title: string;
-  kind: "measured" | "inferred";
+type Named = { name: string; title: string; kind: "measured" | "inferred" };
+
+/** Counts of cells or of boxes of cells. */
+export type BoxLayer = Named & {
+  shape: "cells" | "boxes";
   /** The count of each box is `step * stored`. */
   step: number;
   stored: Int8Array | Int16Array | Int32Array;
@@ -26,8 +27,28 @@ export type Layer = {
   noiseIndex: Uint8Array | null;
 };
 
+/** Points in degrees, perhaps with a value each; of very many, evenly chosen ones. */
+export type PointLayer = Named & {
+  shape: "points";
+  /** How many points the release holds; `positions` may hold fewer. */
+  of: number;
+  /** Longitude and latitude of each, in parts of a degree. */
+  positions: Int32Array;
+  partsOfDegree: number;
+  /** The value of each is `step * stored`. */
+  step: number;
+  stored: Int8Array | Int16Array | Int32Array | null;
+  margins: Float32Array | null;
+};
+
+/** Polygons or lines, which are in a GeoJSON file of the release; null where they are too many. */
+export type ShapeLayer = Named & { shape: "shapes"; length: number; file: string | null };
+
+export type Layer = BoxLayer | PointLayer | ShapeLayer;
+
 export type ReleaseArray = {
-  grid: Grid;
+  /** Of the layers of boxes; null where there is none. */
+  grid: Grid | null;
   /** Of the study area: west, south, east, north in degrees. */
   bounds: [number, number, number, number];
   area: Polygon | MultiPolygon;
@@ -47,18 +68,29 @@ const TYPES = {
   uint16: Uint16Array,
   int32: Int32Array,
   uint32: Uint32Array,
+  float32: Float32Array,
 } as const;
 
 type TypeName = keyof typeof TYPES;
 type Reference = { type: TypeName; offset: number; length: number };
-type RawLayer = Omit<Layer, "stored" | "boxes" | "cells" | "noiseIndex"> & {
-  shape: "cells" | "boxes";
+type RawBoxes = Omit<BoxLayer, "stored" | "boxes" | "cells" | "noiseIndex"> & {
   length: number;
   value: Reference;
   box: Reference | null;
   cells: Reference | null;
   noise_index: Reference | null;
 };
+type RawPoints = Named & {
+  shape: "points";
+  length: number;
+  of: number;
+  degree: number;
+  position: Reference;
+  step: number;
+  value: Reference | null;
+  margin: Reference | null;
+};
+type RawLayer = RawBoxes | RawPoints | ShapeLayer;
 type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers"> & {
   inside: Reference | null;
   layers: RawLayer[];
@@ -70,8 +102,8 @@ const MOST_CELLS = 4096 * 4096;
 export function decodeReleaseArray(file: ArrayBuffer): ReleaseArray {
   const { header, data } = readHeader(file);
   const { grid } = header;
-  check(isGrid(grid), "its grid is not one");
-  const size = grid.rows * grid.columns;
+  check(grid === null || isGrid(grid), "its grid is not one");
+  const size = grid ? grid.rows * grid.columns : 0;
   if (size > MOST_CELLS) {
     throw new UnreadableArray(
       "This map has too many cells to be drawn in a browser. Take its files, or read its table.",
@@ -121,7 +153,27 @@ function boundsOf(area: Header["area"]): ReleaseArray["bounds"] {
 
 type Read = (reference: Reference, length: number) => InstanceType<(typeof TYPES)[TypeName]>;
 
-function readLayer(layer: RawLayer, grid: Grid, read: Read): Layer {
+function readLayer(layer: RawLayer, grid: Grid | null, read: Read): Layer {
+  if (layer.shape === "shapes") return layer;
+  if (layer.shape === "points") return readPoints(layer, read);
+  check(layer.shape === "cells" || layer.shape === "boxes", `layer ${(layer as Named).name} is of an unknown shape`);
+  check(grid !== null, `layer ${layer.name} has no grid`);
+  return readCounts(layer, grid, read);
+}
+
+function readPoints(layer: RawPoints, read: Read): PointLayer {
+  const { name, title, kind, shape, length, of, step, value, margin } = layer;
+  check(layer.degree > 0 && step > 0, `layer ${name} has no step`);
+  return {
+    name, title, kind, shape, of, step,
+    partsOfDegree: layer.degree,
+    positions: asType(read(layer.position, 2 * length), Int32Array),
+    stored: value && (read(value, length) as PointLayer["stored"]),
+    margins: margin && asType(read(margin, length), Float32Array),
+  };
+}
+
+function readCounts(layer: RawBoxes, grid: Grid, read: Read): BoxLayer {
   const { length } = layer;
   if (layer.shape === "cells") {
     check(length === grid.rows * grid.columns, `layer ${layer.name} does not cover its grid`);
@@ -142,6 +194,7 @@ function readLayer(layer: RawLayer, grid: Grid, read: Read): Layer {
     name: layer.name,
     title: layer.title,
     kind: layer.kind,
+    shape: layer.shape,
     step: layer.step,
     stored,
     boxes: layer.shape === "boxes" ? readBoxes(layer, grid, read) : null,
@@ -151,7 +204,7 @@ function readLayer(layer: RawLayer, grid: Grid, read: Read): Layer {
   };
 }
 
-function readBoxes(layer: RawLayer, grid: Grid, read: Read): Uint16Array {
+function readBoxes(layer: RawBoxes, grid: Grid, read: Read): Uint16Array {
   check(layer.box !== null, `layer ${layer.name} has no boxes`);
   const boxes = asType(read(layer.box, 4 * layer.length), Uint16Array);
   for (let i = 0; i < boxes.length; i += 4) {
@@ -184,7 +237,7 @@ function asType<T>(array: unknown, type: new (...rest: never[]) => T): T {
   return array;
 }
 
-function isGrid(grid: Grid | undefined): boolean {
+function isGrid(grid: Grid | undefined): grid is Grid {
   return (
     grid !== undefined &&
     [grid.west, grid.north].every(Number.isFinite) &&

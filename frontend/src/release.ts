@@ -1,134 +1,144 @@
 // The release page: the map island.
 import "maplibre-gl/dist/maplibre-gl.css";
-import { type Basemap, fetchBasemap } from "./basemap";
-import { type CellImage, paintCells } from "./cell-image";
 import { need } from "./dom";
 import { Hover } from "./hover";
+import { loadLayer } from "./layer-registry";
 import { drawLegend, type Facts } from "./legend";
+import type { MapLayer, Show, Style } from "./map-layer";
 import type { Map as MapLibre } from "maplibre-gl";
-import { formatLink, parseLink, roundView, type Show, type View } from "./permalink";
-import { onThemeChange, readPalette } from "./ramps";
-import { decodeReleaseArray, type ReleaseArray } from "./release-array";
+import { type OpenRelease, openRelease } from "./open-release";
+import { formatLink, type Link, parseLink, roundView, type View } from "./permalink";
+import { onThemeChange, type RampName, readPalette } from "./ramps";
+import type { Scale } from "./classes";
 import { drawStaticMap } from "./static-map";
-import { Surface } from "./surface";
 import { choices } from "./switch";
+import { t } from "./translate";
 
 const frame = document.querySelector<HTMLElement>("#map");
 if (frame) start(frame).catch((error: unknown) => say(frame, String(error instanceof Error ? error.message : error)));
 
-/** What the reader chose: which layer, and whether to see counts or their margins. */
-class Choice {
-  surface: Surface;
-  image: CellImage;
-
-  constructor(
-    private readonly array: ReleaseArray,
-    layer: string | null,
-    public show: Show,
-  ) {
-    this.surface = this.find(layer);
-    this.image = paintCells(this.surface, show);
-  }
-
-  change(layer: string, show: Show): void {
-    if (layer !== this.layer) this.surface = this.find(layer);
-    this.show = show;
-    this.image = paintCells(this.surface, show);
-  }
-
-  get layer(): string {
-    return this.surface.layer.name;
-  }
-
-  /** A link names the layer only where it is not the one that was measured. */
-  get layerInLink(): string | null {
-    return this.surface.layer === this.array.layers[0] ? null : this.layer;
-  }
-
-  private find(name: string | null): Surface {
-    const { layers } = this.array;
-    return new Surface(this.array, layers.find((each) => each.name === name) ?? layers[0]!);
-  }
-}
+/** Where the layer is drawn: on an interactive map, or once on a canvas. */
+type Stage = {
+  /** Another layer, or the same after its style changed. */
+  show(layer: MapLayer): void;
+  view(): View | null;
+};
 
 async function start(frame: HTMLElement): Promise<void> {
   // The map library comes while the data come; where there is no WebGL it is never asked for.
   const library = canWebGL() ? import("./map") : null;
-  const [array, basemap] = await Promise.all([
-    fetchArray(frame.dataset.array!),
-    fetchBasemap(frame.dataset.basemap!).catch(() => withoutOutlines()),
-  ]);
-  const link = parseLink(location.hash);
-  const choice = new Choice(array, link.layer, link.show);
-  const facts: Facts = {
-    counting: array.counting,
-    epsilon: frame.dataset.epsilon ?? "",
-    date: frame.dataset.date ?? "",
-  };
-  const legend = need<HTMLElement>(frame, ".legend");
-  const redrawLegend = () => drawLegend(legend, choice.surface, choice.image, choice.show, facts);
-  redrawLegend();
-  const redraw = library
-    ? interactive(frame, array, basemap, choice, await library)
-    : still(frame, array, basemap, choice);
-  offerChoices(choice, () => {
-    redrawLegend();
-    redraw();
-  });
-  frame.dataset.state = "drawn";
+  const opened = await openRelease(frame.dataset.array!, frame.dataset.basemap!);
+  const page = new Page(frame, opened, parseLink(location.hash));
+  await page.open(library);
+  frame.dataset.state ??= "drawn";
 }
 
-async function fetchArray(url: string): Promise<ReleaseArray> {
-  const response = await fetch(url);
-  if (!response.ok) {
-    throw new Error(
-      `The map's data did not load (${response.status}). The table and the files below hold the same figures; reload the page to try again.`,
-    );
+/** What is shown and how, and everything on the page that follows it. */
+class Page {
+  private readonly facts: Facts;
+  private readonly layers = new Map<string, MapLayer>();
+  private layer: MapLayer | null = null;
+  private stage: Stage | null = null;
+
+  constructor(
+    private readonly frame: HTMLElement,
+    private readonly opened: OpenRelease,
+    private link: Link,
+  ) {
+    this.facts = { epsilon: frame.dataset.epsilon ?? "", date: frame.dataset.date ?? "" };
   }
-  return decodeReleaseArray(await response.arrayBuffer());
-}
 
-/** The map is drawn without its coast rather than not at all. */
-function withoutOutlines(): Basemap {
-  const empty = { type: "MultiPolygon" as const, coordinates: [] };
-  return { land: empty, inside: empty, coast: { type: "MultiLineString", coordinates: [] }, bounds: null };
+  async open(library: Promise<typeof import("./map")> | null): Promise<void> {
+    const layer = await this.restyled();
+    this.stage = library
+      ? interactive(this.frame, this.opened, layer, this.link.view, await library, () => this.remember())
+      : still(this.frame, this.opened, layer);
+    this.offerChoices(layer);
+    onThemeChange(() => void this.change({}));
+  }
+
+  /** Applies a choice of the reader. */
+  async change(change: Partial<Link>): Promise<void> {
+    this.link = { ...this.link, ...change };
+    this.stage!.show(await this.restyled());
+    this.remember();
+  }
+
+  private async restyled(): Promise<MapLayer> {
+    const { frame, link } = this;
+    frame.dataset.ramp = link.ramp;
+    const layer = await this.find(link.layer);
+    const show = layer.shows.includes(link.show) ? link.show : layer.shows[0]!;
+    const style: Style = { show, scale: link.scale, opacity: link.opacity / 100 };
+    layer.restyle(style, readPalette(frame));
+    drawLegend(need(frame, ".legend"), layer.legend(), this.facts);
+    this.layer = layer;
+    return layer;
+  }
+
+  private async find(name: string | null): Promise<MapLayer> {
+    const { release, scene } = this.opened;
+    const data = release.layers.find((each) => each.name === name) ?? release.layers[0]!;
+    const known = this.layers.get(data.name);
+    if (known) return known;
+    const looks = JSON.parse(this.frame.dataset.looks ?? "{}") as Record<string, string>;
+    const layer = await loadLayer(data, release, scene, looks);
+    this.layers.set(data.name, layer);
+    return layer;
+  }
+
+  /** A link names the layer only where it is not the one that was measured. */
+  private remember(): void {
+    const first = this.opened.release.layers[0]!.name;
+    const layer = this.layer!.name === first ? null : this.layer!.name;
+    const link = { ...this.link, view: this.stage!.view(), layer };
+    history.replaceState(null, "", formatLink(link) || location.pathname);
+  }
+
+  private offerChoices(layer: MapLayer): void {
+    const options = document.querySelector<HTMLElement>("#map-options");
+    if (!options) return;
+    options.hidden = false;
+    const offer = (name: string, chosen: string, choose: (value: string) => Partial<Link>): void => {
+      const control = options.querySelector<HTMLElement>(`[data-choose=${name}]`);
+      if (control) choices(control, chosen, (value) => void this.change(choose(value)));
+    };
+    offer("show", this.link.show, (show) => ({ show: show as Show }));
+    offer("layer", layer.name, (name) => ({ layer: name }));
+    offer("ramp", this.link.ramp, (ramp) => ({ ramp: ramp as RampName }));
+    offer("scale", this.link.scale, (scale) => ({ scale: scale as Scale }));
+  }
 }
 
 function interactive(
   frame: HTMLElement,
-  array: ReleaseArray,
-  basemap: Basemap,
-  choice: Choice,
-  { drawMap, frameMap, recolour }: typeof import("./map"),
-): () => void {
+  opened: OpenRelease,
+  layer: MapLayer,
+  view: View | null,
+  { DrawnMap, frameMap }: typeof import("./map"),
+  moved: () => void,
+): Stage {
   let palette = readPalette(frame);
-  const { view } = parseLink(location.hash);
-  const drawn = drawMap(need(frame, ".canvas"), array, basemap, choice.image, palette, view);
-  const { map, heatmap } = drawn;
-  const neatline = need<HTMLCanvasElement>(frame, ".neatline");
+  const drawn = new DrawnMap(need(frame, ".canvas"), opened, layer, palette, view);
+  const { map } = drawn;
   const canvas = map.getCanvas();
-  canvas.setAttribute("aria-label", frame.dataset.label ?? "Map");
+  canvas.setAttribute("aria-label", frame.dataset.label ?? t("Map"));
   canvas.setAttribute("aria-describedby", "map-keys");
-  frameMap(map, neatline, () => palette);
-  const hover = new Hover(map, need(frame, ".sheet"), choice.surface, choice.image.square, array.counting);
+  frameMap(map, need<HTMLCanvasElement>(frame, ".neatline"), () => palette);
+  const hover = new Hover(map, need(frame, ".sheet"), layer);
   offerZoom(frame, map);
-  const remember = () => {
-    const link = { view: settle(map), layer: choice.layerInLink, show: choice.show };
-    history.replaceState(null, "", formatLink(link) || location.pathname);
-  };
   map.on("moveend", (event) => {
-    if (!("settling" in event)) remember();
-  });
-  onThemeChange(() => {
-    palette = readPalette(frame);
-    recolour(drawn, palette);
-    map.fire("resize");
+    if (!("settling" in event)) moved();
   });
   map.once("idle", () => (frame.dataset.state = "idle"));
-  return () => {
-    heatmap.show(choice.image);
-    hover.use(choice.surface, choice.image.square);
-    remember();
+  return {
+    show(next) {
+      palette = readPalette(frame);
+      drawn.recolour(palette);
+      drawn.show(next);
+      hover.use(next);
+    },
+    view: () => settle(map),
   };
 }
 
@@ -145,24 +155,24 @@ function settle(map: MapLibre): View {
 }
 
 /** Without WebGL: the same picture, still. */
-function still(
-  frame: HTMLElement,
-  array: ReleaseArray,
-  basemap: Basemap,
-  choice: Choice,
-): () => void {
+function still(frame: HTMLElement, { scene }: OpenRelease, layer: MapLayer): Stage {
   frame.classList.add("still");
   const canvas = document.createElement("canvas");
   canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", frame.dataset.label ?? "Map");
+  canvas.setAttribute("aria-label", frame.dataset.label ?? t("Map"));
   need(frame, ".canvas").append(canvas);
-  const draw = (): void =>
-    drawStaticMap(canvas, array, choice.image, basemap, readPalette(frame));
+  let shown = layer;
+  const draw = (): void => drawStaticMap(canvas, scene, shown, readPalette(frame));
   draw();
-  onThemeChange(draw);
   addEventListener("resize", draw);
-  say(frame, "This browser has no WebGL, so the map stands still. The table holds its figures.");
-  return draw;
+  say(frame, t("This browser has no WebGL, so the map stands still. The table holds its figures."));
+  return {
+    show(next) {
+      shown = next;
+      draw();
+    },
+    view: () => null,
+  };
 }
 
 function canWebGL(): boolean {
@@ -174,22 +184,6 @@ function offerZoom(frame: HTMLElement, map: { zoomIn(): unknown; zoomOut(): unkn
   need(tools, "[data-zoom=in]").addEventListener("click", () => map.zoomIn());
   need(tools, "[data-zoom=out]").addEventListener("click", () => map.zoomOut());
   tools.hidden = false;
-}
-
-function offerChoices(choice: Choice, redraw: () => void): void {
-  const options = document.querySelector<HTMLElement>("#map-options");
-  if (!options) return;
-  options.hidden = false;
-  choices(need(options, "[data-choose=show]"), choice.show, (show) => {
-    choice.change(choice.layer, show as Show);
-    redraw();
-  });
-  const layers = options.querySelector<HTMLElement>("[data-choose=layer]");
-  if (!layers) return;
-  choices(layers, choice.layer, (name) => {
-    choice.change(name, choice.show);
-    redraw();
-  });
 }
 
 function say(frame: HTMLElement, message: string): void {

@@ -1,5 +1,5 @@
 /** One layer spread over the cells of its grid, and what a single cell says. */
-import type { Grid, Layer, Noise, ReleaseArray } from "./release-array";
+import type { BoxLayer, Grid, Noise } from "./release-array";
 
 export const NOWHERE = -1;
 
@@ -17,15 +17,15 @@ export type Reading = {
 
 export class Surface {
   readonly grid: Grid;
-  readonly layer: Layer;
+  readonly layer: BoxLayer;
   /** For each cell the number of its box, or NOWHERE outside the study area. */
   readonly boxOf: Int32Array;
 
-  constructor(array: ReleaseArray, layer: Layer) {
-    this.grid = array.grid;
+  /** `inside` says which cells touch the study area; null where all do. */
+  constructor(grid: Grid, inside: Uint8Array | null, layer: BoxLayer) {
+    this.grid = grid;
     this.layer = layer;
-    this.boxOf = layer.boxes ? spread(layer.boxes, array.grid) : count(array.grid);
-    const { inside } = array;
+    this.boxOf = layer.boxes ? spread(layer.boxes, grid) : count(grid);
     if (!inside) return;
     for (let cell = 0; cell < inside.length; cell++) if (!inside[cell]) this.boxOf[cell] = NOWHERE;
   }

@@ -66,3 +66,22 @@ export function boxesFile(boxes = [0, 4, 0, 2, 0, 2, 2, 4, 2, 4, 2, 4]): ArrayBu
   };
   return encode(header, [Int16Array.of(800, -3, 40), Uint16Array.from(boxes), Int32Array.of(8, 4, 4)]);
 }
+
+/** Two points with values, and shapes in a file of their own; no grid. */
+export function mixedFile(): ArrayBuffer {
+  const header = {
+    grid: null, bounds: [0, 0, 0.036, 0.036], area, counting: "people", inside: null,
+    layers: [
+      {
+        name: "centres", title: "Centres", kind: "measured", shape: "points", length: 2, of: 2,
+        degree: 10_000_000, position: { type: "int32", offset: 0, length: 4 }, step: 1,
+        value: { type: "int8", offset: 16, length: 2 }, margin: null,
+      },
+      {
+        name: "zones", title: "Zones", kind: "measured", shape: "shapes", length: 3,
+        file: "zones.geojson",
+      },
+    ],
+  };
+  return encode(header, [Int32Array.of(100_000_000, 500_000_000, -1, 2), Int8Array.of(7, -2)]);
+}

@@ -1,19 +1,22 @@
 /** Small still maps: drawn when they come into view, and again when the theme or size changes. */
-import { type Basemap, fetchBasemap } from "./basemap";
-import { type CellImage, paintCells } from "./cell-image";
+import { loadLayer } from "./layer-registry";
+import type { MapLayer, Scene } from "./map-layer";
+import { openRelease } from "./open-release";
 import { onThemeChange, readPalette } from "./ramps";
-import { decodeReleaseArray, type ReleaseArray } from "./release-array";
 import { drawStaticMap } from "./static-map";
-import { Surface } from "./surface";
 
-type Loaded = { array: ReleaseArray; image: CellImage; basemap: Basemap | null };
+type Loaded = { layer: MapLayer; scene: Scene };
+
+const PLAIN = { show: "estimate", scale: "log", opacity: 1 } as const;
 
 export function installThumbnails(page: Document): void {
   const canvases = [...page.querySelectorAll<HTMLCanvasElement>("canvas[data-array]")];
   if (canvases.length === 0) return;
   const drawn = new Map<HTMLCanvasElement, Loaded>();
-  const draw = (canvas: HTMLCanvasElement, { array, image, basemap }: Loaded): void => {
-    drawStaticMap(canvas, array, image, basemap, readPalette(canvas));
+  const draw = (canvas: HTMLCanvasElement, { layer, scene }: Loaded): void => {
+    const palette = readPalette(canvas);
+    layer.restyle(PLAIN, palette);
+    drawStaticMap(canvas, scene, layer, palette);
     canvas.dataset.state = "drawn";
   };
   const watcher = new IntersectionObserver(
@@ -39,12 +42,7 @@ export function installThumbnails(page: Document): void {
 }
 
 async function load(canvas: HTMLCanvasElement): Promise<Loaded> {
-  const [response, basemap] = await Promise.all([
-    fetch(canvas.dataset.array!),
-    fetchBasemap(canvas.dataset.basemap!).catch(() => null),
-  ]);
-  if (!response.ok) throw new Error(`The thumbnail did not load (${response.status}).`);
-  const array = decodeReleaseArray(await response.arrayBuffer());
-  const image = paintCells(new Surface(array, array.layers[0]!), "estimate");
-  return { array, image, basemap };
+  const { release, scene } = await openRelease(canvas.dataset.array!, canvas.dataset.basemap!);
+  const looks = JSON.parse(canvas.dataset.looks ?? "{}") as Record<string, string>;
+  return { layer: await loadLayer(release.layers[0]!, release, scene, looks), scene };
 }

@@ -1,0 +1,23 @@
+/** Words in the reader's language: the page hands over a catalogue where that is not English. */
+
+const catalogue: Record<string, string> = readCatalogue();
+
+/**
+ * The text in the page's language, with `{name}` filled in. The English text is its own key; every
+ * one is listed in `dpgeo/pages/words.py`, from where translators get it.
+ */
+export function t(text: string, values: Record<string, string | number> = {}): string {
+  const template = catalogue[text] ?? text;
+  return template.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+}
+
+/** The page's language, by which numbers are written. */
+export function language(): string {
+  const declared = typeof document === "undefined" ? "" : document.documentElement.lang;
+  return !declared || declared === "en" ? "en-GB" : declared;
+}
+
+function readCatalogue(): Record<string, string> {
+  const holder = typeof document === "undefined" ? null : document.getElementById("words");
+  return holder?.textContent ? (JSON.parse(holder.textContent) as Record<string, string>) : {};
+}
