@@ -14,9 +14,6 @@ import { drawStaticMap } from "./static-map";
 import { choices } from "./switch";
 import { t } from "./translate";
 
-const frame = document.querySelector<HTMLElement>("#map");
-if (frame) start(frame).catch((error: unknown) => say(frame, String(error instanceof Error ? error.message : error)));
-
 /** Where the layer is drawn: on an interactive map, or once on a canvas. */
 type Stage = {
   /** Another layer, or the same after its style changed. */
@@ -192,3 +189,6 @@ function say(frame: HTMLElement, message: string): void {
   notice.textContent = message;
   notice.hidden = false;
 }
+
+const frame = document.querySelector<HTMLElement>("#map");
+if (frame) start(frame).catch((error: unknown) => say(frame, String(error instanceof Error ? error.message : error)));
