@@ -33,6 +33,10 @@ FORMATS = {
 }
 
 
+RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
+"""Keys (`frontend/src/ramps.ts`) and names of the colour ramps to choose from."""
+
+
 @dataclass(frozen=True, slots=True)
 class Card:
     """One map of the catalogue."""
@@ -137,6 +141,7 @@ def release_page(
         "summary": summary,
         "promise": promise_of(found.dataset, Unit(summary.unit)),
         "array_url": file_url(found, map_array.NAME),
+        "ramps": RAMPS,
     }
     return render(request, template, common | figures | context(found, summary))
 

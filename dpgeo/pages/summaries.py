@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import dataclass
 from fractions import Fraction
 
 from django.core.cache import cache
 
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.kinds import Kind
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.postprocess.layers import BoxLayer, layers
+from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
 from dpgeo.postprocess.summary import cells_standing_out, largest, total
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
@@ -41,6 +43,8 @@ class LayerName:
     name: str
     title: str
     measured: bool
+    look: str
+    """The key of what draws it in `frontend/src/layer-registry.ts`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,6 +108,11 @@ class Summary:
     """Of what was measured in boxes of cells; None of releases that hold no such counts."""
 
     @property
+    def looks(self) -> str:
+        """What draws each layer, as JSON for the map."""
+        return json.dumps({layer.name: layer.look for layer in self.layers})
+
+    @property
     def by_person(self) -> bool:
         """Whether a whole person is hidden, rather than one record."""
         return self.unit == Unit.PERSON.value
@@ -155,11 +164,21 @@ def summarise(released: Released) -> Summary:
         software=released.software,
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(
-            LayerName(layer.name, layer.title, layer.kind == "measured") for layer in shown
+            LayerName(layer.name, layer.title, layer.kind == "measured", _look(layer, kind))
+            for layer in shown
         ),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         figures=_figures(boxes[0]) if boxes and boxes[0].kind == "measured" else None,
     )
+
+
+def _look(layer: Layer, kind: Kind | None) -> str:
+    """Shapes and points are drawn by what they stand for."""
+    if isinstance(layer, BoxLayer):
+        return "heatmap"
+    if isinstance(layer, ShapeLayer):
+        return "contours" if kind is Kind.CONTOURS else "zones"
+    return "clusters" if kind is Kind.CLUSTERS else "points"
 
 
 def _figures(measured: BoxLayer) -> Figures:

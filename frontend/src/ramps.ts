@@ -46,7 +46,9 @@ export function readPalette(element: Element): Palette {
 }
 
 export function parseHex(colour: string): Rgb {
-  const digits = /^#([0-9a-f]{6})$/i.exec(colour)?.[1];
+  // The build writes #ffffff as #fff.
+  const short = /^#([0-9a-f]{3})$/i.exec(colour)?.[1]?.replace(/./g, "$&$&");
+  const digits = short ?? /^#([0-9a-f]{6})$/i.exec(colour)?.[1];
   if (!digits) throw new Error(`${colour} is not a colour like #12ab9f`);
   const value = Number.parseInt(digits, 16);
   return [value >> 16, (value >> 8) & 255, value & 255];

@@ -11,7 +11,7 @@ import { formatLink, type Link, parseLink, roundView, type View } from "./permal
 import { onThemeChange, type RampName, readPalette } from "./ramps";
 import type { Scale } from "./classes";
 import { drawStaticMap } from "./static-map";
-import { choices } from "./switch";
+import { choices, slider } from "./switch";
 import { t } from "./translate";
 
 /** Where the layer is drawn: on an interactive map, or once on a canvas. */
@@ -58,6 +58,7 @@ class Page {
   async change(change: Partial<Link>): Promise<void> {
     this.link = { ...this.link, ...change };
     this.stage!.show(await this.restyled());
+    this.limitChoices();
     this.remember();
   }
 
@@ -92,6 +93,17 @@ class Page {
     history.replaceState(null, "", formatLink(link) || location.pathname);
   }
 
+  /** Leaves out what the layer has no choice in. */
+  private limitChoices(): void {
+    const { shows, scales } = this.layer!;
+    for (const part of document.querySelectorAll<HTMLElement>("#map-options [data-only=show]")) {
+      part.hidden = shows.length < 2;
+    }
+    for (const part of document.querySelectorAll<HTMLElement>("#map-options [data-only=scale]")) {
+      part.hidden = !scales;
+    }
+  }
+
   private offerChoices(layer: MapLayer): void {
     const options = document.querySelector<HTMLElement>("#map-options");
     if (!options) return;
@@ -104,6 +116,8 @@ class Page {
     offer("layer", layer.name, (name) => ({ layer: name }));
     offer("ramp", this.link.ramp, (ramp) => ({ ramp: ramp as RampName }));
     offer("scale", this.link.scale, (scale) => ({ scale: scale as Scale }));
+    slider(need(options, "#opacity"), this.link.opacity, (opacity) => void this.change({ opacity }));
+    this.limitChoices();
   }
 }
 

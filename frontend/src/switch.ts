@@ -19,3 +19,17 @@ export function choices(
     });
   }
 }
+
+/** A range of per cents with its figure in the `output` beside it. */
+export function slider(input: HTMLInputElement, chosen: number, choose: (value: number) => void): void {
+  const output = input.parentElement?.querySelector("output");
+  const say = (): void => {
+    if (output) output.textContent = `${input.value}\u00a0%`;
+  };
+  input.value = String(chosen);
+  say();
+  input.addEventListener("input", () => {
+    say();
+    choose(Number(input.value));
+  });
+}

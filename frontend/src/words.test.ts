@@ -76,6 +76,7 @@ describe("drawing", () => {
 
   it("mixes colours and refuses what is none", () => {
     expect(mix("#000000", "#ffffff", 0.5)).toBe("#808080");
+    expect(parseHex("#fb0")).toEqual([255, 187, 0]);
     expect(() => parseHex("red")).toThrow("red");
   });
 
