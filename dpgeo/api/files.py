@@ -20,6 +20,7 @@ from dpgeo.api.base import ApiView
 from dpgeo.api.problems import RANGE, Gone, answer
 from dpgeo.artefacts import map_array, statement
 from dpgeo.artefacts.files import LAYER_FORMATS, files_instead
+from dpgeo.datasets.storage import open_span
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import StoredFile, release_visible, stored_file
 
@@ -160,10 +161,9 @@ def wanted_span(request: HttpRequest, etag: str, size: int) -> Span | None:
 
 
 class _Slice:
-    """Some bytes of an open file, as a file."""
+    """Some bytes of a file that is open where they begin, as a file."""
 
     def __init__(self, file: IO[bytes], span: Span) -> None:
-        file.seek(span.first)
         self._file = file
         self._left = span.length
 
@@ -223,11 +223,14 @@ def _whole(
 ) -> HttpResponseBase:
     if request.method == "HEAD":
         return _with(HttpResponse(), headers | {"Content-Length": str(size)})
-    return _with(FileResponse(stored.storage.open(name, "rb")), headers)
+    if not size:
+        return _with(HttpResponse(), headers | {"Content-Length": "0"})
+    content: Any = open_span(stored.storage, name, 0, size - 1)
+    return _with(FileResponse(content), headers | {"Content-Length": str(size)})
 
 
 def _part(stored: StoredFile, span: Span, headers: dict[str, str]) -> HttpResponseBase:
-    part: Any = _Slice(stored.storage.open(stored.name, "rb"), span)
+    part: Any = _Slice(open_span(stored.storage, stored.name, span.first, span.last), span)
     content_range = f"bytes {span.first}-{span.last}/{stored.file.size}"
     more = {"Content-Range": content_range, "Content-Length": str(span.length)}
     return _with(FileResponse(part, status=206), headers | more)

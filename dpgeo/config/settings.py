@@ -191,6 +191,7 @@ if bucket := env.str("DPGEO_S3_BUCKET", default=""):
                 "region_name": env.str("DPGEO_S3_REGION", default="") or None,
                 "default_acl": None,
                 "file_overwrite": False,
+                "max_memory_size": 16 << 20,  # what is read beyond this goes to the disk
             },
         }
 WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"  # names that Vite hashed

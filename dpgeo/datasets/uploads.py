@@ -243,13 +243,22 @@ class _Limited(File):  # type: ignore[type-arg]
     def __init__(self, file: Any, name: str) -> None:
         super().__init__(file, name=name)
         self._file = file
+        self._seen = 0
+
+    def seekable(self) -> bool:
+        """No: it is read once, from its beginning."""
+        return False
+
+    def read(self, size: int = -1) -> bytes:
+        """The next bytes, for an object store. Raises InvalidInput beyond the limit."""
+        chunk: bytes = self._file.read(size)
+        self._seen += len(chunk)
+        _check_size(self._seen)
+        return chunk
 
     def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
-        """The file's bytes. Raises InvalidInput beyond the limit."""
-        seen = 0
-        while chunk := self._file.read(chunk_size or 1 << 20):
-            seen += len(chunk)
-            _check_size(seen)
+        """The file's bytes, for a folder. Raises InvalidInput beyond the limit."""
+        while chunk := self.read(chunk_size or 1 << 20):
             yield chunk
 
 

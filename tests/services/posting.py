@@ -28,6 +28,32 @@ def prepare() -> dict[str, Any]:
     return {"headers": program_of(desk).headers, "body": body}
 
 
+def house(datasets: int) -> dict[str, Any]:
+    """A house that has declared datasets and has no data, its key and its owner's session."""
+    from django.core.management import call_command
+
+    from tests.web.api import program_of
+    from tests.web.desk import make_desk
+
+    call_command("migrate", verbosity=0)
+    desk = make_desk()
+    slugs = [desk.declare(title=f"Trips {number}").slug for number in range(datasets)]
+    session = desk.client.cookies["dpgeo_session"].value
+    return {"headers": program_of(desk).headers, "session": session, "slugs": slugs}
+
+
+def reports() -> dict[str, Any]:
+    """What became of every upload: its state, and the rows accepted and read."""
+    from dpgeo.datasets.models import Upload
+
+    found = Upload.objects.order_by("created_at").select_related("dataset")
+    keys = ("accepted", "read")
+    return {
+        upload.dataset.slug: [upload.state, *((upload.report or {}).get(key) for key in keys)]
+        for upload in found
+    }
+
+
 def post(headers: dict[str, str], body: dict[str, Any], at: float) -> dict[str, Any]:
     """Ask for a release at a moment. The status, and the job."""
     from django.test import Client
@@ -49,7 +75,7 @@ def total() -> dict[str, Any]:
 
 
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
-    action.__name__: action for action in (prepare, post, total)
+    action.__name__: action for action in (prepare, house, reports, post, total)
 }
 
 if __name__ == "__main__":

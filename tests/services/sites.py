@@ -1,0 +1,129 @@
+"""A site over HTTP, for the tests of real servers: a program with a key, and an owner's browser."""
+
+from __future__ import annotations
+
+import json
+import time
+import urllib.error
+import urllib.parse
+import urllib.request
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from tests.servers import free_port
+from tests.services.installation import Installation
+
+PATIENCE_SECONDS = 60.0
+
+CSRF = "c" * 32
+
+BOUNDARY = "a-line-between-parts"
+
+
+class NoRedirect(urllib.request.HTTPRedirectHandler):
+    """Redirects are answers."""
+
+    def redirect_request(self, *_: Any) -> None:
+        """Follow none."""
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Status, headers and body."""
+
+    status: int
+    headers: Mapping[str, str]
+    body: bytes
+
+    def json(self) -> Any:
+        """The body as JSON."""
+        return json.loads(self.body)
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """A website that answers on a port of 127.0.0.1; `headers` go with every request."""
+
+    port: int
+    headers: Mapping[str, str]
+
+    def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
+        """The answer, whatever its status. What is not bytes is sent as JSON."""
+        path = urllib.parse.urlsplit(path)._replace(scheme="", netloc="").geturl()
+        named = {**self.headers, **{name.replace("_", "-"): text for name, text in headers.items()}}
+        if body is not None and not isinstance(body, bytes):
+            body = json.dumps(body).encode()
+            named["Content-Type"] = "application/json"
+        elif body is not None:
+            named.setdefault("Content-Type", "application/octet-stream")
+        url = f"http://127.0.0.1:{self.port}{path}"
+        request = urllib.request.Request(url, data=body, headers=named, method=method)
+        opener = urllib.request.build_opener(NoRedirect)
+        try:
+            with opener.open(request, timeout=60) as answer:
+                return Answer(answer.status, dict(answer.headers), answer.read())
+        except urllib.error.HTTPError as refusal:
+            return Answer(refusal.code, dict(refusal.headers), refusal.read())
+
+    def must(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
+        """The JSON of an answer that is no error."""
+        answer = self.ask(method, path, body, **headers)
+        assert answer.status < 400, (method, path, answer.status, answer.body[:2000])
+        return answer.json() if answer.body else None
+
+    def until_done(self, job: str) -> Any:
+        """A job that has ended."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while (seen := self.must("GET", job))["state"] != "done":
+            assert time.monotonic() < deadline, seen
+            time.sleep(0.1)
+        return seen
+
+
+def program_at(port: int, facts: Mapping[str, Any]) -> Site:
+    """A program with the key of a house."""
+    return Site(port, facts["headers"])
+
+
+def browser_at(port: int, facts: Mapping[str, Any]) -> Site:
+    """The browser of a house's owner."""
+    cookie = f"dpgeo_session={facts['session']}; dpgeo_csrf={CSRF}"
+    return Site(port, {"Cookie": cookie, "X-CSRFToken": CSRF})
+
+
+def form(fields: Mapping[str, str]) -> bytes:
+    """Fields as a plain form sends them."""
+    return urllib.parse.urlencode(fields).encode()
+
+
+def form_with_file(name: str, content: bytes) -> bytes:
+    """A file as a form of parts sends it, with `BOUNDARY` between them."""
+    head = (
+        f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
+        "Content-Type: application/octet-stream\r\n\r\n"
+    )
+    return head.encode() + content + f"\r\n--{BOUNDARY}--\r\n".encode()
+
+
+@contextmanager
+def site_of(installation: Installation) -> Iterator[int]:
+    """A website of an installation, answering on the port that is handed over."""
+    port = free_port()
+    words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "--workers", "1")
+    with installation.running(*words, "--bind", f"127.0.0.1:{port}", "dpgeo.config.wsgi") as web:
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while not answers(port):
+            assert web.poll() is None, (installation.folder / "log").read_text()[-4000:]
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+        yield port
+
+
+def answers(port: int) -> bool:
+    """Whether a site is there."""
+    try:
+        return Site(port, {}).ask("GET", "/healthz").status == 200
+    except OSError:
+        return False
