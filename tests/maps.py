@@ -18,7 +18,7 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import Content, GridRelease, PartitionRelease, Released
+from dpgeo.core.released import ClustersRelease, Content, GridRelease, PartitionRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.storage import private_storage, store, work_folder
@@ -150,6 +150,7 @@ def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
 def _released(
     mechanism: str, area: StudyArea, content: Content, trace: tuple[Measured, ...], unit: Unit
 ) -> Released:
+    assert not isinstance(content, ClustersRelease)
     epsilon = sum((line.epsilon for line in trace), Fraction(0))
     return Released(
         mechanism=mechanism,

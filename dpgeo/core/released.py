@@ -106,13 +106,30 @@ class SparseRelease:
     noise: DiscreteLaplace
 
 
-Content = GridRelease | PartitionRelease | TreeRelease | PhasedRelease | SparseRelease
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ClustersRelease:
+    """Centres and the noisy number of records nearest to each.
+
+    `longitude` and `latitude` are float64 (k,) in degrees, `counts` int64 (k,) raw. On a sphere
+    every position of the study area is nearest to one centre, so each record is in one count.
+    """
+
+    longitude: NDArray[np.float64]
+    latitude: NDArray[np.float64]
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+
+
+Content = (
+    GridRelease | PartitionRelease | TreeRelease | PhasedRelease | SparseRelease | ClustersRelease
+)
 CONTENT_TYPES: tuple[type[Content], ...] = (
     GridRelease,
     PartitionRelease,
     TreeRelease,
     PhasedRelease,
     SparseRelease,
+    ClustersRelease,
 )
 
 

@@ -13,6 +13,7 @@ from dpgeo.mechanisms import (
     adaptive_grid,
     auto,
     dpcube,
+    private_clusters,
     privtree,
     quadtree,
     sparse_grid,
@@ -30,6 +31,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         quadtree.MECHANISM,
         privtree.MECHANISM,
         sparse_grid.MECHANISM,
+        private_clusters.MECHANISM,
     )
 }
 

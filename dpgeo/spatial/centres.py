@@ -7,9 +7,11 @@ positions as great-circle metres on the ground do.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Self
 
 import numpy as np
+import shapely
 from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.spatial.area import StudyArea
@@ -19,10 +21,10 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees, to_mercato
 CHUNK = 1 << 15
 """Cells compared at a time, so that every array in hand stays in the cache."""
 
-CELLS_PER_CENTRE = 32
+CELLS_PER_CENTRE = 24
 """Cells of the study area for each centre that is spread over it, at least."""
 
-SPREADING_ROUNDS = 20
+SPREADING_ROUNDS = 10
 """Rounds of k-means over the study area's own cells."""
 
 
@@ -130,6 +132,7 @@ def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
     return np.asarray(2 * EARTH_RADIUS_METRES * np.arcsin(chord), dtype=np.float64)
 
 
+@lru_cache(maxsize=16)
 def spread_evenly(area: StudyArea, number: int) -> Centres:
     """`number` positions spread evenly over a study area: k-means of the area's own cells.
 
@@ -149,6 +152,36 @@ def spread_evenly(area: StudyArea, number: int) -> Centres:
             np.where(size > 0, np.bincount(region, y, number) / held, centres.y),
         )
     return centres
+
+
+def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]:
+    """What part of a study area lies nearest to each centre: shapely shapes (k,) in degrees.
+
+    Sides are straight in the plane of the map, which over a city differs from the ground by less
+    than a line's width. Of centres in one place the first has the area; a shape may be empty.
+    """
+    positions = np.column_stack([centres.x, centres.y])
+    distinct = np.sort(np.unique(positions, axis=0, return_index=True)[1])
+    shapes = np.full(len(centres), shapely.MultiPolygon(), dtype=np.object_)
+    if len(distinct) == 1:
+        shapes[distinct] = area.shape
+        return shapes
+    west, south, east, north = area.mercator_bounds
+    frame = shapely.box(west, south, east, north)
+    cells = shapely.voronoi_polygons(
+        shapely.multipoints(positions[distinct]), extend_to=frame, ordered=True
+    )
+    in_degrees = shapely.transform(
+        shapely.get_parts(cells), lambda flat: np.column_stack(to_degrees(*flat.T))
+    )
+    shapes[distinct] = [_polygons(each) for each in shapely.intersection(in_degrees, area.shape)]
+    return shapes
+
+
+def _polygons(shape: Any) -> Any:
+    """A shape without the points and lines that cutting may leave, counterclockwise."""
+    parts = [each for each in shapely.get_parts(shape) if each.geom_type == "Polygon"]
+    return shapely.orient_polygons(parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts))
 
 
 def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:

@@ -165,7 +165,7 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
         # Whoever lists only what reaches a threshold has margins that allow for that.
         if layer.least_listed is None:
             assert float(forecast.margin) in layer.margin
-    assert max(len(layer.boxes) for layer in box_layers(released)) <= forecast.regions
+    assert max((len(each) for each in box_layers(released)), default=0) <= forecast.regions
     assert forecast.ground_metres > 0
     assert forecast.region
 
@@ -187,7 +187,8 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
     assert sum(traced.values()) == sum(spend.epsilon for spend in plan if spend.rest)
     for line in released.trace:
         assert line.noise is None or line.noise.epsilon == line.epsilon
-        assert line.noise is None or line.noise.sensitivity == BOUND
+        # Sums of several columns have that many times the bound.
+        assert line.noise is None or line.noise.sensitivity % BOUND == 0
     assert released.guarantee == PureDP(epsilon, Unit.PERSON)
     assert (released.bound, released.counting) == (BOUND, counting)
     assert released.mechanism == mechanism.key
@@ -319,6 +320,8 @@ def test_its_layers_list_each_cell_of_the_area_once(mechanism: Mechanism, params
 @every_run
 def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: Any) -> None:
     view = city()
+    if not measured_layers(release(mechanism, params, view)):
+        pytest.skip("Its own tests look at margins of what is no box.")
     covered: dict[str, list[bool]] = {}
     exceeded: dict[str, list[bool]] = {}
     chosen: set[str] = set()

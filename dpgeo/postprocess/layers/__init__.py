@@ -3,7 +3,7 @@
 Maps, files and statements are all made from these layers.
 """
 
-from dpgeo.postprocess.layers import grids, partitions, phases, sparse, trees
+from dpgeo.postprocess.layers import clusters, grids, partitions, phases, sparse, trees
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     NO_MARGIN,
@@ -27,6 +27,7 @@ __all__ = [
     "PointLayer",
     "ShapeLayer",
     "box_layers",
+    "clusters",
     "grids",
     "layers",
     "partitions",

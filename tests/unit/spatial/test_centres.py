@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+import shapely
 
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.centres import Centres, ground_metres, nearest, spread_evenly
+from dpgeo.spatial.centres import (
+    Centres,
+    areas_of_influence,
+    ground_metres,
+    nearest,
+    spread_evenly,
+)
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_mercator
 
@@ -81,6 +88,30 @@ def test_centres_are_spread_over_the_whole_area(number: int) -> None:
     assert size.min() > 0.4 * size.mean()
     assert size.max() < 2 * size.mean()
     assert np.array_equal(centres.x, spread_evenly(TRIANGLE, number).x)
+
+
+def test_areas_of_influence_divide_the_study_area() -> None:
+    centres = spread_evenly(TRIANGLE, 12)
+    shapes = areas_of_influence(centres, TRIANGLE)
+    grid = Grid.over(TRIANGLE, 128)
+    cells = np.flatnonzero(grid.inside(TRIANGLE))
+    lon, lat = middles(grid, cells).degrees
+    covered = TRIANGLE.covers(lon, lat)
+    found = nearest(grid, cells, centres)
+
+    assert shapely.area(shapes).sum() == pytest.approx(TRIANGLE.shape.area)
+    hits = shapely.intersects_xy(shapes[found], lon, lat)
+    # Sides are straight on the map, not on the ground.
+    assert hits[covered].mean() > 0.995
+
+
+def test_centres_in_one_place_share_no_area() -> None:
+    x, y = to_mercator([10.1, 10.1, 10.4], [50.1, 50.1, 50.2])
+    shapes = areas_of_influence(Centres(x, y), TRIANGLE)
+
+    assert shapely.is_empty(shapes).tolist() == [False, True, False]
+    alone = areas_of_influence(Centres(x[:2], y[:2]), TRIANGLE)
+    assert shapely.equals(alone[0], TRIANGLE.shape)
 
 
 def test_centres_are_clamped_to_the_frame() -> None:

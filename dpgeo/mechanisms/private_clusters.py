@@ -1,0 +1,119 @@
+"""Private clusters: where people gather, as a few centres with a noisy count around each.
+
+Idea. k-means on noisy sums: from centres spread evenly over the study area, a few rounds move each
+towards the middle of the records nearest to it. Then the records around each final centre are
+counted once more. Centres and counts are published, and nothing else.
+
+Privacy argument. Positions are rounded to the cells of a public grid and bounded to l a person by
+the view. A round measures, for each cluster, how many records are nearest to its centre and the
+sums of their coordinates: vectors (1, x, y) of records, each in one cluster, with coordinates of at
+most 1 in units of half the frame. One person changes them by at most 3 l in total, to which the
+noise is fitted (`privacy.sums`); the centres that follow are post-processing. The last measurement
+is a histogram over the areas around the final centres, which are public by then, of sensitivity l.
+The first centres follow from the study area alone. So each measurement costs its declared epsilon,
+and they add up to the whole.
+
+Utility. A count carries exact noise of scale l (rounds + 1)/epsilon. A centre of n records errs by
+some 3 l (rounds + 1)/(n epsilon) half frames. With few people one round is best: each further one
+makes all of them noisier.
+
+References. Blum, Dwork, McSherry and Nissim 2005 (SuLQ k-means); Su, Cao, Li, Bertino and Jin 2016;
+Zhu, Li, Zhou and Yu 2017 (PriLocation, step 1), whose noise on the objective protects no centre.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+from dpgeo.core.domain import Domain
+from dpgeo.core.kinds import Kind
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import ClustersRelease
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.clustering import clustered
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.centres import spread_evenly
+from dpgeo.spatial.grid import Grid
+
+COUNTS = "records around each centre"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of private clusters."""
+
+    clusters: int = param(20, "How many centres to place.", low=1, high=200)
+    rounds: int = param(
+        3,
+        "How often centres are moved. With fewer than some thousand people, one round is best.",
+        low=1,
+        high=20,
+    )
+    cells: int = param(
+        1024,
+        "Cells along each side of the grid that positions are rounded to.",
+        low=32,
+        high=4096,
+    )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """Equal parts for every round and for the counts."""
+    part = epsilon / (params.rounds + 1)
+    labels = [*_labels(params), COUNTS]
+    return [Spend(label=label, epsilon=part) for label in labels]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> ClustersRelease:
+    """Move the centres round by round, then count around them."""
+    grid = Grid.over(view.domain.area, params.cells)
+    counts = view.sparse_histogram(grid)
+    start = spread_evenly(view.domain.area, params.clusters)
+    centres = clustered(meter, _labels(params), counts, grid, start)
+    around = counts.nearest_counts(grid, centres)
+    noise = meter.noise(COUNTS, around.sensitivity)
+    longitude, latitude = centres.degrees
+    return ClustersRelease(
+        longitude=longitude,
+        latitude=latitude,
+        counts=meter.measure(COUNTS, around),
+        noise=noise,
+    )
+
+
+def _labels(params: Params) -> list[str]:
+    return [f"round {number}: sums of clusters" for number in range(1, params.rounds + 1)]
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Every centre's count carries the noise of its part of epsilon.
+
+    Raises InvalidInput where a round's noise would not fit 64 bits.
+    """
+    part = plan(params, epsilon)[-1].epsilon
+    grid = Grid.over(domain.area, params.cells)
+    DiscreteLaplace(part, 3 * bound * params.cells)
+    side = (domain.area.ground_square_kilometres / params.clusters) ** 0.5 * 1000
+    return Forecast(
+        region="cluster",
+        regions=params.clusters,
+        noise=DiscreteLaplace(part, bound),
+        ground_metres=max(side, grid.ground_cell_metres),
+    )
+
+
+MECHANISM = Mechanism(
+    key="private-clusters",
+    title="Private clusters",
+    summary="A few centres where people gather, each with a count of those around it.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    kind=Kind.CLUSTERS,
+)

@@ -1,0 +1,59 @@
+"""Layers of clusters: their centres, and the areas that lie nearest to them."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+
+from dpgeo.core.released import ClustersRelease
+from dpgeo.postprocess.layers.layer import (
+    EXACT_NOISE,
+    Layer,
+    PointLayer,
+    ShapeLayer,
+    noise_columns,
+)
+from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.centres import Centres, areas_of_influence
+
+NOTE = (
+    "The margin is the exact 95 % quantile of the noise added to the count of those nearest to the "
+    "centre. Where centres lie was found from noisy sums; how far off they are is not in it."
+)
+
+
+@make_layers.register
+def _cluster_layers(content: ClustersRelease, area: StudyArea) -> list[Layer]:
+    centres = Centres.from_degrees(content.longitude, content.latitude)
+    shapes = areas_of_influence(centres, area)
+    number = np.arange(1, len(centres) + 1, dtype=np.int32)
+    margin, threshold = noise_columns(content.noise, len(number))
+    held = np.flatnonzero(~shapely.is_empty(shapes))
+    return [
+        PointLayer(
+            name="clusters",
+            title="Clusters",
+            kind="measured",
+            margin_label=EXACT_NOISE,
+            note=NOTE,
+            value=content.counts,
+            margin=margin,
+            threshold=threshold,
+            columns={"cluster": number},
+            longitude=content.longitude,
+            latitude=content.latitude,
+        ),
+        ShapeLayer(
+            name="areas",
+            title="Areas of clusters",
+            kind="measured",
+            margin_label=EXACT_NOISE,
+            note=NOTE,
+            value=content.counts[held],
+            margin=margin[held],
+            threshold=threshold[held],
+            columns={"cluster": number[held]},
+            shapes=shapes[held],
+        ),
+    ]
