@@ -11,6 +11,7 @@ from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import (
     CONTENT_TYPES,
+    ClustersRelease,
     Content,
     GridRelease,
     PartitionRelease,
@@ -22,6 +23,7 @@ from dpgeo.core.released import (
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import summed_area, tiles
+from dpgeo.spatial.centres import spread_evenly
 from dpgeo.spatial.grid import Grid
 
 TRIANGLE = StudyArea.from_geojson(
@@ -154,6 +156,20 @@ def sparse_release(
     )
     trace = (Measured(label="cell counts", epsilon=Fraction(epsilon), noise=noise),)
     return _released("sparse-grid", {"cells": cells}, content, trace, area, 3)
+
+
+def clusters_release(*, area: StudyArea = TRIANGLE) -> Released:
+    """Five centres spread over the study area."""
+    longitude, latitude = spread_evenly(area, 5).degrees
+    noise = DiscreteLaplace(Fraction(1, 4), 3)
+    content = ClustersRelease(
+        longitude=longitude,
+        latitude=latitude,
+        counts=np.array([90, -3, 12, 700, 0], dtype=np.int64),
+        noise=noise,
+    )
+    trace = (Measured(label="records around each centre", epsilon=noise.epsilon, noise=noise),)
+    return _released("private-clusters", {"clusters": 5}, content, trace, area, 3)
 
 
 def _released(

@@ -19,6 +19,7 @@ from dpgeo.artefacts import codec
 from dpgeo.artefacts.codec import UnreadableRelease, decode, encode
 from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, Released
 from tests.unit.artefacts.releases import (
+    clusters_release,
     grid_release,
     partition_release,
     phased_release,
@@ -74,6 +75,7 @@ def test_every_content_type_is_tried_here() -> None:
         phased_release(),
         sparse_release(),
         sparse_release(listed=0),
+        clusters_release(),
     )
     assert {type(released.content) for released in examples} == set(CONTENT_TYPES)
     for released in examples:

@@ -35,7 +35,8 @@ def truth(found: ClustersRelease, people: int = 4000) -> list[int]:
     grid = Grid.over(TRIANGLE, 128)
     cells, counts = view(people).sparse_histogram(grid)._read_by_meter()
     cluster = nearest(grid, cells, Centres.from_degrees(found.longitude, found.latitude))
-    return np.bincount(cluster, counts, len(found.counts)).astype(int).tolist()
+    totals = np.bincount(cluster, counts, len(found.counts))
+    return [int(each) for each in totals]
 
 
 def test_without_noise_its_counts_are_the_bounded_records_around_each_centre() -> None:
