@@ -19,9 +19,22 @@ class Kind(StrEnum):
         """The kind as a page names it, of one release."""
         return _WORDS[self]
 
+    @property
+    def plural(self) -> str:
+        """The kind as a catalogue names all of them."""
+        return _PLURALS[self]
+
 
 _WORDS = {
     Kind.HEATMAP: "Heatmap",
+    Kind.ZONES: "Counts of zones",
+    Kind.POINTS: "Perturbed points",
+    Kind.CLUSTERS: "Clusters",
+    Kind.CONTOURS: "Contours",
+}
+
+_PLURALS = {
+    Kind.HEATMAP: "Heatmaps",
     Kind.ZONES: "Counts of zones",
     Kind.POINTS: "Perturbed points",
     Kind.CLUSTERS: "Clusters",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from django.core.cache import cache
@@ -19,9 +19,16 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.promises import promise_of
 from dpgeo.pages import pictures
 from dpgeo.pages.basemap import basemap
+from dpgeo.pages.catalogue import (
+    area_overview,
+    kind_facets,
+    publisher_facets,
+    read_wanted,
+    releases_wanted,
+)
 from dpgeo.pages.summaries import Summary, summary_of
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
-from dpgeo.releases.selectors import release_visible, releases_public
+from dpgeo.releases.selectors import release_visible
 
 MAPS_PER_PAGE = 24
 DAY = 24 * 60 * 60
@@ -59,12 +66,22 @@ class Download:
 
 @require_safe
 def catalogue(request: HttpRequest) -> HttpResponse:
-    """Every published map, newest first."""
-    page = Paginator(releases_public(), MAPS_PER_PAGE).get_page(request.GET.get("page"))
+    """The published maps that are asked for, newest first."""
+    wanted = read_wanted(request.GET)
+    page = Paginator(releases_wanted(wanted), MAPS_PER_PAGE).get_page(request.GET.get("page"))
     cards = [Card(found, summary_of(found), file_url(found, map_array.NAME)) for found in page]
-    return render(
-        request, "public/catalogue.html", {"section": "maps", "page": page, "cards": cards}
-    )
+    context = {
+        "section": "maps",
+        "page": page,
+        "cards": cards,
+        "wanted": wanted,
+        "kinds": kind_facets(wanted),
+        "publishers": publisher_facets(wanted),
+        "all_query": replace(wanted, kind="").query,
+        "without_area": replace(wanted, bounds=None).query,
+        "overview": area_overview(wanted),
+    }
+    return render(request, "public/catalogue.html", context)
 
 
 @require_safe

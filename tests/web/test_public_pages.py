@@ -278,3 +278,78 @@ def test_figures_read_as_people_write_them() -> None:
         "250\u00a0km",
     ]
     assert degrees(-33.9, "NS") == "33.9000° S"
+
+
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        ("q=where", True),
+        ("q=VESSBY+phones", True),
+        ("q=nowhere", False),
+        ("kind=heatmap", True),
+        ("kind=contours", False),
+        ("publisher=vessby-transport", True),
+        ("publisher=somebody-else", False),
+        ("from=2020-01-01&to=2100-01-01", True),
+        ("to=2020-01-01", False),
+        ("from=2100-01-01", False),
+        ("west=12.5&south=55.6&east=12.6&north=55.7", True),
+        ("west=0&south=0&east=1&north=1", False),
+        ("q=where&kind=heatmap&publisher=vessby-transport&west=0&south=0&east=90&north=80", True),
+    ],
+)
+def test_the_catalogue_finds_what_is_asked_for(
+    client: Client, published: Release, query: str, found: bool
+) -> None:
+    page = words(client, f"{reverse('catalogue')}?{query}")
+    assert ("Vessby Transport, " in page) == found
+    assert ("No map is like that" in page) != found
+    assert "Show all" in page
+
+
+@pytest.mark.parametrize(
+    ("query", "name"),
+    [
+        ("kind=teapot", "kind"),
+        ("from=yesterday", "from"),
+        ("to=9999-12-31", "to"),
+        ("west=1", "area"),
+        ("west=5&south=0&east=1&north=1", "area"),
+        ("west=nan&south=0&east=1&north=1", "area"),
+        ("west=-1e400&south=0&east=1&north=1", "area"),
+    ],
+)
+def test_a_filter_that_makes_no_sense_is_named_and_left_out(
+    client: Client, published: Release, query: str, name: str
+) -> None:
+    page = words(client, f"{reverse('catalogue')}?{query}")
+    assert f"The filter “{name}” could not be understood" in page
+    assert "Vessby Transport, " in page
+
+
+@pytest.mark.parametrize(
+    "query", ["page=99", "page=x", "q=%00", "q=" + "a" * 5000, "publisher=%00"]
+)
+def test_the_catalogue_bears_any_query(client: Client, published: Release, query: str) -> None:
+    assert client.get(f"{reverse('catalogue')}?{query}").status_code == 200
+
+
+def test_drafts_leave_no_trace_in_the_filters(client: Client, draft: Release) -> None:
+    page = client.get(f"{reverse('catalogue')}?q=x").content.decode()
+    assert "Vessby" not in page
+    assert "overview" not in page
+
+
+def test_facets_count_what_a_click_would_leave(client: Client, published: Release) -> None:
+    install(partition_release(AREA, 32), "In boxes")
+    page = words(client, f"{reverse('catalogue')}?q=boxes")
+    assert "1 map found" in page
+    assert "Heatmaps 1" in page
+    assert "Heatmaps 2" in words(client, reverse("catalogue"))
+
+
+def test_the_small_map_leads_to_each_study_area(client: Client, published: Release) -> None:
+    page = client.get(reverse("catalogue")).content.decode()
+    link = re.search(r'<a href="([^"]*west=[^"]*)"', page)
+    assert link
+    assert "1 map found" in words(client, html.unescape(link[1]))

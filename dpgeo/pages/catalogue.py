@@ -1,0 +1,217 @@
+"""What a visitor looks for in the catalogue, and what of it there is.
+
+A filter that makes no sense is left out and named; it never fails a page.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from urllib.parse import urlencode
+
+from django.db.models import Q, QuerySet
+
+from dpgeo.core.kinds import Kind
+from dpgeo.mechanisms.registry import MECHANISMS, kind_of
+from dpgeo.pages.overview import Overview, overview
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import releases_public
+from dpgeo.spatial.area import StudyArea
+
+SIDES = ("west", "south", "east", "north")
+LIMITS = (180.0, 90.0, 180.0, 90.0)
+LONGEST_SEARCH = 200
+
+Bounds = tuple[float, float, float, float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wanted:
+    """What is asked for. `misread` names the filters that could not be understood."""
+
+    search: str = ""
+    kind: str = ""
+    publisher: str = ""
+    first: datetime.date | None = None
+    last: datetime.date | None = None
+    bounds: Bounds | None = None
+    misread: tuple[str, ...] = ()
+
+    @property
+    def anything(self) -> bool:
+        """Whether anything is filtered."""
+        return self != Wanted(misread=self.misread)
+
+    @property
+    def query(self) -> str:
+        """These filters in an address, without the page; "" for none."""
+        given = {
+            "q": self.search,
+            "kind": self.kind,
+            "publisher": self.publisher,
+            "from": self.first,
+            "to": self.last,
+        }
+        if self.bounds:
+            given |= {side: f"{value:g}" for side, value in zip(SIDES, self.bounds, strict=True)}
+        return urlencode({name: value for name, value in given.items() if value})
+
+
+@dataclass(frozen=True, slots=True)
+class Facet:
+    """A filter of one click: how many maps it leaves, and where it leads."""
+
+    title: str
+    count: int
+    query: str
+    chosen: bool
+
+
+def read_wanted(given: Mapping[str, str]) -> Wanted:
+    """The filters of a query string."""
+    misread: list[str] = []
+    kind = given.get("kind", "")
+    if kind and kind not in list(Kind):
+        misread.append("kind")
+        kind = ""
+    return Wanted(
+        search=given.get("q", "").replace("\0", "").strip()[:LONGEST_SEARCH],
+        kind=kind,
+        publisher=given.get("publisher", "").replace("\0", "")[:LONGEST_SEARCH],
+        first=_date(given, "from", misread),
+        last=_date(given, "to", misread),
+        bounds=_bounds(given, misread),
+        misread=tuple(misread),
+    )
+
+
+def releases_wanted(wanted: Wanted) -> QuerySet[Release]:
+    """The published releases that are asked for, newest day first."""
+    found = releases_public()
+    for word in wanted.search.split():
+        found = found.filter(
+            Q(title__icontains=word)
+            | Q(description__icontains=word)
+            | Q(dataset__title__icontains=word)
+            | Q(dataset__organisation__name__icontains=word)
+        )
+    if wanted.kind:
+        found = found.filter(mechanism__in=_mechanisms(Kind(wanted.kind)))
+    if wanted.publisher:
+        found = found.filter(dataset__organisation__slug=wanted.publisher)
+    if wanted.first:
+        found = found.filter(published_at__gte=_midnight(wanted.first))
+    if wanted.last:
+        found = found.filter(published_at__lt=_midnight(wanted.last) + datetime.timedelta(days=1))
+    if wanted.bounds:
+        near = [key for key, area in public_areas() if _touch(area.bounds, wanted.bounds)]
+        found = found.filter(dataset__in=near)
+    return found
+
+
+def kind_facets(wanted: Wanted) -> list[Facet]:
+    """The kinds there are maps of, each with its number under the other filters."""
+    found = releases_wanted(replace(wanted, kind=""))
+    counts = Counter(kind_of(key) for key in found.order_by().values_list("mechanism", flat=True))
+    return [
+        Facet(
+            kind.plural,
+            counts[kind],
+            replace(wanted, kind="" if kind == wanted.kind else kind.value).query,
+            kind == wanted.kind,
+        )
+        for kind in Kind
+        if counts[kind] or kind == wanted.kind
+    ]
+
+
+def publisher_facets(wanted: Wanted) -> list[Facet]:
+    """The publishers there are maps by, each with its number under the other filters."""
+    found = releases_wanted(replace(wanted, publisher="")).order_by()
+    counts = Counter(
+        found.values_list("dataset__organisation__slug", "dataset__organisation__name")
+    )
+    return [
+        Facet(
+            name,
+            count,
+            replace(wanted, publisher="" if slug == wanted.publisher else slug).query,
+            slug == wanted.publisher,
+        )
+        for (slug, name), count in sorted(counts.items(), key=lambda each: each[0][1].lower())
+    ]
+
+
+def area_overview(wanted: Wanted) -> Overview | None:
+    """The study areas of all public maps on one small map; None where there is none."""
+    areas = dict.fromkeys(area.bounds for _, area in public_areas())
+    links = [(each, replace(wanted, bounds=_rounded(each)).query) for each in areas]
+    return overview(links, wanted.bounds) if links else None
+
+
+def public_areas() -> Iterator[tuple[int, StudyArea]]:
+    """Dataset by dataset, the study areas of what is published."""
+    rows = releases_public().order_by().values_list("dataset", "dataset__study_area")
+    for key, geometry in dict(rows).items():
+        yield key, StudyArea.from_geojson(geometry)
+
+
+def _mechanisms(kind: Kind) -> list[str]:
+    return [key for key in MECHANISMS if kind_of(key) is kind]
+
+
+def _midnight(day: datetime.date) -> datetime.datetime:
+    return datetime.datetime.combine(day, datetime.time(), datetime.UTC)
+
+
+def _date(given: Mapping[str, str], name: str, misread: list[str]) -> datetime.date | None:
+    text = given.get(name, "")
+    if not text:
+        return None
+    try:
+        day = datetime.date.fromisoformat(text)
+        # A day must still have a next one.
+        if day.year < datetime.MAXYEAR:
+            return day
+    except ValueError:
+        pass
+    misread.append(name)
+    return None
+
+
+def _bounds(given: Mapping[str, str], misread: list[str]) -> Bounds | None:
+    texts = [given.get(side, "").strip() for side in SIDES]
+    if not any(texts):
+        return None
+    try:
+        west, south, east, north = (float(text) for text in texts)
+    except ValueError:
+        misread.append("area")
+        return None
+    sides = (west, south, east, north)
+    within = all(
+        math.isfinite(side) and abs(side) <= limit
+        for side, limit in zip(sides, LIMITS, strict=True)
+    )
+    if not within or west > east or south > north:
+        misread.append("area")
+        return None
+    return sides
+
+
+def _rounded(bounds: Bounds) -> Bounds:
+    """Bounds to three decimals, about 100 m, outwards: short addresses that still touch."""
+    west, south, east, north = bounds
+    return (
+        math.floor(west * 1000) / 1000,
+        math.floor(south * 1000) / 1000,
+        math.ceil(east * 1000) / 1000,
+        math.ceil(north * 1000) / 1000,
+    )
+
+
+def _touch(one: Bounds, other: Bounds) -> bool:
+    return one[0] <= other[2] and one[2] >= other[0] and one[1] <= other[3] and one[3] >= other[1]

@@ -1,0 +1,7 @@
+/** Folds the catalogue's filters on narrow screens, where the maps would come too late. */
+const NARROW = "(max-width: 960px)";
+
+export function foldFilters(page: Document): void {
+  const filters = page.querySelector<HTMLDetailsElement>(".filters [data-fold]");
+  if (filters && matchMedia(NARROW).matches) filters.open = false;
+}
