@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_mercator
+from dpgeo.spatial.zones import Zones
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -34,6 +36,7 @@ class ArrayView:
     bound: int = 1
     salt: int = 1
     declared: Mapping[str, PublicLayer] = field(default_factory=dict)
+    preferred: Popularity | None = None
 
     @property
     def domain(self) -> Domain:
@@ -54,16 +57,37 @@ class ArrayView:
         cells, counts = np.unique(self._cells(grid), return_counts=True)
         return PrivateSparseCounts(cells, counts, size=grid.size, sensitivity=self.bound)
 
-    def _cells(self, grid: Grid) -> NDArray[np.int64]:
-        """The cell of every record, or person in a cell, that is counted."""
+    def zone_counts(self, zones: Zones) -> PrivateCounts:
+        """Counts per zone, of L1 sensitivity `bound` over all of them."""
+        counts = np.bincount(self._cells(zones), minlength=len(zones))
+        return PrivateCounts(counts, sensitivity=self.bound)
+
+    def popularity(self, regions: Regions) -> PrivateCounts:
+        """How many people's one place lies in each region."""
+        view = replace(self, bound=1, preferred=None)
+        if isinstance(regions, Zones):
+            return view.zone_counts(regions)
+        return view.histogram(regions).flat()
+
+    def preferring(self, popularity: Popularity) -> ArrayView:
+        """The same view, that keeps popular places first."""
+        return replace(self, preferred=popularity)
+
+    def _cells(self, regions: Regions) -> NDArray[np.int64]:
+        """The cell or zone of every record, or person in it, that is counted."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         inside = self.area.covers(lon, lat)
-        x, y = to_mercator(lon[inside], lat[inside])
-        cells = grid.locate(x, y)
-        if self.unit is Unit.PERSON and cells.size:
-            persons = np.asarray(self.persons, dtype=np.int64)[inside]
-            cells = self._bounded(persons, cells, x, y)
+        lon, lat = lon[inside], lat[inside]
+        if isinstance(regions, Zones):
+            place, cells = regions.locator().locate(lon, lat)
+        else:
+            place, cells = np.arange(lon.size), regions.locate(*to_mercator(lon, lat))
+        if cells.size and (self.unit is Unit.PERSON or isinstance(regions, Zones)):
+            persons = np.arange(lon.size)
+            if self.unit is Unit.PERSON:
+                persons = np.asarray(self.persons, dtype=np.int64)[inside]
+            cells = self._bounded(persons[place], cells, lon[place], lat[place], regions)
         return cells
 
     def _bounded(
@@ -72,13 +96,19 @@ class ArrayView:
         cells: NDArray[np.int64],
         x: NDArray[np.float64],
         y: NDArray[np.float64],
+        regions: Regions,
     ) -> NDArray[np.int64]:
         if self.counting is Counting.PEOPLE:
             persons, cells = np.unique(np.stack([persons, cells]), axis=1)
             key = _hash(self.salt, persons, cells)
         else:
-            key = _hash(self.salt, persons, x.view(np.int64), y.view(np.int64))
-        order = np.lexsort((key, persons))
+            # Where a record is a unit its number is no part of what is hashed.
+            who = persons if self.unit is Unit.PERSON else np.zeros_like(persons)
+            key = _hash(self.salt, who, x.view(np.int64), y.view(np.int64), cells)
+        ranks = np.zeros_like(cells)
+        if self.preferred:
+            ranks = self.preferred.table(regions).of_cells(cells, regions)
+        order = np.lexsort((key, ranks, persons))
         persons, cells = persons[order], cells[order]
         starts = np.flatnonzero(np.r_[True, persons[1:] != persons[:-1]])
         rank = np.arange(persons.size) - np.repeat(starts, np.diff(np.r_[starts, persons.size]))

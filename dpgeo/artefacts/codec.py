@@ -23,7 +23,7 @@ from numpy.lib import format as npy
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Counting, Guarantee, Notion, Unit, guarantee
+from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, guarantee
 from dpgeo.core.released import CONTENT_TYPES, Content, Released
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
@@ -75,6 +75,7 @@ def encode(released: Released) -> bytes:
         "area": released.area.to_geojson(),
         "counting": released.counting.value,
         "bound": released.bound,
+        "bounding": released.bounding.value,
         "guarantee": {
             "notion": released.guarantee.notion.value,
             "epsilon": str(released.guarantee.epsilon),
@@ -229,6 +230,7 @@ def _assemble(header: Mapping[str, Any], content: Content) -> Released:
         area=StudyArea.from_geojson(header["area"]),
         counting=Counting(header["counting"]),
         bound=int(header["bound"]),
+        bounding=Bounding(header.get("bounding", Bounding.RANDOM)),
         guarantee=_read_guarantee(header["guarantee"]),
         trace=tuple(Measured.from_json(line) for line in header["trace"]),
         content=content,

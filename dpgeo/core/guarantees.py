@@ -25,6 +25,13 @@ class Counting(StrEnum):
     VISITS = "visits"
 
 
+class Bounding(StrEnum):
+    """Which of a person's places enter a measurement, where there are more than the bound."""
+
+    RANDOM = "random"
+    POPULAR = "popular"
+
+
 class Notion(StrEnum):
     """What kind of promise a guarantee is. Amounts of different notions have nothing in common."""
 

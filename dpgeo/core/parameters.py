@@ -145,6 +145,8 @@ def _read(parameter: Parameter, value: object) -> int | bool | str:
         return _read_int(parameter, value)
     text = str(value)
     if parameter.layer:
+        if not isinstance(value, str):
+            raise InvalidInput("Must be the name of a declared layer.", field=parameter.name)
         return text.strip()
     if text not in parameter.choices:
         raise InvalidInput(

@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.guarantees import Counting, Guarantee
+from dpgeo.core.guarantees import Bounding, Counting, Guarantee
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -120,8 +121,23 @@ class ClustersRelease:
     noise: DiscreteLaplace
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ZonesRelease:
+    """Noisy counts int64 (n,) of declared zones, within the study area, raw (negatives kept)."""
+
+    zones: Zones
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+
+
 Content = (
-    GridRelease | PartitionRelease | TreeRelease | PhasedRelease | SparseRelease | ClustersRelease
+    GridRelease
+    | PartitionRelease
+    | TreeRelease
+    | PhasedRelease
+    | SparseRelease
+    | ClustersRelease
+    | ZonesRelease
 )
 CONTENT_TYPES: tuple[type[Content], ...] = (
     GridRelease,
@@ -130,6 +146,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     PhasedRelease,
     SparseRelease,
     ClustersRelease,
+    ZonesRelease,
 )
 
 
@@ -137,7 +154,8 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
 class Released:
     """The immutable outcome of one run of a mechanism, with all that is needed to explain it.
 
-    `bound` is the number of cells (people) or records (visits) that one unit adds at most.
+    `bound` is the number of cells (people) or records (visits) that one unit adds at most, and
+    `bounding` says which ones where there are more.
     `about` holds what the publisher says of it (title, dataset, publisher, licence, ...), so that
     every file can be made again from this alone.
     """
@@ -152,3 +170,4 @@ class Released:
     guarantee: Guarantee
     trace: tuple[Measured, ...]
     content: Content
+    bounding: Bounding = Bounding.RANDOM

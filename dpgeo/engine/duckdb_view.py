@@ -3,16 +3,19 @@
 Bounding contributions. Every row (visits) or every distinct pair of person and cell (people) gets
 a key: a hash of the salt, the person and the row's own content in the high bits, the cell's number
 in the low ones. A person's sample is the `bound` smallest keys (seed 001's simple random
-sampling), and the cells are read back from them.
+sampling), and the cells are read back from them. Zones take the place of cells in the same way:
+an item is then a row in a zone, so that overlapping zones add up to at most `bound` as well. Where
+popular places are to be kept, the rank of the place goes before the hash (`privacy.bounding`).
 
 Privacy argument. For a fixed salt the sample of a person is a function of that person's own rows:
-nothing in a key depends on other rows, on their order or on their number. Removing a person
+nothing in a key depends on other rows, on their order or on their number, given the ranks, which
+are public. Removing a person
 therefore takes away that person's at most `bound` counts and changes no other, whatever the
 quality of the hash: the L1 sensitivity is `bound`. Grouping is by all 128 bits of the person, so
 two people never share a sample.
 
 Ties. A key has 64 bits, of which a grid of 4096 x 4096 cells takes 24, so 40 are left for the
-hash (34 at 32768 x 32768). Two items of one person agree in them once in 2^40; the cell's number
+hash (34 at 32768 x 32768), and some 12 fewer where there are ranks. Two items of one person agree in them once in 2^40; the cell's number
 then decides, which is still a function of the person's own rows. Only the evenness of the choice
 suffers, by as little.
 
@@ -23,6 +26,7 @@ even (tested).
 
 from __future__ import annotations
 
+import copy
 import glob
 import os
 import tempfile
@@ -37,9 +41,12 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.engine.zoned import write_zoned
+from dpgeo.privacy.bounding import Popularity, RankTable, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 
 if TYPE_CHECKING:
     import duckdb
@@ -78,20 +85,44 @@ WITH located AS (
         AND row_number >= 0 AND row_number < $rows
 )"""
 
-_VISITS = """, keyed AS (
-    SELECT person_high, person_low,
-        (hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, x, y, time))
-            & $hash_bits::UBIGINT) | cell AS key
+_ZONED = """
+WITH rows_inside AS (
+    SELECT * FROM read_parquet($path)
+    WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
+)"""
+
+_VISITS = """, items AS (
+    SELECT person_high, person_low, cell,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT,
+            person_high, person_low, x, y, time, cell)) AS word
     FROM rows_inside
 )"""
 
-_PEOPLE = """, pairs AS (
-    SELECT DISTINCT person_high, person_low, cell FROM rows_inside
-), keyed AS (
-    SELECT person_high, person_low,
-        (hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell))
-            & $hash_bits::UBIGINT) | cell AS key
-    FROM pairs
+_PEOPLE = """, items AS (
+    SELECT person_high, person_low, cell,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, cell)) AS word
+    FROM (SELECT DISTINCT person_high, person_low, cell FROM rows_inside)
+)"""
+
+# The person of a zoned record is its number in the file, which tells records apart; in the hash it
+# would let the records before it choose among its zones.
+_RECORDS = """, items AS (
+    SELECT person_high, person_low, cell,
+        hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
+    FROM rows_inside
+)"""
+
+_RANDOM = """, keyed AS (
+    SELECT person_high, person_low, (word & $hash_bits::UBIGINT) | cell AS key FROM items
+)"""
+
+# The place in the table of ranks is that of `RankTable`, in the same whole numbers.
+_POPULAR = """, keyed AS (
+    SELECT person_high, person_low, rank | (word & $hash_bits::UBIGINT) | cell AS key
+    FROM items JOIN ranks ON ranks.place =
+        (2 * (cell // $columns::UBIGINT) + 1) * $rank_rows::UBIGINT // (2 * $rows::UBIGINT)
+            * $rank_columns::UBIGINT
+        + (2 * (cell % $columns::UBIGINT) + 1) * $rank_columns::UBIGINT // (2 * $columns::UBIGINT)
 )"""
 
 _HEAP = """, sampled AS (
@@ -105,7 +136,7 @@ _LIST = """, sampled AS (
 
 _COUNT_SAMPLED = """
 SELECT cell, count(*) AS amount
-FROM (SELECT unnest(keys) & ~$hash_bits::UBIGINT AS cell FROM sampled)
+FROM (SELECT unnest(keys) & $cell_bits::UBIGINT AS cell FROM sampled)
 GROUP BY cell"""
 
 _COUNT_ROWS = """
@@ -189,6 +220,7 @@ class DuckDBView:
         self._memory_bytes = memory_bytes
         self._threads = threads or os.cpu_count() or 1
         self._sampling = sampling
+        self._popularity: Popularity | None = None
 
     @property
     def domain(self) -> Domain:
@@ -225,12 +257,37 @@ class DuckDBView:
         np.add.at(amounts, part, np.concatenate([amounts for _, amounts in parts]))
         return PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=self._bound)
 
-    def _counted(self, grid: Grid) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Cells and bounded counts of each pass."""
+    def zone_counts(self, zones: Zones) -> PrivateCounts:
+        """Bounded counts per zone (n,) of L1 sensitivity `bound`, over all zones together."""
+        counts = np.zeros(len(zones), dtype=np.int64)
+        for numbers, amounts in self._counted(zones):
+            counts[numbers] += amounts
+        return PrivateCounts(counts, sensitivity=self._bound)
+
+    def popularity(self, regions: Regions) -> PrivateCounts:
+        """How many people's one place, chosen at random, lies in each region (n,)."""
+        view = copy.copy(self)
+        view._bound, view._popularity = 1, None
+        if isinstance(regions, Zones):
+            return view.zone_counts(regions)
+        return view.histogram(regions).flat()
+
+    def preferring(self, popularity: Popularity) -> DuckDBView:
+        """The same data, of which popular places are kept first."""
+        view = copy.copy(self)
+        view._popularity = popularity
+        return view
+
+    def _counted(self, regions: Regions) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        """Regions by number and bounded counts of each pass."""
         with tempfile.TemporaryDirectory(prefix="dpgeo-count-") as scratch:
+            path = self._path
+            if isinstance(regions, Zones):
+                path = Path(scratch) / "zoned.parquet"
+                write_zoned(self._path, path, regions, self._unit)
             connection = self._connect(scratch)
             try:
-                yield from self._passes(connection, grid)
+                yield from self._passes(connection, regions, path)
             finally:
                 connection.close()
 
@@ -250,11 +307,11 @@ class DuckDBView:
         )
 
     def _passes(
-        self, connection: duckdb.DuckDBPyConnection, grid: Grid
+        self, connection: duckdb.DuckDBPyConnection, regions: Regions, path: Path
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         # DuckDB would read a star or a bracket in a folder's name as a pattern.
-        parameters: Parameters = {"path": glob.escape(str(self._path)), **_frame(grid)}
-        query, passes = self._query(connection, grid, parameters)
+        parameters: Parameters = {"path": glob.escape(str(path))}
+        query, passes = self._query(connection, regions, parameters)
         for number in range(passes):
             parameters |= {"passes": passes, "number": number}
             found = connection.execute(query, parameters).fetchnumpy()
@@ -264,16 +321,21 @@ class DuckDBView:
                 self._progress(number + 1, passes)
 
     def _query(
-        self, connection: duckdb.DuckDBPyConnection, grid: Grid, parameters: Parameters
+        self, connection: duckdb.DuckDBPyConnection, regions: Regions, parameters: Parameters
     ) -> tuple[str, int]:
         """The query of one pass and the number of passes; completes its parameters."""
-        if self._unit == Unit.RECORD:
-            return _LOCATED + _COUNT_ROWS, 1
+        located = _ZONED if isinstance(regions, Zones) else _LOCATED
+        if self._unit == Unit.RECORD and not isinstance(regions, Zones):
+            parameters |= _frame(regions)
+            return located + _COUNT_ROWS, 1
         sampling = self._sampling or self._choose(connection, parameters["path"])
-        parameters |= {"bound": self._bound, **self._key(grid)}
-        keyed = _PEOPLE if self._counting == Counting.PEOPLE else _VISITS
+        parameters |= {} if isinstance(regions, Zones) else _frame(regions)
+        items = _PEOPLE if self._counting == Counting.PEOPLE else _VISITS
+        if self._unit == Unit.RECORD:
+            items = _RECORDS
+        keyed = self._keyed(connection, regions, parameters)
         sampled = _HEAP if sampling.heap else _LIST
-        return _LOCATED + keyed + sampled + _COUNT_SAMPLED, sampling.passes
+        return located + items + keyed + sampled + _COUNT_SAMPLED, sampling.passes
 
     def _choose(self, connection: duckdb.DuckDBPyConnection, path: Any) -> Sampling:
         (sizes,) = connection.execute(_SIZES, {"path": path}).fetchall()
@@ -287,14 +349,47 @@ class DuckDBView:
             threads=self._threads,
         )
 
-    def _key(self, grid: Grid) -> Parameters:
-        """The salt and which bits of a key are the hash's."""
+    def _keyed(
+        self, connection: duckdb.DuckDBPyConnection, regions: Regions, parameters: Parameters
+    ) -> str:
+        """How an item's key is made; completes the parameters with the salt and its bits.
+
+        A key is the rank of the item's place, if there are ranks, then the hash, then the cell.
+        """
+        size = len(regions) if isinstance(regions, Zones) else regions.size
         half = SALT_BYTES // 2
-        return {
+        cell_bits = (size - 1).bit_length()
+        parameters |= {
+            "bound": self._bound,
             "salt_high": int.from_bytes(self._salt[:half]),
             "salt_low": int.from_bytes(self._salt[half:]),
-            "hash_bits": (1 << 64) - (1 << (grid.size - 1).bit_length()),
+            "cell_bits": (1 << cell_bits) - 1,
+            "hash_bits": (1 << 64) - (1 << cell_bits),
         }
+        if self._popularity is None:
+            return _RANDOM
+        table = self._popularity.table(regions)
+        rank_shift = 64 - int(table.ranks.max()).bit_length()
+        rows, columns = (1, size) if isinstance(regions, Zones) else regions.shape
+        parameters |= {
+            "hash_bits": (1 << rank_shift) - (1 << cell_bits),
+            "rows": rows,
+            "columns": columns,
+            "rank_rows": table.rows,
+            "rank_columns": table.columns,
+        }
+        _put_ranks(connection, table, rank_shift)
+        return _POPULAR
+
+
+def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: int) -> None:
+    """The ranks as a table of the connection, moved to the high bits of a key."""
+    import pyarrow as pa
+
+    ranks = table.ranks.astype(np.uint64)
+    moved = ranks << np.uint64(shift) if shift < 64 else np.zeros_like(ranks)
+    places = np.arange(ranks.size, dtype=np.uint64)
+    connection.register("ranks", pa.table({"place": places, "rank": moved}))
 
 
 def _frame(grid: Grid) -> Parameters:

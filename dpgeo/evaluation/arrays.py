@@ -10,10 +10,13 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import to_degrees
+from dpgeo.spatial.zones import Zones
 
 AREA = StudyArea.from_bounds(0.0, -0.45, 0.9, 0.45)
 """Where arrays are laid out: all but square in Web Mercator, so that no cell lies outside."""
@@ -50,6 +53,27 @@ class CountsView:
         totals = np.zeros(cells.size, dtype=np.int64)
         np.add.at(totals, place, self.counts.ravel()[occupied])
         return PrivateSparseCounts(cells, totals, size=grid.size, sensitivity=1)
+
+    def zone_counts(self, zones: Zones) -> PrivateCounts:
+        """Counts per zone; a record that lies in several counts in the first."""
+        own = Grid.over(self.area, self.counts.shape[0])
+        columns, rows = np.meshgrid(np.arange(own.columns) + 0.5, np.arange(own.rows) + 0.5)
+        centres = to_degrees(own.west + columns * own.cell, own.north - rows * own.cell)
+        place, zone = zones.locator().locate(centres[0].ravel(), centres[1].ravel())
+        first = np.flatnonzero(np.r_[True, place[1:] != place[:-1]][: place.size])
+        totals = np.zeros(len(zones), dtype=np.int64)
+        np.add.at(totals, zone[first], self.counts.ravel()[place[first]])
+        return PrivateCounts(totals, sensitivity=1)
+
+    def popularity(self, regions: Regions) -> PrivateCounts:
+        """Counts of the regions: a record has one place."""
+        if isinstance(regions, Zones):
+            return self.zone_counts(regions)
+        return self.histogram(regions).flat()
+
+    def preferring(self, popularity: Popularity) -> CountsView:
+        """The same: there is nothing to choose among the places of a record."""
+        return self
 
     def _cells(self, grid: Grid) -> NDArray[np.int64]:
         """The cell of the grid that each of the counts lies in (n,)."""

@@ -38,6 +38,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
 from dpgeo.core.spend import Spend
+from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
@@ -163,4 +164,5 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    regions=usual_regions,
 )

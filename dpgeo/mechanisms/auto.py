@@ -44,6 +44,7 @@ from dpgeo.postprocess.evidence import Evidence, Masks
 from dpgeo.postprocess.partition import boxes, even, where_expected
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.surface import infer, quiet, smooth
+from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
@@ -212,4 +213,5 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    regions=usual_regions,
 )

@@ -46,6 +46,8 @@ def describe(pages: Path) -> None:
 def _values(parameter: Parameter) -> str:
     if parameter.kind is bool:
         return "true, false"
+    if parameter.layer:
+        return f"a declared layer of {parameter.layer}"
     if parameter.choices:
         return ", ".join(f"`{choice}`" for choice in parameter.choices)
     return f"whole numbers from {parameter.low} to {parameter.high}"

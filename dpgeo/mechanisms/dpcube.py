@@ -36,6 +36,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PartitionRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
+from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -133,4 +134,5 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    regions=usual_regions,
 )

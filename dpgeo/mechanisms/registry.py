@@ -18,6 +18,7 @@ from dpgeo.mechanisms import (
     quadtree,
     sparse_grid,
     uniform_grid,
+    zones,
 )
 from dpgeo.privacy.mechanism import Mechanism
 
@@ -32,6 +33,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         privtree.MECHANISM,
         sparse_grid.MECHANISM,
         private_clusters.MECHANISM,
+        zones.MECHANISM,
     )
 }
 

@@ -32,6 +32,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SparseRelease
 from dpgeo.core.spend import Spend
+from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import MOST_PASSING, Meter
 from dpgeo.privacy.passing import passing_chance
@@ -124,4 +125,5 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    regions=usual_regions,
 )

@@ -28,6 +28,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import GridRelease
 from dpgeo.core.spend import Spend
+from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -96,4 +97,5 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    regions=usual_regions,
 )

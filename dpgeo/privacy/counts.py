@@ -25,7 +25,7 @@ class Opaque:
 
 
 class PrivateCounts(Opaque):
-    """Integer counts over disjoint public regions, of which one unit changes at most
+    """Integer counts over public regions, of which one unit changes at most
     `sensitivity` in total (L1).
 
     The values can be regrouped and measured through the Meter, and in no other way read:
@@ -56,6 +56,10 @@ class PrivateCounts(Opaque):
     def sensitivity(self) -> int:
         """Largest change of the sum of absolute differences when one unit is added or removed."""
         return self._sensitivity
+
+    def flat(self) -> PrivateCounts:
+        """The same counts in one dimension, row after row."""
+        return PrivateCounts(self.__values.ravel(), sensitivity=self._sensitivity)
 
     def regroup(self, region: NDArray[np.integer[Any]], regions: int) -> PrivateCounts:
         """Add the counts up by region: `region` has the counts' shape and holds 0..regions-1.

@@ -11,11 +11,12 @@ from typing import Any
 import dpgeo
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
-from dpgeo.core.guarantees import Notion, guarantee
+from dpgeo.core.guarantees import Bounding, Notion, guarantee
 from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Spend
+from dpgeo.privacy.bounding import LOOK, Popularity, Regions, split
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
@@ -56,6 +57,8 @@ class Mechanism:
     promises. Where that is not pure differential privacy its cost follows from its parameters and
     the bound: `price(params, bound, area)` is the epsilon per metre of one unit's reports
     together, and raises InvalidInput for parameters that do not fit the area.
+    `regions(params, domain)` is the public list on which the popularity of places is measured;
+    where there is none, a person's places are chosen at random alone.
     """
 
     key: str
@@ -68,15 +71,24 @@ class Mechanism:
     kind: Kind = Kind.HEATMAP
     notion: Notion = Notion.PURE_DP
     price: Callable[[Any, int, StudyArea], Fraction] | None = None
+    regions: Callable[[Any, Domain], Regions] | None = None
 
 
-def checked_plan(mechanism: Mechanism, params: Any, epsilon: Fraction) -> Sequence[Spend]:
+def checked_plan(
+    mechanism: Mechanism,
+    params: Any,
+    epsilon: Fraction,
+    bounding: Bounding = Bounding.RANDOM,
+) -> Sequence[Spend]:
     """The plan, once it is known to cost epsilon exactly. Raises PrivacyError otherwise."""
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
     if not isinstance(params, mechanism.params):
         raise PrivacyError(f"These are not parameters of {mechanism.key}.", field="parameters")
-    plan = mechanism.plan(params, epsilon)
+    if bounding is not Bounding.RANDOM and mechanism.regions is None:
+        raise PrivacyError(f"{mechanism.key} chooses places at random alone.", field="bounding")
+    look, rest = split(epsilon, bounding)
+    plan = [*look, *mechanism.plan(params, rest)]
     total = sum((spend.epsilon for spend in plan), Fraction(0))
     if total != epsilon:
         raise PrivacyError(f"{mechanism.key} declares {total} where {epsilon} was asked.")
@@ -90,12 +102,17 @@ def run(
     epsilon: Fraction,
     entropy: Entropy,
     about: Mapping[str, str],
+    bounding: Bounding = Bounding.RANDOM,
 ) -> Released:
     """Run a mechanism once; what comes out has been paid for and may be public.
 
     `about` is what the publisher says of the release: public words, see `Released.about`.
     """
-    meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
+    meter = Meter(checked_plan(mechanism, params, epsilon, bounding), entropy)
+    if bounding is Bounding.POPULAR and mechanism.regions is not None:
+        regions = mechanism.regions(params, view.domain)
+        popularity = Popularity(regions, meter.measure(LOOK, view.popularity(regions)))
+        view = view.preferring(popularity)
     content = mechanism.release(view, params, meter)
     return Released(
         mechanism=mechanism.key,
@@ -108,4 +125,5 @@ def run(
         guarantee=guarantee(mechanism.notion, epsilon, view.unit),
         trace=meter.finish(),
         content=content,
+        bounding=bounding,
     )

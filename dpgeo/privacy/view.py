@@ -6,9 +6,11 @@ from typing import Protocol
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 
 
 class PrivateView(Protocol):
@@ -35,3 +37,15 @@ class PrivateView(Protocol):
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """The same counts of cells by number, row * columns + column, for very fine grids."""
+
+    def zone_counts(self, zones: Zones) -> PrivateCounts:
+        """Counts per zone (n,), of L1 sensitivity `bound` over all zones together.
+
+        What lies in several zones counts in each of them, as far as the bound allows.
+        """
+
+    def popularity(self, regions: Regions) -> PrivateCounts:
+        """How many units' one place, chosen at random, lies in each region (n,): sensitivity 1."""
+
+    def preferring(self, popularity: Popularity) -> PrivateView:
+        """The same view, that keeps a person's most popular places first."""

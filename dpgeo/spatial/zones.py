@@ -18,7 +18,7 @@ from dpgeo.spatial.projection import MAX_LATITUDE
 MOST_ZONES = 20_000
 """More could not be told apart on a map, nor be counted with a noise that leaves anything."""
 
-MOST_CORNERS = 1_000_000
+MOST_CORNERS = 500_000
 """Corners of all zones together; they go into every file."""
 
 LONGEST_NAME = 200
@@ -29,6 +29,9 @@ NAME_PROPERTIES = ("name", "title", "label")
 
 POLYGON, MULTIPOLYGON = 3, 6
 """Type numbers of shapely."""
+
+NEAR_CELLS = 256
+"""Along each side of the raster on which it is counted how many zones are near a position."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -117,6 +120,22 @@ class Zones:
             shapes=shapes[kept],
         )
 
+    def __eq__(self, other: object) -> bool:
+        return (
+            isinstance(other, Zones)
+            and (self.keys, self.names) == (other.keys, other.names)
+            and bool(shapely.equals_identical(self.shapes, other.shapes).all())
+        )
+
+    def to_json(self) -> dict[str, Any]:
+        """The document of `to_geojson`, for what is stored with a release."""
+        return self.to_geojson()
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Invert `to_json`."""
+        return cls.from_geojson(document, key="key", name="name")
+
     def locator(self) -> Locator:
         """Finds the zones of positions; made once for many of them."""
         return Locator(self)
@@ -129,6 +148,8 @@ class Locator:
         self._shapes = zones.shapes.copy()
         shapely.prepare(self._shapes)
         self._tree = shapely.STRtree(self._shapes)
+        self.most_near = _most_near(shapely.bounds(self._shapes))
+        """At least as many zones as have any one position within their bounds."""
 
     def locate(
         self, longitude: ArrayLike, latitude: ArrayLike
@@ -144,6 +165,20 @@ class Locator:
         place, zone = place[inside], zone[inside]
         order = np.lexsort((zone, place))
         return place[order].astype(np.int64), zone[order].astype(np.int64)
+
+
+def _most_near(bounds: NDArray[np.float64]) -> int:
+    """The most boxes (n, 4) that touch one cell of a raster laid over all of them."""
+    low, high = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
+    scale = NEAR_CELLS / np.maximum(high - low, 1e-300)
+    west, south = np.clip((bounds[:, :2] - low) * scale, 0, NEAR_CELLS - 1).astype(np.int64).T
+    east, north = np.clip((bounds[:, 2:] - low) * scale, 0, NEAR_CELLS - 1).astype(np.int64).T
+    corners = np.zeros((NEAR_CELLS + 1, NEAR_CELLS + 1), dtype=np.int64)
+    np.add.at(corners, (south, west), 1)
+    np.add.at(corners, (north + 1, east + 1), 1)
+    np.subtract.at(corners, (north + 1, west), 1)
+    np.subtract.at(corners, (south, east + 1), 1)
+    return int(corners.cumsum(axis=0).cumsum(axis=1).max())
 
 
 def _check_words(keys: Sequence[str], names: Sequence[str]) -> None:

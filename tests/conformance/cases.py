@@ -70,6 +70,11 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
         return []
 
 
+def small(cls: type[Any]) -> dict[str, object]:
+    """The choice of a small grid, where there is a grid."""
+    return {"cells": 32} if any(each.name == "cells" for each in parameters(cls)) else {}
+
+
 PLANS = [
     pytest.param(mechanism, params, id=f"{key} {given}")
     for key, mechanism in MECHANISMS.items()
@@ -83,7 +88,7 @@ RUNS = [
     for key, mechanism in MECHANISMS.items()
     for given in choices(mechanism.params)
     if "cells" not in given
-    for params in parsed(mechanism.params, {**given, "cells": 32})
+    for params in parsed(mechanism.params, {**given, **small(mechanism.params)})
 ]
 """Mechanism and parameters on a small grid: for what releases."""
 

@@ -18,14 +18,15 @@ from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, PureDP, Unit
-from dpgeo.core.parameters import json_schema, parameters, parse_parameters
+from dpgeo.core.parameters import json_schema, parameters, parse_parameters, settle_layers
 from dpgeo.core.released import CONTENT_TYPES, Released
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
-from dpgeo.postprocess.layers import BoxLayer, box_layers
+from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers, layers
 from dpgeo.privacy.mechanism import Mechanism, checked_plan, run
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
-from tests.conformance.cases import AREA, BOUND, DOMAIN, PLANS, RUNS, city, nobody
+from dpgeo.spatial.zones import Zones
+from tests.conformance.cases import AREA, BOUND, DOMAIN, LAYERS, PLANS, RUNS, city, nobody
 from tests.randomness import SeededEntropy, ZeroNoise
 
 EPSILONS = [
@@ -49,8 +50,8 @@ def release(
     return run(mechanism, view, params, epsilon, entropy or SeededEntropy(1), ABOUT)
 
 
-def measured_layers(released: Released) -> list[BoxLayer]:
-    return [layer for layer in box_layers(released) if layer.kind == "measured"]
+def measured_layers(released: Released) -> list[Any]:
+    return [layer for layer in layers(released) if layer.kind == "measured"]
 
 
 # Facts, parameters and documentation
@@ -127,6 +128,11 @@ def test_values_out_of_bounds_are_refused_by_name(mechanism: Mechanism) -> None:
             assert parameter.low is not None
             assert parameter.high is not None
             wrong += [parameter.low - 1, parameter.high + 1, 1.5]
+        if parameter.layer:
+            wrong.remove("no such value")
+            with pytest.raises(InvalidInput, match="not declared; choose from") as refusal:
+                settle_layers(parse_parameters(mechanism.params, {parameter.name: "none"}), LAYERS)
+            assert refusal.value.field == parameter.name
         for value in wrong:
             assert not validator.is_valid({parameter.name: value})
             with pytest.raises(InvalidInput) as refusal:
@@ -165,7 +171,7 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
         # Whoever lists only what reaches a threshold has margins that allow for that.
         if layer.least_listed is None:
             assert float(forecast.margin) in layer.margin
-    assert max((len(each) for each in box_layers(released)), default=0) <= forecast.regions
+    assert max((len(each) for each in layers(released)), default=0) <= forecast.regions
     assert forecast.ground_metres > 0
     assert forecast.region
 
@@ -250,7 +256,7 @@ def test_extreme_budgets_give_whole_releases(
     view = dataclasses.replace(city(), bound=bound)
     released = release(mechanism, params, view, epsilon=Fraction(epsilon))
     assert build_files(released, tmp_path)
-    for layer in box_layers(released):
+    for layer in measured_layers(released) + box_layers(released):
         assert np.isfinite(layer.margin).all()
         assert np.isfinite(layer.value.astype(np.float64)).all()
 
@@ -295,8 +301,11 @@ def test_without_noise_its_measured_layers_are_the_bounded_counts(
             assert len(layer.value) == (cells >= layer.least_listed).sum()
 
 
-def true_counts(layer: BoxLayer, view: PrivateView) -> np.ndarray[Any, Any]:
-    """The bounded counts of a layer's boxes."""
+def true_counts(layer: Layer, view: PrivateView) -> np.ndarray[Any, Any]:
+    """The bounded counts of a layer's boxes or zones."""
+    if isinstance(layer, ShapeLayer):
+        return view.zone_counts(DOMAIN.layer("wards", Zones))._read_by_meter()
+    assert isinstance(layer, BoxLayer)
     cells = view.histogram(layer.grid)._read_by_meter()
     return np.array(
         [cells[top:bottom, left:right].sum() for top, bottom, left, right in layer.boxes]
@@ -331,7 +340,9 @@ def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: An
             covered.setdefault(layer.name, []).extend((error <= layer.margin).tolist())
         for layer in measured_layers(release(mechanism, params, nobody(), SeededEntropy(seed))):
             reached = layer.value >= layer.threshold
-            unlisted = layer.grid.inside(AREA).sum() - layer.cells.sum()
+            unlisted = 0
+            if isinstance(layer, BoxLayer):
+                unlisted = layer.grid.inside(AREA).sum() - layer.cells.sum()
             exceeded.setdefault(layer.name, []).extend([*reached.tolist(), *[False] * unlisted])
             chosen |= {layer.name} if layer.least_listed else set()
     for name, hits in ((name, hits) for name, hits in covered.items() if hits):

@@ -25,6 +25,7 @@ from dpgeo.mechanisms import uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
+from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
@@ -32,6 +33,7 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 from tests.randomness import SeededEntropy
 from tests.statistical.audit import Difference, proven_epsilon
 from tests.statistical.bounds import EFFORT, seed
@@ -83,6 +85,15 @@ class CountedOnce:
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         return self.view.sparse_histogram(grid)
+
+    def zone_counts(self, zones: Zones) -> PrivateCounts:
+        return self.view.zone_counts(zones)
+
+    def popularity(self, regions: Regions) -> PrivateCounts:
+        return self.view.popularity(regions)
+
+    def preferring(self, popularity: Popularity) -> ArrayView:
+        return self.view.preferring(popularity)
 
 
 def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:

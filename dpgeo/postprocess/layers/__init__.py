@@ -3,7 +3,7 @@
 Maps, files and statements are all made from these layers.
 """
 
-from dpgeo.postprocess.layers import clusters, grids, partitions, phases, sparse, trees
+from dpgeo.postprocess.layers import clusters, grids, partitions, phases, sparse, trees, zones
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     NO_MARGIN,
@@ -35,4 +35,5 @@ __all__ = [
     "quantisation_step",
     "sparse",
     "trees",
+    "zones",
 ]

@@ -1,0 +1,98 @@
+"""Zones: one noisy count for every declared zone, such as wards, tracts or stops' surroundings.
+
+Idea. Where the regions that matter are known and public, count in these and in nothing else.
+
+Privacy argument. The zones were declared from a map and do not depend on the data. A unit adds at
+most l in total to the counts of all zones together: the view keeps at most l pairs of a person and
+a zone (people) or of a record and a zone (visits), whether zones overlap or not. So the vector's L1
+sensitivity is l, and one `measure` with epsilon is epsilon-differentially private.
+
+Utility. Every zone carries the same noise of scale about l/epsilon, whatever its size and however
+many there are. Where a person is in more zones than l, all but l are left out: such zones come out
+too small. What lies in no zone is not counted.
+
+References. Dwork, McSherry, Nissim and Smith 2006.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+import shapely
+
+from dpgeo.core.domain import Domain, LayerKind
+from dpgeo.core.kinds import Kind
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import ZonesRelease
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.zones import Zones
+
+LABEL = "zone counts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of counts of zones."""
+
+    zones: str = param(
+        "",
+        "The declared layer of zones to count in; empty for the only one.",
+        layer=LayerKind.ZONES,
+    )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """The whole of epsilon for the zones."""
+    return [Spend(label=LABEL, epsilon=epsilon)]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
+    """Measure every zone once."""
+    zones = view.domain.layer(params.zones, Zones)
+    counts = view.zone_counts(zones)
+    noise = meter.noise(LABEL, counts.sensitivity)
+    return ZonesRelease(zones=zones, counts=meter.measure(LABEL, counts), noise=noise)
+
+
+def regions(params: Params, domain: Domain) -> Zones:
+    """The zones themselves are the public list on which popularity is measured."""
+    return domain.layer(params.zones, Zones)
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Every zone carries noise of the whole epsilon."""
+    zones = domain.layer(params.zones, Zones)
+    return Forecast(
+        region="zone",
+        regions=len(zones),
+        noise=DiscreteLaplace(epsilon, bound),
+        ground_metres=_smallest_side(zones),
+    )
+
+
+def _smallest_side(zones: Zones) -> float:
+    """Side in metres of a square of the smallest zone's ground."""
+    smallest = zones.shapes[int(np.argmin(shapely.area(zones.shapes)))]
+    return 1000 * math.sqrt(StudyArea(smallest).ground_square_kilometres)
+
+
+MECHANISM = Mechanism(
+    key="zones",
+    title="Counts of zones",
+    summary="One count for each of your declared zones, such as wards or tracts.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    kind=Kind.ZONES,
+    regions=regions,
+)

@@ -1,0 +1,33 @@
+"""The layer of counts of zones."""
+
+from __future__ import annotations
+
+import numpy as np
+import shapely
+
+from dpgeo.core.released import ZonesRelease
+from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, noise_columns
+from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.spatial.area import StudyArea
+
+
+@make_layers.register
+def _zone_layers(content: ZonesRelease, area: StudyArea) -> list[Layer]:
+    zones = content.zones
+    margin, threshold = noise_columns(content.noise, len(zones))
+    counted = ShapeLayer(
+        name="zones",
+        title="Counts of zones",
+        kind="measured",
+        shapes=shapely.orient_polygons(zones.shapes),
+        value=content.counts,
+        margin=margin,
+        margin_label=EXACT_NOISE,
+        note="The margin is the exact 95 % quantile of the noise added to the zone.",
+        threshold=threshold,
+        columns={
+            "key": np.array(zones.keys, dtype=object),
+            "name": np.array(zones.names, dtype=object),
+        },
+    )
+    return [counted]
