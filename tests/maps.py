@@ -18,7 +18,14 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.core.epsilon import to_micro
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import ClustersRelease, Content, GridRelease, PartitionRelease, Released
+from dpgeo.core.released import (
+    ClustersRelease,
+    Content,
+    GridRelease,
+    PartitionRelease,
+    Released,
+    ZonesRelease,
+)
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.storage import private_storage, store, work_folder
@@ -154,7 +161,7 @@ def _released(
     epsilon = sum((line.epsilon for line in trace), Fraction(0))
     return Released(
         mechanism=mechanism,
-        parameters={"cells": content.grid.columns},
+        parameters={} if isinstance(content, ZonesRelease) else {"cells": content.grid.columns},
         software="dpgeo test",
         about={
             "title": "People in Vessby",

@@ -15,9 +15,9 @@ quality of the hash: the L1 sensitivity is `bound`. Grouping is by all 128 bits 
 two people never share a sample.
 
 Ties. A key has 64 bits, of which a grid of 4096 x 4096 cells takes 24, so 40 are left for the
-hash (34 at 32768 x 32768), and some 12 fewer where there are ranks. Two items of one person agree in them once in 2^40; the cell's number
-then decides, which is still a function of the person's own rows. Only the evenness of the choice
-suffers, by as little.
+hash (34 at 32768 x 32768), and some 12 fewer where there are ranks. Two items of one person agree
+in 40 bits once in 2^40; the cell's number then decides, which is still a function of the person's
+own rows. Only the evenness of the choice suffers, by as little.
 
 Utility. DuckDB's hash of several values is an XOR of single hashes, under which the smallest of
 three items is the same one half of the time; the outer hash mixes again, which makes the choice

@@ -20,7 +20,7 @@ END = "<!-- end of parameters -->\n"
 def parameter_table(mechanism: Mechanism) -> str:
     """The parameters as a Markdown table."""
     rows = [
-        f"| `{parameter.name}` | {_values(parameter)} | `{parameter.default}` "
+        f"| `{parameter.name}` | {_values(parameter)} | {_default(parameter)} "
         f"| {parameter.description} |\n"
         for parameter in parameters(mechanism.params)
     ]
@@ -41,6 +41,10 @@ def describe(pages: Path) -> None:
     for key, mechanism in MECHANISMS.items():
         page = pages / f"{key}.md"
         page.write_text(described(page.read_text(), mechanism))
+
+
+def _default(parameter: Parameter) -> str:
+    return "empty" if parameter.default == "" else f"`{parameter.default}`"
 
 
 def _values(parameter: Parameter) -> str:

@@ -96,11 +96,12 @@ class RankTable:
     def of_cells(self, cells: NDArray[np.int64], regions: Regions) -> NDArray[np.int64]:
         """The ranks (n,) of cells or zones by number (n,)."""
         if isinstance(regions, Zones):
-            return self.ranks[cells]
+            return np.asarray(self.ranks[cells], dtype=np.int64)
         row, column = np.divmod(cells, regions.columns)
         place_row = (2 * row + 1) * self.rows // (2 * regions.rows)
         place_column = (2 * column + 1) * self.columns // (2 * regions.columns)
-        return self.ranks[place_row * self.columns + place_column]
+        found = self.ranks[place_row * self.columns + place_column]
+        return np.asarray(found, dtype=np.int64)
 
 
 def ranks_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:

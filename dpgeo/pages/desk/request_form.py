@@ -9,10 +9,12 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import Parameter, parameters, parse_parameters
+from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
 from dpgeo.pages.desk.forms import DeskForm
@@ -75,9 +77,10 @@ class ReleaseForm(DeskForm):
         mechanism_field: Any = self.fields["mechanism"]
         mechanism_field.choices = choices
         mechanism_field.initial = DEFAULT
+        declared = layer_kinds(dataset)
         for key, mechanism in MECHANISMS.items():
             for parameter in parameters(mechanism.params):
-                self.fields[f"{key}.{parameter.name}"] = parameter_field(parameter)
+                self.fields[f"{key}.{parameter.name}"] = parameter_field(parameter, declared)
         self._fit_to_unit(Unit(dataset.unit))
         if not publishes:
             del self.fields["publish_when_done"]
@@ -139,8 +142,8 @@ class ReleaseForm(DeskForm):
         return values
 
 
-def parameter_field(parameter: Parameter) -> forms.Field:
-    """The form's field of a mechanism's parameter."""
+def parameter_field(parameter: Parameter, declared: Mapping[str, LayerKind]) -> forms.Field:
+    """The form's field of a mechanism's parameter; `declared` are the dataset's layers."""
     words: dict[str, Any] = {
         "required": False,
         "initial": parameter.default,
@@ -149,8 +152,18 @@ def parameter_field(parameter: Parameter) -> forms.Field:
     }
     if parameter.kind is bool:
         return forms.BooleanField(**words)
+    if parameter.layer:
+        return forms.ChoiceField(choices=layer_choices(parameter, declared), **words)
     if parameter.choices:
         return forms.ChoiceField(choices=[(text, text) for text in parameter.choices], **words)
     if parameter.low is not None and parameter.high is not None:
         words["help_text"] = f"{parameter.description} From {parameter.low} to {parameter.high:,}."
     return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **words)
+
+
+def layer_choices(parameter: Parameter, declared: Mapping[str, LayerKind]) -> list[tuple[str, str]]:
+    """The declared layers that a parameter may name, and what stands where there is none."""
+    names = [(name, name) for name, kind in declared.items() if kind == parameter.layer]
+    if parameter.optional:
+        return [("", "None"), *names]
+    return names or [("", "None declared yet")]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from fractions import Fraction
 
 import numpy as np
+import shapely
 from hypothesis import strategies as st
 
 from dpgeo.core.guarantees import Counting, PureDP, Unit
@@ -19,12 +20,14 @@ from dpgeo.core.released import (
     Released,
     SparseRelease,
     TreeRelease,
+    ZonesRelease,
 )
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import summed_area, tiles
 from dpgeo.spatial.centres import spread_evenly
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 
 TRIANGLE = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[4.3, 52.0], [4.9, 52.05], [4.55, 52.4], [4.3, 52.0]]]}
@@ -170,6 +173,21 @@ def clusters_release(*, area: StudyArea = TRIANGLE) -> Released:
     )
     trace = (Measured(label="records around each centre", epsilon=noise.epsilon, noise=noise),)
     return _released("private-clusters", {"clusters": 5}, content, trace, area, 3)
+
+
+def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
+    """Two declared zones, cut to the study area."""
+    noise = DiscreteLaplace(Fraction("0.5"), 3)
+    zones = Zones(
+        keys=("n", "s"),
+        names=("North, Upper", "Söder"),
+        shapes=shapely.box(4, [52.1, 52.0], 5, [53, 52.15]),
+    )
+    content = ZonesRelease(
+        zones=zones.within(area), counts=np.array([70, -3], dtype=np.int64), noise=noise
+    )
+    trace = (Measured(label="zone counts", epsilon=Fraction("0.5"), noise=noise),)
+    return _released("zones", {"zones": "wards"}, content, trace, area, 3)
 
 
 def _released(

@@ -26,6 +26,7 @@ from tests.unit.artefacts.releases import (
     released_objects,
     sparse_release,
     tree_release,
+    zones_release,
 )
 
 
@@ -76,6 +77,7 @@ def test_every_content_type_is_tried_here() -> None:
         sparse_release(),
         sparse_release(listed=0),
         clusters_release(),
+        zones_release(),
     )
     assert {type(released.content) for released in examples} == set(CONTENT_TYPES)
     for released in examples:

@@ -1,0 +1,82 @@
+"""Popular places cost a declared tenth; ranks follow from what was measured alone."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import PrivacyError
+from dpgeo.core.guarantees import Bounding
+from dpgeo.mechanisms import uniform_grid, zones
+from dpgeo.privacy.bounding import LOOK, Popularity, ranks_of, split
+from dpgeo.privacy.mechanism import checked_plan, run
+from dpgeo.spatial.grid import Grid
+from tests.conformance.cases import AREA, BOUND, DOMAIN, city
+from tests.randomness import SeededEntropy, ZeroNoise
+
+
+def test_only_popular_places_cost() -> None:
+    assert split(Fraction(1), Bounding.RANDOM) == ([], Fraction(1))
+    (look,), rest = split(Fraction(1), Bounding.POPULAR)
+    assert (look.label, look.epsilon, rest) == (LOOK, Fraction(1, 10), Fraction(9, 10))
+
+
+def test_equally_popular_regions_share_a_rank() -> None:
+    assert ranks_of(np.array([3, -1, 7, 3])).tolist() == [1, 2, 0, 1]
+
+
+def test_a_cell_is_as_popular_as_the_coarse_cell_around_its_centre() -> None:
+    coarse, fine, whole = Grid.over(AREA, 4), Grid.over(AREA, 32), Grid.over(AREA, 2)
+    counts = np.arange(16)[::-1].copy()
+    table = Popularity(coarse, counts).table(fine)
+    ranks = table.of_cells(np.arange(fine.size), fine).reshape(32, 32)
+    for row in range(4):
+        for column in range(4):
+            block = ranks[8 * row : 8 * row + 8, 8 * column : 8 * column + 8]
+            assert (block == 4 * row + column).all()
+    larger = Popularity(coarse, counts).table(whole)
+    assert larger.of_cells(np.arange(4), whole).tolist() == [0, 1, 2, 3]
+
+
+def test_a_release_of_popular_places_says_what_it_spent() -> None:
+    released = run(
+        uniform_grid.MECHANISM,
+        city(),
+        uniform_grid.Params(cells=16),
+        Fraction(1),
+        SeededEntropy(1),
+        {},
+        Bounding.POPULAR,
+    )
+    assert released.bounding is Bounding.POPULAR
+    assert [(line.label, line.epsilon) for line in released.trace] == [
+        (LOOK, Fraction(1, 10)),
+        ("cell counts", Fraction(9, 10)),
+    ]
+    look, counts = (line.noise for line in released.trace)
+    assert look is not None
+    assert counts is not None
+    assert (look.sensitivity, counts.sensitivity) == (1, BOUND)
+
+
+@pytest.mark.parametrize("bounding", list(Bounding))
+def test_popular_places_are_kept_first(bounding: Bounding) -> None:
+    """One count a person: popular bounding puts more of them into the fullest zone."""
+    params = zones.Params(zones="wards")
+    released = run(zones.MECHANISM, city(), params, Fraction(1), ZeroNoise(), {}, bounding)
+    counts = released.content.counts
+    seen = city().zone_counts(DOMAIN.layers["wards"])._read_by_meter()
+    if bounding is Bounding.RANDOM:
+        assert counts.tolist() == seen.tolist()
+    else:
+        assert counts.max() > seen.max()
+        assert counts.sum() == seen.sum()
+
+
+def test_mechanisms_without_a_public_list_refuse() -> None:
+    bare = dataclasses.replace(uniform_grid.MECHANISM, regions=None)
+    with pytest.raises(PrivacyError, match="at random alone"):
+        checked_plan(bare, uniform_grid.Params(), Fraction(1), Bounding.POPULAR)
