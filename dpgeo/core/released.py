@@ -130,6 +130,23 @@ class ZonesRelease:
     noise: DiscreteLaplace
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class ContourRelease:
+    """A noisy count for every cell, and the surface on which contours are drawn.
+
+    `counts` is int64 of the grid's shape as in `GridRelease`, `surface` float64 of the same shape:
+    expected counts, never negative and 0 in cells that do not touch the study area, kept for the
+    reason given in `PhasedRelease`. `lines` is float64 (m,), ascending: the people per square
+    kilometre of ground at which contours run.
+    """
+
+    grid: Grid
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+    surface: NDArray[np.float64]
+    lines: NDArray[np.float64]
+
+
 Content = (
     GridRelease
     | PartitionRelease
@@ -138,6 +155,7 @@ Content = (
     | SparseRelease
     | ClustersRelease
     | ZonesRelease
+    | ContourRelease
 )
 CONTENT_TYPES: tuple[type[Content], ...] = (
     GridRelease,
@@ -147,6 +165,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     SparseRelease,
     ClustersRelease,
     ZonesRelease,
+    ContourRelease,
 )
 
 

@@ -3,7 +3,16 @@
 Maps, files and statements are all made from these layers.
 """
 
-from dpgeo.postprocess.layers import clusters, grids, partitions, phases, sparse, trees, zones
+from dpgeo.postprocess.layers import (
+    clusters,
+    contours,
+    grids,
+    partitions,
+    phases,
+    sparse,
+    trees,
+    zones,
+)
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     NO_MARGIN,
@@ -28,6 +37,7 @@ __all__ = [
     "ShapeLayer",
     "box_layers",
     "clusters",
+    "contours",
     "grids",
     "layers",
     "partitions",

@@ -14,6 +14,7 @@ from dpgeo.core.released import (
     CONTENT_TYPES,
     ClustersRelease,
     Content,
+    ContourRelease,
     GridRelease,
     PartitionRelease,
     PhasedRelease,
@@ -190,6 +191,24 @@ def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
     return _released("zones", {"zones": "wards"}, content, trace, area, 3)
 
 
+def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
+    """Noisy cells around one hill, and the lines at which it is drawn."""
+    grid = Grid.over(area, cells)
+    mask = grid.inside(area)
+    row, column = np.mgrid[0:cells, 0:cells] / cells - 0.45
+    hill = np.round(90 * np.exp(-(row**2 + column**2) / 0.05)).astype(np.int64)
+    noise = DiscreteLaplace(Fraction(1, 2), 3)
+    content = ContourRelease(
+        grid=grid,
+        counts=np.where(mask, hill - 2, 0),
+        noise=noise,
+        surface=np.where(mask, hill.astype(np.float64), 0.0),
+        lines=np.array([0.5, 1.0, 2.0]),
+    )
+    trace = (Measured(label="cell counts", epsilon=Fraction(1, 2), noise=noise),)
+    return _released("contours", {"cells": cells}, content, trace, area, 3)
+
+
 def _released(
     mechanism: str,
     parameters: dict[str, int | bool | str],
@@ -252,6 +271,14 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             counts=np.array([draw(_int64)], dtype=np.int64),
             noises=(draw(_noises),),
             surface=counts.astype(np.float64),
+        )
+    if kind is ContourRelease:
+        return ContourRelease(
+            grid=grid,
+            counts=counts,
+            noise=draw(_noises),
+            surface=np.abs(counts.astype(np.float64)),
+            lines=np.arange(1, draw(st.integers(1, 4)), dtype=np.float64),
         )
     if kind is SparseRelease:
         return SparseRelease(

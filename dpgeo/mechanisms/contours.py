@@ -1,0 +1,116 @@
+"""Contours: lines and bands of equal density, drawn on noisy cells.
+
+Idea. Count people in equal squares with the whole budget, make a surface of the noisy counts, and
+draw the lines along which its density is the same, as heights on a map. Whoever plans where to ask
+for help reads from them how many people to expect around any place.
+
+Privacy argument. The squares are public and disjoint. A unit adds at most l in total to the counts
+(bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
+epsilon-differentially private. Surface and lines are computed from the noisy counts and public
+parameters alone; "by the noise" means by quantiles of its public distribution, never by what was
+counted. Cells outside the study area are empty by its public declaration.
+
+Utility. Squares carry noise of scale about l/epsilon. With `inferred` smoothing a cell is shrunk
+towards what its surroundings let one expect, which errs least where few people are; `blurred`
+takes a fixed weighted mean of nine cells; `none` keeps the noise. The first line "by the noise"
+runs where at most one empty cell in a thousand would lie, so what is inside it is somebody.
+
+References. Xiong, Zhang and Zhu 2017, as told in Zhu, Li, Zhou and Yu, Differential Privacy and
+Applications, section 13.3.2. The source adds real-valued noise with no bound on a person's records,
+joins cells of the same noisy count by hand, and does not say what to do with negative counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpgeo.core.domain import Domain
+from dpgeo.core.kinds import Kind
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import ContourRelease
+from dpgeo.core.spend import Spend
+from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.grid import Grid
+
+LABEL = "cell counts"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of contours."""
+
+    cells: int = param(64, "Cells along each side.", low=2, high=512)
+    smoothing: str = param(
+        Smoothing.INFERRED.value,
+        "How the surface follows from the noisy cells: inferred from each cell and its "
+        "surroundings, blurred over nine cells, or none.",
+        choices=[smoothing.value for smoothing in Smoothing],
+    )
+    levels: str = param(
+        Spacing.NOISE.value,
+        "Where lines run: noise begins with what at most one empty cell in a thousand reaches and "
+        "doubles; doubling and equal begin with the declared first line.",
+        choices=[spacing.value for spacing in Spacing],
+    )
+    first: int = param(
+        50,
+        "The first declared line, in people per square kilometre; without a meaning where levels "
+        "follow the noise.",
+        low=1,
+        high=1_000_000,
+    )
+    lines: int = param(7, "Lines at most.", low=1, high=30)
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """The whole of epsilon for the cells."""
+    return [Spend(label=LABEL, epsilon=epsilon)]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> ContourRelease:
+    """Measure every cell once, and choose lines on the surface that follows."""
+    grid = Grid.over(view.domain.area, params.cells)
+    cells = view.histogram(grid)
+    noise = meter.noise(LABEL, cells.sensitivity)
+    inside = grid.inside(view.domain.area)
+    counts = np.where(inside, meter.measure(LABEL, cells), 0)
+    surface = make_surface(counts, noise, inside, Smoothing(params.smoothing))
+    spacing = Spacing(params.levels)
+    return ContourRelease(
+        grid=grid,
+        counts=counts,
+        noise=noise,
+        surface=surface,
+        lines=line_values(surface, noise, grid, spacing, params.first, params.lines),
+    )
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Every cell carries noise of the whole epsilon."""
+    grid = Grid.over(domain.area, params.cells)
+    return Forecast(
+        region="cell",
+        regions=int(np.count_nonzero(grid.inside(domain.area))),
+        noise=DiscreteLaplace(epsilon, bound),
+        ground_metres=grid.ground_cell_metres,
+    )
+
+
+MECHANISM = Mechanism(
+    key="contours",
+    title="Contours",
+    summary="Lines of equal density on equal squares, from which tasks can be planned.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    kind=Kind.CONTOURS,
+)
