@@ -1,0 +1,222 @@
+"""The codec keeps a Released object whole, and refuses everything else."""
+
+from __future__ import annotations
+
+import dataclasses
+import io
+import json
+import tracemalloc
+import zipfile
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from dpgeo.artefacts import codec
+from dpgeo.artefacts.codec import UnreadableRelease, decode, encode
+from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, Released
+from tests.unit.artefacts.releases import (
+    clusters_release,
+    contour_release,
+    grid_release,
+    partition_release,
+    phased_release,
+    released_objects,
+    sparse_release,
+    tree_release,
+    zones_release,
+)
+
+
+def facts(record: Released | Content) -> dict[str, Any]:
+    """Every field but the content, arrays as (dtype, shape, values)."""
+    values = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
+    values.pop("content", None)
+    return {
+        name: (value.dtype, value.shape, value.tolist()) if isinstance(value, np.ndarray) else value
+        for name, value in values.items()
+    }
+
+
+def rewrite(data: bytes, changes: dict[str, NDArray[Any]]) -> bytes:
+    """The archive with some members replaced."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        members = {name: archive[name] for name in archive.files}
+    buffer = io.BytesIO()
+    np.savez_compressed(buffer, **(members | changes))
+    return buffer.getvalue()
+
+
+def with_header(data: bytes, **changes: Any) -> bytes:
+    """The archive with some keys of its header replaced."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        header = json.loads(archive["header"].tobytes())
+    text = json.dumps(header | changes).encode()
+    return rewrite(data, {"header": np.frombuffer(text, dtype=np.uint8)})
+
+
+@given(released_objects())
+@settings(max_examples=60, deadline=None)
+def test_what_goes_in_comes_out(released: Released) -> None:
+    data = encode(released)
+    again = decode(data)
+    assert facts(again) == facts(released)
+    assert type(again.content) is type(released.content)
+    assert facts(again.content) == facts(released.content)
+    assert encode(again) == data
+
+
+def test_every_content_type_is_tried_here() -> None:
+    examples = (
+        grid_release(),
+        partition_release(),
+        tree_release(),
+        phased_release(),
+        contour_release(),
+        sparse_release(),
+        sparse_release(listed=0),
+        clusters_release(),
+        zones_release(),
+    )
+    assert {type(released.content) for released in examples} == set(CONTENT_TYPES)
+    for released in examples:
+        assert facts(decode(encode(released)).content) == facts(released.content)
+
+
+def test_the_order_of_mappings_does_not_matter() -> None:
+    released = partition_release()
+    turned = dataclasses.replace(
+        released,
+        parameters={
+            name: released.parameters[name] for name in reversed(list(released.parameters))
+        },
+        about={name: released.about[name] for name in reversed(list(released.about))},
+    )
+    assert encode(turned) == encode(released)
+
+
+def test_numpy_reads_it_without_pickle() -> None:
+    released = grid_release()
+    assert isinstance(released.content, GridRelease)
+    with np.load(io.BytesIO(encode(released)), allow_pickle=False) as archive:
+        header = json.loads(archive["header"].tobytes().decode("utf-8"))
+        np.testing.assert_array_equal(archive["counts"], released.content.counts)
+    assert header["format"] == "dpgeo-released"
+    assert header["version"] == 1
+    assert header["guarantee"] == {"notion": "pure-dp", "epsilon": "1/2", "unit": "person"}
+
+
+def test_arrays_come_back_read_only() -> None:
+    content = decode(encode(grid_release())).content
+    with pytest.raises(ValueError, match="read-only"):
+        content.counts[0, 0] = 1
+
+
+def test_it_refuses_an_array_of_another_dtype() -> None:
+    released = grid_release()
+    content = dataclasses.replace(released.content, counts=np.zeros((8, 8), dtype=np.float64))
+    with pytest.raises(TypeError, match="counts must be an array of int64"):
+        encode(dataclasses.replace(released, content=content))
+
+
+@given(st.binary(max_size=300))
+def test_garbage_is_refused(data: bytes) -> None:
+    with pytest.raises(UnreadableRelease, match="restore it from a backup"):
+        decode(data)
+
+
+def test_every_truncation_is_refused() -> None:
+    data = encode(grid_release(2))
+    for length in range(len(data)):
+        with pytest.raises(UnreadableRelease):
+            decode(data[:length])
+
+
+def test_an_altered_byte_never_passes_for_another_release() -> None:
+    released = grid_release(2)
+    data = encode(released)
+    for place in range(len(data)):
+        altered = data[:place] + bytes([data[place] ^ 0x55]) + data[place + 1 :]
+        try:
+            again = decode(altered)
+        except UnreadableRelease:
+            continue
+        assert encode(again) == data, "only bytes that mean nothing may change unseen"
+
+
+def test_an_unknown_version_says_which_it_reads() -> None:
+    data = with_header(encode(grid_release()), version=2)
+    with pytest.raises(UnreadableRelease, match=r"of version 2, and this software reads version 1"):
+        decode(data)
+
+
+def test_an_unknown_content_says_so() -> None:
+    data = with_header(encode(grid_release()), content={"type": "Cake", "fields": {}})
+    with pytest.raises(UnreadableRelease, match="'Cake', which this software does not know"):
+        decode(data)
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"format": "other"},
+        {"counting": "sheep"},
+        {"area": {"type": "Point", "coordinates": [0, 0]}},
+        {"guarantee": {"notion": "pure-dp", "epsilon": "1/0", "unit": "person"}},
+        {"guarantee": {"notion": "hope", "epsilon": "1", "unit": "person"}},
+        {"trace": [{"label": "x", "epsilon": "1", "noise": {"epsilon": "-1", "sensitivity": 1}}]},
+        {"trace": 5},
+        {"content": None},
+    ],
+)
+def test_a_malformed_header_is_refused(changes: dict[str, Any]) -> None:
+    with pytest.raises(UnreadableRelease):
+        decode(with_header(encode(grid_release()), **changes))
+
+
+@pytest.mark.parametrize(
+    "counts",
+    [
+        np.zeros((8, 8)),
+        np.zeros((8, 8), dtype=np.int32),
+        np.zeros((8, 8), dtype=">i8"),
+        np.asfortranarray(np.ones((8, 8), dtype=np.int64)),
+        np.array([{"a": 1}], dtype=object),
+    ],
+)
+def test_an_array_of_another_kind_is_refused(counts: NDArray[Any]) -> None:
+    with pytest.raises(UnreadableRelease):
+        decode(rewrite(encode(grid_release()), {"counts": counts}))
+
+
+def test_a_bomb_is_refused_without_unpacking_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "MAX_ARRAY_BYTES", 2**20)
+    data = rewrite(encode(grid_release()), {"counts": np.zeros((4096, 2048), dtype=np.int64)})
+    tracemalloc.start()
+    try:
+        with pytest.raises(UnreadableRelease, match="unpacks to 67108864 bytes"):
+            decode(data)
+        assert tracemalloc.get_traced_memory()[1] < 2**21
+    finally:
+        tracemalloc.stop()
+
+
+def test_a_shape_that_promises_more_than_it_holds_is_refused() -> None:
+    buffer = io.BytesIO()
+    with (
+        zipfile.ZipFile(io.BytesIO(encode(grid_release()))) as old,
+        zipfile.ZipFile(buffer, "w") as new,
+    ):
+        for name in old.namelist():
+            member = old.read(name)
+            new.writestr(name, member[:-8] if name == "counts.npy" else member)
+    with pytest.raises(UnreadableRelease, match="does not hold the 512 bytes of its shape"):
+        decode(buffer.getvalue())
+
+
+def test_member_dates_do_not_depend_on_the_clock() -> None:
+    with zipfile.ZipFile(io.BytesIO(encode(grid_release()))) as archive:
+        assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
