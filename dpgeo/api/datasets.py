@@ -18,7 +18,9 @@ from dpgeo.api.documents import dataset_document
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.places import datasets_near
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
-from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer
+from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer, DeclaredSerializer
+from dpgeo.budgets.cautions import cautions_on
+from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_public, datasets_readable_by, datasets_visible_to
 
 BY_SLUG = Order(("slug",), descending=False)
@@ -52,7 +54,7 @@ class DatasetsView(DocumentView):
     @describe_action(
         "dataset_create",
         "Declare a dataset",
-        DatasetSerializer,
+        DeclaredSerializer,
         tag="datasets",
         status=201,
         body=DECLARED,
@@ -60,7 +62,7 @@ class DatasetsView(DocumentView):
     def post(self, request: Request) -> Response:
         """All of it becomes public with the first map; nothing of it is read from the data."""
         dataset = declare(self.actor, read_body(request, DECLARED))
-        document = DatasetSerializer(dataset_document(request, dataset)).data
+        document = declared_document(request, dataset)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)
 
@@ -90,7 +92,7 @@ class DatasetView(DocumentView):
     @describe_action(
         "dataset_update",
         "Change a dataset",
-        DatasetSerializer,
+        DeclaredSerializer,
         tag="datasets",
         keys=[in_path("slug", "The dataset's short name.")],
         body=CHANGED,
@@ -101,5 +103,12 @@ class DatasetView(DocumentView):
         before the columns of its first file are confirmed."""
         dataset = own_dataset(self.actor, slug, "edit")
         change(self.actor, dataset, read_body(request, CHANGED))
-        document = DatasetSerializer(dataset_document(request, dataset)).data
-        return self.answer(document, personal=True)
+        return self.answer(declared_document(request, dataset), personal=True)
+
+
+def declared_document(request: Request, dataset: Dataset) -> dict[str, Any]:
+    """A dataset with what its declarer should hear."""
+    dataset.ledger.refresh_from_db()
+    document = dataset_document(request, dataset)
+    document["cautions"] = cautions_on(dataset.ledger.total)
+    return dict(DeclaredSerializer(document).data)

@@ -79,8 +79,8 @@ WITHDRAWN = {
 }
 
 ANSWERS: dict[str, Any] = {
-    "dataset_create": DATASET,
-    "dataset_update": DATASET,
+    "dataset_create": {**DATASET, "cautions": []},
+    "dataset_update": {**DATASET, "cautions": []},
     "upload_begin": BEGUN,
     "upload": UPLOAD,
     "upload_append": {**BEGUN, "offset": 524288},

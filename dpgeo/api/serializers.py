@@ -180,6 +180,14 @@ class DatasetSerializer(Serializer):
     releases_url = serializers.URLField()
 
 
+class DeclaredSerializer(DatasetSerializer):
+    """A dataset as it was just declared."""
+
+    cautions = serializers.ListField(
+        child=serializers.CharField(), help_text="What is unusual about it and was not refused."
+    )
+
+
 class DatasetListSerializer(Serializer):
     """One page of datasets."""
 

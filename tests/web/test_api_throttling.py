@@ -9,9 +9,9 @@ import pytest
 from django.core.cache import caches
 from django.test import Client
 
+from dpgeo.accounts import counting
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
-from dpgeo.api import throttling
 from tests.web.desk import make_desk
 from tests.web.published import install, make_dataset
 
@@ -117,5 +117,5 @@ def test_a_cache_that_fails_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_no_limit_counts_nothing(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DPGEO_REQUESTS_A_MINUTE = 0
-    monkeypatch.setattr(throttling, "caches", {})
+    monkeypatch.setattr(counting, "caches", {})
     assert statuses(5) == [200] * 5

@@ -579,6 +579,17 @@ def test_a_key_lists_its_own_datasets_beside_the_public_ones(desk: Desk) -> None
     assert other.slug != mine.slug
 
 
+def test_a_budget_that_promises_nothing_is_taken_with_a_caution(desk: Desk) -> None:
+    program = program_of(desk)
+    usual = program.ask("POST", "/api/v1/datasets", DECLARATION, 201)
+    assert usual["cautions"] == []
+    large = program.ask("POST", "/api/v1/datasets", {**DECLARATION, "budget": "20"}, 201)
+    assert "promises next to nothing" in large["cautions"][0]
+    changed = program.ask("PATCH", f"/api/v1/datasets/{large['slug']}", {"title": "Trips"})
+    assert changed["cautions"] == large["cautions"]
+    assert "cautions" not in program.ask("GET", f"/api/v1/datasets/{large['slug']}")
+
+
 def test_whether_files_are_kept_is_set_by_api(desk: Desk) -> None:
     program = program_of(desk)
     made = program.ask("POST", "/api/v1/datasets", {**DECLARATION, "keep_raw": False}, 201)

@@ -14,6 +14,15 @@ from tests.web.desk import PASSWORD, Desk, make_desk
 pytestmark = pytest.mark.django_db
 
 
+def test_a_budget_that_promises_nothing_is_taken_with_a_caution() -> None:
+    desk = make_desk()
+    typed = desk.declaration(budget="20")
+    page = desk.client.post("/desk/datasets/new/", typed, follow=True).content.decode()
+    assert "promises next to nothing" in page
+    usual = desk.client.post("/desk/datasets/new/", desk.declaration(), follow=True)
+    assert "promises next to nothing" not in usual.content.decode()
+
+
 @pytest.fixture
 def desk() -> Desk:
     """An organisation with an administrator who is signed in."""

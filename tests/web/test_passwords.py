@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from django.core import mail
+from django.core.cache import caches
 from django.test import Client
 
 from dpgeo.accounts.models import User
@@ -46,6 +47,21 @@ def test_an_address_without_an_account_looks_the_same() -> None:
     User.objects.create_user("ann", "ann@example.org", "old secret words")
     assert ask(Client(), "ann@example.org") == ask(Client(), "bob@example.org")
     assert len(mail.outbox) == 1
+
+
+def test_asking_too_often_is_refused_and_no_mailbox_is_flooded(settings: Any) -> None:
+    caches["throttle"].clear()
+    settings.DPGEO_PASSWORDS_AN_HOUR = 5
+    User.objects.create_user("ann", "ann@example.org", "old secret words")
+    pages = {ask(Client(), "Ann@example.org") for _ in range(5)}
+    assert len(pages) == 1
+    assert len(mail.outbox) == 3
+    refused = Client().post(ASK, {"email": "ann@example.org"})
+    assert refused.status_code == 429
+    assert 0 < int(refused["Retry-After"]) <= 3600
+    assert "Asked too often" in refused.content.decode()
+    elsewhere = Client(REMOTE_ADDR="192.0.2.9")
+    assert elsewhere.post(ASK, {"email": "bob@example.org"}).status_code == 302
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from django.shortcuts import redirect, render
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.budgets.cautions import cautions_on
 from dpgeo.budgets.export import write_entries
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.erasure import person_erase
@@ -36,8 +37,16 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
         dataset = declare(request, form)
         if dataset:
             messages.success(request, "Declared. Now upload its file.")
+            caution(request, dataset)
             return redirect("desk-upload-new", slug=dataset.slug)
     return show_form(request, form, None)
+
+
+def caution(request: HttpRequest, dataset: Dataset) -> None:
+    """Say what is unusual about the budget."""
+    dataset.ledger.refresh_from_db()
+    for sentence in cautions_on(dataset.ledger.total):
+        messages.warning(request, sentence)
 
 
 def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
@@ -81,6 +90,8 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
             form.add_refusal(refusal)
         else:
             messages.success(request, "Saved.")
+            if "budget" in form.changed_data:
+                caution(request, dataset)
             return redirect("desk-dataset", slug=dataset.slug)
     return show_form(request, form, dataset)
 

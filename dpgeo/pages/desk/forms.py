@@ -109,7 +109,8 @@ class DatasetForm(DeskForm):
             "All releases together may spend this much, ever. At 1, whether a person is in the "
             "data changes the odds of anything published by at most a factor "
             f"{format_odds(Fraction(1))}; at 2, {format_odds(Fraction(2))}; at 4, "
-            f"{format_odds(Fraction(4))}. It can't be raised once something is published."
+            f"{format_odds(Fraction(4))}; above 10 it promises next to nothing. It can't be raised "
+            "once something is published."
         ),
     )
     ledger = forms.ModelChoiceField(

@@ -3,14 +3,14 @@
 from django.contrib.auth import views as doors
 from django.urls import path
 
-from dpgeo.pages.desk import datasets, home, jobs, keys, release, requesting, uploads
+from dpgeo.pages.desk import datasets, home, jobs, keys, passwords, release, requesting, uploads
 
 urlpatterns = [
     path(
         "accounts/login/", doors.LoginView.as_view(redirect_authenticated_user=True), name="login"
     ),
     path("accounts/logout/", doors.LogoutView.as_view(), name="logout"),
-    path("accounts/password/", doors.PasswordResetView.as_view(), name="password_reset"),
+    path("accounts/password/", passwords.AskForPassword.as_view(), name="password_reset"),
     path(
         "accounts/password/sent/",
         doors.PasswordResetDoneView.as_view(),

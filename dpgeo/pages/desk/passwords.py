@@ -1,0 +1,46 @@
+"""Asking for a new password, so many times an hour and no more."""
+
+from __future__ import annotations
+
+import math
+
+from django.conf import settings
+from django.contrib.auth.forms import PasswordResetForm
+from django.contrib.auth.views import PasswordResetView
+from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
+from django.http.response import HttpResponseBase
+
+from dpgeo.accounts.counting import address_of, count
+
+HOUR = 3600
+LETTERS_AN_HOUR = 3
+"""To one mailbox. Further ones are not sent, and the page does not say so: whether there is an
+account must not show."""
+
+TOO_MANY_REQUESTS = 429
+
+
+class AskForPassword(PasswordResetView):
+    """Django's page, counted by the sender's address and by the mailbox that is named."""
+
+    def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        """Refuse with 429 and Retry-After beyond the limit of an address."""
+        sender = f"password from {address_of(request)}"
+        wait = count(sender, settings.DPGEO_PASSWORDS_AN_HOUR, window=HOUR)
+        if wait is None:
+            return super().post(request, *args, **kwargs)
+        form = self.get_form()
+        minutes = math.ceil(wait / 60)
+        form.add_error(None, f"Asked too often from here; try again in {minutes} minutes.")
+        answer: HttpResponseBase = self.render_to_response(self.get_context_data(form=form))
+        answer.status_code = TOO_MANY_REQUESTS
+        answer.headers["Retry-After"] = str(math.ceil(wait))
+        return answer  # type: ignore[return-value]
+
+    def form_valid(self, form: PasswordResetForm) -> HttpResponse:
+        """Send the letter, but no more than so many to one mailbox."""
+        mailbox = f"password for {form.cleaned_data['email'].casefold()}"
+        limit = LETTERS_AN_HOUR if settings.DPGEO_PASSWORDS_AN_HOUR else 0
+        if count(mailbox, limit, window=HOUR) is not None:
+            return HttpResponseRedirect(self.get_success_url())
+        return super().form_valid(form)
