@@ -57,7 +57,7 @@ class Params:
     cells: int = param(
         1024,
         "Cells along each side of the grid that positions are rounded to.",
-        low=32,
+        low=4,
         high=4096,
     )
 

@@ -49,8 +49,16 @@ EPSILON = Fraction(2)
 ONE_CELL = np.full(10, 6)
 TEN_CELLS = np.array([0, 1, 3, 5, 6, 8, 10, 11, 13, 15])
 
-CHOSEN = {"sparse-grid": {"threshold": 4}}
-"""Parameters under which there is most to see: a threshold that half of the counts reach."""
+CHOSEN = {
+    "sparse-grid": {"threshold": 4},
+    "private-clusters": {"clusters": 1, "rounds": 1},
+}
+"""Parameters under which there is most to see: a threshold that half of the counts reach, and a
+single cluster, whose count is always of the same records."""
+
+TOO_LITTLE = {"private-clusters": 4}
+"""By what noise is divided where half of it would not be seen: half of the clusters' epsilon goes
+into centres, which show little of it."""
 
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
 
@@ -144,8 +152,9 @@ def test_it_keeps_its_epsilon(mechanism: Mechanism, cells: NDArray[np.int64]) ->
 
 
 @every_mechanism
-def test_half_the_noise_is_caught(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
-    plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon * 2, noise.sensitivity))
+def test_too_little_noise_is_caught(mechanism: Mechanism, monkeypatch: pytest.MonkeyPatch) -> None:
+    less = TOO_LITTLE.get(mechanism.key, 2)
+    plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon * less, noise.sensitivity))
     assert audited(mechanism, ONE_CELL, 20, runs=8000) > EPSILON
 
 
