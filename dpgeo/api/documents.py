@@ -15,6 +15,7 @@ from rest_framework.request import Request
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.artefacts import statement
+from dpgeo.artefacts.files import file_kind
 from dpgeo.artefacts.wording import odds_factor
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
@@ -134,8 +135,12 @@ def _publisher(organisation: Organisation) -> dict[str, str]:
 
 
 def _file(request: AnyRequest, release: Release, file: ReleaseFile) -> dict[str, Any]:
+    kind = file_kind(file.name)
     return {
         "name": file.name,
+        "format": kind.title,
+        "use": kind.use,
+        "layer": kind.layer,
         "url": _file_url(request, release, file),
         "media_type": file.media_type,
         "sha256": file.sha256,

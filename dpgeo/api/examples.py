@@ -47,6 +47,9 @@ RELEASE: dict[str, Any] = {
     "files": [
         {
             "name": "cells.parquet",
+            "format": "GeoParquet",
+            "use": "columns, for notebooks and QGIS",
+            "layer": "cells",
             "url": f"{RELEASE_URL}/files/cells.parquet",
             "media_type": "application/vnd.apache.parquet",
             "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",

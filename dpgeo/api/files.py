@@ -18,7 +18,7 @@ from dpgeo.api import describing
 from dpgeo.api.access import viewer_of
 from dpgeo.api.base import ApiView
 from dpgeo.api.problems import RANGE, Gone, answer
-from dpgeo.artefacts import map_array, statement
+from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import LAYER_FORMATS, files_instead
 from dpgeo.datasets.storage import open_span
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
@@ -32,7 +32,7 @@ WITHDRAWN = (
     "/api/v1/releases/{id}."
 )
 
-INLINE = (".bin", ".json")
+INLINE = (".bin", ".json", ".png")
 """Read by pages and programs; the others are for people to keep."""
 
 BINARY = {"type": "string", "format": "binary"}
@@ -40,6 +40,7 @@ BINARY = {"type": "string", "format": "binary"}
 MEDIA_TYPES = (
     *(layer_format.media_type for layer_format in LAYER_FORMATS),
     map_array.MEDIA_TYPE,
+    preview.MEDIA_TYPE,
     statement.MEDIA_TYPE,
 )
 

@@ -95,6 +95,9 @@ class FileSerializer(Serializer):
     """One file. Its bytes never change; checksum and size are of the uncompressed bytes."""
 
     name = serializers.CharField()
+    format = serializers.CharField(help_text="Such as GeoParquet.")
+    use = serializers.CharField(help_text="What it is good for, in words.")
+    layer = serializers.CharField(help_text="The layer it holds; empty where it is of them all.")
     url = serializers.URLField()
     media_type = serializers.CharField()
     sha256 = serializers.CharField()

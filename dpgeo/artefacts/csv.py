@@ -68,4 +68,10 @@ def _safe(values: NDArray[Any]) -> NDArray[Any]:
     )
 
 
-FORMAT = LayerFormat(suffix=".csv", media_type="text/csv; charset=utf-8", write=write)
+FORMAT = LayerFormat(
+    suffix=".csv",
+    media_type="text/csv; charset=utf-8",
+    title="CSV",
+    use="one row a feature, for spreadsheets",
+    write=write,
+)

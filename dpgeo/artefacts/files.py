@@ -5,21 +5,63 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 
-from dpgeo.artefacts import csv, geojson, geoparquet, map_array, statement
+from dpgeo.artefacts import (
+    csv,
+    geojson,
+    geopackage,
+    geoparquet,
+    geotiff,
+    map_array,
+    preview,
+    statement,
+    vector_tiles,
+)
 from dpgeo.artefacts.formats import BuiltFile, LayerFormat
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer, layers
 
-__all__ = ["LAYER_FORMATS", "BuiltFile", "build_files", "files_instead"]
+__all__ = ["LAYER_FORMATS", "BuiltFile", "FileKind", "build_files", "file_kind", "files_instead"]
 
 LAYER_FORMATS: tuple[LayerFormat, ...] = (
     geoparquet.FORMAT,
     geojson.FORMAT,
+    geopackage.FORMAT,
     csv.FORMAT,
+    vector_tiles.FORMAT,
+    geotiff.FORMAT,
 )
 """One line a format. The first is the one to take where another is too small."""
+
+
+@dataclass(frozen=True, slots=True)
+class FileKind:
+    """What a file is, for people: its format, its use, and the layer it holds or "" ."""
+
+    title: str
+    use: str
+    layer: str = ""
+
+
+WHOLE_RELEASE = {
+    map_array.NAME: FileKind("Map array", "what the map on this site draws"),
+    preview.NAME: FileKind(preview.TITLE, preview.USE),
+    statement.NAME: FileKind("Privacy statement", "what is promised, for programs"),
+}
+"""Files that are of no single layer."""
+
+
+def file_kind(name: str) -> FileKind:
+    """What a file is by its name; one that an older version made is of no known kind."""
+    if name in WHOLE_RELEASE:
+        return WHOLE_RELEASE[name]
+    for layer_format in LAYER_FORMATS:
+        if name.endswith(layer_format.suffix):
+            layer = name.removesuffix(layer_format.suffix)
+            return FileKind(layer_format.title, layer_format.use, layer)
+    return FileKind("", "")
 
 
 def build_files(released: Released, folder: Path) -> list[BuiltFile]:
@@ -29,9 +71,11 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
     """
     shown = layers(released)
     built = [file for layer in shown for file in _layer_files(released, layer, folder)]
-    picture = BuiltFile(map_array.NAME, map_array.MEDIA_TYPE, folder / map_array.NAME)
-    map_array.write(released, shown, picture.path)
-    built.append(picture)
+    drawn = BuiltFile(map_array.NAME, map_array.MEDIA_TYPE, folder / map_array.NAME)
+    map_array.write(released, shown, drawn.path)
+    picture = BuiltFile(preview.NAME, preview.MEDIA_TYPE, folder / preview.NAME)
+    preview.write(released, shown[0], picture.path)
+    built += [drawn, picture]
     return [*built, _statement_file(released, built, folder)]
 
 
@@ -48,7 +92,7 @@ def _layer_files(released: Released, layer: Layer, folder: Path) -> list[BuiltFi
     built = []
     for layer_format in LAYER_FORMATS:
         most = layer_format.max_features
-        if most is not None and len(layer) > most:
+        if not layer_format.holds(layer) or (most is not None and len(layer) > most):
             continue
         name = layer.name + layer_format.suffix
         layer_format.write(released, layer, folder / name)

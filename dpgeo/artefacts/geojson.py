@@ -88,6 +88,8 @@ def _geometry(layer: Layer, part: slice) -> tuple[str, list[list[Any]]]:
 FORMAT = LayerFormat(
     suffix=".geojson",
     media_type="application/geo+json",
+    title="GeoJSON",
+    use="shapes, for web maps",
     write=write,
     max_features=MAX_FEATURES,
 )

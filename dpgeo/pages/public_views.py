@@ -14,7 +14,8 @@ from django.urls import reverse
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
-from dpgeo.artefacts import map_array, statement
+from dpgeo.artefacts import map_array, preview, statement
+from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.promises import promise_of
 from dpgeo.pages import pictures
@@ -32,13 +33,6 @@ from dpgeo.releases.selectors import release_visible
 
 MAPS_PER_PAGE = 24
 DAY = 24 * 60 * 60
-
-FORMATS = {
-    ".parquet": ("GeoParquet", "columns, for notebooks and QGIS"),
-    ".geojson": ("GeoJSON", "shapes, for web maps"),
-    ".csv": ("CSV", "one row a count, for spreadsheets"),
-}
-
 
 RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
 """Keys (`frontend/src/ramps.ts`) and names of the colour ramps to choose from."""
@@ -59,8 +53,7 @@ class Download:
 
     file: ReleaseFile
     url: str
-    form: str
-    use: str
+    kind: FileKind
     layer: str
 
 
@@ -178,14 +171,14 @@ def release_context(found: Release) -> dict[str, Any]:
 def downloads(found: Release, summary: Summary) -> list[Download]:
     """The files for people, layer by layer as they are measured; the map's own array is not one."""
     titles = {layer.name: layer.title for layer in summary.layers}
-    order = list(titles.values())
+    order = [*titles, ""]
     listed = []
     for file in found.files.all():
-        stem, dot, ending = file.name.rpartition(".")
-        if dot + ending in FORMATS and stem in titles:
-            form, use = FORMATS[dot + ending]
-            listed.append(Download(file, file_url(found, file.name), form, use, titles[stem]))
-    return sorted(listed, key=lambda each: (order.index(each.layer), each.form))
+        kind = file_kind(file.name)
+        if kind.layer in titles or file.name == preview.NAME:
+            url = file_url(found, file.name)
+            listed.append(Download(file, url, kind, titles.get(kind.layer, "")))
+    return sorted(listed, key=lambda each: (order.index(each.kind.layer), each.kind.title))
 
 
 def file_url(found: Release, name: str) -> str:

@@ -18,7 +18,7 @@ from dpgeo.releases.models import Release, ReleaseFile
 if TYPE_CHECKING:
     from dpgeo.artefacts.files import BuiltFile
 
-INCOMPRESSIBLE = (".parquet", ".gz", ".zip", ".png")
+INCOMPRESSIBLE = (".parquet", ".pmtiles", ".png", ".tif")
 
 
 def checksum(path: Path) -> str:

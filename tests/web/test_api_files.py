@@ -26,11 +26,17 @@ FOR_EVER = "public, max-age=31536000, immutable"
 NAMES = [
     "estimate.csv",
     "estimate.geojson",
+    "estimate.gpkg",
     "estimate.parquet",
+    "estimate.pmtiles",
+    "estimate.tif",
     "map.bin",
     "partitions.csv",
     "partitions.geojson",
+    "partitions.gpkg",
     "partitions.parquet",
+    "partitions.pmtiles",
+    "preview.png",
     "statement.json",
 ]
 
@@ -189,9 +195,9 @@ def test_gzip_is_not_forced_on_anybody(client: Client, release: Release, accepts
 
 
 def test_what_is_compressed_already_stays_as_it_is(client: Client, release: Release) -> None:
-    name = "estimate.parquet"
-    answer = client.get(address(release, name), headers={"accept-encoding": "gzip"})
-    assert not answer.has_header("Content-Encoding")
+    for name in ("estimate.parquet", "estimate.pmtiles", "estimate.tif", "preview.png"):
+        answer = client.get(address(release, name), headers={"accept-encoding": "gzip"})
+        assert not answer.has_header("Content-Encoding")
 
 
 # Conditions

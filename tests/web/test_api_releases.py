@@ -118,7 +118,7 @@ def test_members_see_drafts_and_no_cache_keeps_them(who: Any) -> None:
     client = who()
     addresses = ["/api/v1/releases", f"/api/v1/releases/{draft.pk}"]
     addresses += [f"/api/v1/releases/{draft.pk}/files/{file.name}" for file in draft.files.all()]
-    assert len(addresses) == 7
+    assert len(addresses) == 2 + draft.files.count() >= 10
     for address in addresses:
         for method in (client.get, client.head):
             answer = method(address)

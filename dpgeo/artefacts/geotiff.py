@@ -1,0 +1,214 @@
+"""Cloud-optimised GeoTIFF: the cells of a grid as an image of two bands, estimate and margin.
+
+Written here rather than by GDAL, whose raster half would weigh as much as all other readers
+together. The layout is the one that GDAL's COG driver demands: a classic little-endian TIFF, all
+directories before all pixels, the full image first and then overviews of half its size each, in
+square tiles. Pixels are doubles in Web Mercator (EPSG:3857), deflated, so values stay exact; cells
+that are not listed are not a number. Every pixel of an overview is a cell of the full image, with
+its own margin, and no mixture of several: noise of an average would be another noise.
+
+TIFF 6.0 (Adobe 1992); OGC GeoTIFF 1.1 (19-008r4); OGC Cloud Optimized GeoTIFF 1.0 (21-026).
+"""
+
+from __future__ import annotations
+
+import itertools
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.artefacts.formats import LayerFormat
+from dpgeo.artefacts.table import summary
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import BoxLayer, Layer
+
+TILE = 256
+"""Pixels along the side of a tile."""
+
+MAX_CELLS = 1 << 24
+"""Grids of more cells list those that stand out; an image of them all would be mostly nothing."""
+
+BANDS = ("estimate", "margin")
+
+HEADER = 8
+"""Bytes before the first directory."""
+
+_SHORT, _LONG, _DOUBLE, _ASCII = 3, 4, 12, 2
+_WIDTH = {_SHORT: 2, _LONG: 4, _DOUBLE: 8, _ASCII: 1}
+_LETTER = {_SHORT: "H", _LONG: "I", _DOUBLE: "d"}
+
+_DEFLATE, _SEPARATE, _FLOAT = 8, 2, 3
+_PROJECTED, _PIXEL_IS_AREA, _WEB_MERCATOR, _METRE = 1, 1, 3857, 9001
+
+Tag = tuple[int, int, bytes]
+"""Number, type and packed values of an entry of a directory."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """One resolution: bands (2, rows, columns), and every how many cells a pixel is taken."""
+
+    bands: NDArray[np.float64]
+    step: int
+
+    def tiles(self) -> Iterator[bytes]:
+        """The compressed tiles of the first band row by row, then those of the second."""
+        for band in self.bands:
+            for top in range(0, band.shape[0], TILE):
+                for left in range(0, band.shape[1], TILE):
+                    tile = np.full((TILE, TILE), np.nan, dtype="<f8")
+                    part = band[top : top + TILE, left : left + TILE]
+                    tile[: part.shape[0], : part.shape[1]] = part
+                    yield zlib.compress(tile.tobytes(), 6)
+
+
+def holds(layer: Layer) -> bool:
+    """Whether a layer is an image: counts of single cells of a grid that is not too fine."""
+    return isinstance(layer, BoxLayer) and layer.is_cells and layer.grid.size <= MAX_CELLS
+
+
+def write(released: Released, layer: Layer, path: Path) -> None:
+    """Write a layer of cells. Raises TypeError for one that `holds` refuses."""
+    if not isinstance(layer, BoxLayer) or not holds(layer):
+        raise TypeError("Only layers of cells are images.")
+    images = _pyramid(_bands(layer))
+    tiles = [list(image.tiles()) for image in images]
+    tags = [_tags(released, layer, image) for image in images]
+    position = HEADER + sum(
+        _directory_size(each, len(of)) for each, of in zip(tags, tiles, strict=True)
+    )
+    places: dict[int, list[int]] = {}
+    # Tiles of the smallest overview first, for readers fetch them first.
+    for index in reversed(range(len(images))):
+        sizes = [len(tile) for tile in tiles[index]]
+        places[index] = [position + before for before in (0, *itertools.accumulate(sizes[:-1]))]
+        position += sum(sizes)
+    with path.open("wb") as file:
+        file.write(struct.pack("<2sHI", b"II", 42, HEADER))
+        for index, each in enumerate(tags):
+            each.append((324, _LONG, _pack(_LONG, places[index])))
+            each.append((325, _LONG, _pack(_LONG, [len(tile) for tile in tiles[index]])))
+            file.write(_directory(sorted(each), file.tell(), last=each is tags[-1]))
+        for index in reversed(range(len(images))):
+            file.writelines(tiles[index])
+
+
+def _bands(layer: BoxLayer) -> NDArray[np.float64]:
+    """Estimate and margin of every cell of the grid (2, rows, columns)."""
+    bands = np.full((len(BANDS), *layer.grid.shape), np.nan)
+    row, column = layer.boxes[:, 0], layer.boxes[:, 2]
+    bands[0, row, column] = layer.value
+    bands[1, row, column] = layer.margin
+    return bands
+
+
+def _pyramid(bands: NDArray[np.float64]) -> list[_Image]:
+    """The full image, and every second pixel of the one before until one tile holds it."""
+    images = [_Image(bands, 1)]
+    while max(images[-1].bands.shape[1:]) > TILE:
+        images.append(_Image(images[-1].bands[:, ::2, ::2], images[-1].step * 2))
+    return images
+
+
+def _tags(released: Released, layer: BoxLayer, image: _Image) -> list[Tag]:
+    """The entries of an image's directory but where its tiles lie."""
+    rows, columns = image.bands.shape[1:]
+    shorts = {
+        259: [_DEFLATE],
+        258: [64] * len(BANDS),
+        262: [1],  # black is zero
+        277: [len(BANDS)],
+        284: [_SEPARATE],
+        322: [TILE],
+        323: [TILE],
+        338: [0],  # the second band is no colour
+        339: [_FLOAT] * len(BANDS),
+    }
+    tags = [(number, _SHORT, _pack(_SHORT, values)) for number, values in shorts.items()]
+    tags += [(256, _LONG, _pack(_LONG, [columns])), (257, _LONG, _pack(_LONG, [rows]))]
+    tags.append((254, _LONG, _pack(_LONG, [int(image.step > 1)])))
+    tags.append((42113, _ASCII, b"nan\0"))
+    if image.step == 1:
+        tags += _place(layer)
+        tags.append((42112, _ASCII, _described(released, layer)))
+    return tags
+
+
+def _place(layer: BoxLayer) -> list[Tag]:
+    """Where the image lies: cell size, north-west corner and coordinate system."""
+    grid = layer.grid
+    keys = [
+        *(1, 1, 1, 4),
+        *(1024, 0, 1, _PROJECTED),
+        *(1025, 0, 1, _PIXEL_IS_AREA),
+        *(3072, 0, 1, _WEB_MERCATOR),
+        *(3076, 0, 1, _METRE),
+    ]
+    return [
+        (33550, _DOUBLE, _pack(_DOUBLE, [grid.cell, grid.cell, 0.0])),
+        (33922, _DOUBLE, _pack(_DOUBLE, [0.0, 0.0, 0.0, grid.west, grid.north, 0.0])),
+        (34735, _SHORT, _pack(_SHORT, keys)),
+    ]
+
+
+def _described(released: Released, layer: BoxLayer) -> bytes:
+    """What the file says of itself, as GDAL's metadata in XML."""
+    items = [
+        f'  <Item name="{name}">{escape(value)}</Item>'
+        for name, value in sorted(summary(released, layer).items())
+    ]
+    items += [
+        f'  <Item name="DESCRIPTION" sample="{band}" role="description">{name}</Item>'
+        for band, name in enumerate(BANDS)
+    ]
+    text = "<GDALMetadata>\n" + "\n".join(items) + "\n</GDALMetadata>\n"
+    return text.encode() + b"\0"
+
+
+def _pack(kind: int, values: Sequence[float]) -> bytes:
+    return struct.pack(f"<{len(values)}{_LETTER[kind]}", *values)
+
+
+def _directory_size(tags: list[Tag], tiles: int) -> int:
+    """Bytes of a directory with all that does not fit into its entries, a multiple of 8."""
+    beside = [len(data) for _, _, data in tags] + [tiles * _WIDTH[_LONG]] * 2
+    size = 2 + 12 * len(beside) + 4
+    return _up_to_8(size) + sum(_up_to_8(each) for each in beside if each > 4)
+
+
+def _directory(tags: list[Tag], start: int, *, last: bool) -> bytes:
+    """A directory at a position of the file, and behind it what its entries point to."""
+    head = 2 + 12 * len(tags) + 4
+    position = start + _up_to_8(head)
+    entries, beside = [], []
+    for number, kind, data in tags:
+        count = len(data) // _WIDTH[kind]
+        value = data
+        if len(data) > 4:
+            value = struct.pack("<I", position)
+            beside.append(data.ljust(_up_to_8(len(data)), b"\0"))
+            position += len(beside[-1])
+        entries.append(struct.pack("<HHI", number, kind, count) + value.ljust(4, b"\0"))
+    end = struct.pack("<I", 0 if last else position)
+    whole = struct.pack("<H", len(tags)) + b"".join(entries) + end
+    return whole.ljust(_up_to_8(head), b"\0") + b"".join(beside)
+
+
+def _up_to_8(size: int) -> int:
+    return -(-size // 8) * 8
+
+
+FORMAT = LayerFormat(
+    suffix=".tif",
+    media_type="image/tiff; application=geotiff; profile=cloud-optimized",
+    title="GeoTIFF",
+    use="an image of estimate and margin, for raster tools",
+    write=write,
+    holds=holds,
+)

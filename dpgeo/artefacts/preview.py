@@ -1,0 +1,251 @@
+"""preview.png: a release as a picture with its legend, for catalogues and shared links.
+
+Drawn from the layer that was measured. As on the site's map, only what stands out from the noise
+has a colour; the rest is grey. Classes come from released values alone.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.artefacts.statement import cost_words
+from dpgeo.artefacts.table import extent
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
+from dpgeo.spatial.projection import to_mercator
+
+NAME = "preview.png"
+MEDIA_TYPE = "image/png"
+TITLE = "PNG"
+USE = "a picture with its legend"
+
+WIDTH, MAP_HEIGHT, HEAD, FOOT, EDGE = 1200, 800, 110, 130, 40
+HEIGHT = HEAD + MAP_HEIGHT + FOOT
+
+Colour = tuple[int, int, int]
+
+PAPER: Colour = (243, 245, 242)
+SHEET: Colour = (252, 252, 250)
+INK: Colour = (20, 32, 42)
+QUIET: Colour = (68, 82, 94)
+NOISE: Colour = (214, 220, 219)
+OUTLINE: Colour = (93, 107, 116)
+
+TIDE: tuple[Colour, ...] = (
+    (241, 234, 178),
+    (137, 210, 165),
+    (36, 175, 164),
+    (3, 134, 151),
+    (2, 96, 130),
+    (2, 59, 109),
+    (17, 27, 71),
+)
+"""The ramp of the site's map: one hue after another and darker at each step."""
+
+HIGH_QUANTILE = 0.995
+"""Where the last class begins at the latest: one crowded place does not flatten the rest."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Frame:
+    """How Web Mercator metres become pixels of the map."""
+
+    west: float
+    north: float
+    scale: float
+
+    @classmethod
+    def around(cls, box: list[float]) -> _Frame:
+        (west, east), (south, north) = to_mercator([box[0], box[2]], [box[1], box[3]])
+        inner = WIDTH - 2 * EDGE, MAP_HEIGHT - 2 * EDGE
+        wide, high = max(east - west, 1e-3), max(north - south, 1e-3)
+        scale = min(inner[0] / wide, inner[1] / high)
+        return cls(
+            west=float((west + east) / 2 - WIDTH / 2 / scale),
+            north=float((south + north) / 2 + MAP_HEIGHT / 2 / scale),
+            scale=float(scale),
+        )
+
+    def pixels(self, longitude: Any, latitude: Any) -> NDArray[np.float64]:
+        """Pixels (n, 2) of the map, from its north-west corner, of positions in degrees."""
+        x, y = to_mercator(longitude, latitude)
+        return np.column_stack([(x - self.west) * self.scale, (self.north - y) * self.scale])
+
+
+def write(released: Released, layer: Layer, path: Path) -> None:
+    """Draw the layer of a release that was measured."""
+    from PIL import Image, ImageDraw
+
+    edges = _edges(layer)
+    frame = _Frame.around(extent(released, layer))
+    look = _looks(layer, edges)
+    pixels = np.full((MAP_HEIGHT, WIDTH, 3), SHEET, dtype=np.uint8)
+    if isinstance(layer, BoxLayer):
+        _paint_boxes(pixels, layer, look, frame)
+    drawn = Image.fromarray(pixels)
+    pen = ImageDraw.Draw(drawn)
+    if isinstance(layer, ShapeLayer):
+        _draw_shapes(pen, layer, look, frame)
+    elif isinstance(layer, PointLayer):
+        _draw_points(pen, layer, look, frame)
+    _draw_outline(pen, released.area.shape, frame)
+    picture = Image.new("RGB", (WIDTH, HEIGHT), PAPER)
+    picture.paste(drawn, (0, HEAD))
+    _write_words(ImageDraw.Draw(picture), released, layer, edges)
+    picture.save(path, format="PNG", compress_level=9)
+
+
+def _edges(layer: Layer) -> list[float]:
+    """Lower edges of the classes of what stands out, rising by a constant factor."""
+    if layer.value is None:
+        return []
+    values = np.sort(layer.value[_stands_out(layer)].astype(np.float64))
+    values = values[values > 0]
+    if not values.size:
+        return []
+    low = float(values[0])
+    high = max(low, float(np.quantile(values, HIGH_QUANTILE)))
+    edges = [low]
+    for step in range(1, len(TIDE)):
+        edge = _rounded(low * (high / low) ** (step / (len(TIDE) - 0.5)))
+        if edges[-1] < edge <= values[-1]:
+            edges.append(edge)
+    return edges
+
+
+def _stands_out(layer: Layer) -> NDArray[np.bool_]:
+    """Which features (n,) reach what an empty one hardly ever does."""
+    if layer.value is None or layer.threshold is None:
+        return np.ones(len(layer), dtype=np.bool_)
+    return np.asarray(layer.value >= layer.threshold)
+
+
+def _rounded(value: float) -> float:
+    """A number of two digits."""
+    return float(f"{value:.2g}")
+
+
+def _looks(layer: Layer, edges: list[float]) -> NDArray[np.uint8]:
+    """The colour (n, 3) of every feature."""
+    if layer.value is None or not edges:
+        plain = NOISE if layer.value is not None else TIDE[4]
+        return np.full((len(layer), 3), plain, dtype=np.uint8)
+    classes = np.searchsorted(edges, layer.value, side="right") - 1
+    steps = np.rint(np.linspace(0, len(TIDE) - 1, len(edges))).astype(np.int64)
+    colours = np.array(TIDE, dtype=np.uint8)[steps[np.clip(classes, 0, None)]]
+    colours[~_stands_out(layer) | (classes < 0)] = NOISE
+    return np.asarray(colours, dtype=np.uint8)
+
+
+def _paint_boxes(
+    pixels: NDArray[np.uint8], layer: BoxLayer, look: NDArray[np.uint8], frame: _Frame
+) -> None:
+    """Give every pixel the colour of the box that its middle lies in."""
+    grid = layer.grid
+    x = frame.west + (np.arange(WIDTH) + 0.5) / frame.scale
+    y = frame.north - (np.arange(MAP_HEIGHT) + 0.5) / frame.scale
+    column = np.floor((x - grid.west) / grid.cell).astype(np.int64)
+    row = np.floor((grid.north - y) / grid.cell).astype(np.int64)
+    if layer.is_cells:
+        numbers = layer.boxes[:, 0].astype(np.int64) * grid.columns + layer.boxes[:, 2]
+        order = np.argsort(numbers)
+        wanted = row[:, None] * grid.columns + column[None, :]
+        place = np.minimum(np.searchsorted(numbers[order], wanted), max(len(numbers) - 1, 0))
+        inside = (column >= 0) & (column < grid.columns) & (row >= 0)[:, None]
+        if len(numbers):
+            found = inside & (numbers[order][place] == wanted)
+            pixels[found] = look[order[place[found]]]
+        return
+    tops, ends = np.searchsorted(row, layer.boxes[:, :2].T)
+    lefts, rights = np.searchsorted(column, layer.boxes[:, 2:].T)
+    for index in range(len(layer)):
+        pixels[tops[index] : ends[index], lefts[index] : rights[index]] = look[index]
+
+
+def _draw_shapes(pen: Any, layer: ShapeLayer, look: NDArray[np.uint8], frame: _Frame) -> None:
+    import shapely
+
+    for index, shape in enumerate(layer.shapes.tolist()):
+        colour = tuple(look[index].tolist())
+        for part in shapely.get_parts(shape).tolist():
+            if part.geom_type == "Polygon":
+                pen.polygon(_flat(part.exterior, frame), fill=colour, outline=OUTLINE)
+                for hole in part.interiors:
+                    pen.polygon(_flat(hole, frame), fill=SHEET, outline=OUTLINE)
+            elif part.geom_type == "LineString":
+                pen.line(_flat(part, frame), fill=colour, width=2)
+
+
+def _draw_points(pen: Any, layer: PointLayer, look: NDArray[np.uint8], frame: _Frame) -> None:
+    radius = 4 if len(layer) < 2000 else 1
+    for (x, y), colour in zip(
+        frame.pixels(layer.longitude, layer.latitude).tolist(), look.tolist(), strict=True
+    ):
+        pen.ellipse((x - radius, y - radius, x + radius, y + radius), fill=tuple(colour))
+
+
+def _draw_outline(pen: Any, shape: Any, frame: _Frame) -> None:
+    """The study area's outline."""
+    import shapely
+
+    for part in shapely.get_parts(shape).tolist():
+        for ring in (part.exterior, *part.interiors):
+            pen.line(_flat(ring, frame), fill=OUTLINE, width=2)
+
+
+def _flat(line: Any, frame: _Frame) -> list[tuple[float, float]]:
+    import shapely
+
+    return [tuple(each) for each in frame.pixels(*shapely.get_coordinates(line).T).tolist()]
+
+
+def _write_words(pen: Any, released: Released, layer: Layer, edges: list[float]) -> None:
+    """Title above the map, legend and promise below it."""
+    about = released.about
+    pen.text((EDGE, 24), _short(about.get("title", ""), 60), fill=INK, font=_font(36))
+    made = " · ".join(filter(None, (about.get("publisher", ""), about.get("licence", ""))))
+    pen.text((EDGE, 72), _short(made, 110), fill=QUIET, font=_font(20))
+    top = HEAD + MAP_HEIGHT + 18
+    left = _draw_key(pen, layer, edges, top)
+    if layer.threshold is not None:
+        pen.rectangle((left, top, left + 28, top + 22), fill=NOISE)
+        pen.text((left + 36, top), "cannot be told from zero", fill=INK, font=_font(18))
+    unit = released.guarantee.unit.value
+    promise = f"{layer.title} ({released.counting.value}), {cost_words(released)} per {unit}"
+    pen.text((EDGE, top + 62), promise + _margin(layer), fill=QUIET, font=_font(18))
+
+
+def _draw_key(pen: Any, layer: Layer, edges: list[float], top: int) -> int:
+    """A swatch for every class with its lower edge below; where the next part may begin."""
+    steps = np.rint(np.linspace(0, len(TIDE) - 1, max(len(edges), 1))).astype(np.int64)
+    left = EDGE
+    for edge, step in zip(edges, steps.tolist(), strict=False):
+        pen.rectangle((left, top, left + 72, top + 22), fill=TIDE[step])
+        pen.text((left, top + 28), f"{edge:,.6g}", fill=INK, font=_font(18))
+        left += 74
+    return left + 24 if edges else left
+
+
+def _margin(layer: Layer) -> str:
+    """How sure a value is, in words."""
+    if layer.margin is None or not layer.margin.size:
+        return ""
+    low, high = float(layer.margin.min()), float(layer.margin.max())
+    span = f"{low:,.3g}" if math.isclose(low, high) else f"{low:,.3g} to {high:,.3g}"
+    return f", each ± {span}"
+
+
+def _short(text: str, most: int) -> str:
+    return text if len(text) <= most else text[: most - 1] + "…"
+
+
+def _font(size: int) -> Any:
+    from PIL import ImageFont
+
+    return ImageFont.load_default(size)

@@ -1,0 +1,439 @@
+"""Vector tiles (Mapbox Vector Tile 2.1) in one PMTiles 3 archive, for web maps.
+
+GDAL needs a second for 1,500 cells, so tiles are encoded here, all features of a tile at once: a
+feature is a row of numbers that end up as protocol-buffer varints. Each carries its row in the
+other files as its id, and estimate, margin and threshold, exact at every zoom; only shapes are
+rounded, to the 4096th part of a tile. Nothing is left out or merged at any zoom, so there are no
+zooms at which a tile would be too full.
+"""
+
+from __future__ import annotations
+
+import gzip
+import itertools
+import math
+import struct
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.artefacts.formats import LayerFormat
+from dpgeo.artefacts.table import bounds, columns, extent, is_text, summary
+from dpgeo.core.released import Released
+from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
+from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
+
+MAX_FEATURES = 200_000
+"""Of more, the tiles of one zoom take longer than all other files; the image holds any number."""
+
+MAX_IN_TILE = 50_000
+"""Features of a tile, beyond which browsers stall."""
+
+EXTENT = 4096
+"""Units along the side of a tile."""
+
+BUFFER = 64
+"""Units beyond a tile's edge up to which shapes are kept, so that outlines do not show there."""
+
+TILES_ACROSS = 16
+"""Tiles across the layer at the greatest zoom: shapes are then within a 65,536th of its extent."""
+
+FINEST_CELLS = 64
+"""Cells across a tile at the greatest zoom; clients enlarge it without loss."""
+
+GREATEST_ZOOM = 22
+
+EMPTY = gzip.compress(b"", mtime=0)
+"""A tile without layers, for an archive holds one at least."""
+
+WORLD = 2 * math.pi * MERCATOR_RADIUS_METRES
+
+_POINT, _LINE, _POLYGON = 1, 2, 3
+_MOVE, _DRAW, _CLOSE = 1, 2, 7
+
+Numbers = NDArray[np.uint64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Column:
+    """A property: its name, its distinct values encoded, and which of them (n,) features have."""
+
+    name: str
+    values: list[bytes]
+    index: NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class _Ragged:
+    """Rows of numbers of different lengths: all numbers, and how many (n,) each row has."""
+
+    numbers: Numbers
+    counts: NDArray[np.int64]
+
+
+def write(released: Released, layer: Layer, path: Path) -> None:
+    """Write a layer as an archive of tiles, in the order of their ids."""
+    from pmtiles.tile import Compression, TileType, zxy_to_tileid
+    from pmtiles.writer import Writer
+
+    place = _mercator(layer)
+    shown = [_column(name, values) for name, values in _properties(layer).items()]
+    tiles: dict[int, bytes] = {}
+    zooms = _zooms(released, layer, place)
+    for zoom in zooms:
+        for x, y, rows in _members(place, zoom):
+            if tile := _tile(layer, place, shown, zoom, x, y, rows):
+                tiles[zxy_to_tileid(zoom, x, y)] = tile
+    sides = zip(("min_lon", "min_lat", "max_lon", "max_lat"), extent(released, layer), strict=True)
+    header = {
+        "tile_type": TileType.MVT,
+        "tile_compression": Compression.GZIP,
+        **{f"{name}_e7": round(side * 1e7) for name, side in sides},
+    }
+    with path.open("wb") as file:
+        writer = Writer(file)
+        for number in sorted(tiles) or [0]:
+            writer.write_tile(number, tiles.get(number, EMPTY))
+        writer.finalize(header, _metadata(released, layer, zooms))
+
+
+def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
+    """What TileJSON says of the layer."""
+    described = summary(released, layer)
+    kinds = {
+        name: "String" if is_text(values) else "Number"
+        for name, values in _properties(layer).items()
+    }
+    zoom = {"minzoom": zooms[0], "maxzoom": zooms[-1]}
+    return {
+        "name": f"{described['title']}: {layer.title}",
+        "description": layer.note,
+        "attribution": described["attribution"],
+        "type": "overlay",
+        "format": "pbf",
+        "vector_layers": [{"id": layer.name, "fields": kinds, **zoom}],
+    }
+
+
+def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
+    """The columns (n,) that tiles carry: values, their noise, and words such as names of zones."""
+    every = columns(layer)
+    kept = ("estimate", "margin", "threshold")
+    return {name: each for name, each in every.items() if name in kept or is_text(each)}
+
+
+def _mercator(layer: Layer) -> NDArray[np.float64]:
+    """Bounds (n, 4) of features as shares of the world: west, north, east, south from 0 to 1."""
+    around = bounds(layer, slice(None))
+    west, south = to_mercator(around[:, 0], around[:, 1])
+    east, north = to_mercator(around[:, 2], around[:, 3])
+    corners = np.column_stack([west, -north, east, -south])
+    return np.asarray(corners / WORLD + 0.5, dtype=np.float64)
+
+
+def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> range:
+    """From where the layer is a quarter of a tile, or no tile is too full, to the greatest zoom."""
+    west, south, east, north = extent(released, layer)
+    (left, right), (low, top) = to_mercator([west, east], [south, north])
+    side = max(right - left, top - low) / WORLD
+    across = float(TILES_ACROSS)
+    if isinstance(layer, BoxLayer):
+        across = min(across, max(1.0, side * WORLD / layer.grid.cell / FINEST_CELLS))
+    greatest = max(0, min(GREATEST_ZOOM, math.floor(math.log2(across / max(side, 1e-9)))))
+    least = max(0, min(greatest, math.floor(math.log2(0.25 / max(side, 1e-9)))))
+    for zoom in range(least, greatest):
+        if max((rows.size for _, _, rows in _members(place, zoom)), default=0) <= MAX_IN_TILE:
+            return range(zoom, greatest + 1)
+    return range(greatest, greatest + 1)
+
+
+def _members(place: NDArray[np.float64], zoom: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
+    """Each tile of a zoom that has features, and their rows in rising order."""
+    tiles = 1 << zoom
+    first = np.clip(np.floor(place[:, :2] * tiles).astype(np.int64), 0, tiles - 1)
+    # What ends on the edge of a tile does not reach into the next.
+    last = np.clip(np.ceil(place[:, 2:] * tiles - 1e-9).astype(np.int64) - 1, first, tiles - 1)
+    wide, high = (last - first + 1).T
+    copies = wide * high
+    rows = np.repeat(np.arange(len(place)), copies)
+    nth = np.arange(copies.sum()) - np.repeat(np.cumsum(copies) - copies, copies)
+    x = first[rows, 0] + nth % wide[rows]
+    y = first[rows, 1] + nth // wide[rows]
+    number = y * tiles + x
+    order = np.argsort(number, kind="stable")
+    edges = [*np.flatnonzero(np.diff(number[order], prepend=-1)).tolist(), number.size]
+    for start, end in itertools.pairwise(edges):
+        tile = int(number[order[start]])
+        yield tile % tiles, tile // tiles, rows[order[start:end]]
+
+
+def _tile(
+    layer: Layer,
+    place: NDArray[np.float64],
+    shown: Sequence[_Column],
+    zoom: int,
+    x: int,
+    y: int,
+    rows: NDArray[np.int64],
+) -> bytes:
+    """A compressed tile of one layer; b"" where rounding leaves nothing of its features."""
+    kind, rows, geometry = _geometry(layer, place, zoom, x, y, rows)
+    if not rows.size:
+        return b""
+    tags, values = _tags(shown, rows)
+    body = _field(1, layer.name.encode())
+    body += _features(rows, tags, kind, geometry)
+    body += b"".join(_field(3, column.name.encode()) for column in shown)
+    body += b"".join(_field(4, value) for value in values)
+    body += bytes([5 << 3]) + _varint(EXTENT) + bytes([15 << 3, 2])
+    return gzip.compress(_field(3, body), 6, mtime=0)
+
+
+def _features(
+    rows: NDArray[np.int64], tags: Numbers, kind: NDArray[np.uint64], geometry: _Ragged
+) -> bytes:
+    """All features of a tile: field 2 of the layer each, with id, tags, type and geometry."""
+    lengths = np.add.reduceat(_widths(geometry.numbers), _starts(geometry.counts))
+    packed = _widths(tags).sum(axis=1)
+    ids = rows.astype(np.uint64)
+    inner = [
+        _constant(1 << 3, ids), ids,
+        _constant(2 << 3 | 2, ids), packed, *tags.T,
+        _constant(3 << 3, ids), kind,
+        _constant(4 << 3 | 2, ids), lengths,
+    ]  # fmt: skip
+    heads = np.column_stack(inner).astype(np.uint64)
+    size = _widths(heads).sum(axis=1) + lengths
+    heads = np.column_stack([_constant(2 << 3 | 2, ids), size, heads]).astype(np.uint64)
+    return _varints(_interleaved(heads, geometry))
+
+
+def _interleaved(heads: Numbers, tails: _Ragged) -> Numbers:
+    """Each row of `heads` (n, k) followed by its row of `tails`, as one line of numbers."""
+    width = heads.shape[1]
+    starts = _starts(tails.counts) + np.arange(len(heads)) * width
+    line = np.empty(heads.size + tails.numbers.size, dtype=np.uint64)
+    places = starts[:, None] + np.arange(width)
+    line[places] = heads
+    rest = np.ones(line.size, dtype=np.bool_)
+    rest[places.ravel()] = False
+    line[rest] = tails.numbers
+    return line
+
+
+def _geometry(
+    layer: Layer, place: NDArray[np.float64], zoom: int, x: int, y: int, rows: NDArray[np.int64]
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
+    """Types (n,), rows and commands of what of some features is within a tile and its buffer."""
+    corner, scale = np.array([x, y]), EXTENT * 2.0**zoom
+    if isinstance(layer, BoxLayer):
+        units = np.rint(place[rows] * scale - np.tile(corner * EXTENT, 2)).astype(np.int64)
+        units = np.clip(units, -BUFFER, EXTENT + BUFFER)
+        kinds = np.full(rows.size, _POLYGON, dtype=np.uint64)
+        return kinds, rows, _box_commands(units)
+    if isinstance(layer, PointLayer):
+        units = np.rint(place[rows, :2] * scale - corner * EXTENT).astype(np.int64)
+        ones = np.ones(rows.size, dtype=np.int64)
+        commands = np.column_stack([ones * _command(_MOVE, 1), _zigzag(units)])
+        kinds = np.full(rows.size, _POINT, dtype=np.uint64)
+        return kinds, rows, _Ragged(commands.astype(np.uint64).ravel(), ones * 3)
+    return _shape_commands(layer, rows, corner, scale)
+
+
+def _box_commands(units: NDArray[np.int64]) -> _Ragged:
+    """Boxes (n, 4) in units as rings, clockwise on the screen; none is thinner than a unit."""
+    left, top = units[:, 0], units[:, 1]
+    wide = np.maximum(units[:, 2] - left, 1)
+    high = np.maximum(units[:, 3] - top, 1)
+    zero = np.zeros_like(left)
+    columns = [
+        _constant(_command(_MOVE, 1), left), _zigzag(left), _zigzag(top),
+        _constant(_command(_DRAW, 3), left), _zigzag(wide), zero, zero, _zigzag(high),
+        _zigzag(-wide), zero, _constant(_command(_CLOSE, 1), left),
+    ]  # fmt: skip
+    commands = np.column_stack(columns).astype(np.uint64)
+    return _Ragged(commands.ravel(), np.full(len(units), commands.shape[1], dtype=np.int64))
+
+
+def _shape_commands(
+    layer: Any, rows: NDArray[np.int64], corner: NDArray[np.int64], scale: float
+) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
+    """Shapes cut at the tile's buffer; what vanishes by rounding is left out of this tile."""
+    import shapely
+
+    def to_units(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
+        across, up = to_mercator(degrees[:, 0], degrees[:, 1])
+        share = np.column_stack([across, -up]) / WORLD + 0.5
+        return np.asarray(share * scale - corner * EXTENT, dtype=np.float64)
+
+    flat = shapely.transform(layer.shapes[rows], to_units)
+    low, high = -BUFFER, EXTENT + BUFFER
+    cut = shapely.clip_by_rect(shapely.make_valid(flat), low, low, high, high)
+    kinds, kept, numbers, counts = [], [], [], []
+    for row, shape in zip(rows.tolist(), cut.tolist(), strict=True):
+        commands, kind = _commands(shape)
+        if commands:
+            kinds.append(kind)
+            kept.append(row)
+            numbers += commands
+            counts.append(len(commands))
+    return (
+        np.array(kinds, dtype=np.uint64),
+        np.array(kept, dtype=np.int64),
+        _Ragged(np.array(numbers, dtype=np.uint64), np.array(counts, dtype=np.int64)),
+    )
+
+
+def _commands(shape: Any) -> tuple[list[int], int]:
+    """The commands and type of a shape in units; none where nothing of it is left."""
+    import shapely
+
+    parts = [part for part in shapely.get_parts(shape).tolist() if not part.is_empty]
+    greatest = max((part.geom_type for part in parts), key=_GEOMETRIES.index, default="")
+    pen = _Pen()
+    for part in parts:
+        if part.geom_type == greatest == "Polygon":
+            pen.polygon(part)
+        elif part.geom_type == greatest == "LineString":
+            pen.line(np.rint(shapely.get_coordinates(part)).astype(np.int64))
+    return pen.commands, _POLYGON if greatest == "Polygon" else _LINE
+
+
+_GEOMETRIES = ("", "Point", "LineString", "LinearRing", "Polygon")
+
+
+class _Pen:
+    """Writes rings and lines as commands, each from where the last ended."""
+
+    def __init__(self) -> None:
+        self.commands: list[int] = []
+        self._at = np.zeros(2, dtype=np.int64)
+
+    def polygon(self, part: Any) -> None:
+        """A ring outside, clockwise on the screen, and its holes the other way."""
+        import shapely
+
+        rings = [part.exterior, *part.interiors]
+        for number, ring in enumerate(rings):
+            corners = np.rint(shapely.get_coordinates(ring)[:-1]).astype(np.int64)
+            corners = corners[np.any(corners != np.roll(corners, 1, axis=0), axis=1)]
+            area = _doubled_area(corners)
+            if area == 0:
+                if number == 0:
+                    return
+                continue
+            outside = number == 0
+            self._draw(corners if (area > 0) == outside else corners[::-1])
+            self.commands.append(_command(_CLOSE, 1))
+
+    def line(self, points: NDArray[np.int64]) -> None:
+        """A line; one that is a single point after rounding is left out."""
+        points = points[np.any(np.diff(points, axis=0, prepend=points[:1] - 1) != 0, axis=1)]
+        if len(points) > 1:
+            self._draw(points)
+
+    def _draw(self, points: NDArray[np.int64]) -> None:
+        steps = _zigzag(np.diff(points, axis=0, prepend=self._at[None])).ravel().tolist()
+        self.commands += [_command(_MOVE, 1), *steps[:2]]
+        self.commands += [_command(_DRAW, len(points) - 1), *steps[2:]]
+        self._at = points[-1]
+
+
+def _doubled_area(corners: NDArray[np.int64]) -> int:
+    """Twice the area of a ring, positive where it runs clockwise on a screen (y downwards)."""
+    x, y = corners.T if len(corners) else np.zeros((2, 0), dtype=np.int64)
+    return int((x * np.roll(y, -1) - np.roll(x, -1) * y).sum())
+
+
+def _column(name: str, values: NDArray[Any]) -> _Column:
+    distinct, index = np.unique(values, return_inverse=True)
+    return _Column(name, [_value(each) for each in distinct.tolist()], index)
+
+
+def _value(value: str | int | float) -> bytes:
+    """A value of a layer: text, a double or a zigzag integer."""
+    if isinstance(value, str):
+        return _field(1, value.encode())
+    if isinstance(value, float):
+        return bytes([3 << 3 | 1]) + struct.pack("<d", value)
+    return bytes([6 << 3]) + _varint(2 * value if value >= 0 else -2 * value - 1)
+
+
+def _tags(shown: Sequence[_Column], rows: NDArray[np.int64]) -> tuple[Numbers, list[bytes]]:
+    """Tags (n, 2k) of some features, pairs of key and value, and the tile's values."""
+    tags: list[NDArray[Any]] = []
+    values: list[bytes] = []
+    for key, column in enumerate(shown):
+        used, index = np.unique(column.index[rows], return_inverse=True)
+        tags += [np.full(rows.size, key), index + len(values)]
+        values += [column.values[each] for each in used.tolist()]
+    if not tags:
+        return np.zeros((rows.size, 0), dtype=np.uint64), values
+    return np.column_stack(tags).astype(np.uint64), values
+
+
+def _field(number: int, data: bytes) -> bytes:
+    """A field of a message that holds bytes."""
+    return bytes([number << 3 | 2]) + _varint(len(data)) + data
+
+
+def _command(command: int, count: int) -> int:
+    return count << 3 | command
+
+
+def _constant(value: int, like: NDArray[Any]) -> NDArray[np.uint64]:
+    return np.full(len(like), value, dtype=np.uint64)
+
+
+def _zigzag(values: NDArray[np.int64]) -> NDArray[np.int64]:
+    return (values << 1) ^ (values >> 63)
+
+
+def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    return np.cumsum(counts) - counts
+
+
+def _widths(values: NDArray[Any]) -> NDArray[np.int64]:
+    """Bytes of each number as a varint."""
+    values = values.astype(np.uint64)
+    widths = np.ones(values.shape, dtype=np.int64)
+    for bits in range(7, 64, 7):
+        widths += values >= np.uint64(1 << bits)
+    return widths
+
+
+def _varint(value: int) -> bytes:
+    """One number as a varint."""
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    out.append(value)
+    return bytes(out)
+
+
+def _varints(numbers: Numbers) -> bytes:
+    """Numbers as protocol-buffer varints: seven bits a byte, the lowest first."""
+    widths = _widths(numbers)
+    starts = _starts(widths)
+    out = np.zeros(int(widths.sum()), dtype=np.uint8)
+    for place in range(int(widths.max(initial=0))):
+        here = widths > place
+        low = (numbers[here] >> np.uint64(7 * place)) & np.uint64(0x7F)
+        more = np.where(widths[here] > place + 1, np.uint64(0x80), np.uint64(0))
+        out[starts[here] + place] = low | more
+    return out.tobytes()
+
+
+FORMAT = LayerFormat(
+    suffix=".pmtiles",
+    media_type="application/vnd.pmtiles",
+    title="PMTiles",
+    use="vector tiles, for web maps",
+    write=write,
+    max_features=MAX_FEATURES,
+)
