@@ -93,8 +93,8 @@ def upload_preview(*, upload: Upload) -> Preview:
     if not upload.raw_name:
         raise Conflict("The uploaded file is not kept; upload it again.")
     try:
-        with local_path(private_storage(), upload.raw_name) as path:
-            seen = preview(path, upload.file_name, upload.dataset.area)
+        with local_path(private_storage(), upload.raw_name) as path, work_folder() as folder:
+            seen = preview(path, upload.file_name, upload.dataset.area, folder)
     except InvalidInput as refusal:
         waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
         waiting.update(state=UploadState.FAILED, failure=refusal.message)

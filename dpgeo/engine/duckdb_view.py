@@ -180,7 +180,8 @@ class DuckDBView:
 
     The columns read are person_high and person_low (uint64), x and y (float64, Web Mercator
     metres) and time (int64 or null). `salt` is 16 secret bytes, fresh for each job, so that all
-    measurements of a job see one sample. `progress(done, total)` hears of each pass.
+    measurements of a job see one sample. `progress(done, total)` hears of each pass. What does
+    not fit into memory lies in `folder`, else in the system's temporary one, meanwhile.
 
     Raises InvalidInput (field "bound") for a bound below 1, or other than 1 when the unit is a
     record, and ValueError for a salt of another length.
@@ -199,6 +200,7 @@ class DuckDBView:
         memory_bytes: int = MEMORY_BYTES,
         threads: int | None = None,
         sampling: Sampling | None = None,
+        folder: Path | None = None,
     ) -> None:
         if bound < 1:
             raise InvalidInput("Must be at least 1: what one person may add.", field="bound")
@@ -220,6 +222,7 @@ class DuckDBView:
         self._memory_bytes = memory_bytes
         self._threads = threads or os.cpu_count() or 1
         self._sampling = sampling
+        self._folder = folder
         self._popularity: Popularity | None = None
 
     @property
@@ -280,7 +283,7 @@ class DuckDBView:
 
     def _counted(self, regions: Regions) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Regions by number and bounded counts of each pass."""
-        with tempfile.TemporaryDirectory(prefix="dpgeo-count-") as scratch:
+        with tempfile.TemporaryDirectory(prefix="dpgeo-count-", dir=self._folder) as scratch:
             path = self._path
             if isinstance(regions, Zones):
                 path = Path(scratch) / "zoned.parquet"

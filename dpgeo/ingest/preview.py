@@ -61,8 +61,11 @@ class Head:
     crs: str = ""
 
 
-def preview(path: Path, file_name: str, area: StudyArea | None = None) -> Preview:
-    """Look at the head of an upload. `area` makes for better hints.
+def preview(
+    path: Path, file_name: str, area: StudyArea | None = None, folder: Path | None = None
+) -> Preview:
+    """Look at the head of an upload. `area` makes for better hints; what is unpacked lies in
+    `folder`, else in the system's temporary one, meanwhile.
 
     Of what is neither compressed nor binary only the head is read, whatever its size. Raises
     InvalidInput (field "file") when it cannot be read as a table at all.
@@ -76,9 +79,9 @@ def preview(path: Path, file_name: str, area: StudyArea | None = None) -> Previe
         "file_name": file_name,
         "area": area and area.to_geojson(),
     }
-    with tempfile.TemporaryDirectory(prefix="dpgeo-preview-") as folder:
+    with tempfile.TemporaryDirectory(prefix="dpgeo-preview-", dir=folder) as unpacked:
         document = confined.run(
-            "preview", request, Path(folder), lambda done, total: None, limit=LONGEST_SECONDS
+            "preview", request, Path(unpacked), lambda done, total: None, limit=LONGEST_SECONDS
         )
     return Preview.from_json(document)
 

@@ -32,6 +32,9 @@ LEASE = timedelta(seconds=60)
 WAKE_AFTER = timedelta(seconds=15)
 """A job that nobody works on is offered to the workers again after this long."""
 
+LONGEST_WAKE_AFTER = timedelta(minutes=5)
+"""A job that waits in a long queue is offered at least this often."""
+
 MAX_ATTEMPTS = 5
 """A job that was taken this often and never finished has failed."""
 
@@ -166,10 +169,20 @@ def jobs_reap() -> Reaped:
     exhausted = _leaderless(now).filter(attempts__gte=MAX_ATTEMPTS)
     failed = sum(job_give_up(job=job) for job in exhausted)
     quiet = Q(woken_at__isnull=True) | Q(woken_at__lt=now - WAKE_AFTER)
-    waiting = list(_leaderless(now).filter(quiet))
+    waiting = [job for job in _leaderless(now).filter(quiet) if _is_due(job, now)]
     for job in waiting:
         job_wake(job=job)
     return Reaped(woken=len(waiting), failed=failed)
+
+
+def _is_due(job: Job, now: datetime) -> bool:
+    """Whether to offer a quiet job again: one that waits ever less often, doubling its age.
+
+    A long queue would else fill the broker with messages about jobs that only wait their turn.
+    """
+    if job.woken_at is None or job.state != JobState.QUEUED:
+        return True
+    return now - job.woken_at >= min(job.woken_at - job.created_at, LONGEST_WAKE_AFTER)
 
 
 def _leaderless(now: datetime) -> QuerySet[Job]:

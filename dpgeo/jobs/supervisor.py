@@ -45,11 +45,15 @@ def tie_to_parent() -> Callable[[], None] | None:
 
 @dataclass
 class Part:
-    """One supervised command. With `once` it is not started again after it ends."""
+    """One supervised command. With `once` it is not started again after it ends.
+
+    Of a `quiet` one the standard output is dropped; what is wrong goes to standard error.
+    """
 
     name: str
     command: Sequence[str]
     once: bool = False
+    quiet: bool = False
     process: subprocess.Popen[bytes] | None = None
     started: float = 0.0
     due: float = 0.0
@@ -61,6 +65,7 @@ class Part:
         self.process = subprocess.Popen(  # noqa: S603
             self.command,
             stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL if self.quiet else None,
             process_group=0,
             preexec_fn=tie_to_parent(),
         )

@@ -107,7 +107,7 @@ def draw(release: Release, held: Held) -> Released:
     mechanism = find_mechanism(release.mechanism)
     params = parse_parameters(mechanism.params, release.parameters)
     held.step(COUNTING)
-    with canonical_path(release.upload) as path:
+    with canonical_path(release.upload) as path, work_folder() as folder:
         view = DuckDBView(
             path,
             domain=domain_of(dataset, layers_named(params)),
@@ -115,6 +115,7 @@ def draw(release: Release, held: Held) -> Released:
             counting=Counting(release.counting),
             bound=release.bound,
             salt=bytes(release.salt),
+            folder=folder,
             progress=lambda done, total: held.step(COUNTING, done, total),
         )
         entropy = AnnouncedEntropy(held)

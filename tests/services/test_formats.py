@@ -157,7 +157,10 @@ def send_by_api(site: Any, slug: str, name: str, content: bytes, columns: Any) -
 
 
 @pytest.mark.parametrize(
-    ("way", "door"), [(send_by_desk, browser_at), (send_by_api, program_at)], ids=["desk", "api"]
+    ("installation", "way", "door"),
+    [("embedded", send_by_api, program_at), ("servers", send_by_desk, browser_at)],
+    ids=["api", "desk"],
+    indirect=["installation"],
 )
 def test_every_format_is_sent_and_read(
     installation: Installation, tmp_path: Path, way: Any, door: Any

@@ -88,6 +88,10 @@ def test_web_and_worker_come_back_after_being_killed_and_all_stop_within_seconds
     server.send_signal(signal.SIGTERM)
     assert server.wait(timeout=20) == 0
     assert not any(Path(f"/proc/{number}").exists() for number in after.values())
+    assert server.stdout is not None
+    said = server.stdout.read().decode()
+    assert said.rstrip().endswith("Stopped. Start it again and it goes on where it was.")
+    assert "shutdown" not in said
 
 
 def test_a_port_that_is_taken_is_named_with_the_remedy(

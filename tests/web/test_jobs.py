@@ -27,6 +27,7 @@ from dpgeo.jobs import running
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.running import Held, job_run
 from dpgeo.jobs.services import (
+    LONGEST_WAKE_AFTER,
     MAX_ATTEMPTS,
     WAKE_AFTER,
     LeaseLost,
@@ -138,6 +139,21 @@ def test_a_broker_that_is_down_does_not_lose_the_job(
     Job.objects.update(woken_at=timezone.now() - 2 * WAKE_AFTER)
     assert jobs_reap().woken == 1
     assert job_lease(job_id=job.pk) is not None
+
+
+def test_a_job_that_waits_long_is_offered_ever_less_often() -> None:
+    now = timezone.now()
+    job = job_create(task="tests.nothing")
+
+    def wakes(waited: timedelta, since: timedelta) -> int:
+        Job.objects.filter(pk=job.pk).update(created_at=now - waited, woken_at=now - since)
+        return jobs_reap().woken
+
+    assert wakes(waited=WAKE_AFTER * 3, since=WAKE_AFTER * 2) == 1
+    assert wakes(waited=WAKE_AFTER * 10, since=WAKE_AFTER * 4) == 0
+    assert wakes(waited=WAKE_AFTER * 10, since=WAKE_AFTER * 5) == 1
+    assert wakes(waited=timedelta(days=3), since=LONGEST_WAKE_AFTER / 2) == 0
+    assert wakes(waited=timedelta(days=3), since=LONGEST_WAKE_AFTER) == 1
 
 
 def test_the_reaper_wakes_what_nobody_works_on_and_nothing_else() -> None:

@@ -18,6 +18,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_discard
+from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_ingest, upload_receive
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
@@ -122,7 +123,8 @@ class Command(BaseCommand):
         from dpgeo.ingest.preview import preview
         from dpgeo.ingest.schema import Columns
 
-        seen = preview(path, path.name)
+        with work_folder() as folder:
+            seen = preview(path, path.name, folder=folder)
         named = {role: options[role] for role in DECLARED if options[role]}
         if dataset and dataset.frozen_at and not named:
             return Columns.from_json(dataset.columns)

@@ -40,7 +40,7 @@ class Command(BaseCommand):
         os.chdir(settings.BASE_DIR)  # where the parts find the project
         parts = [
             Part("Web", web_command(host, port)),
-            Part("Worker", worker_command(workers)),
+            Part("Worker", worker_command(workers), quiet=True),  # Celery says how it shuts down
             Part("Reaper", manage_command("reap")),
         ]
         making = Part("The demo city", manage_command("demo"), once=True)
@@ -49,7 +49,7 @@ class Command(BaseCommand):
         supervisor = Supervisor(parts, say=self._say)
         greeting = Greeting(self, host, port, waiting_for=making if demo else None)
         supervisor.run(each_round=greeting.look)
-        self._say("Stopped.")
+        self._say("\nStopped. Start it again and it goes on where it was.")
 
     def _say(self, line: str) -> None:
         self.stdout.write(line)
