@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.cell_runs import CellRuns
-from dpgeo.spatial.projection import ground_scale, to_degrees
+from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
 
 FRAME_STEP_METRES = 4.096
 """The frame's side is a multiple of this, so that any power of two up to 4096 divides it exactly
@@ -144,6 +144,35 @@ class Grid:
         rows, columns = self._sides(0, self.rows)
         in_rows, in_columns = _overlap(area, rows, columns)
         return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))
+
+    def touching(self, shape: Any) -> NDArray[np.bool_]:
+        """Which cells touch any shape in degrees, such as an outline: a (rows, columns) mask."""
+        rows, columns = self._sides(0, self.rows)
+        across = to_degrees(columns, 0)[0]
+        along = to_degrees(0, rows)[1]
+        return self._touching(shape, across, along)
+
+    def window(self, bounds: tuple[float, float, float, float]) -> tuple[int, int, int, int]:
+        """First row, row after the last, first column and column after the last of the cells that
+        touch a box (west, south, east, north in degrees); empty where none does.
+        """
+        (west, east), (south, north) = to_mercator(bounds[::2], bounds[1::2])
+        top = math.floor((self.north - north - EDGE_METRES) / self.cell)
+        bottom = math.floor((self.north - south + EDGE_METRES) / self.cell) + 1
+        left = math.floor((west - self.west - EDGE_METRES) / self.cell)
+        right = math.floor((east - self.west + EDGE_METRES) / self.cell) + 1
+        top, left = max(0, top), max(0, left)
+        return top, max(top, min(bottom, self.rows)), left, max(left, min(right, self.columns))
+
+    def part(self, top: int, bottom: int, left: int, right: int) -> Self:
+        """The grid of some rows and columns of this one."""
+        return type(self)(
+            west=self.west + left * self.cell,
+            north=self.north - top * self.cell,
+            cell=self.cell,
+            columns=right - left,
+            rows=bottom - top,
+        )
 
     def _inside_rows(self, area: StudyArea, first: int, after: int) -> NDArray[np.bool_]:
         """The rows from `first` up to `after` of `inside`."""

@@ -1,0 +1,440 @@
+"""Range answers: how many are in any box or polygon, from what a release measured.
+
+An answer adds up measured counts whose areas lie in the region. Where a region's edge cuts an area,
+the area adds the share of its ground that lies within, of what of it lies in the study area; how
+unevenly people are spread inside it is unknown, and no interval holds it. What lies outside the
+study area is publicly empty.
+
+Which counts. Only counts of fresh noise: cells of a grid, the last counts of a partition or of
+phases, leaves of a tree, listed cells of a sparse grid, zones. Noisy counts that a partition was
+drawn around are left out, for whether they are used would follow from their own noise. The squares
+of a quadtree do not depend on the data, so there the larger square answers wherever its noise is
+less than that of its parts together. Of overlapping zones some are taken that do not overlap and
+cover much of the region; which ones follows from their outlines alone.
+
+Intervals. 95 % of the noise of what was added up, exact where all of it is whole counts, see
+`postprocess.noise_sums`. They are of the bounded counts, of people in each measured area: whoever
+is in two areas is counted in both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import Conflict
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import (
+    Content,
+    GridRelease,
+    PartitionRelease,
+    PhasedRelease,
+    Released,
+    SparseRelease,
+    TreeRelease,
+    ZonesRelease,
+)
+from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.boxes import box_sums, summed_area
+from dpgeo.spatial.grid import Grid
+
+Shares = NDArray[np.float64]
+
+NEGLIGIBLE = 1e-9
+"""A share this near to 0 or 1 is taken for it: far above rounding, far below a person."""
+
+SLIVER = 1e-6
+"""Zones that share less than this part of the smaller one only touch: borders are drawn twice."""
+
+FIXED_TREES = ("quadtree",)
+"""Mechanisms whose squares do not depend on the data."""
+
+EXACT = "The interval is exact for the noise."
+CUT = (
+    "The region's edge cuts measured areas, which add the share of their ground that lies within. "
+    "The interval holds the noise alone: how unevenly people are spread there is unknown."
+)
+UNLISTED = (
+    "Cells whose noisy counts stayed below {least} are not listed and add nothing; what they hold "
+    "is not in the interval."
+)
+UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
+OUTSIDE = "The region lies outside the study area, where nobody was counted."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RangeAnswer:
+    """An estimate and half the width of its 95 % interval.
+
+    `exact` says that the interval holds all there is to know of the error: that of the noise of
+    whole counts. `areas` and `cut` are how many measured areas were added up, and how many of them
+    in part. `notes` are for readers.
+    """
+
+    estimate: float
+    margin: float
+    exact: bool
+    areas: int
+    cut: int
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Cover:
+    """Whole and partial areas that make up a region.
+
+    `whole` counts the whole areas by their noise, `total` is the sum of their values; the others
+    have `values`, `rates` and `shares` (n,).
+    """
+
+    whole: dict[DiscreteLaplace, int]
+    total: float
+    values: NDArray[np.float64]
+    rates: NDArray[np.float64]
+    shares: Shares
+    notes: tuple[str, ...] = ()
+
+
+class Ranges:
+    """Answers for regions over one release. Raises Conflict for one that has no counted areas."""
+
+    def __init__(self, released: Released) -> None:
+        self._area = released.area
+        shapely.prepare(self._area.shape)
+        self._areas = make_areas(released.content, released.area, released.mechanism)
+
+    def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
+        """The answers for polygons in degrees, valid and longitude first."""
+        return [self._answer(region) for region in regions]
+
+    def _answer(self, region: Any) -> RangeAnswer:
+        within = region
+        if not shapely.covers(self._area.shape, region):
+            within = shapely.intersection(region, self._area.shape)
+        if shapely.area(within) <= 0:
+            return RangeAnswer(
+                estimate=0.0, margin=0.0, exact=True, areas=0, cut=0, notes=(OUTSIDE,)
+            )
+        shapely.prepare(within)
+        cover = self._areas.cover(within)
+        whole, cut = sum(cover.whole.values()), len(cover.values)
+        notes = (*((CUT,) if cut else ()), *cover.notes)
+        return RangeAnswer(
+            estimate=cover.total + float(cover.values @ cover.shares),
+            margin=_margin(cover),
+            exact=not notes,
+            areas=whole + cut,
+            cut=cut,
+            notes=notes or (EXACT,),
+        )
+
+
+def _margin(cover: Cover) -> float:
+    if not cover.values.size:
+        return float(margin_of_sum(cover.whole))
+    counts = np.array(list(cover.whole.values()), dtype=np.float64)
+    rates = np.array([float(noise.rate) for noise in cover.whole])
+    # k whole counts of one noise have the variance of one of its sqrt(k)th part of the rate.
+    some = counts > 0
+    spread = rates[some] / np.sqrt(counts[some])
+    return margin_of_shares(
+        np.concatenate([spread, cover.rates]),
+        np.concatenate([np.ones(spread.size), cover.shares]),
+    )
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Places:
+    """Areas with values (n,) and noises: their shapes, and which parts lie in the study area."""
+
+    shapes: NDArray[np.object_]
+    area: StudyArea
+
+    def shares(self, region: Any, number: NDArray[np.int64]) -> Shares:
+        """What share of the ground of each of some areas (m,), within the study area, is in a
+        region that lies in the study area.
+        """
+        shapes = self.shapes[number]
+        share = np.ones(len(shapes))
+        beyond = ~shapely.covers(region, shapes)
+        if beyond.any():
+            cut = shapes[beyond]
+            inside = shapely.intersection(cut, region)
+            outside = ~shapely.covers(self.area.shape, cut)
+            cut[outside] = shapely.intersection(cut[outside], self.area.shape)
+            ground = np.maximum(_ground(cut), 1e-300)
+            share[beyond] = np.clip(_ground(inside) / ground, 0.0, 1.0)
+        share[share > 1 - NEGLIGIBLE] = 1.0
+        share[share < NEGLIGIBLE] = 0.0
+        return share
+
+
+def _ground(shapes: NDArray[np.object_]) -> NDArray[np.float64]:
+    """Areas (n,) in proportion to the ground, by the equal-area cylindrical projection."""
+    flat = shapely.transform(
+        shapes, lambda degrees: np.column_stack([degrees[:, 0], np.sin(np.radians(degrees[:, 1]))])
+    )
+    return np.asarray(shapely.area(flat))
+
+
+def _squares(grid: Grid, boxes: NDArray[np.integer[Any]]) -> NDArray[np.object_]:
+    """Boxes (n, 4) of cells as shapes (n,) in degrees."""
+    west, south, east, north = grid.box_bounds(boxes).T
+    return np.asarray(shapely.box(west, south, east, north), dtype=object)
+
+
+def _cover(
+    values: NDArray[Any],
+    noises: Sequence[DiscreteLaplace],
+    noise: NDArray[np.integer[Any]],
+    shares: Shares,
+    notes: tuple[str, ...] = (),
+) -> Cover:
+    """A cover of areas of these values (n,), numbers of their noises (n,) and shares (n,)."""
+    whole = shares == 1.0
+    part = (shares > 0.0) & ~whole
+    rates = np.array([float(each.rate) for each in noises])
+    counts = np.bincount(noise[whole], minlength=len(noises))
+    return Cover(
+        whole={each: int(count) for each, count in zip(noises, counts, strict=True) if count},
+        total=float(values[whole].sum()),
+        values=values[part].astype(np.float64),
+        rates=rates[noise[part]],
+        shares=shares[part],
+        notes=notes,
+    )
+
+
+class Areas:
+    """The measured areas of a content."""
+
+    def cover(self, region: Any) -> Cover:
+        """Which of them make up a region within the study area."""
+        raise NotImplementedError
+
+
+class Listed(Areas):
+    """Areas that are listed one by one, found by an index."""
+
+    def __init__(
+        self,
+        shapes: NDArray[np.object_],
+        values: NDArray[np.int64],
+        noise: DiscreteLaplace,
+        area: StudyArea,
+        note: str = "",
+    ) -> None:
+        self._places = _Places(shapes, area)
+        self._tree = shapely.STRtree(shapes)
+        self._values, self._noise = values, noise
+        self._notes = (note,) if note else ()
+
+    def cover(self, region: Any) -> Cover:
+        """The areas that touch the region."""
+        number = np.sort(self._tree.query(region))
+        shares = self._places.shares(region, number)
+        return _cover(
+            self._values[number], [self._noise], np.zeros_like(number), shares, self._notes
+        )
+
+
+class ZoneAreas(Areas):
+    """Zones, of which overlapping ones are not added up."""
+
+    def __init__(self, content: ZonesRelease, area: StudyArea) -> None:
+        self._content = content
+        self._places = _Places(content.zones.shapes.copy(), area)
+        self._tree = shapely.STRtree(self._places.shapes)
+        self._ground = _ground(self._places.shapes)
+
+    def cover(self, region: Any) -> Cover:
+        """Zones that touch the region and do not overlap, so chosen that they cover much of it."""
+        number = np.sort(self._tree.query(region))
+        shares = self._places.shares(region, number)
+        number, shares = number[shares > 0], shares[shares > 0]
+        ground = self._ground[number] * shares
+        overlaps = self._overlaps(number)
+        most = np.bincount(overlaps.ravel(), minlength=len(number))
+        choices = [
+            _disjoint(np.lexsort(keys), overlaps)
+            for keys in ((-ground, shares < 1.0), (-ground, most), (-ground, most, shares < 1.0))
+        ]
+        whole = float(_ground(np.array([region], dtype=object))[0])
+
+        def merit(choice: NDArray[np.bool_]) -> tuple[float, float]:
+            """How much is covered, then how much of it by whole zones."""
+            in_whole = float(ground[choice & (shares == 1.0)].sum())
+            return round(float(ground[choice].sum()) / whole, 6), in_whole
+
+        kept = max(choices, key=merit)
+        notes = (UNCOVERED,) if ground[kept].sum() < whole * (1 - 1e-6) else ()
+        chosen = number[kept]
+        return _cover(
+            self._content.counts[chosen],
+            [self._content.noise],
+            np.zeros_like(chosen),
+            shares[kept],
+            notes,
+        )
+
+    def _overlaps(self, number: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Pairs (m, 2) of places among some zones (n,) that share ground, and not a border."""
+        shapes = self._places.shapes[number]
+        first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
+        pair = first < second
+        first, second = first[pair], second[pair]
+        shared = shapely.area(shapely.intersection(shapes[first], shapes[second]))
+        smaller = np.minimum(shapely.area(shapes[first]), shapely.area(shapes[second]))
+        pairs = np.column_stack([first, second])[shared > SLIVER * smaller]
+        return np.asarray(pairs, dtype=np.int64)
+
+
+def _disjoint(order: NDArray[np.intp], overlaps: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which of n areas to keep so that no two overlap, going through them in order."""
+    others: dict[int, list[int]] = {}
+    for one, other in overlaps.tolist():
+        others.setdefault(one, []).append(other)
+        others.setdefault(other, []).append(one)
+    kept = np.zeros(len(order), dtype=np.bool_)
+    for place in order.tolist():
+        kept[place] = not kept[others.get(place, [])].any()
+    return kept
+
+
+class Cells(Areas):
+    """All cells of a grid. Whole ones are found by the region's outline, however many they are."""
+
+    def __init__(self, content: GridRelease, area: StudyArea) -> None:
+        self._content, self._area = content, area
+
+    def cover(self, region: Any) -> Cover:
+        """The cells that touch the region."""
+        content, window = self._content, self._content.grid.window(shapely.bounds(region))
+        top, bottom, left, right = window
+        part = content.grid.part(*window)
+        edge = part.touching(region.boundary)
+        inner = part.touching(region) & ~edge
+        row, column = np.nonzero(edge)
+        boxes = np.column_stack([row, row + 1, column, column + 1])
+        places = _Places(_squares(part, boxes), self._area)
+        shares = places.shares(region, np.arange(len(boxes)))
+        counts = content.counts[top:bottom, left:right]
+        cover = _cover(
+            counts[row, column], [content.noise], np.zeros(len(boxes), dtype=np.int64), shares
+        )
+        whole = int(np.count_nonzero(inner)) + cover.whole.get(content.noise, 0)
+        return Cover(
+            whole={content.noise: whole} if whole else {},
+            total=cover.total + float(counts[inner].sum()),
+            values=cover.values,
+            rates=cover.rates,
+            shares=cover.shares,
+        )
+
+
+class Tree(Areas):
+    """A tree of boxes: its leaves, or where `fixed` the largest squares of less noise."""
+
+    def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
+        self._content = content
+        self._area = area
+        order = np.argsort(content.parent, kind="stable")
+        parents = content.parent[order]
+        size = len(content.parent)
+        self._children = order
+        self._first = np.searchsorted(parents, np.arange(size), side="left")
+        self._after = np.searchsorted(parents, np.arange(size), side="right")
+        self._leaf = self._first == self._after
+        self._answers = self._leaf | (self._better() if fixed else False)
+
+    def _better(self) -> NDArray[np.bool_]:
+        """Which nodes carry no more noise than the best of what lies below them."""
+        content = self._content
+        own = np.array([noise.variance for noise in content.noises])[content.level]
+        own = np.where(content.measured, own, np.inf)
+        best = own.copy()
+        below = np.zeros(len(own))
+        for level in range(int(content.level[-1]), -1, -1):
+            nodes = np.flatnonzero(content.level == level)
+            inner = nodes[~self._leaf[nodes]]
+            best[inner] = np.minimum(own[inner], below[inner])
+            above = content.parent[nodes]
+            np.add.at(below, above[above >= 0], best[nodes][above >= 0])
+        return np.asarray(content.measured & (own <= below))
+
+    def cover(self, region: Any) -> Cover:
+        """Nodes from the root down: whole ones that answer, and parts of leaves."""
+        content = self._content
+        nodes = np.flatnonzero(content.parent < 0)
+        found, found_shares = [nodes[:0]], [np.zeros(0)]
+        while nodes.size:
+            places = _Places(_squares(content.grid, content.boxes[nodes]), self._area)
+            shares = places.shares(region, np.arange(len(nodes)))
+            taken = (self._answers[nodes] & (shares == 1.0)) | (self._leaf[nodes] & (shares > 0))
+            found.append(nodes[taken])
+            found_shares.append(shares[taken])
+            nodes = self._parts(nodes[~taken & (shares > 0)])
+        chosen = np.concatenate(found)
+        return _cover(
+            content.counts[chosen],
+            content.noises,
+            content.level[chosen],
+            np.concatenate(found_shares),
+        )
+
+    def _parts(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """The children of nodes."""
+        sizes = self._after[nodes] - self._first[nodes]
+        offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
+        return np.asarray(self._children[np.repeat(self._first[nodes], sizes) + offset])
+
+
+@singledispatch
+def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
+    """The measured areas of a content. Raises Conflict where it has none."""
+    raise Conflict("This release has no counts of areas; ask one that has, such as a heatmap.")
+
+
+@make_areas.register
+def _grid(content: GridRelease, area: StudyArea, mechanism: str) -> Areas:
+    return Cells(content, area)
+
+
+@make_areas.register
+def _partition(content: PartitionRelease, area: StudyArea, mechanism: str) -> Areas:
+    sizes = box_sums(summed_area(content.grid.inside(area)), content.boxes)
+    listed = np.flatnonzero(sizes)
+    shapes = _squares(content.grid, content.boxes[listed])
+    return Listed(shapes, content.totals[listed], content.totals_noise, area)
+
+
+@make_areas.register
+def _phased(content: PhasedRelease, area: StudyArea, mechanism: str) -> Areas:
+    last = content.phase == content.phase[-1]
+    shapes = _squares(content.grid, content.boxes[last])
+    return Listed(shapes, content.counts[last], content.noises[-1], area)
+
+
+@make_areas.register
+def _sparse(content: SparseRelease, area: StudyArea, mechanism: str) -> Areas:
+    row, column = np.divmod(content.cells, content.grid.columns)
+    shapes = _squares(content.grid, np.column_stack([row, row + 1, column, column + 1]))
+    note = UNLISTED.format(least=f"{content.threshold:,}")
+    return Listed(shapes, content.counts, content.noise, area, note)
+
+
+@make_areas.register
+def _tree(content: TreeRelease, area: StudyArea, mechanism: str) -> Areas:
+    return Tree(content, area, fixed=mechanism in FIXED_TREES)
+
+
+@make_areas.register
+def _zones(content: ZonesRelease, area: StudyArea, mechanism: str) -> Areas:
+    return ZoneAreas(content, area)

@@ -1,0 +1,161 @@
+"""Range answers add up what lies in a region; without noise they are the bounded counts."""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import shapely
+
+from dpgeo.core.errors import Conflict
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.released import CONTENT_TYPES, Released
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.postprocess import ranges as module
+from dpgeo.postprocess.ranges import CUT, OUTSIDE, RangeAnswer, Ranges
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.grid import Grid
+from tests.conformance.cases import AREA, DOMAIN, city
+from tests.randomness import SeededEntropy, ZeroNoise
+from tests.unit.artefacts.releases import clusters_release
+
+GRIDS = ["auto", "uniform-grid", "dpcube", "adaptive-grid", "quadtree", "privtree"]
+
+
+def released(key: str, *, noisy: bool = False, **given: Any) -> Released:
+    mechanism = MECHANISMS[key]
+    chosen = {"zones": "wards"} if key == "zones" else {"cells": 32, **given}
+    params = parse_parameters(mechanism.params, chosen)
+    return run(
+        mechanism, city(), params, Fraction(1), SeededEntropy(3) if noisy else ZeroNoise(), {}
+    )
+
+
+def answer(content: Released, *regions: Any) -> list[RangeAnswer]:
+    return Ranges(content).answer(regions)
+
+
+def cells_box(grid: Grid, top: int, bottom: int, left: int, right: int) -> Any:
+    west, south, east, north = grid.box_bounds(np.array([[top, bottom, left, right]]))[0]
+    return shapely.box(west, south, east, north)
+
+
+@pytest.mark.parametrize("key", [*GRIDS, "zones"])
+def test_the_whole_area_holds_everybody_counted(key: str) -> None:
+    content = released(key)
+    (found,) = answer(content, AREA.shape)
+    if key == "zones":
+        assert found.exact
+        return
+    grid = content.content.grid  # type: ignore[union-attr]
+    counted = city().histogram(grid)._read_by_meter()
+    assert found.estimate == pytest.approx(counted.sum())
+    assert found.exact
+    assert found.cut == 0
+    assert found.margin > 0
+
+
+@pytest.mark.parametrize("cells", [7, 32, 100])
+def test_boxes_along_cells_are_the_cells_sums(cells: int) -> None:
+    content = released("uniform-grid", cells=cells)
+    grid = content.content.grid  # type: ignore[union-attr]
+    counted = city().histogram(grid)._read_by_meter()
+    random = np.random.default_rng(4)
+    rows = np.sort(random.integers(0, cells + 1, (40, 2)), axis=1)
+    columns = np.sort(random.integers(0, cells + 1, (40, 2)), axis=1)
+    for (top, bottom), (left, right) in zip(rows, columns, strict=True):
+        if top == bottom or left == right:
+            continue
+        (found,) = answer(content, cells_box(grid, top, bottom, left, right))
+        assert found.estimate == pytest.approx(counted[top:bottom, left:right].sum())
+        assert found.cut == 0
+
+
+def test_a_cut_cell_adds_its_share_of_ground_within_the_area() -> None:
+    content = released("uniform-grid", cells=1)
+    counted = float(city().histogram(Grid.over(AREA, 1))._read_by_meter().sum())
+    west, south, east, north = AREA.bounds
+    half = shapely.box(west, south, (west + east) / 2, north)
+    part = shapely.intersection(half, AREA.shape).area / AREA.shape.area
+    (found,) = answer(content, half)
+    assert found.estimate == pytest.approx(counted * part, rel=1e-5)
+    assert not found.exact
+    assert found.notes == (CUT,)
+    (whole,) = answer(content, AREA.shape)
+    assert found.margin < whole.margin
+
+
+@pytest.mark.parametrize("key", GRIDS)
+def test_parts_add_up_to_the_whole(key: str) -> None:
+    """Estimates are additive where every area is answered by the same counts."""
+    content = released(key, noisy=key != "quadtree")
+    west, south, east, north = AREA.bounds
+    across, along = np.linspace(west, east, 4), np.linspace(south, north, 4)
+    parts = [
+        shapely.box(across[i], along[j], across[i + 1], along[j + 1])
+        for i in range(3)
+        for j in range(3)
+    ]
+    whole, *found = answer(content, shapely.box(west, south, east, north), *parts)
+    assert sum(each.estimate for each in found) == pytest.approx(whole.estimate, rel=1e-6, abs=1e-6)
+
+
+def test_a_polygon_is_answered_like_the_cells_it_is_made_of() -> None:
+    content = released("uniform-grid", noisy=True)
+    grid = content.content.grid  # type: ignore[union-attr]
+    corner = shapely.union_all([cells_box(grid, 8, 16, 8, 12), cells_box(grid, 12, 16, 8, 20)])
+    (found,) = answer(content, corner)
+    counts = content.content.counts
+    expected = counts[8:16, 8:12].sum() + counts[12:16, 12:20].sum()
+    assert found.estimate == pytest.approx(expected)
+    inside = grid.inside(AREA)
+    assert found.areas == inside[8:16, 8:12].sum() + inside[12:16, 12:20].sum()
+
+
+def test_outside_the_area_nobody_is() -> None:
+    (found,) = answer(released("uniform-grid"), shapely.box(50, 50, 51, 51))
+    assert (found.estimate, found.margin, found.notes) == (0, 0, (OUTSIDE,))
+
+
+def test_a_quadtree_answers_with_few_squares() -> None:
+    content = released("quadtree", noisy=True)
+    grid = content.content.grid  # type: ignore[union-attr]
+    (found,) = answer(content, cells_box(grid, 16, 32, 0, 16))
+    assert found.areas == 1
+    leaves = dataclasses.replace(content, mechanism="privtree")
+    (many,) = answer(leaves, cells_box(grid, 16, 32, 0, 16))
+    assert many.areas > 50
+    assert many.margin > found.margin
+
+
+def test_overlapping_zones_are_not_added_up() -> None:
+    content = released("zones")
+    counts = content.content.counts
+    west, middle, east, centre = counts
+    (whole,) = answer(content, AREA.shape)
+    assert whole.estimate == pytest.approx(west + middle + east)
+    shapes = DOMAIN.layers["wards"].shapes
+    (one,) = answer(content, shapes[3])
+    assert one.estimate == pytest.approx(centre)
+    assert (one.areas, one.exact) == (1, True)
+
+
+def test_unlisted_cells_are_told_of() -> None:
+    content = released("sparse-grid", noisy=True, threshold=5)
+    (found,) = answer(content, AREA.shape)
+    assert not found.exact
+    assert "stayed below 5" in " ".join(found.notes)
+
+
+def test_what_has_no_areas_is_refused() -> None:
+    with pytest.raises(Conflict, match="no counts of areas"):
+        Ranges(clusters_release())
+
+
+def test_every_kind_of_content_answers_or_says_why_not() -> None:
+    known = set(module.make_areas.registry)
+    unanswered = {each.__name__ for each in CONTENT_TYPES if each not in known}
+    assert unanswered == {"ClustersRelease", "ContourRelease"}
