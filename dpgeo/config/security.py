@@ -6,20 +6,28 @@ from collections.abc import Callable
 
 from django.http import HttpRequest, HttpResponse
 
-POLICY = "; ".join(
-    [
-        "default-src 'self'",
-        "img-src 'self' data: blob:",
-        "style-src 'self' 'unsafe-inline'",
-        "worker-src 'self' blob:",
-        "object-src 'none'",
-        "base-uri 'none'",
-        "form-action 'self'",
-        "frame-ancestors 'none'",
-    ]
-)
-"""Scripts come from this server's files alone: text that somebody uploaded cannot become one.
-Inline styles are allowed, for the map library and charts set them."""
+
+def policy(*, frame_ancestors: str = "'none'") -> str:
+    """What a page may load, and who may frame it.
+
+    Scripts come from this server's files alone: text that somebody uploaded cannot become one.
+    Inline styles are allowed, for the map library and charts set them.
+    """
+    return "; ".join(
+        [
+            "default-src 'self'",
+            "img-src 'self' data: blob:",
+            "style-src 'self' 'unsafe-inline'",
+            "worker-src 'self' blob:",
+            "object-src 'none'",
+            "base-uri 'none'",
+            "form-action 'self'",
+            f"frame-ancestors {frame_ancestors}",
+        ]
+    )
+
+
+POLICY, FRAMABLE_POLICY = policy(), policy(frame_ancestors="*")
 
 PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), browsing-topics=()"
 
@@ -27,11 +35,16 @@ PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), bro
 def content_security_policy(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that sets the policy on every answer that has none of its own."""
+    """Middleware that sets the policy on every answer that has none of its own.
+
+    Pages that Django lets others frame (`xframe_options_exempt`) say so here too.
+    """
 
     def middleware(request: HttpRequest) -> HttpResponse:
         response = get_response(request)
-        response.headers.setdefault("Content-Security-Policy", POLICY)
+        framable = getattr(response, "xframe_options_exempt", False)
+        own = FRAMABLE_POLICY if framable else POLICY
+        response.headers.setdefault("Content-Security-Policy", own)
         response.headers.setdefault("Permissions-Policy", PERMISSIONS)
         return response
 

@@ -27,6 +27,7 @@ from dpgeo.pages.catalogue import (
     read_wanted,
     releases_wanted,
 )
+from dpgeo.pages.sharing import comparable, sharing
 from dpgeo.pages.summaries import Summary, summary_of
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import release_visible
@@ -82,7 +83,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """One map with its figures and files."""
 
     def context(found: Release, summary: Summary) -> dict[str, Any]:
-        return {"downloads": downloads(found, summary)}
+        return {"downloads": downloads(found, summary), "others": comparable(found)}
 
     return release_page(request, release_id, "public/release.html", context)
 
@@ -152,6 +153,7 @@ def release_page(
         "promise": promise_of(found.dataset, Unit(summary.unit)),
         "array_url": file_url(found, map_array.NAME),
         "ramps": RAMPS,
+        "sharing": sharing(request, found, summary),
     }
     return render(request, template, common | figures | context(found, summary))
 

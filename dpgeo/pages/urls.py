@@ -2,13 +2,14 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from dpgeo.pages import public_views
+from dpgeo.pages import embedding, public_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", public_views.catalogue, name="catalogue"),
     path("maps/<str:release_id>/", public_views.release, name="release"),
     path("maps/<str:release_id>/privacy/", public_views.release_privacy, name="release-privacy"),
     path("maps/<str:release_id>/basemap.json", public_views.basemap_json, name="release-basemap"),
+    path("embed/<str:release_id>/", embedding.embed, name="embed"),
     path("about/privacy/", public_views.about_privacy, name="about-privacy"),
     path("", include("dpgeo.pages.desk.urls")),
 ]

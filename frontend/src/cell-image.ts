@@ -1,8 +1,8 @@
 /** How each cell is to be drawn: its step of the ramp, or hatch, and where its box ends. */
 import { classEdges, classOf, rampStep, type Scale } from "./classes";
 import { groundCell } from "./mercator";
-import type { Show } from "./map-layer";
-import { type Square, squareFor } from "./square";
+import type { Basis, Show } from "./map-layer";
+import { sameSquare, type Square, squareFor } from "./square";
 import { NOWHERE, type Surface } from "./surface";
 
 export const HATCHED = 254;
@@ -29,18 +29,23 @@ export type CellImage = {
   hatched: number;
 };
 
-export function paintCells(surface: Surface, show: Show, scale: Scale = "log"): CellImage {
+/** `basis` are classes to take over from another picture. */
+export function paintCells(
+  surface: Surface,
+  show: Show,
+  scale: Scale = "log",
+  basis?: Basis,
+): CellImage {
   const { rows, columns } = surface.grid;
-  const values = densities(surface, show);
-  // Counts and their margins are stated for the same square.
-  const counts = show === "estimate" ? values : densities(surface, "estimate");
-  const least = counts.reduce((a, b) => Math.min(a, b), Infinity);
-  const square = squareFor(groundCell(surface.grid), counts.length ? least : 1);
-  const edges = classEdges(
-    values.map((value) => value * square.cells),
-    show === "estimate" && surface.layer.kind === "measured",
-    scale,
-  );
+  const cell = groundCell(surface.grid);
+  const square = basis?.metres ? sameSquare(basis.metres, cell) : ownSquare(surface, show, cell);
+  const edges = basis
+    ? [...basis.edges]
+    : classEdges(
+        densities(surface, show).map((value) => value * square.cells),
+        show === "estimate" && surface.layer.kind === "measured",
+        scale,
+      );
   const steps = edges.map((_, index) => rampStep(index, edges.length));
   const looks = new Uint8Array(surface.length);
   let coloured = 0;
@@ -57,6 +62,13 @@ export function paintCells(surface: Surface, show: Show, scale: Scale = "log"): 
   }
   const pixels = fill(surface, looks);
   return { columns, rows, pixels, edges, square, steps, coloured, hatched };
+}
+
+/** Counts and their margins are stated for the same square, in which the least count is whole. */
+function ownSquare(surface: Surface, show: Show, cell: number): Square {
+  const counts = densities(surface, show === "margin" ? "estimate" : show);
+  const least = counts.reduce((a, b) => Math.min(a, b), Infinity);
+  return squareFor(cell, counts.length ? least : 1);
 }
 
 /** Counts or margins per cell of what is to be coloured. */

@@ -1,12 +1,11 @@
 /** Counts of cells and boxes of cells, coloured where they stand out from noise. */
 import { cellsPicture, landMask } from "./cell-picture";
 import { type CellImage, paintCells } from "./cell-image";
-import type { Scale } from "./classes";
 import { formatMargin, speak } from "./format";
 import { HeatmapLayer } from "./heatmap-layer";
 import type { Map as MapLibre } from "maplibre-gl";
 import type {
-  Arrow, Bounds, LegendContent, LoadLayer, MapLayer, Place, Scene, Show, Spot, Style,
+  Arrow, Basis, Bounds, LegendContent, LoadLayer, MapLayer, Place, Scene, Spot, Style,
 } from "./map-layer";
 import { type Degrees, toDegrees, toMercator } from "./mercator";
 import type { Palette } from "./ramps";
@@ -37,7 +36,7 @@ export class Heatmap implements MapLayer {
   readonly shows = ["estimate", "margin"] as const;
   readonly scales = true;
   private image: CellImage | null = null;
-  private painted: { show: Show; scale: Scale } | null = null;
+  private painted = "";
   private style: Style = { show: "estimate", scale: "log", opacity: 1 };
   private palette: Palette | null = null;
   private drawn: HeatmapLayer | null = null;
@@ -52,10 +51,11 @@ export class Heatmap implements MapLayer {
   }
 
   restyle(style: Style, palette: Palette): void {
-    const { show, scale } = style;
-    if (show !== this.painted?.show || scale !== this.painted.scale) {
-      this.image = paintCells(this.surface, show, scale);
-      this.painted = { show, scale };
+    const { show, scale, basis } = style;
+    const wanted = JSON.stringify([show, scale, basis]);
+    if (wanted !== this.painted) {
+      this.image = paintCells(this.surface, show, scale, basis);
+      this.painted = wanted;
     }
     this.style = style;
     this.palette = palette;
@@ -73,6 +73,11 @@ export class Heatmap implements MapLayer {
       keys: show === "margin" ? [] : [{ swatch: "hatch", words: t("Cannot be told from zero") }],
       note: this.marginWords(),
     };
+  }
+
+  basis(): Basis {
+    const { edges, square } = this.image!;
+    return { edges, metres: square.metres };
   }
 
   mount(map: MapLibre, before: string): void {

@@ -32,6 +32,8 @@ export class Hover {
     private readonly map: MapLibre,
     frame: HTMLElement,
     private layer: MapLayer,
+    /** Which layer is seen at so many pixels from the left: two where releases are compared. */
+    private readonly seenAt: (x: number) => MapLayer = () => this.layer,
   ) {
     this.speech.setAttribute("aria-live", "polite");
     this.flag.setAttribute("aria-hidden", "true");
@@ -50,7 +52,7 @@ export class Hover {
   use(layer: MapLayer): void {
     const { spot } = this;
     this.layer = layer;
-    if (spot) this.show(layer.at(spot.middle, this.metresPerPixel(spot.middle)));
+    if (spot) this.show(this.read(spot.middle));
   }
 
   /** While the reader draws an area, pointing means something else. */
@@ -62,7 +64,12 @@ export class Hover {
   private point(event: MapMouseEvent): void {
     if (this.off) return;
     const position = { longitude: event.lngLat.lng, latitude: event.lngLat.lat };
-    this.show(this.layer.at(position, this.metresPerPixel(position)));
+    this.show(this.read(position));
+  }
+
+  private read(position: Degrees): Spot | null {
+    const { x } = this.map.project([position.longitude, position.latitude]);
+    return this.seenAt(x).at(position, this.metresPerPixel(position));
   }
 
   private metresPerPixel({ latitude }: Degrees): number {

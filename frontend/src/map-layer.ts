@@ -29,12 +29,21 @@ export type Scene = {
   urlOf: (file: string) => string;
 };
 
+/** The classes of a layer, so that another can be drawn with the same. */
+export type Basis = {
+  edges: readonly number[];
+  /** Side of the square on the ground that they are stated for; null where they are plain counts. */
+  metres: number | null;
+};
+
 /** What the reader chose for how layers look. The ramp is part of the palette. */
 export type Style = {
   show: Show;
   scale: Scale;
   /** Of what was released, not of the ground: 0 to 1. */
   opacity: number;
+  /** Classes to take over rather than to work out, where two releases are compared. */
+  basis?: Basis;
 };
 
 /** Where the map's plane falls on a 2D canvas, in CSS pixels. */
@@ -86,6 +95,8 @@ export interface MapLayer {
   restyle(style: Style, palette: Palette): void;
 
   legend(): LegendContent;
+  /** The classes it was drawn with; null where it has none to share. */
+  basis(): Basis | null;
 
   /** Adds itself to the interactive map, under the map layer of the id `before`. */
   mount(map: MapLibre, before: string): void;

@@ -1,13 +1,11 @@
-import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { contrast, DEFICIENCIES, difference, type Deficiency } from "./colour-difference";
 import { STEPS } from "./classes";
 import { RAMPS } from "./ramps";
+import tokens from "./styles/tokens.css?raw";
 
 const THEMES = ["light", "dark"] as const;
-const [light, dark] = readFileSync(new URL("styles/tokens.css", import.meta.url), "utf8").split(
-  "@media (prefers-color-scheme: dark)",
-);
+const [light, dark] = tokens.split("@media (prefers-color-scheme: dark)");
 
 function token(name: string, theme: (typeof THEMES)[number]): string {
   const found = new RegExp(`--${name}: (#[0-9a-f]{6});`).exec(theme === "dark" ? dark! : light!);

@@ -1,25 +1,19 @@
 // The release page: the map island.
 import "maplibre-gl/dist/maplibre-gl.css";
+import type { Scale } from "./classes";
+import type { Comparison, Other } from "./compare";
 import { need } from "./dom";
-import { Hover } from "./hover";
 import { loadLayer } from "./layer-registry";
 import { drawLegend, type Facts } from "./legend";
 import type { MapLayer, Show, Style } from "./map-layer";
-import type { Map as MapLibre } from "maplibre-gl";
 import { type OpenRelease, openRelease } from "./open-release";
-import { formatLink, type Link, parseLink, roundView, type View } from "./permalink";
+import { formatLink, type Link, parseLink } from "./permalink";
+import { drawKeepsake } from "./picture";
 import { onThemeChange, type RampName, readPalette } from "./ramps";
-import type { Scale } from "./classes";
-import { drawStaticMap } from "./static-map";
+import { installSharing } from "./share";
+import { InteractiveStage, type Stage, StillStage } from "./stage";
 import { choices, slider } from "./switch";
 import { t } from "./translate";
-
-/** Where the layer is drawn: on an interactive map, or once on a canvas. */
-type Stage = {
-  /** Another layer, or the same after its style changed. */
-  show(layer: MapLayer): void;
-  view(): View | null;
-};
 
 async function start(frame: HTMLElement): Promise<void> {
   // The map library comes while the data come; where there is no WebGL it is never asked for.
@@ -34,8 +28,10 @@ async function start(frame: HTMLElement): Promise<void> {
 class Page {
   private readonly facts: Facts;
   private readonly layers = new Map<string, MapLayer>();
-  private layer: MapLayer | null = null;
-  private stage: Stage | null = null;
+  private layer!: MapLayer;
+  private style!: Style;
+  private stage!: Stage;
+  private comparison: Comparison | null = null;
 
   constructor(
     private readonly frame: HTMLElement,
@@ -46,32 +42,46 @@ class Page {
   }
 
   async open(library: Promise<typeof import("./map")> | null): Promise<void> {
-    const layer = await this.restyled();
-    this.stage = library
-      ? interactive(this.frame, this.opened, layer, this.link.view, await library, () => this.remember())
-      : still(this.frame, this.opened, layer);
-    this.offerChoices(layer);
+    const { frame, opened } = this;
+    await this.restyle();
+    if (library) {
+      const module = await library;
+      const hooks = {
+        moved: () => this.remember(),
+        seenAt: (x: number) => this.comparison?.seenAt(x) ?? null,
+      };
+      const stage = new InteractiveStage(frame, opened, this.layer, this.link.view, module, hooks);
+      this.stage = stage;
+      await this.offerComparison(stage, module);
+    } else {
+      this.stage = new StillStage(frame, opened, this.layer);
+      say(frame, t("This browser has no WebGL, so the map stands still. The table holds its figures."));
+    }
+    this.offerChoices();
+    const panel = document.querySelector<HTMLElement>("#share");
+    if (panel) installSharing(panel, frame, () => this.picture());
     onThemeChange(() => void this.change({}));
   }
 
   /** Applies a choice of the reader. */
   async change(change: Partial<Link>): Promise<void> {
     this.link = { ...this.link, ...change };
-    this.stage!.show(await this.restyled());
+    await this.restyle();
+    this.stage.show(this.layer);
+    this.comparison?.restyle(this.sharedStyle(), readPalette(this.frame));
     this.limitChoices();
     this.remember();
   }
 
-  private async restyled(): Promise<MapLayer> {
+  private async restyle(): Promise<void> {
     const { frame, link } = this;
     frame.dataset.ramp = link.ramp;
     const layer = await this.find(link.layer);
     const show = layer.shows.includes(link.show) ? link.show : layer.shows[0]!;
-    const style: Style = { show, scale: link.scale, opacity: link.opacity / 100 };
-    layer.restyle(style, readPalette(frame));
+    this.style = { show, scale: link.scale, opacity: link.opacity / 100 };
+    layer.restyle(this.style, readPalette(frame));
     drawLegend(need(frame, ".legend"), layer.legend(), this.facts);
     this.layer = layer;
-    return layer;
   }
 
   private async find(name: string | null): Promise<MapLayer> {
@@ -88,23 +98,12 @@ class Page {
   /** A link names the layer only where it is not the one that was measured. */
   private remember(): void {
     const first = this.opened.release.layers[0]!.name;
-    const layer = this.layer!.name === first ? null : this.layer!.name;
-    const link = { ...this.link, view: this.stage!.view(), layer };
-    history.replaceState(null, "", formatLink(link) || location.pathname);
+    const layer = this.layer.name === first ? null : this.layer.name;
+    this.link = { ...this.link, view: this.stage.view(), layer };
+    history.replaceState(null, "", formatLink(this.link) || location.pathname);
   }
 
-  /** Leaves out what the layer has no choice in. */
-  private limitChoices(): void {
-    const { shows, scales } = this.layer!;
-    for (const part of document.querySelectorAll<HTMLElement>("#map-options [data-only=show]")) {
-      part.hidden = shows.length < 2;
-    }
-    for (const part of document.querySelectorAll<HTMLElement>("#map-options [data-only=scale]")) {
-      part.hidden = !scales;
-    }
-  }
-
-  private offerChoices(layer: MapLayer): void {
+  private offerChoices(): void {
     const options = document.querySelector<HTMLElement>("#map-options");
     if (!options) return;
     options.hidden = false;
@@ -113,88 +112,71 @@ class Page {
       if (control) choices(control, chosen, (value) => void this.change(choose(value)));
     };
     offer("show", this.link.show, (show) => ({ show: show as Show }));
-    offer("layer", layer.name, (name) => ({ layer: name }));
+    offer("layer", this.layer.name, (name) => ({ layer: name }));
     offer("ramp", this.link.ramp, (ramp) => ({ ramp: ramp as RampName }));
     offer("scale", this.link.scale, (scale) => ({ scale: scale as Scale }));
     slider(need(options, "#opacity"), this.link.opacity, (opacity) => void this.change({ opacity }));
     this.limitChoices();
   }
-}
 
-function interactive(
-  frame: HTMLElement,
-  opened: OpenRelease,
-  layer: MapLayer,
-  view: View | null,
-  { DrawnMap, frameMap }: typeof import("./map"),
-  moved: () => void,
-): Stage {
-  let palette = readPalette(frame);
-  const drawn = new DrawnMap(need(frame, ".canvas"), opened, layer, palette, view);
-  const { map } = drawn;
-  const canvas = map.getCanvas();
-  canvas.setAttribute("aria-label", frame.dataset.label ?? t("Map"));
-  canvas.setAttribute("aria-describedby", "map-keys");
-  frameMap(map, need<HTMLCanvasElement>(frame, ".neatline"), () => palette);
-  const hover = new Hover(map, need(frame, ".sheet"), layer);
-  offerZoom(frame, map);
-  map.on("moveend", (event) => {
-    if (!("settling" in event)) moved();
-  });
-  map.once("idle", () => (frame.dataset.state = "idle"));
-  return {
-    show(next) {
-      palette = readPalette(frame);
-      drawn.recolour(palette);
-      drawn.show(next);
-      hover.use(next);
-    },
-    view: () => settle(map),
-  };
-}
+  /** Leaves out what the layer has no choice in. */
+  private limitChoices(): void {
+    const { shows, scales } = this.layer;
+    const offered: Record<string, boolean> = { show: shows.length > 1, scale: scales };
+    for (const part of document.querySelectorAll<HTMLElement>("#map-options [data-only]")) {
+      part.hidden = !offered[part.dataset.only!];
+    }
+  }
 
-const SETTLING = { settling: true };
+  private async offerComparison(stage: InteractiveStage, module: typeof import("./map")): Promise<void> {
+    const select = document.querySelector<HTMLSelectElement>("#compare");
+    if (!select) return;
+    const { Comparison } = await import("./compare");
+    const names = {
+      left: need<HTMLElement>(this.frame, "[data-side=left]"),
+      right: need<HTMLElement>(this.frame, "[data-side=right]"),
+    };
+    const sheet = need<HTMLElement>(this.frame, ".sheet");
+    this.comparison = new Comparison(sheet, stage.drawn, module, names, this.link.divider, (divider) => {
+      this.link = { ...this.link, divider };
+      this.remember();
+    });
+    const known = [...select.options].some(({ value }) => value === this.link.compare);
+    select.value = known ? this.link.compare! : "";
+    if (!known) this.link = { ...this.link, compare: null };
+    select.addEventListener("change", () => void this.compare(select));
+    if (known) await this.compare(select);
+  }
 
-/** Moves the map onto the nearest view that a link can hold, so that links are exact. */
-function settle(map: MapLibre): View {
-  const { lat, lng } = map.getCenter();
-  const view = roundView({ zoom: map.getZoom(), latitude: lat, longitude: lng });
-  const off = view.zoom !== map.getZoom() || view.latitude !== lat || view.longitude !== lng;
-  // Quietly: the move ends at once, and what it reports must not come back here.
-  if (off) map.jumpTo({ center: [view.longitude, view.latitude], zoom: view.zoom }, SETTLING);
-  return view;
-}
+  private async compare(select: HTMLSelectElement): Promise<void> {
+    const option = select.selectedOptions[0]!;
+    const { array, basemap, looks } = option.dataset;
+    this.link = { ...this.link, compare: select.value || null };
+    this.remember();
+    if (!array || !basemap || !looks) return this.comparison!.close();
+    const other: Other = { id: select.value, title: option.text, array, basemap, looks };
+    await this.comparison!.open(other, this.sharedStyle(), readPalette(this.frame)).catch((error: unknown) => {
+      this.comparison!.close();
+      say(this.frame, messageOf(error));
+    });
+  }
 
-/** Without WebGL: the same picture, still. */
-function still(frame: HTMLElement, { scene }: OpenRelease, layer: MapLayer): Stage {
-  frame.classList.add("still");
-  const canvas = document.createElement("canvas");
-  canvas.setAttribute("role", "img");
-  canvas.setAttribute("aria-label", frame.dataset.label ?? t("Map"));
-  need(frame, ".canvas").append(canvas);
-  let shown = layer;
-  const draw = (): void => drawStaticMap(canvas, scene, shown, readPalette(frame));
-  draw();
-  addEventListener("resize", draw);
-  say(frame, t("This browser has no WebGL, so the map stands still. The table holds its figures."));
-  return {
-    show(next) {
-      shown = next;
-      draw();
-    },
-    view: () => null,
-  };
+  /** The other release is drawn with the same classes, or its colours would say something else. */
+  private sharedStyle(): Style {
+    const basis = this.layer.basis();
+    return basis ? { ...this.style, basis } : this.style;
+  }
+
+  private picture(): HTMLCanvasElement {
+    const { dataset } = this.frame;
+    const lines = JSON.parse(dataset.imprint ?? "[]") as string[];
+    const imprint = { title: dataset.title ?? "", lines };
+    return drawKeepsake(this.opened.scene, this.layer, readPalette(this.frame), this.stage.place(), imprint);
+  }
 }
 
 function canWebGL(): boolean {
   return document.createElement("canvas").getContext("webgl2") !== null;
-}
-
-function offerZoom(frame: HTMLElement, map: { zoomIn(): unknown; zoomOut(): unknown }): void {
-  const tools = need<HTMLElement>(frame, ".tools");
-  need(tools, "[data-zoom=in]").addEventListener("click", () => map.zoomIn());
-  need(tools, "[data-zoom=out]").addEventListener("click", () => map.zoomOut());
-  tools.hidden = false;
 }
 
 function say(frame: HTMLElement, message: string): void {
@@ -204,5 +186,10 @@ function say(frame: HTMLElement, message: string): void {
   notice.hidden = false;
 }
 
+function messageOf(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}
+
+// Last, for nothing above exists before it is reached.
 const frame = document.querySelector<HTMLElement>("#map");
-if (frame) start(frame).catch((error: unknown) => say(frame, String(error instanceof Error ? error.message : error)));
+if (frame) start(frame).catch((error: unknown) => say(frame, messageOf(error)));

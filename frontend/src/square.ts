@@ -2,8 +2,9 @@
 import { formatMetres } from "./format";
 
 export type Square = {
-  /** Its side in words. */
+  /** Its side in words, and in metres on the ground. */
   side: string;
+  metres: number;
   /** How many cells of the grid fill it. */
   cells: number;
 };
@@ -18,7 +19,12 @@ export function squareFor(cellMetres: number, leastDensity: number): Square {
   const needed = cellMetres / Math.sqrt(leastDensity);
   const round = ROUND_METRES.find((metres) => metres >= needed && metres > cellMetres);
   if (leastDensity >= 1 || leastDensity <= 0 || round === undefined) {
-    return { side: formatMetres(cellMetres), cells: 1 };
+    return { side: formatMetres(cellMetres), metres: cellMetres, cells: 1 };
   }
-  return { side: formatMetres(round), cells: (round / cellMetres) ** 2 };
+  return sameSquare(round, cellMetres);
+}
+
+/** A square of so many metres on another grid. */
+export function sameSquare(metres: number, cellMetres: number): Square {
+  return { side: formatMetres(metres), metres, cells: (metres / cellMetres) ** 2 };
 }

@@ -34,6 +34,10 @@ export function drawPicture(
   ratio: number,
 ): void {
   const { width, height } = place;
+  pen.save();
+  pen.beginPath();
+  pen.rect(0, 0, width, height);
+  pen.clip();
   pen.fillStyle = palette.water;
   pen.fillRect(0, 0, width, height);
   drawLand(pen, basemap, place, palette);
@@ -43,6 +47,7 @@ export function drawPicture(
   stroke(pen, shapePath(area, place), palette.study, 1);
   pen.setLineDash([]);
   drawFrame(pen, width, height, frameEdges(place), palette);
+  pen.restore();
 }
 
 /** The study area, filling the picture: the larger side may be cropped a little, never the data. */

@@ -19,7 +19,7 @@ describe("numbers", () => {
   it("come with their margin and a word of doubt", () => {
     const box = { top: 0, bottom: 1, left: 0, right: 1 };
     const noise = { margin: 12, threshold: 26, label: "exact noise" };
-    const square = { side: "170 m", cells: 1 };
+    const square = { side: "170 m", metres: 170, cells: 1 };
     const say = (value: number, cells = 1) =>
       speak({ box, cells, value, noise, standsOut: value >= 26 }, "people", square);
     expect(say(236)).toEqual({ figure: "236", margin: "\u00b1 12 people", note: "" });
@@ -31,7 +31,7 @@ describe("numbers", () => {
 
 describe("the square that densities are stated for", () => {
   it("is a cell where a cell holds whole people", () => {
-    expect(squareFor(170, 26)).toEqual({ side: "170\u00a0m", cells: 1 });
+    expect(squareFor(170, 26)).toEqual({ side: "170\u00a0m", metres: 170, cells: 1 });
   });
 
   it("is round and large enough otherwise", () => {

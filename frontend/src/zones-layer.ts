@@ -6,7 +6,7 @@ import { formatMargin, formatNumber } from "./format";
 import { drawHatch, hatchPattern } from "./hatch";
 import { shapePath } from "./land-path";
 import type {
-  Arrow, LegendContent, LoadLayer, MapLayer, Place, Scene, Show, Spot, Style,
+  Arrow, Basis, LegendContent, LoadLayer, MapLayer, Place, Scene, Show, Spot, Style,
 } from "./map-layer";
 import type { Degrees } from "./mercator";
 import type { Palette } from "./ramps";
@@ -67,7 +67,9 @@ class Zones implements MapLayer {
     const coloured = this.zones.filter((zone) => style.show === "margin" || standsOut(zone));
     const valueOf = ({ feature }: Zone): number =>
       style.show === "margin" ? (feature.properties.margin ?? 0) : feature.properties.estimate;
-    this.edges = classEdges(coloured.map(valueOf), style.show === "estimate", style.scale);
+    this.edges = style.basis
+      ? [...style.basis.edges]
+      : classEdges(coloured.map(valueOf), style.show === "estimate", style.scale);
     for (const zone of this.zones) zone.step = -1;
     for (const zone of coloured) {
       zone.step = rampStep(classOf(valueOf(zone), this.edges), this.edges.length);
@@ -88,6 +90,10 @@ class Zones implements MapLayer {
       keys: margin ? [] : [{ swatch: "hatch", words: t("Cannot be told from zero") }],
       note: this.marginWords(),
     };
+  }
+
+  basis(): Basis {
+    return { edges: this.edges, metres: null };
   }
 
   mount(map: MapLibre, before: string): void {

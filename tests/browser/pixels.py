@@ -32,8 +32,12 @@ DECODE = """async (png) => {
 
 
 def screenshot(page: Any, selector: str) -> NDArray[np.uint8]:
-    """(height, width, 3) of one element as the reader sees it; the browser reads the PNG."""
-    png = page.locator(selector).first.screenshot(animations="disabled")
+    """(height, width, 3) of one element as the reader sees it."""
+    return read_png(page, page.locator(selector).first.screenshot(animations="disabled"))
+
+
+def read_png(page: Any, png: bytes) -> NDArray[np.uint8]:
+    """(height, width, 3) of a picture, which the browser reads."""
     width, height, data = page.evaluate(DECODE, base64.b64encode(png).decode())
     pixels = np.frombuffer(base64.b64decode(data), dtype=np.uint8)
     return pixels.reshape(height, width, 4)[:, :, :3]

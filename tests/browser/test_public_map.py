@@ -15,7 +15,7 @@ from dpgeo.postprocess.layers import box_layers
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import StudyArea
-from tests.browser.pixels import RAMP, ramp_share, screenshot, share, where
+from tests.browser.pixels import RAMP, ramp_share, read_png, screenshot, share, where
 from tests.maps import BOUNDS, grid_release, install, partition_release
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
@@ -330,3 +330,67 @@ def test_the_menu_opens_on_a_narrow_screen(open_page: Open, gridded: Release) ->
     assert link.is_visible()
     page.keyboard.press("Escape")
     assert link.is_hidden()
+
+
+def test_two_releases_are_compared_under_one_divider_and_one_legend(
+    open_page: Open, gridded: Release
+) -> None:
+    other = install(grid_release(AREA, 32), "Coarser")
+    page = open_page(release_path(gridded, "#map=11/55.66/12.58"))
+    before = screenshot(page, "#map .sheet")
+    page.select_option("#compare", other.pk)
+    page.wait_for_selector("[data-compared]", state="attached", timeout=PATIENCE)
+    page.mouse.move(0, 0)
+    both = screenshot(page, "#map .sheet")
+    half = both.shape[1] // 2
+    changed = (before[100:-180] != both[100:-180]).any(axis=2)
+    assert changed[:, : half - 60].mean() == 0.0, "the left side stays as it was"
+    assert changed[:, half + 60 :].mean() > 0.02, "the right side shows the other"
+    page.get_by_role("slider", name="Divider").focus()
+    page.keyboard.press("End")
+    assert "divider=100" in page.evaluate("location.hash")
+    assert f"compare={other.pk}" in page.evaluate("location.hash")
+    page.select_option("#compare", "")
+    assert page.locator(".divider").count() == 0
+
+
+def test_the_picture_to_keep_holds_map_legend_and_words(open_page: Open, gridded: Release) -> None:
+    page = open_page(release_path(gridded))
+    with page.expect_download() as download:
+        page.get_by_role("button", name="PNG").click()
+    assert download.value.suggested_filename == "where-people-are.png"
+    image = read_png(page, download.value.path().read_bytes())
+    map_height = 2 * page.locator("#map .canvas").bounding_box()["height"]
+    above, below = image[: int(map_height)], image[int(map_height) :]
+    assert ramp_share(above, "light") > 0.02
+    assert share(below, "tide-6", "light") > 0.001, "the legend"
+    assert share(below, "ink", "light") > 0.001, "the words"
+
+
+def test_every_choice_is_in_the_link_and_comes_back(open_page: Open, gridded: Release) -> None:
+    page = open_page(release_path(gridded))
+    for name in ("Ember", "Even shares", "Margin"):
+        page.get_by_role("button", name=name).click()
+    page.locator("#opacity").fill("60")
+    link = page.evaluate("location.hash")
+    for part in ("ramp=ember", "scale=quantile", "show=margin", "opacity=60"):
+        assert part in link
+    again = open_page(release_path(gridded, link))
+    assert again.evaluate("location.hash") == link or again.evaluate(
+        "location.hash.split('&').slice(1).join()"
+    ) == ",".join(link.split("&")[1:])
+    for name in ("Ember", "Even shares", "Margin"):
+        pressed = again.get_by_role("button", name=name).get_attribute("aria-pressed")
+        assert pressed == "true"
+    page.mouse.move(0, 0)
+    assert (screenshot(page, "#map .sheet") == screenshot(again, "#map .sheet")).all()
+
+
+def test_another_page_may_frame_a_map(open_page: Open, gridded: Release, live_server: Any) -> None:
+    path = reverse("embed", args=[gridded.pk])
+    page = open_page("/about/privacy/", wait="main")
+    page.set_content(f'<iframe src="{live_server.url}{path}" width="800" height="500"></iframe>')
+    frame = page.frame_locator("iframe")
+    frame.locator("#map[data-state=idle]").wait_for(state="attached", timeout=PATIENCE)
+    assert ramp_share(screenshot(page, "iframe"), "light") > 0.02
+    assert frame.locator(".legend").is_visible()

@@ -353,3 +353,49 @@ def test_the_small_map_leads_to_each_study_area(client: Client, published: Relea
     link = re.search(r'<a href="([^"]*west=[^"]*)"', page)
     assert link
     assert "1 map found" in words(client, html.unescape(link[1]))
+
+
+def test_only_the_embedded_map_may_be_framed(client: Client, published: Release) -> None:
+    for name in ("release", "embed", "release-privacy"):
+        response = client.get(reverse(name, args=[published.pk]))
+        framable = name == "embed"
+        assert ("frame-ancestors *" in response["Content-Security-Policy"]) == framable
+        assert ("X-Frame-Options" not in response) == framable
+        assert "script-src" not in response["Content-Security-Policy"]
+
+
+def test_an_embedded_map_says_what_it_is_and_leads_back(client: Client, published: Release) -> None:
+    page = client.get(reverse("embed", args=[published.pk])).content.decode()
+    assert f'href="http://testserver{reverse("release", args=[published.pk])}"' in page
+    assert 'class="legend"' in page
+    assert "<form" not in page
+
+
+def test_nobody_frames_a_draft_not_even_its_members(client: Client, draft: Release) -> None:
+    client.force_login(member_of(draft))
+    assert client.get(reverse("embed", args=[draft.pk])).status_code == 404
+
+
+def test_a_withdrawn_map_is_gone_from_frames_too(client: Client) -> None:
+    release = install(grid_release(AREA, 16), "Old map", state=ReleaseState.WITHDRAWN)
+    page = words(client, reverse("embed", args=[release.pk]), status=410)
+    assert "This map was withdrawn by Vessby Transport" in page
+    assert "map.bin" not in client.get(reverse("embed", args=[release.pk])).content.decode()
+
+
+def test_a_release_is_cited_with_publisher_epsilon_licence_and_address(
+    client: Client, published: Release
+) -> None:
+    page = words(client, reverse("release", args=[published.pk]))
+    address = f"http://testserver{reverse('release', args=[published.pk])}"
+    assert "(epsilon 1 per person; Uniform grid). CC BY 4.0. " + address in page
+
+
+def test_a_map_is_compared_with_public_maps_of_the_same_data_alone(
+    client: Client, published: Release, draft: Release
+) -> None:
+    other = install(partition_release(AREA, 32), "In boxes")
+    page = client.get(reverse("release", args=[published.pk])).content.decode()
+    assert f'<option value="{other.pk}"' in page
+    assert draft.pk not in page
+    assert f'<option value="{published.pk}"' not in page

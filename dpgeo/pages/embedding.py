@@ -1,0 +1,38 @@
+"""A map in a frame of somebody else's page: the only pages that others may frame."""
+
+from __future__ import annotations
+
+from django.contrib.auth.models import AnonymousUser
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.clickjacking import xframe_options_exempt
+from django.views.decorators.http import require_safe
+
+from dpgeo.artefacts import map_array
+from dpgeo.pages.public_views import file_url, release_context
+from dpgeo.pages.sharing import sharing
+from dpgeo.pages.summaries import summary_of
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.selectors import release_visible
+
+
+@require_safe
+@xframe_options_exempt
+def embed(request: HttpRequest, release_id: str) -> HttpResponse:
+    """A published map with its legend; whoever looks is a stranger here, so drafts are not there.
+
+    Nothing on it can be pressed that changes anything, so nobody gains by framing it.
+    """
+    try:
+        found = release_visible(AnonymousUser(), release_id)
+    except Release.DoesNotExist:
+        raise Http404("There is no such map.") from None
+    summary = summary_of(found)
+    context = release_context(found) | {
+        "summary": summary,
+        "sharing": sharing(request, found, summary),
+    }
+    withdrawn = found.state == ReleaseState.WITHDRAWN
+    if not withdrawn:
+        context["array_url"] = file_url(found, map_array.NAME)
+    return render(request, "public/embed.html", context, status=410 if withdrawn else 200)
