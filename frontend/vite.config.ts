@@ -12,5 +12,5 @@ export default defineConfig({
       input: ["src/site.ts", "src/release.ts", "src/desk.ts"],
     },
   },
-  test: { include: ["src/**/*.test.ts"] },
+  test: { include: ["src/**/*.test.ts"], css: true },
 });
