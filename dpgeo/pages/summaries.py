@@ -113,6 +113,11 @@ class Summary:
         return json.dumps({layer.name: layer.look for layer in self.layers})
 
     @property
+    def can_add_up(self) -> bool:
+        """Whether there are counts that an area of the reader's can be added up from."""
+        return self.figures is not None or any(layer.look == "zones" for layer in self.layers)
+
+    @property
     def by_person(self) -> bool:
         """Whether a whole person is hidden, rather than one record."""
         return self.unit == Unit.PERSON.value

@@ -53,6 +53,7 @@ class Page {
       const stage = new InteractiveStage(frame, opened, this.layer, this.link.view, module, hooks);
       this.stage = stage;
       await this.offerComparison(stage, module);
+      await this.offerAreas(stage);
     } else {
       this.stage = new StillStage(frame, opened, this.layer);
       say(frame, t("This browser has no WebGL, so the map stands still. The table holds its figures."));
@@ -126,6 +127,19 @@ class Page {
     for (const part of document.querySelectorAll<HTMLElement>("#map-options [data-only]")) {
       part.hidden = !offered[part.dataset.only!];
     }
+  }
+
+  private async offerAreas(stage: InteractiveStage): Promise<void> {
+    const panel = document.querySelector<HTMLElement>("#area");
+    if (!panel) return;
+    const { AreaTool } = await import("./area-tool");
+    const sheet = need<HTMLElement>(this.frame, ".sheet");
+    const { counting } = this.opened.release;
+    const tool = new AreaTool(panel, sheet, stage.map, stage.hover, counting, (corners) => {
+      this.link = { ...this.link, corners };
+      this.remember();
+    });
+    if (this.link.corners) tool.restore(this.link.corners);
   }
 
   private async offerComparison(stage: InteractiveStage, module: typeof import("./map")): Promise<void> {
