@@ -33,12 +33,14 @@ class Field:
     default: Any = None
 
 
-def read_body(request: Request, declared: Sequence[Field]) -> dict[str, Any]:
-    """The value of every declared field; what is absent takes its default.
+def read_body(
+    request: Request, declared: Sequence[Field], *, most: int = MAX_BODY_BYTES
+) -> dict[str, Any]:
+    """The value of every declared field; what is absent takes its default. `most` is in bytes.
 
     Raises InvalidInput that names the field: unknown, given twice, missing, or of another form.
     """
-    document = _document(request) if body_length(request) or declared else {}
+    document = _document(request, most) if body_length(request) or declared else {}
     known = {each.name: each for each in declared}
     for name in document:
         if name not in known:
@@ -79,14 +81,14 @@ def body_length(request: Request) -> int:
     return int(text or 0)
 
 
-def _document(request: Request) -> dict[str, Any]:
+def _document(request: Request, most: int) -> dict[str, Any]:
     media_type = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
     if media_type != "application/json" and body_length(request):
         raise UnsupportedMediaType(
             media_type, "Send JSON, with the header Content-Type: application/json."
         )
-    if body_length(request) > MAX_BODY_BYTES:
-        raise TooLarge(f"The body may have at most {MAX_BODY_BYTES:,} bytes; send less.")
+    if body_length(request) > most:
+        raise TooLarge(f"The body may have at most {most:,} bytes; send less.")
     try:
         document = json.loads(
             _text(request), parse_constant=_no_constant, object_pairs_hook=_members
@@ -102,7 +104,8 @@ def _document(request: Request) -> dict[str, Any]:
 
 def _text(request: Request) -> str:
     try:
-        return bytes(request._request.body).decode("utf-8-sig")
+        # Read as a stream, `body` being held to Django's own limit, which is lower than some.
+        return request._request.read().decode("utf-8-sig")
     except OSError:
         raise BadRequest from None
 

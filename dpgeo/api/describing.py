@@ -95,6 +95,22 @@ def describe_action(
     return decorate
 
 
+def answered(name: str, summary: str, answer: type[Any]) -> dict[Any, Any]:
+    """The description of a good answer whose example is `name`'s."""
+    sample = example(summary, member_examples.ANSWERS[name])
+    return {
+        (200, "application/json"): OpenApiResponse(answer, description="Found", examples=[sample])
+    }
+
+
+def problems(*statuses: int) -> dict[Any, Any]:
+    """The descriptions of some errors."""
+    described: dict[Any, Any] = {}
+    for status in statuses:
+        described |= problem(status)
+    return described
+
+
 WRITERS: Any = [{"key": []}, {"cookieAuth": []}]
 """A key, or the session of a member who is signed in."""
 

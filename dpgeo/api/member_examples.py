@@ -92,6 +92,31 @@ ANSWERS: dict[str, Any] = {
     "release_publish": RELEASE,
     "release_withdraw": WITHDRAWN,
     "release_cancel": DRAFT,
+    "release_query": {
+        "release": RELEASE["id"],
+        "counting": "people",
+        "bound": 10,
+        "confidence": 0.95,
+        "meaning": "People, each counted once in every measured area they were seen in, as far as "
+        "the bound allows.",
+        "results": [
+            {
+                "id": None,
+                "estimate": 1280.5,
+                "margin": 210.2,
+                "low": 1070.3,
+                "high": 1490.7,
+                "exact": False,
+                "areas": 12,
+                "cut": 7,
+                "notes": [
+                    "The region's edge cuts measured areas, which add the share of their ground "
+                    "that lies within. The interval holds the noise alone: how unevenly people "
+                    "are spread there is unknown."
+                ],
+            }
+        ],
+    },
     "job": {**JOB, "state": "done", "has_result": True},
     "budgets": {
         "results": [
@@ -124,6 +149,12 @@ BODIES: dict[str, Any] = {
         "columns": {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
     },
     "quote": REQUEST,
+    "release_query": {
+        "polygon": {
+            "type": "Polygon",
+            "coordinates": [[[10.05, 50.02], [10.15, 50.02], [10.1, 50.08], [10.05, 50.02]]],
+        }
+    },
     "release_request": {
         "dataset": "walks",
         "title": "Evening walks",

@@ -16,6 +16,7 @@ from dpgeo.api.documentation import SchemaView, docs
 from dpgeo.api.files import ReleaseFileView
 from dpgeo.api.jobs import JobView
 from dpgeo.api.mechanisms import MechanismsView, MechanismView
+from dpgeo.api.ranges import RangesView
 from dpgeo.api.releases import ReleasesView, ReleaseView
 from dpgeo.api.requesting import CancelView, PublishView, QuoteView, WithdrawView
 from dpgeo.api.uploads import (
@@ -60,6 +61,7 @@ urlpatterns = [
         ReleaseFileView.as_view(),
         name="release-file",
     ),
+    path("v1/releases/<slug:release_id>/query", RangesView.as_view(), name="release-query"),
     path("v1/releases/<slug:release_id>/publish", PublishView.as_view(), name="release-publish"),
     path("v1/releases/<slug:release_id>/withdraw", WithdrawView.as_view(), name="release-withdraw"),
     path("v1/releases/<slug:release_id>/cancel", CancelView.as_view(), name="release-cancel"),

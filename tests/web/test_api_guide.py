@@ -58,7 +58,8 @@ def ask(command: str, names: dict[str, str]) -> Any:
         else:
             address = word
     media_type = headers.pop("Content-Type", "")
-    path = urlsplit(address).path
+    parts = urlsplit(address)
+    path = f"{parts.path}?{parts.query}" if parts.query else parts.path
     answer = Client().generic(method, path, data, content_type=media_type, headers=headers)
     assert answer.status_code < 300, (command, answer.content)
     return json.loads(answer.content)
@@ -85,7 +86,7 @@ def test_the_guide_leads_from_a_declaration_to_a_published_map(
     )
     names = {"DPGEO": "http://testserver", "KEY": secret}
     found = commands()
-    assert len(found) == 13
+    assert len(found) == 15
     for command in found:
         parts = COMMAND.match(command)
         assert parts, command

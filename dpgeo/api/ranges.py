@@ -1,0 +1,293 @@
+"""Range answers over HTTP: how many are in boxes and polygons of the caller's choice."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from functools import lru_cache
+from typing import Any
+
+import shapely
+from django.http import Http404
+from drf_spectacular.utils import OpenApiExample, OpenApiRequest, extend_schema
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.api.access import viewer_of
+from dpgeo.api.base import DocumentView, is_personal
+from dpgeo.api.bodies import Field, body_schema, members, read_body
+from dpgeo.api.describing import answered, in_path, problems
+from dpgeo.api.member_examples import BODIES
+from dpgeo.api.problems import Gone
+from dpgeo.api.queries import Query, openapi, read_box
+from dpgeo.api.serializers import Serializer
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Counting
+from dpgeo.postprocess.ranges import RangeAnswer, Ranges
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.selectors import release_visible, released_of
+
+MOST_REGIONS = 10_000
+
+MOST_CORNERS = 200_000
+"""Of all regions together: what can be answered in seconds."""
+
+MAX_BODY_BYTES = 16 * 1024 * 1024
+
+CONFIDENCE = 0.95
+
+POLYGONS = ("Polygon", "MultiPolygon")
+
+BOX = Query(
+    name="bbox",
+    description="The region: west,south,east,north in degrees. To ask for polygons, or for many "
+    "regions, send them with POST.",
+    read=read_box,
+)
+
+
+def read_corners(value: Any) -> list[float]:
+    """Four numbers as `read_box` reads them. Raises ValueError."""
+    if not isinstance(value, list) or not all(
+        isinstance(each, (int, float)) and not isinstance(each, bool) for each in value
+    ):
+        raise ValueError("Must be four numbers, [west, south, east, north] in degrees.")
+    return list(read_box(",".join(repr(each) for each in value)))
+
+
+ASKED = (
+    Field(
+        name="bbox",
+        description="A box: [west, south, east, north] in degrees.",
+        read=read_corners,
+        schema={
+            "type": "array",
+            "items": {"type": "number"},
+            "minItems": 4,
+            "maxItems": 4,
+        },
+    ),
+    Field(
+        name="polygon",
+        description="A GeoJSON Polygon or MultiPolygon, longitude first.",
+        read=members,
+        schema={"type": "object", "additionalProperties": True},
+    ),
+    Field(
+        name="regions",
+        description="A GeoJSON FeatureCollection of polygons, at most "
+        f"{MOST_REGIONS:,}; answers come in the same order, with the features' ids.",
+        read=members,
+        schema={"type": "object", "additionalProperties": True},
+    ),
+)
+
+
+class AnswerSerializer(Serializer):
+    """How many are in one region."""
+
+    id = serializers.JSONField(help_text="Of the feature, null where it has none.")
+    estimate = serializers.FloatField(help_text="May be negative: noise is not cut off.")
+    margin = serializers.FloatField(help_text="Half the width of the interval.")
+    low = serializers.FloatField(help_text="The interval's lower end.")
+    high = serializers.FloatField(help_text="Its upper end.")
+    exact = serializers.BooleanField(
+        help_text="Whether the interval holds all of the error: the noise of whole counts. "
+        "Otherwise the notes say what is not in it."
+    )
+    areas = serializers.IntegerField(help_text="Measured areas that were added up.")
+    cut = serializers.IntegerField(help_text="How many of them the region's edge cuts.")
+    notes = serializers.ListField(child=serializers.CharField())
+
+
+class AnswersSerializer(Serializer):
+    """How many are in each region, as measured: of the bounded counts, with noise."""
+
+    release = serializers.CharField(help_text="The release's id.")
+    counting = serializers.ChoiceField(choices=[each.value for each in Counting])
+    bound = serializers.IntegerField(
+        help_text="How many areas (people) or records (visits) of one person were counted at "
+        "most; what exceeds that is in no answer."
+    )
+    confidence = serializers.FloatField(help_text="Of the intervals.")
+    meaning = serializers.CharField()
+    results = AnswerSerializer(many=True)
+
+
+MEANING = {
+    Counting.PEOPLE: "People, each counted once in every measured area they were seen in, as far "
+    "as the bound allows.",
+    Counting.VISITS: "Records, as far as the bound allows.",
+}
+
+
+class RangesView(DocumentView):
+    """Range answers."""
+
+    queries = (BOX,)
+
+    @extend_schema(
+        operation_id="release_query_box",
+        summary="Count in a box",
+        tags=["releases"],
+        parameters=[*openapi(queries), in_path("release_id", "The release's id.")],
+        responses={
+            **answered("release_query", "Counts", AnswersSerializer),
+            **problems(400, 401, 404, 409, 410, 429),
+        },
+    )
+    def get(self, request: Request, release_id: str) -> Response:
+        """An estimate of how many are in a box, and the 95 % interval of its noise."""
+        if self.asked["bbox"] is None:
+            raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
+        return self._answer(request, release_id, [(None, _box(self.asked["bbox"]))])
+
+    @extend_schema(
+        operation_id="release_query",
+        summary="Count in regions",
+        tags=["releases"],
+        parameters=[in_path("release_id", "The release's id.")],
+        request={
+            "application/json": OpenApiRequest(
+                body_schema(ASKED),
+                examples=[
+                    OpenApiExample("Polygon", value=BODIES["release_query"], request_only=True)
+                ],
+            )
+        },
+        responses={
+            **answered("release_query", "Counts", AnswersSerializer),
+            **problems(400, 401, 404, 409, 410, 413, 415, 429),
+        },
+    )
+    def post(self, request: Request, release_id: str) -> Response:
+        """The same for a box, a polygon or a collection of regions. Nothing is spent by asking:
+        all answers follow from what is published."""
+        asked = read_body(request, ASKED, most=MAX_BODY_BYTES)
+        return self._answer(request, release_id, read_regions(asked))
+
+    def _answer(
+        self, request: Request, release_id: str, regions: Sequence[tuple[Any, Any]]
+    ) -> Response:
+        viewer = viewer_of(request)
+        try:
+            release = release_visible(viewer, release_id)
+        except Release.DoesNotExist:
+            raise Http404 from None
+        if release.state == ReleaseState.WITHDRAWN:
+            raise Gone("Its publisher has withdrawn this release; it is no longer asked.")
+        found = _ranges(release.pk, release.blob_sha256).answer([shape for _, shape in regions])
+        document = {
+            "release": release.pk,
+            "counting": release.counting,
+            "bound": release.bound,
+            "confidence": CONFIDENCE,
+            "meaning": MEANING[Counting(release.counting)],
+            "results": [
+                _result(name, each) for (name, _), each in zip(regions, found, strict=True)
+            ],
+        }
+        return self.answer(AnswersSerializer(document).data, personal=is_personal(viewer))
+
+
+@lru_cache(maxsize=4)
+def _ranges(release_id: str, _sha256: str) -> Ranges:
+    """The answers of a release, kept for the next who asks: a blob never changes."""
+    return Ranges(released_of(Release.objects.get(pk=release_id)))
+
+
+def _result(name: Any, answer: RangeAnswer) -> dict[str, Any]:
+    return {
+        "id": name,
+        "estimate": answer.estimate,
+        "margin": answer.margin,
+        "low": answer.estimate - answer.margin,
+        "high": answer.estimate + answer.margin,
+        "exact": answer.exact,
+        "areas": answer.areas,
+        "cut": answer.cut,
+        "notes": list(answer.notes),
+    }
+
+
+def read_regions(asked: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Ids and shapes of what was asked for. Raises InvalidInput."""
+    given = [name for name, value in asked.items() if value is not None]
+    if len(given) != 1:
+        raise InvalidInput(
+            "Give one of bbox, polygon and regions.", field=given[1] if len(given) > 1 else "bbox"
+        )
+    if asked["bbox"] is not None:
+        return [(None, _box(asked["bbox"]))]
+    if asked["polygon"] is not None:
+        return [(None, _polygon(asked["polygon"], "polygon"))]
+    return _collection(asked["regions"])
+
+
+def _box(box: Sequence[float]) -> Any:
+    west, south, east, north = box
+    if west == east or south == north:
+        raise InvalidInput("Encloses no ground; give a box with two different sides.", field="bbox")
+    return shapely.box(west, south, east, north)
+
+
+def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Ids and shapes of a FeatureCollection. Raises InvalidInput."""
+    features = document.get("features")
+    if document.get("type") != "FeatureCollection" or not isinstance(features, list):
+        raise InvalidInput("Must be a GeoJSON FeatureCollection of polygons.", field="regions")
+    if not 1 <= len(features) <= MOST_REGIONS:
+        raise InvalidInput(
+            f"Has {len(features):,} features; give from 1 to {MOST_REGIONS:,}.", field="regions"
+        )
+    found = []
+    for number, feature in enumerate(features):
+        if not isinstance(feature, dict) or feature.get("type") != "Feature":
+            raise InvalidInput(f"Member {number} is not a GeoJSON Feature.", field="regions")
+        name = feature.get("id")
+        if name is not None and (isinstance(name, bool) or not isinstance(name, (str, int, float))):
+            raise InvalidInput(
+                f"The id of feature {number} must be text or a number.", field="regions"
+            )
+        found.append((name, _polygon(feature.get("geometry"), f"regions.features[{number}]")))
+    corners = int(shapely.get_num_coordinates([shape for _, shape in found]).sum())
+    if corners > MOST_CORNERS:
+        raise InvalidInput(
+            f"Has {corners:,} corners; simplify to at most {MOST_CORNERS:,}, or ask in parts.",
+            field="regions",
+        )
+    return found
+
+
+def _polygon(geometry: Any, field: str) -> Any:
+    """A polygon that can be answered for. Raises InvalidInput with the remedy."""
+    if not isinstance(geometry, dict) or geometry.get("type") not in POLYGONS:
+        raise InvalidInput("Must be a GeoJSON Polygon or MultiPolygon.", field=field)
+    try:
+        shape = shapely.force_2d(shapely.from_geojson(json.dumps(geometry)))
+    except (shapely.GEOSException, TypeError, ValueError):
+        shape = None
+    if shape is None or shape.is_empty:
+        raise InvalidInput(
+            "Its coordinates cannot be read; give closed rings of [longitude, latitude].",
+            field=field,
+        )
+    west, south, east, north = shape.bounds
+    if not (west >= -180 and east <= 180 and south >= -90 and north <= 90):
+        raise InvalidInput(
+            "Longitudes lie between -180 and 180 and latitudes between -90 and 90, longitude "
+            "first; cut a region that crosses the antimeridian into its two halves.",
+            field=field,
+        )
+    if not shape.is_valid:
+        raise InvalidInput(
+            f"Crosses itself or is misshapen ({shapely.is_valid_reason(shape)}); repair it, for "
+            "instance with QGIS's Fix geometries.",
+            field=field,
+        )
+    if shape.area <= 0:
+        raise InvalidInput("Encloses no ground; give a region with some.", field=field)
+    if shapely.get_num_coordinates(shape) > MOST_CORNERS:
+        raise InvalidInput(f"Simplify it to at most {MOST_CORNERS:,} corners.", field=field)
+    return shape

@@ -1,0 +1,143 @@
+"""Anybody asks a published release how many are in boxes and polygons; nonsense gets a remedy."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from dpgeo.api import ranges as module
+from tests.unit.artefacts.releases import clusters_release
+from tests.web.api import Program
+from tests.web.published import install, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+WHOLE = [4.0, 51.9, 5.0, 52.5]
+
+
+def square(west: float, south: float, side: float = 0.1) -> dict[str, Any]:
+    east, north = west + side, south + side
+    ring = [[west, south], [east, south], [east, north], [west, north], [west, south]]
+    return {"type": "Polygon", "coordinates": [ring]}
+
+
+def query(**changes: Any) -> str:
+    return f"/api/v1/releases/{install(make_dataset(), **changes).pk}/query"
+
+
+def test_a_box_is_answered_by_get_and_post_alike() -> None:
+    address, program = query(), Program()
+    by_get = program.ask("GET", address + "?bbox=" + ",".join(map(str, WHOLE)))
+    by_post = program.ask("POST", address, {"bbox": WHOLE})
+    assert by_get == by_post
+    (found,) = by_get["results"]
+    assert found["low"] < found["estimate"] < found["high"]
+    assert found["exact"]
+    assert found["areas"] > 10
+    assert by_get["counting"] == "people"
+
+
+def test_polygons_and_collections_are_answered_in_order() -> None:
+    address, program = query(), Program()
+    (one,) = program.ask("POST", address, {"polygon": square(4.5, 52.1)})["results"]
+    assert (one["id"], one["exact"]) == (None, False)
+    features = [
+        {"type": "Feature", "id": name, "properties": {}, "geometry": square(4.5 + step, 52.1)}
+        for name, step in (("a", 0), (7, 0.05), (None, 40))
+    ]
+    found = program.ask(
+        "POST", address, {"regions": {"type": "FeatureCollection", "features": features}}
+    )["results"]
+    assert [each["id"] for each in found] == ["a", 7, None]
+    assert found[0] | {"id": None} == one
+    assert found[2]["estimate"] == 0
+    assert "outside the study area" in found[2]["notes"][0]
+
+
+def test_ten_thousand_regions_are_answered_and_one_more_is_not() -> None:
+    address, program = query(), Program()
+    feature = {"type": "Feature", "properties": {"words": "x" * 100}, "geometry": square(4.5, 52.1)}
+    many = {"type": "FeatureCollection", "features": [feature] * 10_000}
+    assert len(json.dumps({"regions": many})) > 2_500_000
+    assert len(program.ask("POST", address, {"regions": many})["results"]) == 10_000
+    many["features"] = [feature] * 10_001
+    refusal = program.ask("POST", address, {"regions": many}, 400)
+    assert "10,001 features" in refusal["detail"]
+
+
+BOWTIE = {"type": "Polygon", "coordinates": [[[4, 52], [5, 53], [5, 52], [4, 53], [4, 52]]]}
+ACROSS = square(179.95, 52.1)
+
+
+@pytest.mark.parametrize(
+    ("body", "field", "words"),
+    [
+        ({}, "bbox", "Give one of"),
+        ({"bbox": WHOLE, "polygon": square(4, 52)}, "polygon", "Give one of"),
+        ({"bbox": [1, 2, 3]}, "bbox", "four numbers"),
+        ({"bbox": ["4", 51, 5, 52]}, "bbox", "four numbers"),
+        ({"bbox": [5, 52, 4, 53]}, "bbox", "antimeridian"),
+        ({"bbox": [4, 52, 4, 53]}, "bbox", "no ground"),
+        ({"bbox": [4, 52, 5, 91]}, "bbox", "latitudes"),
+        ({"polygon": {"type": "Point", "coordinates": [4, 52]}}, "polygon", "Polygon or Multi"),
+        ({"polygon": {"type": "Polygon"}}, "polygon", "closed rings"),
+        ({"polygon": {"type": "Polygon", "coordinates": []}}, "polygon", "closed rings"),
+        ({"polygon": {"type": "Polygon", "coordinates": [[[1]]]}}, "polygon", "closed rings"),
+        ({"polygon": BOWTIE}, "polygon", "Crosses itself"),
+        ({"polygon": ACROSS}, "polygon", "antimeridian"),
+        ({"regions": {"type": "Feature"}}, "regions", "FeatureCollection"),
+        ({"regions": {"type": "FeatureCollection", "features": []}}, "regions", "0 features"),
+        ({"regions": {"type": "FeatureCollection", "features": [1]}}, "regions", "Member 0"),
+        (
+            {
+                "regions": {
+                    "type": "FeatureCollection",
+                    "features": [{"type": "Feature", "geometry": BOWTIE}],
+                }
+            },
+            "regions.features[0]",
+            "Crosses itself",
+        ),
+        (
+            {
+                "regions": {
+                    "type": "FeatureCollection",
+                    "features": [{"type": "Feature", "id": [1], "geometry": square(4, 52)}],
+                }
+            },
+            "regions",
+            "text or a number",
+        ),
+        ({"box": WHOLE}, "box", "There is no field"),
+    ],
+)
+def test_what_cannot_be_answered_is_told_with_the_remedy(
+    body: dict[str, Any], field: str, words: str
+) -> None:
+    refusal = Program().ask("POST", query(), body, 400)
+    assert refusal["field"] == field
+    assert words in refusal["detail"]
+
+
+def test_a_box_is_needed_and_corners_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    address, program = query(), Program()
+    assert program.ask("GET", address, None, 400)["field"] == "bbox"
+    monkeypatch.setattr(module, "MOST_CORNERS", 4)
+    assert "4 corners" in program.ask("POST", address, {"polygon": square(4, 52)}, 400)["detail"]
+    monkeypatch.setattr(module, "MAX_BODY_BYTES", 10)
+    program.ask("POST", address, {"polygon": square(4, 52)}, 413)
+
+
+def test_drafts_are_for_members_and_withdrawn_releases_for_nobody(client: Client) -> None:
+    program = Program()
+    program.ask("POST", query(published=False), {"bbox": WHOLE}, 404)
+    program.ask("POST", query(withdrawn=True), {"bbox": WHOLE}, 410)
+    program.ask("GET", "/api/v1/releases/none/query?bbox=1,2,3,4", None, 404)
+
+
+def test_a_release_without_counts_of_areas_says_so() -> None:
+    refusal = Program().ask("POST", query(released=clusters_release()), {"bbox": WHOLE}, 409)
+    assert "no counts of areas" in refusal["detail"]
