@@ -6,6 +6,7 @@ import type { Layer, ReleaseArray } from "./release-array";
 const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   heatmap: () => Promise.resolve({ load: loadHeatmap }),
   zones: () => import("./zones-layer"),
+  clusters: () => import("./clusters-layer"),
 };
 
 /** How a layer is drawn where the page does not say (`dpgeo.pages.summaries.LayerName.look`). */

@@ -92,6 +92,15 @@ SOURCES = (
                 bound=6,
                 counting="people",
             ),
+            Map(
+                title="Where people gather in Vessby",
+                description="Twenty-four centres, found by noisy k-means, and the visits around.",
+                mechanism="private-clusters",
+                parameters={"clusters": 24, "rounds": 3},
+                epsilon="0.25",
+                bound=6,
+                counting="visits",
+            ),
         ),
     ),
     Source(
