@@ -29,10 +29,14 @@ def describe(
     *,
     queries: Sequence[Query] = (),
     key: tuple[str, str] | None = None,
+    further: Sequence[OpenApiParameter] = (),
+    tag: str = "",
+    problems: Sequence[int] = (),
 ) -> Callable[[F], F]:
     """Describe the GET of a JSON document.
 
-    `key` names and explains the variable part of the address, of what may not be there.
+    `key` names and explains the variable part of the address, of what may not be there; `further`
+    are more such parts. `problems` are the statuses of errors beside those of every such address.
     """
     success = OpenApiResponse(
         answer, description="Found", examples=[example(summary, examples.ANSWERS[name])]
@@ -46,13 +50,15 @@ def describe(
     parameters = openapi(queries)
     if key:
         responses |= problem(404)
-        parameters.append(in_path(*key))
+        parameters += [in_path(*key), *further]
+    for status in problems:
+        responses |= problem(status)
     decorate: Callable[[F], F] = extend_schema(
         operation_id=name,
         summary=summary,
         parameters=parameters,
         responses=responses,
-        tags=[name if name.endswith("s") else f"{name}s"],
+        tags=[tag or (name if name.endswith("s") else f"{name}s")],
     )
     return decorate
 

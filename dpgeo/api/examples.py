@@ -107,7 +107,27 @@ MECHANISM: dict[str, Any] = {
     },
 }
 
+TILEJSON: dict[str, Any] = {
+    "tilejson": "3.0.0",
+    "name": "Evening walks: Counts of cells",
+    "description": "The margin is the exact 95 % quantile of the noise added to the cell.",
+    "attribution": "Example City",
+    "tiles": [f"{RELEASE_URL}/tiles/cells/{{z}}/{{x}}/{{y}}.pbf"],
+    "vector_layers": [
+        {
+            "id": "cells",
+            "fields": {"estimate": "Number", "margin": "Number", "threshold": "Number"},
+            "minzoom": 9,
+            "maxzoom": 12,
+        }
+    ],
+    "minzoom": 9,
+    "maxzoom": 12,
+    "bounds": [10.0, 50.0, 10.2, 50.1],
+}
+
 ANSWERS: dict[str, Any] = {
+    "tilejson": TILEJSON,
     "releases": {
         "results": [RELEASE],
         "next": f"{HOST}/api/v1/releases?limit=1&cursor=WyIyMDI2LTAzLTMxIl0",

@@ -94,15 +94,15 @@ class ReleaseFileView(ApiView):
     )
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
         """The bytes of a file: whole, compressed where gzip is accepted, or one range of them."""
-        release = _release(request, release_id)
+        release = release_of(request, release_id)
         if release.state == ReleaseState.WITHDRAWN:
             raise Gone(WITHDRAWN.format(id=release.pk))
         plain = request._request
         try:
-            return serve(plain, release, _stored(release, name))
+            return serve(plain, release, file_of(release, name))
         except FileNotFoundError:
             # It was moved into the public storage between looking it up and opening it.
-            return serve(plain, release, _stored(release, name))
+            return serve(plain, release, file_of(release, name))
 
 
 def serve(request: HttpRequest, release: Release, stored: StoredFile) -> HttpResponseBase:
@@ -180,7 +180,7 @@ class _Slice:
         self._file.close()
 
 
-def _release(request: Request, release_id: str) -> Release:
+def release_of(request: Request, release_id: str) -> Release:
     """The release if who asks may see it; what is public for all is not asked for by name."""
     public = Release.objects.filter(pk=release_id, state=ReleaseState.PUBLISHED)
     release = public.only("state", "title").first()
@@ -192,7 +192,8 @@ def _release(request: Request, release_id: str) -> Release:
         raise Http404 from None
 
 
-def _stored(release: Release, name: str) -> StoredFile:
+def file_of(release: Release, name: str) -> StoredFile:
+    """A file of a release. Raises Http404, or NotFound that names the one to take instead."""
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
         raise Http404
     try:

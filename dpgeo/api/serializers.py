@@ -198,6 +198,20 @@ class DatasetListSerializer(Serializer):
     next = serializers.URLField(allow_null=True, help_text="The next page, null on the last.")
 
 
+class TileJsonSerializer(Serializer):
+    """TileJSON 3.0 of one layer."""
+
+    tilejson = serializers.CharField()
+    name = serializers.CharField()
+    description = serializers.CharField()
+    attribution = serializers.CharField()
+    tiles = serializers.ListField(child=serializers.CharField(), help_text="Address templates.")
+    vector_layers = serializers.ListField(child=ObjectField())
+    minzoom = serializers.IntegerField()
+    maxzoom = serializers.IntegerField()
+    bounds = BoxField()
+
+
 class MechanismSerializer(Serializer):
     """One way to make a release."""
 

@@ -11,6 +11,7 @@ from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
 from dpgeo.api.budgets import BudgetsView
+from dpgeo.api.catalogue import CatalogueView, StatementSchemaView
 from dpgeo.api.datasets import DatasetsView, DatasetView
 from dpgeo.api.documentation import SchemaView, docs
 from dpgeo.api.files import ReleaseFileView
@@ -19,6 +20,7 @@ from dpgeo.api.mechanisms import MechanismsView, MechanismView
 from dpgeo.api.ranges import RangesView
 from dpgeo.api.releases import ReleasesView, ReleaseView
 from dpgeo.api.requesting import CancelView, PublishView, QuoteView, WithdrawView
+from dpgeo.api.tiles import TileJsonView, TileView
 from dpgeo.api.uploads import (
     UploadCompleteView,
     UploadConfirmView,
@@ -62,11 +64,27 @@ urlpatterns = [
         name="release-file",
     ),
     path("v1/releases/<slug:release_id>/query", RangesView.as_view(), name="release-query"),
+    path(
+        "v1/releases/<slug:release_id>/tiles/<slug:layer>.json",
+        TileJsonView.as_view(),
+        name="tilejson",
+    ),
+    path(
+        "v1/releases/<slug:release_id>/tiles/<slug:layer>/<int:z>/<int:x>/<int:y>.pbf",
+        TileView.as_view(),
+        name="tile",
+    ),
     path("v1/releases/<slug:release_id>/publish", PublishView.as_view(), name="release-publish"),
     path("v1/releases/<slug:release_id>/withdraw", WithdrawView.as_view(), name="release-withdraw"),
     path("v1/releases/<slug:release_id>/cancel", CancelView.as_view(), name="release-cancel"),
     path("v1/mechanisms", MechanismsView.as_view(), name="mechanisms"),
     path("v1/mechanisms/<slug:key>", MechanismView.as_view(), name="mechanism"),
+    path("v1/catalogue", CatalogueView.as_view(), name="catalogue"),
+    path(
+        "schemas/privacy-statement-<str:version>.json",
+        StatementSchemaView.as_view(),
+        name="statement-schema",
+    ),
     path("schema", SchemaView.as_view(), name="schema"),
     path("docs", docs, name="docs"),
     re_path("", NothingHere.as_view()),

@@ -23,9 +23,12 @@ from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 
 FORMAT = "dpgeo-privacy-statement"
-VERSION = "1.0"
+VERSION = "1.1"
 NAME = "statement.json"
 MEDIA_TYPE = "application/json"
+
+SCHEMA_ADDRESS = f"/api/schemas/privacy-statement-{VERSION}.json"
+"""Where a server describes this version of the statement, as JSON Schema."""
 
 
 def statement(released: Released) -> dict[str, Any]:
@@ -35,8 +38,10 @@ def statement(released: Released) -> dict[str, Any]:
     return {
         "format": FORMAT,
         "version": VERSION,
+        "schema": SCHEMA_ADDRESS,
         "title": about.get("title", ""),
         "description": about.get("description", ""),
+        "requested_on": about.get("requested_on"),
         "dataset": {"title": about.get("dataset", ""), "slug": about.get("dataset_slug", "")},
         "publisher": about.get("publisher", ""),
         "contact": about.get("contact", ""),
@@ -55,11 +60,20 @@ def statement(released: Released) -> dict[str, Any]:
             "key": released.mechanism,
             "parameters": dict(sorted(released.parameters.items())),
         },
+        "deployment_model": wording.DEPLOYMENT,
+        "data_domain": wording.DOMAIN,
         "spends": [_spend(line) for line in released.trace],
+        "accounting": wording.ACCOUNTING,
         "expected_error": [_expected_error(layer) for layer in shown],
         "post_processing": _post_processing(shown),
         "not_protected": wording.not_protected(released.guarantee.unit, released.guarantee.notion),
         "known_limits": wording.known_limits(released.counting, released.bound),
+        "rationale": list(wording.RATIONALE),
+        "implementation": {
+            "software": released.software,
+            "noise": wording.NOISE_SOURCE,
+            "security": wording.SECURITY,
+        },
         "proof": wording.proof(released.mechanism),
         "study_area": released.area.to_geojson(),
         "software": released.software,

@@ -189,3 +189,37 @@ def proof(mechanism: str) -> dict[str, str]:
         ),
         "where": f'The heading "Privacy argument" in the source of the mechanism {mechanism}.',
     }
+
+
+DEPLOYMENT = (
+    "Central: the publisher holds the data and is trusted with them; whoever reads the release "
+    "need not be trusted."
+)
+
+ACCOUNTING = (
+    "Basic composition: the epsilons of all measurements of this release add up to its own, and "
+    "those of all releases from these people to the dataset's total. Each is debited from one "
+    "ledger before anything is drawn, and what the ledger does not hold is refused."
+)
+
+NOISE_SOURCE = (
+    "Whole-number noise by exact arithmetic, without floating point, from a ChaCha20 keystream "
+    "whose keys come from the operating system. No seed can be set."
+)
+
+SECURITY = (
+    "Exact totals, extents, row errors and run times are shown to members of the publisher alone. "
+    "Sizes, names and times of public answers follow from released values."
+)
+
+RATIONALE = (
+    "Pure guarantees (delta 0) need no small probability of failure to be explained.",
+    "The bound on contributions keeps the noise of every count the same for everybody, at the "
+    "price of a bias that is stated under known limits.",
+    "Whole-number noise leaves no trace of floating-point rounding that could give counts away.",
+)
+
+DOMAIN = (
+    "Positions and times within the declared study area. The study area, the columns and the "
+    "parameters are public choices, fixed before the data were read."
+)

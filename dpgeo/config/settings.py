@@ -258,6 +258,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "jobs", "description": "Work in the background: queued, running or done."},
         {"name": "budgets", "description": "What may be spent on datasets, and what is left."},
         {"name": "mechanisms", "description": "Ways to make a release."},
+        {"name": "catalogue", "description": "What other catalogues and programs rely on."},
         {"name": "schema", "description": "This description."},
     ],
 }

@@ -27,6 +27,7 @@ from dpgeo.pages.catalogue import (
     read_wanted,
     releases_wanted,
 )
+from dpgeo.pages.finding import structured
 from dpgeo.pages.sharing import comparable, sharing
 from dpgeo.pages.summaries import Summary, summary_of
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
@@ -83,7 +84,12 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """One map with its figures and files."""
 
     def context(found: Release, summary: Summary) -> dict[str, Any]:
-        return {"downloads": downloads(found, summary), "others": comparable(found)}
+        public = found.state == ReleaseState.PUBLISHED
+        return {
+            "downloads": downloads(found, summary),
+            "others": comparable(found),
+            "structured": structured(request, found) if public else "",
+        }
 
     return release_page(request, release_id, "public/release.html", context)
 

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from dpgeo.pages import embedding, public_views
+from dpgeo.pages import embedding, finding, public_views
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", public_views.catalogue, name="catalogue"),
@@ -11,5 +11,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("maps/<str:release_id>/basemap.json", public_views.basemap_json, name="release-basemap"),
     path("embed/<str:release_id>/", embedding.embed, name="embed"),
     path("about/privacy/", public_views.about_privacy, name="about-privacy"),
+    path("sitemap.xml", finding.sitemap, name="sitemap"),
+    path("robots.txt", finding.robots, name="robots"),
     path("", include("dpgeo.pages.desk.urls")),
 ]

@@ -19,6 +19,7 @@ import os
 import secrets
 import traceback
 from contextlib import suppress
+from datetime import UTC
 
 from django.db import Error as DatabaseError
 
@@ -141,6 +142,7 @@ def about(release: Release) -> dict[str, str]:
     return {
         "title": release.title,
         "description": release.description,
+        "requested_on": release.created_at.astimezone(UTC).date().isoformat(),
         "dataset": dataset.title,
         "dataset_slug": dataset.slug,
         "publisher": dataset.organisation.name,

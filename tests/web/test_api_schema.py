@@ -44,7 +44,9 @@ def test_the_schema_is_valid_openapi_without_a_warning() -> None:
 def test_every_address_is_described() -> None:
     assert set(schema()["paths"]) == {
         "/api/schema",
+        "/api/schemas/privacy-statement-{version}.json",
         "/api/v1/budgets",
+        "/api/v1/catalogue",
         "/api/v1/datasets",
         "/api/v1/datasets/{slug}",
         "/api/v1/datasets/{slug}/quote",
@@ -58,6 +60,8 @@ def test_every_address_is_described() -> None:
         "/api/v1/releases/{release_id}/files/{name}",
         "/api/v1/releases/{release_id}/publish",
         "/api/v1/releases/{release_id}/query",
+        "/api/v1/releases/{release_id}/tiles/{layer}.json",
+        "/api/v1/releases/{release_id}/tiles/{layer}/{z}/{x}/{y}.pbf",
         "/api/v1/releases/{release_id}/withdraw",
         "/api/v1/uploads/{upload_id}",
         "/api/v1/uploads/{upload_id}/complete",
@@ -113,6 +117,7 @@ def test_answers_fit_the_schema(client: Client, withdrawn: bool) -> None:
         "Mechanism": "/api/v1/mechanisms/dpcube",
     }
     if not withdrawn:
+        answers["TileJson"] = f"/api/v1/releases/{release.pk}/tiles/cells.json"
         answers["Dataset"] = "/api/v1/datasets/walks"
     for name, address in answers.items():
         validator(name).validate(json.loads(client.get(address).content))

@@ -1,0 +1,73 @@
+"""The catalogue in the form that other catalogues harvest, and the form of privacy statements."""
+
+from __future__ import annotations
+
+from django.db.models.functions import TruncDate
+from django.http import Http404
+from drf_spectacular.types import OpenApiTypes
+from drf_spectacular.utils import OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.api import dcat, describing
+from dpgeo.api.base import DocumentView
+from dpgeo.api.paging import CURSOR, next_url, page
+from dpgeo.api.queries import LIMIT, openapi
+from dpgeo.api.releases import NEWEST_FIRST
+from dpgeo.artefacts.statement import VERSION
+from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.releases.models import Release, ReleaseState
+
+
+class CatalogueView(DocumentView):
+    """Every published release, for harvesters."""
+
+    queries = (LIMIT, CURSOR)
+
+    @extend_schema(
+        operation_id="catalogue",
+        summary="Harvest the catalogue",
+        tags=["catalogue"],
+        parameters=openapi(queries),
+        responses={
+            (200, dcat.MEDIA_TYPE): OpenApiResponse(OpenApiTypes.OBJECT, "DCAT-AP as JSON-LD"),
+            **describing.problem(400),
+            **describing.problem(429),
+        },
+    )
+    def get(self, request: Request) -> Response:
+        """What is published, newest day first, as DCAT-AP; follow the Hydra view's next page."""
+        published = (
+            Release.objects.filter(state=ReleaseState.PUBLISHED)
+            .annotate(day=TruncDate("published_at"))
+            .select_related("dataset__organisation")
+            .prefetch_related("files")
+        )
+        limit, cursor = self.asked["limit"], self.asked["cursor"]
+        rows, following = page(published, NEWEST_FIRST, limit=limit, cursor=cursor)
+        document = dcat.catalogue(request, rows, next_url(request._request, following))
+        answer = self.answer(document)
+        answer.content_type = dcat.MEDIA_TYPE
+        return answer
+
+
+class StatementSchemaView(DocumentView):
+    """The form of privacy statements."""
+
+    @extend_schema(
+        operation_id="statement_schema",
+        summary="Get the form of privacy statements",
+        tags=["catalogue"],
+        parameters=[describing.in_path("version", "A version that a statement names.")],
+        responses={
+            (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "JSON Schema"),
+            **describing.problem(400),
+            **describing.problem(404),
+            **describing.problem(429),
+        },
+    )
+    def get(self, request: Request, version: str) -> Response:
+        """JSON Schema (2020-12) of a version of the privacy statement."""
+        if version != VERSION:
+            raise Http404
+        return self.answer(statement_schema())

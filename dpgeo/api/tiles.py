@@ -1,0 +1,161 @@
+"""Vector tiles out of a layer's PMTiles archive, for maps that cannot read the archive itself."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from django.http import Http404, HttpResponse, HttpResponseBase
+from django.urls import reverse
+from django.utils.cache import get_conditional_response
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.api import describing
+from dpgeo.api.base import DocumentView
+from dpgeo.api.documents import address_of
+from dpgeo.api.files import (
+    FOR_EVER,
+    NEVER,
+    WITHDRAWN,
+    ReleaseFileView,
+    accepts_gzip,
+    file_of,
+    release_of,
+)
+from dpgeo.api.problems import Gone
+from dpgeo.api.serializers import TileJsonSerializer
+from dpgeo.artefacts import vector_tiles
+from dpgeo.datasets.storage import open_span
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.selectors import StoredFile
+
+SUFFIX = vector_tiles.FORMAT.suffix
+
+TILE_TYPE = "application/vnd.mapbox-vector-tile"
+
+DEGREE = 10_000_000
+
+GREATEST = 30
+"""Beyond this no zoom has a number that tiles can be counted by."""
+
+RELEASE_ID = describing.in_path("release_id", "The release's id, as lists give it.")
+LAYER = describing.in_path("layer", "The layer's name, as the release's files give it.")
+
+
+class TileJsonView(DocumentView):
+    """Where a layer's tiles are."""
+
+    counted = False
+
+    @describing.describe(
+        "tilejson",
+        "Get a layer's TileJSON",
+        TileJsonSerializer,
+        key=("release_id", "The release's id, as lists give it."),
+        further=[LAYER],
+        tag="releases",
+        problems=[410],
+    )
+    def get(self, request: Request, release_id: str, layer: str) -> Response:
+        """TileJSON 3.0: give its address to MapLibre, Leaflet or QGIS as a vector source."""
+        release, stored = _archive(request, release_id, layer)
+        with _opened(stored) as archive:
+            header, metadata = archive.header(), archive.metadata()
+        document = {
+            "tilejson": "3.0.0",
+            **{name: metadata[name] for name in ("name", "description", "attribution")},
+            "tiles": [_template(request, release, layer)],
+            "vector_layers": metadata["vector_layers"],
+            "minzoom": header["min_zoom"],
+            "maxzoom": header["max_zoom"],
+            "bounds": [
+                header[f"{side}_e7"] / DEGREE
+                for side in ("min_lon", "min_lat", "max_lon", "max_lat")
+            ],
+        }
+        return self.answer(document, personal=release.state != ReleaseState.PUBLISHED)
+
+
+class TileView(ReleaseFileView):
+    """One tile. Never changes, as the file that it is a part of."""
+
+    @extend_schema(
+        operation_id="tile",
+        summary="Get a vector tile",
+        tags=["releases"],
+        parameters=[
+            RELEASE_ID,
+            LAYER,
+            *(
+                OpenApiParameter(name, int, OpenApiParameter.PATH, description=meaning)
+                for name, meaning in (("z", "Zoom"), ("x", "Column"), ("y", "Row from the north"))
+            ),
+        ],
+        responses={
+            (200, TILE_TYPE): OpenApiResponse({"type": "string", "format": "binary"}, "The tile"),
+            204: OpenApiResponse(description="Nothing is there"),
+            304: OpenApiResponse(description="You hold it already"),
+            **describing.problem(400),
+            **describing.problem(404),
+            **describing.problem(410),
+        },
+    )
+    def get(  # type: ignore[override]
+        self, request: Request, release_id: str, layer: str, z: int, x: int, y: int
+    ) -> HttpResponseBase:
+        """A Mapbox Vector Tile 2.1; 204 where the layer has nothing."""
+        if z > GREATEST or max(x, y) >= 1 << z:
+            raise Http404
+        release, stored = _archive(request, release_id, layer)
+        plain = request._request
+        compressed = accepts_gzip(plain.headers)
+        etag = f'"{stored.file.sha256}-{z}-{x}-{y}{"-gzip" if compressed else ""}"'
+        known: Any = get_conditional_response(plain, etag=etag)
+        if known is None:
+            with _opened(stored) as archive:
+                tile = archive.get(z, x, y)
+            body = b"" if tile is None else tile if compressed else gzip.decompress(tile)
+            known = HttpResponse(body, status=200 if body else 204, content_type=TILE_TYPE)
+            if body and compressed:
+                known["Content-Encoding"] = "gzip"
+        known["ETag"], known["Vary"] = etag, "Accept-Encoding"
+        known["Cache-Control"] = FOR_EVER if release.state == ReleaseState.PUBLISHED else NEVER
+        return known  # type: ignore[no-any-return]
+
+
+def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, StoredFile]:
+    """The archive of a layer. Raises Http404 and Gone."""
+    release = release_of(request, release_id)
+    if release.state == ReleaseState.WITHDRAWN:
+        raise Gone(WITHDRAWN.format(id=release.pk))
+    return release, file_of(release, layer + SUFFIX)
+
+
+@contextmanager
+def _opened(stored: StoredFile) -> Iterator[Any]:
+    """A reader of an archive that takes no more of it than it needs."""
+    from pmtiles.reader import Reader
+
+    try:
+        yield Reader(_ranges(stored))
+    except FileNotFoundError:  # published or withdrawn in this very moment; asked again, it is
+        raise Http404 from None
+
+
+def _ranges(stored: StoredFile) -> Callable[[int, int], bytes]:
+    def read(offset: int, length: int) -> bytes:
+        with open_span(stored.storage, stored.name, offset, offset + length - 1) as file:
+            return bytes(file.read(length))
+
+    return read
+
+
+def _template(request: Request, release: Release, layer: str) -> str:
+    """The address of tiles, with places for their numbers."""
+    origin = address_of(request, "api:tilejson", release.pk, layer)
+    path = reverse("api:tilejson", args=[release.pk, layer])
+    return origin.removesuffix(path) + path.removesuffix(".json") + "/{z}/{x}/{y}.pbf"

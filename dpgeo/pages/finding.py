@@ -1,0 +1,110 @@
+"""How search engines and people's programs find the maps: sitemap, robots.txt and schema.org."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+from xml.sax.saxutils import escape
+
+from django.http import HttpRequest, HttpResponse
+from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from django.views.decorators.http import require_safe
+
+from dpgeo.artefacts import preview
+from dpgeo.artefacts.files import file_kind
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import releases_public
+
+MOST_ADDRESSES = 50_000
+"""As many as a sitemap may list."""
+
+SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
+
+UNSAFE = {ord("<"): "\\u003C", ord(">"): "\\u003E", ord("&"): "\\u0026"}
+"""What could end a script element, written so that JSON means the same."""
+
+
+@require_safe
+def sitemap(request: HttpRequest) -> HttpResponse:
+    """The addresses of all public pages; of a map the day of its publication and no more."""
+    lines = [_entry(request, reverse(name)) for name in ("catalogue", "about-privacy")]
+    for release in releases_public()[: MOST_ADDRESSES - len(lines)]:
+        day = release.published_at.date().isoformat() if release.published_at else ""
+        lines.append(_entry(request, reverse("release", args=[release.pk]), day))
+    body = "\n".join(lines)
+    text = (
+        f'<?xml version="1.0" encoding="UTF-8"?>\n<urlset xmlns="{SITEMAP}">\n{body}\n</urlset>\n'
+    )
+    return HttpResponse(text, content_type="application/xml")
+
+
+@require_safe
+def robots(request: HttpRequest) -> HttpResponse:
+    """What crawlers should leave: desks, which are for members, and computed answers."""
+    shut = [reverse("desk"), reverse("admin:index"), reverse("ogc:landing")]
+    lines = ["User-agent: *", *(f"Disallow: {each}" for each in shut)]
+    lines.append(f"Sitemap: {request.build_absolute_uri(reverse('sitemap'))}")
+    return HttpResponse("\n".join(lines) + "\n", content_type="text/plain")
+
+
+def structured(request: HttpRequest, release: Release) -> SafeString:
+    """A release as schema.org's Dataset, in JSON-LD that is safe within a script element."""
+    text = json.dumps(schema_org(request, release), ensure_ascii=False).translate(UNSAFE)
+    return mark_safe(text)  # noqa: S308 - no character of it can end the element
+
+
+def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
+    """A release as schema.org's Dataset."""
+    dataset, publisher = release.dataset, release.dataset.organisation
+    west, south, east, north = dataset.area.bounds
+    files = list(release.files.all())
+    document: dict[str, Any] = {
+        "@context": "https://schema.org/",
+        "@type": "Dataset",
+        "@id": _page(request, release),
+        "url": _page(request, release),
+        "identifier": release.pk,
+        "name": release.title,
+        "description": release.description
+        or f"{release.title}: a differentially private map by {publisher.name}.",
+        "license": dataset.licence,
+        "creditText": dataset.attribution or publisher.name,
+        "isAccessibleForFree": True,
+        "creator": {"@type": "Organization", "name": publisher.name},
+        "measurementTechnique": f"{release.cost_words} per {dataset.unit}",
+        "spatialCoverage": {
+            "@type": "Place",
+            "geo": {"@type": "GeoShape", "box": f"{south} {west} {north} {east}"},
+        },
+        "distribution": [
+            {
+                "@type": "DataDownload",
+                "name": file_kind(file.name).title,
+                "encodingFormat": file.media_type,
+                "contentUrl": _file(request, release, file.name),
+                "contentSize": f"{file.size} B",
+                "sha256": file.sha256,
+            }
+            for file in files
+            if file_kind(file.name).layer
+        ],
+    }
+    if release.published_at:
+        document["datePublished"] = release.published_at.date().isoformat()
+    if any(file.name == preview.NAME for file in files):
+        document["thumbnailUrl"] = _file(request, release, preview.NAME)
+    return document
+
+
+def _page(request: HttpRequest, release: Release) -> str:
+    return request.build_absolute_uri(reverse("release", args=[release.pk]))
+
+
+def _file(request: HttpRequest, release: Release, name: str) -> str:
+    return request.build_absolute_uri(reverse("api:release-file", args=[release.pk, name]))
+
+
+def _entry(request: HttpRequest, path: str, day: str = "") -> str:
+    changed = f"<lastmod>{day}</lastmod>" if day else ""
+    return f"<url><loc>{escape(request.build_absolute_uri(path))}</loc>{changed}</url>"

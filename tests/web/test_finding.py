@@ -1,0 +1,120 @@
+"""How others find the maps: DCAT for catalogues, schema.org and sitemap for search engines."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from xml.etree import ElementTree
+
+import jsonschema
+import pytest
+from django.test import Client
+from django.utils import timezone
+
+from dpgeo.releases.models import Release
+from tests.unit.artefacts.releases import grid_release, partition_release, sparse_release
+from tests.web.published import install, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+HOST = "http://testserver"
+
+
+@pytest.fixture
+def release() -> Release:
+    return install(make_dataset(), partition_release())
+
+
+def get(client: Client, address: str) -> Any:
+    answer = client.get(address.removeprefix(HOST))
+    assert answer.status_code == 200
+    return json.loads(answer.content)
+
+
+def test_catalogues_harvest_every_published_release_page_by_page(client: Client) -> None:
+    shown = {install(make_dataset(title=f"Map {number}")).pk for number in range(3)}
+    install(make_dataset(title="Draft"), published=False)
+    install(make_dataset(title="Gone"), withdrawn=True)
+    address, seen, pages = f"{HOST}/api/v1/catalogue?limit=2", [], 0
+    while address:
+        document = get(client, address)
+        seen += [each["dcterms:identifier"] for each in document["dcat:dataset"]]
+        address = document["hydra:view"].get("hydra:next", {}).get("@id", "")
+        pages += 1
+    assert (set(seen), len(seen), pages) == (shown, 3, 2)
+
+
+def test_a_release_has_what_dcat_asks_of_a_dataset(client: Client, release: Release) -> None:
+    answer = client.get("/api/v1/catalogue")
+    assert answer["Content-Type"] == "application/ld+json"
+    catalogue = json.loads(answer.content)
+    assert {"dcterms:title", "dcterms:description", "dcterms:publisher"} <= set(catalogue)
+    (dataset,) = catalogue["dcat:dataset"]
+    assert dataset["dcterms:title"] == "Evening walks"
+    assert dataset["dcterms:issued"]["@value"] == timezone.now().date().isoformat()
+    assert dataset["dcterms:spatial"]["dcat:bbox"]["@value"].startswith("POLYGON((4.3 52.0,")
+    assert len(dataset["dcat:distribution"]) == release.files.count() - 3
+    for distribution in dataset["dcat:distribution"]:
+        got = client.get(distribution["dcat:downloadURL"]["@id"].removeprefix(HOST))
+        assert got["Content-Length"] == distribution["dcat:byteSize"]["@value"]
+        checksum = distribution["spdx:checksum"]["spdx:checksumValue"]["@value"]
+        assert got["ETag"] == f'"{checksum}"'
+    prefixes = set(re.findall(r'"([a-z]+):[A-Za-z]+"', json.dumps(catalogue)))
+    assert prefixes <= set(catalogue["@context"]) | {"http", "https"}
+
+
+def test_search_engines_read_a_dataset_in_the_page(client: Client, release: Release) -> None:
+    hostile = '</script><script>alert("x")</script> & more'
+    Release.objects.filter(pk=release.pk).update(title=hostile)
+    text = client.get(f"/maps/{release.pk}/").content.decode()
+    (block,) = re.findall(r'<script type="application/ld\+json">(.*?)</script>', text, re.S)
+    document = json.loads(block)
+    assert document["@type"] == "Dataset"
+    assert document["name"] == hostile
+    assert document["spatialCoverage"]["geo"]["box"].startswith("52.0 4.3 ")
+    assert client.get(document["thumbnailUrl"].removeprefix(HOST)).status_code == 200
+    assert len(document["distribution"]) == release.files.count() - 3
+
+
+def test_drafts_say_nothing_to_search_engines(client: Client) -> None:
+    draft = install(make_dataset(), published=False)
+    assert client.get(f"/maps/{draft.pk}/").status_code == 404
+    assert draft.pk not in client.get("/sitemap.xml").content.decode()
+
+
+def test_the_sitemap_lists_public_pages_by_day(client: Client, release: Release) -> None:
+    install(make_dataset(title="Gone"), withdrawn=True)
+    root = ElementTree.fromstring(client.get("/sitemap.xml").content)  # noqa: S314
+    space = "{http://www.sitemaps.org/schemas/sitemap/0.9}"
+    listed = {
+        each.findtext(f"{space}loc"): each.findtext(f"{space}lastmod")
+        for each in root.iter(f"{space}url")
+    }
+    assert listed == {
+        f"{HOST}/": None,
+        f"{HOST}/about/privacy/": None,
+        f"{HOST}/maps/{release.pk}/": timezone.now().date().isoformat(),
+    }
+    robots = client.get("/robots.txt").content.decode()
+    assert f"Sitemap: {HOST}/sitemap.xml" in robots
+    assert "Disallow: /desk/" in robots
+
+
+@pytest.mark.parametrize("make", [grid_release, partition_release, sparse_release])
+def test_statements_fit_the_form_that_they_name(client: Client, make: Any) -> None:
+    release = install(make_dataset(), make())
+    answer = client.get(f"/api/v1/releases/{release.pk}/files/statement.json")
+    statement = json.loads(answer.getvalue())
+    schema = get(client, statement["schema"])
+    jsonschema.Draft202012Validator.check_schema(schema)
+    validator = jsonschema.Draft202012Validator(schema)
+    validator.validate(statement)
+    for field in statement:
+        lacking = {name: value for name, value in statement.items() if name != field}
+        assert not validator.is_valid(lacking), field
+    assert not validator.is_valid({**statement, "more": 1})
+
+
+def test_there_is_no_other_version_of_the_form(client: Client) -> None:
+    assert client.get("/api/schemas/privacy-statement-9.json").status_code == 404
