@@ -55,6 +55,7 @@ def make_dataset(organisation: Organisation | None = None, **changes: Any) -> Da
         "time_zone": "Europe/Berlin",
         "budget": Fraction(4),
         "created_by": None,
+        "at_console": True,
     }
     return dataset_create(**{**facts, **changes})
 

@@ -99,7 +99,12 @@ DECLARED = (
         description="Instead of a budget: the slug of your dataset about the same people.",
         read=text,
     ),
-    Field(name="slug", description="Its short name in addresses; made if absent.", read=text),
+    Field(
+        name="slug",
+        description="How its short name in addresses begins; random signs are added, so that "
+        "nobody guesses it before it is public.",
+        read=text,
+    ),
     Field(
         name="organisation",
         description="The publisher's slug; needed by members of several.",

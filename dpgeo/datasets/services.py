@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import re
+import secrets
 from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any
@@ -27,6 +29,9 @@ from dpgeo.datasets.storage import private_storage, remove
 BUDGETS = ("budget", "points_budget")
 """What is kept in ledgers and not with the dataset."""
 
+SIGNS = "bcdfghjkmnpqrstvwxz23456789"
+"""Of the random end of an address: none is taken for another, and they make no words."""
+
 FROZEN = ("unit", "study_area", "time_zone")
 """Declared facts on which the meaning of every release rests."""
 
@@ -47,6 +52,7 @@ def dataset_create(
     points_budget: Level | None = None,
     slug: str = "",
     keep_raw: bool = True,
+    at_console: bool = False,
 ) -> Dataset:
     """Declare a dataset, with a budget of its own or the ledger it shares with other datasets.
 
@@ -83,7 +89,7 @@ def dataset_create(
     if ledger:
         _check_unit(ledger, facts["unit"], field="ledger")
     total = None if budget is None else parse_epsilon(budget, field="budget")
-    address = _free_slug(slug, facts["title"])
+    address = _free_slug(slug, facts["title"], organisation, exact=at_console)
     try:
         with transaction.atomic():
             own = ledger or ledger_create(name=facts["title"], total=total or Fraction(0))
@@ -197,22 +203,43 @@ def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = 
         )
 
 
-def _free_slug(slug: str, title: str) -> str:
-    """The address asked for, or one made from the title. Raises InvalidInput."""
+def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool) -> str:
+    """The address asked for, or one made from the title. Raises InvalidInput.
+
+    Unless `exact`, six random signs are added: an address that is taken, or that could be guessed
+    and then answered in another way, would tell strangers what another organisation prepares.
+    """
     if slug:
-        try:
-            validate_slug(slug)
-        except ValidationError:
-            slug_is_wrong = "Use letters, digits, hyphens and underscores, like city-trips."
-            raise InvalidInput(slug_is_wrong, field="slug") from None
-        if len(slug) > 80:
-            raise InvalidInput("Shorten it to at most 80 characters.", field="slug")
-        if Dataset.objects.filter(slug=slug).exists():
-            raise InvalidInput(
-                f"There is a dataset at {slug!r} already; choose another.", field="slug"
-            )
-        return slug
+        _check_slug(slug)
+    if exact:
+        return _exact_slug(slug, title)
+    beginning = (slug or slugify(title) or "dataset")[:70].rstrip("-")
+    own = organisation.datasets.filter(
+        slug__regex=rf"^{re.escape(beginning)}-[{SIGNS}]{{6}}$"
+    ).first()
+    if slug and own:
+        raise InvalidInput(
+            f"Your organisation has a dataset at {own.slug!r}; choose another.", field="slug"
+        )
+    return f"{beginning}-{''.join(secrets.choice(SIGNS) for _ in range(6))}"
+
+
+def _exact_slug(slug: str, title: str) -> str:
+    """An address as the operator wants it, numbered where one made from a title is taken."""
+    if slug and Dataset.objects.filter(slug=slug).exists():
+        raise InvalidInput(f"There is a dataset at {slug!r} already; choose another.", field="slug")
     base = slugify(title)[:70] or "dataset"
     taken = set(Dataset.objects.filter(slug__startswith=base).values_list("slug", flat=True))
     numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
-    return base if base not in taken else next(name for name in numbered if name not in taken)
+    free = base if base not in taken else next(name for name in numbered if name not in taken)
+    return slug or free
+
+
+def _check_slug(slug: str) -> None:
+    try:
+        validate_slug(slug)
+    except ValidationError:
+        slug_is_wrong = "Use letters, digits, hyphens and underscores, like city-trips."
+        raise InvalidInput(slug_is_wrong, field="slug") from None
+    if len(slug) > 70:
+        raise InvalidInput("Shorten it to at most 70 characters.", field="slug")

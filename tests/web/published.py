@@ -51,6 +51,7 @@ def make_dataset(
             "time_zone": "UTC",
             "budget": Fraction(2),
             "created_by": None,
+            "at_console": True,
             **facts,
         }
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 import stat
 from datetime import timedelta
 from fractions import Fraction
@@ -111,6 +112,19 @@ def test_an_address_is_given_once() -> None:
     with pytest.raises(InvalidInput) as refused:
         make_dataset(slug="city")
     assert refused.value.field == "slug"
+
+
+def test_an_address_tells_nobody_what_another_organisation_prepares() -> None:
+    ours, theirs = make_organisation(), make_organisation()
+    first = make_dataset(ours, slug="city", at_console=False)
+    assert re.fullmatch(r"city-[a-z2-9]{6}", first.slug)
+    other = make_dataset(theirs, slug="city", at_console=False)
+    assert other.slug != first.slug
+    with pytest.raises(InvalidInput, match=first.slug):
+        make_dataset(ours, slug="city", at_console=False)
+    named = [make_dataset(ours, title="Trips", at_console=False).slug for _ in range(2)]
+    assert all(re.fullmatch(r"trips-[a-z2-9]{6}", slug) for slug in named)
+    assert len(set(named)) == 2
 
 
 def test_datasets_of_one_organisation_can_share_a_ledger() -> None:

@@ -162,6 +162,7 @@ class Command(BaseCommand):
             budget=budget,
             slug=options["dataset"],
             created_by=user,
+            at_console=True,
         )
 
     def _report(self, upload: Upload) -> None:

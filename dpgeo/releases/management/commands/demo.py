@@ -165,6 +165,7 @@ class Command(BaseCommand):
             time_zone="Europe/Stockholm",
             budget=source.budget,
             created_by=owner,
+            at_console=True,
         )
 
     def _ingest(self, source: Source, dataset: Dataset, owner: User) -> None:
