@@ -51,6 +51,16 @@ REQUEST: dict[str, Any] = {
     "counting": "people",
 }
 
+LAYER: dict[str, Any] = {
+    "name": "wards",
+    "url": f"{HOST}/api/v1/datasets/walks/layers/wards",
+    "kind": "zones",
+    "title": "Wards of 2026",
+    "features": 31,
+    "sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08",
+    "used": False,
+}
+
 QUOTE: dict[str, Any] = {
     "dataset": "walks",
     **REQUEST,
@@ -92,6 +102,9 @@ ANSWERS: dict[str, Any] = {
     "release_publish": RELEASE,
     "release_withdraw": WITHDRAWN,
     "release_cancel": DRAFT,
+    "layers": {"results": [LAYER], "next": None},
+    "layer_add": LAYER,
+    "layer_remove": {"results": [], "next": None},
     "release_query": {
         "release": RELEASE["id"],
         "counting": "people",
@@ -149,6 +162,25 @@ BODIES: dict[str, Any] = {
         "columns": {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
     },
     "quote": REQUEST,
+    "layer_add": {
+        "name": "wards",
+        "title": "Wards of 2026",
+        "layer": {
+            "type": "FeatureCollection",
+            "features": [
+                {
+                    "type": "Feature",
+                    "properties": {"code": "E05", "name": "Harbour"},
+                    "geometry": {
+                        "type": "Polygon",
+                        "coordinates": [
+                            [[10.05, 50.02], [10.15, 50.02], [10.1, 50.08], [10.05, 50.02]]
+                        ],
+                    },
+                }
+            ],
+        },
+    },
     "release_query": {
         "polygon": {
             "type": "Polygon",

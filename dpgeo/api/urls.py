@@ -16,6 +16,7 @@ from dpgeo.api.datasets import DatasetsView, DatasetView
 from dpgeo.api.documentation import SchemaView, docs
 from dpgeo.api.files import ReleaseFileView
 from dpgeo.api.jobs import JobView
+from dpgeo.api.layers import LayersView, LayerView
 from dpgeo.api.mechanisms import MechanismsView, MechanismView
 from dpgeo.api.ranges import RangesView
 from dpgeo.api.releases import ReleasesView, ReleaseView
@@ -45,6 +46,8 @@ urlpatterns = [
     path("v1/datasets", DatasetsView.as_view(), name="datasets"),
     path("v1/datasets/<slug:slug>", DatasetView.as_view(), name="dataset"),
     path("v1/datasets/<slug:slug>/uploads", UploadsView.as_view(), name="uploads"),
+    path("v1/datasets/<slug:slug>/layers", LayersView.as_view(), name="layers"),
+    path("v1/datasets/<slug:slug>/layers/<slug:name>", LayerView.as_view(), name="layer"),
     path("v1/datasets/<slug:slug>/quote", QuoteView.as_view(), name="quote"),
     path("v1/uploads/<uuid:upload_id>", UploadView.as_view(), name="upload"),
     path(

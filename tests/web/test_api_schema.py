@@ -49,6 +49,8 @@ def test_every_address_is_described() -> None:
         "/api/v1/catalogue",
         "/api/v1/datasets",
         "/api/v1/datasets/{slug}",
+        "/api/v1/datasets/{slug}/layers",
+        "/api/v1/datasets/{slug}/layers/{name}",
         "/api/v1/datasets/{slug}/quote",
         "/api/v1/datasets/{slug}/uploads",
         "/api/v1/jobs/{job_id}",
@@ -95,7 +97,7 @@ def test_every_body_has_an_example_that_fits_it() -> None:
             for example in body["examples"].values():
                 jsonschema.Draft202012Validator(body["schema"]).validate(example["value"])
                 checked += 1
-    assert checked == 7
+    assert checked == 8
 
 
 def test_what_changes_anything_is_described_as_needing_a_key() -> None:
@@ -162,7 +164,7 @@ def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
     for kind in problems.KINDS:
         assert f'id="{kind.kind}"' in text
     assert "What to spend, with at most six decimals" in text
-    assert text.count("with a key</span>") == 16
+    assert text.count("with a key</span>") == 19
     assert "Example of a body" in text
 
 

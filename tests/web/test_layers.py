@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.core.files.uploadedfile import SimpleUploadedFile
 
 from dpgeo.accounts.models import Role
 from dpgeo.core.domain import LayerKind
@@ -22,10 +23,19 @@ from dpgeo.datasets.layers import (
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import release_run
 from dpgeo.spatial.zones import Zones
 from tests.makers import make_dataset, make_organisation, make_ready, make_release, make_user
+from tests.web.api import Program, program_of
+from tests.web.desk import Desk, make_desk
 
 pytestmark = pytest.mark.django_db
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk()
 
 
 def wards(dataset: Dataset) -> dict[str, Any]:
@@ -166,3 +176,72 @@ def test_a_study_area_that_moved_away_from_its_zones_is_told() -> None:
     dataset_update(dataset=dataset, changes={"study_area": away})
     with pytest.raises(InvalidInput, match="No zone touches"):
         domain_of(dataset, ["wards"])
+
+
+def test_programs_declare_list_and_remove_layers(desk: Desk) -> None:
+    dataset, asks = desk.declare(), program_of(desk)
+    address = f"/api/v1/datasets/{dataset.slug}/layers"
+    body = {"name": "wards", "title": "Wards", "layer": wards(dataset)}
+    made = asks.ask("POST", address, body, 201)
+    assert (made["features"], made["kind"], made["used"]) == (3, "zones", False)
+    assert asks.ask("GET", address)["results"] == [made]
+    assert asks.ask("POST", address, body, 400)["field"] == "name"
+    assert asks.ask("POST", address, {**body, "name": "x", "kind": "lakes"}, 400)["field"] == "kind"
+    assert asks.ask("DELETE", made["url"])["results"] == []
+    asks.ask("DELETE", made["url"], None, 404)
+    reader = program_of(desk, "releases:request")
+    reader.ask("GET", address, None, 403)
+    Program().ask("POST", address, body, 401)
+
+
+def test_the_desk_declares_lists_and_removes_layers(desk: Desk) -> None:
+    dataset = desk.declare()
+    address = f"/desk/datasets/{dataset.slug}/layers/"
+    assert "Add zones, such as wards" in desk.page(f"/desk/datasets/{dataset.slug}/")
+
+    def send(content: bytes, **typed: str) -> Any:
+        file = SimpleUploadedFile("wards.geojson", content)
+        facts = {"name": "wards", "kind": "zones", "title": "Wards of 2026", **typed}
+        return desk.client.post(address, {**facts, "file": file}, follow=True)
+
+    refused = send(b"{")
+    assert refused.status_code == 422
+    assert b"Is not GeoJSON" in refused.content
+    made = send(json.dumps(wards(dataset)).encode())
+    assert b"Declared: Wards of 2026, 3 zones." in made.content
+    assert "Wards of 2026" in desk.page(f"/desk/datasets/{dataset.slug}/")
+    removed = desk.client.post(f"{address}wards/remove/", follow=True)
+    assert b"Removed: Wards of 2026." in removed.content
+    stranger = desk.signed_in("stranger", role=None)
+    assert stranger.get(address).status_code == 404
+
+
+def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
+    dataset, asks = desk.declare(ready=True), program_of(desk)
+    public_layer_add(
+        dataset=dataset,
+        name="wards",
+        kind="zones",
+        title="Wards",
+        file=io.BytesIO(json.dumps(wards(dataset)).encode()),
+        created_by=None,
+    )
+    request = {"mechanism": "zones", "parameters": {}, "epsilon": "0.5", "bound": 2}
+    quote = asks.ask("POST", f"/api/v1/datasets/{dataset.slug}/quote", request)
+    assert quote["parameters"] == {"zones": "wards"}
+    assert quote["forecast"]["regions"] == 2
+    unknown = {**request, "parameters": {"zones": "parks"}}
+    refusal = asks.ask("POST", f"/api/v1/datasets/{dataset.slug}/quote", unknown, 400)
+    assert (refusal["field"], "choose from wards" in refusal["detail"]) == ("zones", True)
+    body = {**request, "dataset": dataset.slug, "title": "Wards", "publish_when_done": True}
+    asks.ask("POST", "/api/v1/releases", body, 202, Idempotency_Key="one")
+    release = Release.objects.get()
+    release_run(release_id=release.pk)
+    assert asks.ask("POST", "/api/v1/releases", body, 200, Idempotency_Key="one")
+    shown = asks.ask("GET", f"/api/v1/releases/{release.pk}")
+    assert (shown["kind"], shown["parameters"]) == ("zones", {"zones": "wards"})
+    assert {"zones.geojson", "zones.csv", "zones.parquet"} <= {f["name"] for f in shown["files"]}
+    with pytest.raises(Conflict, match="rests on it"):
+        public_layer_remove(layer=dataset.layers.get(), by=None)
+    for page in (f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"):
+        assert desk.client.get(page).status_code == 200, page

@@ -134,6 +134,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
         "uploads": found.uploads.select_related("job", "created_by"),
         "releases": releases,
         "ready": found.uploads.filter(state=UploadState.READY).exists(),
+        "layers": found.layers.all(),
         "entries": found.ledger.entries.all(),
         "shares": found.ledger.datasets.exclude(id=found.id),
         "may_edit": may(user, found, "edit"),

@@ -3,7 +3,17 @@
 from django.contrib.auth import views as doors
 from django.urls import path
 
-from dpgeo.pages.desk import datasets, home, jobs, keys, passwords, release, requesting, uploads
+from dpgeo.pages.desk import (
+    datasets,
+    home,
+    jobs,
+    keys,
+    layers,
+    passwords,
+    release,
+    requesting,
+    uploads,
+)
 
 urlpatterns = [
     path(
@@ -37,6 +47,12 @@ urlpatterns = [
         "desk/datasets/<slug:slug>/ledger.csv", datasets.dataset_ledger, name="desk-dataset-ledger"
     ),
     path("desk/datasets/<slug:slug>/erase/", datasets.dataset_erase, name="desk-dataset-erase"),
+    path("desk/datasets/<slug:slug>/layers/", layers.layers, name="desk-layers"),
+    path(
+        "desk/datasets/<slug:slug>/layers/<slug:name>/remove/",
+        layers.layer_remove,
+        name="desk-layer-remove",
+    ),
     path("desk/datasets/<slug:slug>/upload/", uploads.upload_new, name="desk-upload-new"),
     path("desk/datasets/<slug:slug>/release/", requesting.release_new, name="desk-release-new"),
     path("desk/datasets/<slug:slug>/quote", requesting.quote, name="desk-quote"),

@@ -1,0 +1,169 @@
+"""Public layers of a dataset, such as its wards: listed, declared and removed by members."""
+
+from __future__ import annotations
+
+import io
+import json
+from typing import Any, ClassVar
+
+from django.http import Http404
+from rest_framework import serializers
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.accounts.models import Scope
+from dpgeo.api.access import own_dataset
+from dpgeo.api.base import DocumentView
+from dpgeo.api.bodies import Field, members, read_body, text
+from dpgeo.api.describing import describe_action, in_path
+from dpgeo.api.documents import AnyRequest, address_of
+from dpgeo.api.serializers import Serializer
+from dpgeo.core.domain import LAYER_TYPES, LayerKind
+from dpgeo.datasets.layers import MAX_BYTES, public_layer_add, public_layer_remove
+from dpgeo.datasets.models import Dataset, PublicLayer
+
+SLUG = in_path("slug", "The dataset's short name.")
+
+KINDS = sorted(kind.value for kind in LAYER_TYPES)
+
+DECLARED = (
+    Field(
+        name="name",
+        description="What requests call it, such as wards: letters, digits, - and _.",
+        read=text,
+        required=True,
+    ),
+    Field(
+        name="kind",
+        description="What it is.",
+        read=text,
+        schema={"type": "string", "enum": KINDS},
+        default=LayerKind.ZONES.value,
+    ),
+    Field(name="title", description="For readers; the name if absent.", read=text, default=""),
+    Field(
+        name="layer",
+        description="A GeoJSON FeatureCollection of polygons in degrees, longitude first, taken "
+        "from a map and not from the data.",
+        read=members,
+        schema={"type": "object", "additionalProperties": True},
+        required=True,
+    ),
+    Field(
+        name="key_property",
+        description="The property that tells features apart; found if absent.",
+        read=text,
+        default="",
+    ),
+    Field(
+        name="name_property",
+        description="The property that names features; found if absent.",
+        read=text,
+        default="",
+    ),
+)
+
+
+class LayerSerializer(Serializer):
+    """A public layer. It never changes."""
+
+    name = serializers.SlugField()
+    url = serializers.URLField()
+    kind = serializers.ChoiceField(choices=KINDS)
+    title = serializers.CharField()
+    features = serializers.IntegerField()
+    sha256 = serializers.CharField(help_text="Of the layer as it is kept.")
+    used = serializers.BooleanField(
+        help_text="Whether a release rests on it; it can then no longer be removed."
+    )
+
+
+class LayerListSerializer(Serializer):
+    """All layers of a dataset, by name."""
+
+    results = LayerSerializer(many=True)
+    next = serializers.URLField(allow_null=True, help_text="Always null: there are few.")
+
+
+def layer_document(request: AnyRequest, layer: PublicLayer) -> dict[str, Any]:
+    """One layer."""
+    return {
+        "name": layer.name,
+        "url": address_of(request, "api:layer", layer.dataset.slug, layer.name),
+        "kind": layer.kind,
+        "title": layer.title,
+        "features": layer.features,
+        "sha256": layer.sha256,
+        "used": layer.releases.exists(),
+    }
+
+
+def layer_list(request: AnyRequest, dataset: Dataset) -> Any:
+    """All layers of a dataset."""
+    found = [layer_document(request, layer) for layer in dataset.layers.all()]
+    return LayerListSerializer({"results": found, "next": None}).data
+
+
+class LayersView(DocumentView):
+    """The layers of a dataset."""
+
+    scopes: ClassVar = {"GET": Scope.DATASETS_WRITE, "POST": Scope.DATASETS_WRITE}
+
+    @describe_action(
+        "layers", "List public layers", LayerListSerializer, tag="datasets", keys=[SLUG]
+    )
+    def get(self, request: Request, slug: str) -> Response:
+        """What mechanisms can count in, beside grids."""
+        dataset = own_dataset(self.actor, slug, "view")
+        found = [layer_document(request, layer) for layer in dataset.layers.all()]
+        return self.answer(
+            LayerListSerializer({"results": found, "next": None}).data, personal=True
+        )
+
+    @describe_action(
+        "layer_add",
+        "Declare a public layer",
+        LayerSerializer,
+        tag="datasets",
+        status=201,
+        keys=[SLUG],
+        body=DECLARED,
+        problems=[409],
+    )
+    def post(self, request: Request, slug: str) -> Response:
+        """Zones, such as wards, for the mechanism zones. They become public with the first release
+        that uses them, and can be removed until then."""
+        dataset = own_dataset(self.actor, slug, "declare")
+        asked = read_body(request, DECLARED, most=MAX_BYTES)
+        file = io.BytesIO(json.dumps(asked.pop("layer")).encode())
+        layer = public_layer_add(dataset=dataset, file=file, created_by=self.actor, **asked)
+        document = LayerSerializer(layer_document(request, layer)).data
+        headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
+        return Response(document, status=201, headers=headers)
+
+
+class LayerView(DocumentView):
+    """One layer."""
+
+    scopes: ClassVar = {"DELETE": Scope.DATASETS_WRITE}
+
+    @describe_action(
+        "layer_remove",
+        "Remove a public layer",
+        LayerListSerializer,
+        tag="datasets",
+        keys=[SLUG, in_path("name", "The layer's name.")],
+        problems=[409],
+    )
+    def delete(self, request: Request, slug: str, name: str) -> Response:
+        """While no release rests on it. The layers that are left come back."""
+        read_body(request, ())
+        dataset = own_dataset(self.actor, slug, "declare")
+        layer = dataset.layers.filter(name=name).first()
+        if layer is None:
+            raise Http404
+        public_layer_remove(layer=layer, by=self.actor)
+        found = [layer_document(request, each) for each in dataset.layers.all()]
+        return self.answer(
+            LayerListSerializer({"results": found, "next": None}).data, personal=True
+        )

@@ -1,0 +1,103 @@
+"""Public layers of a dataset, such as its wards: declared from a file, removed while unused."""
+
+from __future__ import annotations
+
+from django import forms
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dpgeo.accounts.selectors import may
+from dpgeo.core.domain import LAYER_TYPES
+from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.layers import public_layer_add, public_layer_remove
+from dpgeo.datasets.models import Dataset, LayerKindChoice
+from dpgeo.pages.desk.access import dataset_for, person
+from dpgeo.pages.desk.datasets import REFUSED
+from dpgeo.pages.desk.forms import DeskForm
+
+
+class LayerForm(DeskForm):
+    """A layer, and which of its properties hold a feature's key and name."""
+
+    name = forms.CharField(
+        max_length=60,
+        label="Short name",
+        help_text="What requests call it, such as wards: letters, digits, - and _.",
+    )
+    title = forms.CharField(
+        required=False, max_length=200, help_text="Public. For readers, such as Wards of 2026."
+    )
+    kind = forms.ChoiceField(choices=[])
+    file = forms.FileField(
+        label="GeoJSON file",
+        help_text="Polygons in degrees (WGS84), taken from a map and never from the data. They are "
+        "cut to the study area.",
+        widget=forms.FileInput(attrs={"accept": ".geojson,.json"}),
+        error_messages={"required": "Choose a file first."},
+    )
+    key_property = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Property that holds the key",
+        help_text="Empty: the feature's id, or a property named key, code or id.",
+    )
+    name_property = forms.CharField(
+        required=False,
+        max_length=200,
+        label="Property that holds the name",
+        help_text="Empty: a property named name, title or label.",
+    )
+
+    def __init__(self, *given: object) -> None:
+        super().__init__(*given)  # type: ignore[arg-type]
+        field: forms.ChoiceField = self.fields["kind"]  # type: ignore[assignment]
+        field.choices = [
+            (value, words) for value, words in LayerKindChoice.choices if value in LAYER_TYPES
+        ]
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def layers(request: HttpRequest, slug: str) -> HttpResponse:
+    """The layers there are, and the form for one more."""
+    dataset = dataset_for(request, slug)
+    declares = may(person(request), dataset, "declare")
+    form = LayerForm(request.POST, request.FILES) if request.method == "POST" else LayerForm()
+    if request.method == "POST" and form.is_valid() and add(request, dataset, form):
+        return redirect("desk-layers", slug=slug)
+    context = {
+        "dataset": dataset,
+        "form": form,
+        "declares": declares,
+        "layers": dataset.layers.prefetch_related("releases"),
+    }
+    return render(request, "desk/layers.html", context, status=REFUSED if form.errors else 200)
+
+
+def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
+    """Ask the service; a refusal goes on the form."""
+    try:
+        layer = public_layer_add(dataset=dataset, created_by=person(request), **form.cleaned_data)
+    except DpgeoError as refusal:
+        form.add_refusal(refusal)
+        return False
+    messages.success(request, f"Declared: {layer.title}, {layer.features:,} zones.")
+    return True
+
+
+@login_required
+@require_POST
+def layer_remove(request: HttpRequest, slug: str, name: str) -> HttpResponse:
+    """Remove a layer that no release rests on."""
+    dataset = dataset_for(request, slug, "declare")
+    layer = get_object_or_404(dataset.layers, name=name)
+    try:
+        public_layer_remove(layer=layer, by=person(request))
+    except DpgeoError as refusal:
+        messages.error(request, refusal.message)
+    else:
+        messages.success(request, f"Removed: {layer.title}.")
+    return redirect("desk-layers", slug=slug)
