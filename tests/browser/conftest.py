@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 import pytest
 from django.conf import settings
 
+from tests.browser.opening import DRAWN, PATIENCE, Open
 from tests.requirements import need
 
 CHROMIUM = Path("/usr/bin/chromium")
@@ -53,3 +55,43 @@ def browser_without_webgl(chromium: Any) -> Iterator[Any]:
     browser = chromium.launch(executable_path=str(CHROMIUM), args=[*QUIET, *NO_WEBGL])
     yield browser
     browser.close()
+
+
+@pytest.fixture
+def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
+    """Opens a page of the site; afterwards nothing may have failed or left this machine."""
+    contexts, faults = [], []
+
+    def watch(request: Any) -> None:
+        parts = urlsplit(request.url)
+        if parts.scheme not in {"blob", "data"} and parts.hostname not in {
+            "127.0.0.1",
+            "localhost",
+        }:
+            faults.append(f"asked {request.url}")
+
+    def open_one(
+        path: str,
+        size: tuple[int, int] = (1200, 800),
+        theme: str = "light",
+        wait: str = DRAWN,
+        chosen: Any = browser,
+        prepare: Callable[[Any], None] = lambda page: None,
+        **options: Any,
+    ) -> Any:
+        context = chosen.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=theme, **options
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("request", watch)
+        page.on("pageerror", lambda error: faults.append(f"script failed: {error}"))
+        prepare(page)
+        page.goto(live_server.url + path)
+        page.wait_for_selector(wait, state="attached", timeout=PATIENCE)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert faults == []

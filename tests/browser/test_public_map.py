@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
 from typing import Any
-from urllib.parse import urlsplit
 
 import numpy as np
 import pytest
@@ -15,6 +13,7 @@ from dpgeo.postprocess.layers import box_layers
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import StudyArea
+from tests.browser.opening import DRAWN, PATIENCE, Open
 from tests.browser.pixels import RAMP, ramp_share, read_png, screenshot, share, where
 from tests.maps import BOUNDS, grid_release, install, partition_release
 
@@ -23,10 +22,6 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 AREA = StudyArea.from_bounds(*BOUNDS)
 SIZES = [(320, 720), (768, 1024), (1440, 900)]
 THEMES = ["light", "dark"]
-PATIENCE = 30_000
-DRAWN = "#map[data-state=idle]"
-
-Open = Callable[..., Any]
 
 
 @pytest.fixture
@@ -39,46 +34,6 @@ def gridded() -> Release:
 def boxed() -> Release:
     cache.clear()
     return install(partition_release(AREA, 64), "In boxes")
-
-
-@pytest.fixture
-def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
-    """Opens a page of the site; afterwards nothing may have failed or left this machine."""
-    contexts, faults = [], []
-
-    def watch(request: Any) -> None:
-        parts = urlsplit(request.url)
-        if parts.scheme not in {"blob", "data"} and parts.hostname not in {
-            "127.0.0.1",
-            "localhost",
-        }:
-            faults.append(f"asked {request.url}")
-
-    def open_one(
-        path: str,
-        size: tuple[int, int] = (1200, 800),
-        theme: str = "light",
-        wait: str = DRAWN,
-        chosen: Any = browser,
-        prepare: Callable[[Any], None] = lambda page: None,
-        **options: Any,
-    ) -> Any:
-        context = chosen.new_context(
-            viewport={"width": size[0], "height": size[1]}, color_scheme=theme, **options
-        )
-        contexts.append(context)
-        page = context.new_page()
-        page.on("request", watch)
-        page.on("pageerror", lambda error: faults.append(f"script failed: {error}"))
-        prepare(page)
-        page.goto(live_server.url + path)
-        page.wait_for_selector(wait, state="attached", timeout=PATIENCE)
-        return page
-
-    yield open_one
-    for context in contexts:
-        context.close()
-    assert faults == []
 
 
 def release_path(release: Release, link: str = "") -> str:
