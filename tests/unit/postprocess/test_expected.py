@@ -1,0 +1,79 @@
+"""Surfaces and regions of every kind of release that counts people in boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import Conflict
+from dpgeo.core.released import Released
+from dpgeo.postprocess import expected
+from dpgeo.postprocess.expected import density_surface, partition_of
+from dpgeo.postprocess.layers import box_layers
+from tests.unit.artefacts import releases
+
+KINDS: list[Callable[[], Released]] = [
+    releases.grid_release,
+    releases.partition_release,
+    releases.tree_release,
+    releases.phased_release,
+    releases.sparse_release,
+    releases.contour_release,
+]
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_a_surface_holds_the_people_of_its_layer_and_nobody_outside(
+    make: Callable[[], Released],
+) -> None:
+    released = make()
+    surface = density_surface(released)
+    layer = box_layers(released)[-1]
+    assert surface.counts.sum() == pytest.approx(expected.expected_people(layer).sum())
+    assert (surface.counts >= 0).all()
+    assert not surface.counts[~layer.grid.inside(released.area)].any()
+    assert (surface.noise >= 0).all()
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_fine_releases_are_summed_to_fewer_cells(
+    make: Callable[[], Released], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    whole = density_surface(make())
+    monkeypatch.setattr(expected, "MOST_CELLS", 3)
+    coarse = density_surface(make())
+    assert max(coarse.grid.shape) <= 3
+    assert coarse.counts.sum() == pytest.approx(whole.counts.sum())
+    assert coarse.grid.mercator_bounds[0] == whole.grid.mercator_bounds[0]
+    assert coarse.counts[0, 0] == pytest.approx(whole.counts[:3, :3].sum())
+
+
+@pytest.mark.parametrize("make", KINDS)
+def test_regions_are_those_that_were_measured(make: Callable[[], Released]) -> None:
+    released = make()
+    partition = partition_of(released)
+    assert len(partition.people) == len(box_layers(released)[0])
+    assert (partition.people >= 0).all()
+
+
+def test_contour_lines_are_in_people_per_square_metre() -> None:
+    assert density_surface(releases.contour_release()).lines.tolist() == [5e-7, 1e-6, 2e-6]
+    assert density_surface(releases.grid_release()).lines.size == 0
+
+
+@pytest.mark.parametrize("make", [releases.clusters_release, releases.zones_release])
+def test_releases_without_boxes_are_refused(make: Callable[[], Released]) -> None:
+    with pytest.raises(Conflict, match="no counts of cells"):
+        density_surface(make())
+    with pytest.raises(Conflict):
+        partition_of(make())
+
+
+def test_noise_of_a_cell_is_that_of_its_release() -> None:
+    released = releases.grid_release()
+    surface = density_surface(released)
+    inside = surface.noise[surface.noise > 0]
+    margin = box_layers(released)[0].margin[0]
+    assert np.allclose(inside, 2 * (margin / np.log(20)) ** 2)
