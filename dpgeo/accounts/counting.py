@@ -20,8 +20,8 @@ from django.utils.crypto import salted_hmac
 logger = logging.getLogger(__name__)
 
 
-def count(who: str, limit: int, *, window: int = 60) -> float | None:
-    """One more request of `who` in this window of so many seconds; a limit of 0 is none.
+def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | None:
+    """So many more of `who` in this window of so many seconds; a limit of 0 is none.
 
     Answers None within the limit, and beyond it the seconds until the window ends.
     """
@@ -32,7 +32,7 @@ def count(who: str, limit: int, *, window: int = 60) -> float | None:
     try:
         counts = caches["throttle"]
         counts.add(name, 0, timeout=2 * window)
-        seen = counts.incr(name)
+        seen = counts.incr(name, more)
     except Exception as error:  # Redis and files fail in many ways; none may close the site.
         logger.warning("Requests are not counted: %s", type(error).__name__)
         return None

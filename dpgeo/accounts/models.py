@@ -74,6 +74,7 @@ class Scope(models.TextChoices):
     RELEASES_PUBLISH = "releases:publish", "Publish and withdraw releases, and see drafts"
     JOBS_READ = "jobs:read", "See whether jobs are queued, running or done"
     BUDGETS_READ = "budgets:read", "See budgets and what is left of them"
+    CAMPAIGNS_WRITE = "campaigns:write", "See, keep and delete campaigns of tasks"
 
 
 class ApiKey(models.Model):

@@ -74,8 +74,9 @@ def describe_action(
     body: Sequence[Field] = (),
     queries: Sequence[Query] = (),
     problems: Sequence[int] = (),
+    public: bool = False,
 ) -> Callable[[F], F]:
-    """Describe what members and their keys alone may do or see.
+    """Describe what members and their keys alone may do or see, or, where `public`, anybody.
 
     `problems` are the statuses of errors beside those that every such address has.
     """
@@ -85,7 +86,8 @@ def describe_action(
         examples=[example(summary, member_examples.ANSWERS[name], status)],
     )
     responses: dict[Any, Any] = {(status, "application/json"): success}
-    for each in sorted({400, 401, 403, 429, *problems, *((404,) if keys else ())}):
+    always = {400, 401, 429} if public else {400, 401, 403, 429}
+    for each in sorted({*always, *problems, *((404,) if keys else ())}):
         responses |= problem(each)
     if body:
         responses |= problem(413) | problem(415)
@@ -96,7 +98,7 @@ def describe_action(
         request=_request(name, body),
         responses=responses,
         tags=[tag],
-        auth=WRITERS,
+        auth=None if public else WRITERS,
     )
     return decorate
 

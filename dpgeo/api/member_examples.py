@@ -146,7 +146,105 @@ ANSWERS: dict[str, Any] = {
     },
 }
 
+CAMPAIGN_TASKS = [
+    {"name": "Quay lamps", "longitude": 10.07, "latitude": 50.06},
+    {"name": "Ring road sign", "longitude": 10.19, "latitude": 50.01, "reward": 9},
+]
+
+SETTINGS: dict[str, Any] = {
+    "target": 0.9,
+    "total_reward": 40.0,
+    "willingness": 50.0,
+    "least_reward": 1.0,
+    "travel_metres": 3000.0,
+    "worker_share": 0.1,
+    "model": "field",
+    "density": "bilinear",
+}
+
+PLANNED: dict[str, Any] = {
+    "reward": 40.0,
+    "radius_metres": 181.52,
+    "notified": 2.311,
+    "notified_margin": 0.204,
+    "acceptance": 0.996352,
+    "success": 0.9,
+    "reason": "",
+    "explanation": "",
+}
+
+CAMPAIGN: dict[str, Any] = {
+    "id": "mJr2Zk8vQ1sYt0aPbXcDgA",
+    "url": f"{HOST}/api/v1/campaigns/mJr2Zk8vQ1sYt0aPbXcDgA",
+    "page": f"{HOST}/plan/?campaign=mJr2Zk8vQ1sYt0aPbXcDgA",
+    "name": "Lamps in March",
+    "organisation": "example-city",
+    "release": RELEASE["id"],
+    "settings": SETTINGS,
+    "tasks": CAMPAIGN_TASKS,
+    "shared": True,
+}
+
+PLAN: dict[str, Any] = {
+    "release": RELEASE["id"],
+    "lines_per_km2": [55.2, 110.4, 220.8],
+    "totals": {
+        "uniform": {
+            "planned": 1,
+            "not_planned": 1,
+            "reward": 40.0,
+            "notified": 2.311,
+            "expected_done": 0.9,
+            "largest_radius_metres": 181.52,
+        }
+    },
+    "tasks": [
+        {
+            "name": "Quay lamps",
+            "longitude": 10.07,
+            "latitude": 50.06,
+            "density_per_km2": 223.25,
+            "plans": {"uniform": PLANNED},
+        },
+        {
+            "name": "Ring road sign",
+            "longitude": 10.19,
+            "latitude": 50.01,
+            "density_per_km2": 0.0,
+            "plans": {
+                "uniform": {
+                    **dict.fromkeys(PLANNED),
+                    "reason": "nobody_near",
+                    "explanation": "The map shows nobody within the travel limit; move it or "
+                    "raise the limit.",
+                }
+            },
+        },
+    ],
+}
+
+ANSWERS |= {
+    "plan": PLAN,
+    "campaigns": {"results": [CAMPAIGN], "next": None},
+    "campaign_create": CAMPAIGN,
+    "campaign": CAMPAIGN,
+    "campaign_delete": CAMPAIGN,
+}
+
 BODIES: dict[str, Any] = {
+    "plan": {
+        "release": RELEASE["id"],
+        "tasks": CAMPAIGN_TASKS,
+        **SETTINGS,
+        "allocations": ["uniform"],
+    },
+    "campaign_create": {
+        "name": "Lamps in March",
+        "release": RELEASE["id"],
+        "tasks": CAMPAIGN_TASKS,
+        "settings": SETTINGS,
+        "shared": True,
+    },
     "dataset_create": {
         "title": "Walks",
         "description": "Walks of volunteers in an invented city.",

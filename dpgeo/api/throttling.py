@@ -33,3 +33,11 @@ def count_request(request: Request) -> None:
         raise Throttled(wait=wait)
     if refusal:
         raise refusal
+
+
+def count_tasks(request: Request, tasks: int) -> None:
+    """Count tasks to be planned for an address, key or not. Raises Throttled."""
+    who = f"tasks {address_of(request)}"
+    wait = count(who, settings.DPGEO_TASKS_A_MINUTE, more=tasks)
+    if wait is not None:
+        raise Throttled(wait=wait)

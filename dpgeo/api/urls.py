@@ -12,6 +12,7 @@ from rest_framework.request import Request
 from dpgeo.api.base import ApiView
 from dpgeo.api.budgets import BudgetsView
 from dpgeo.api.catalogue import CatalogueView, StatementSchemaView
+from dpgeo.api.campaigns import CampaignsView, CampaignView, PlanView
 from dpgeo.api.datasets import DatasetsView, DatasetView
 from dpgeo.api.documentation import SchemaView, docs
 from dpgeo.api.files import ReleaseFileView
@@ -80,6 +81,9 @@ urlpatterns = [
     path("v1/releases/<slug:release_id>/publish", PublishView.as_view(), name="release-publish"),
     path("v1/releases/<slug:release_id>/withdraw", WithdrawView.as_view(), name="release-withdraw"),
     path("v1/releases/<slug:release_id>/cancel", CancelView.as_view(), name="release-cancel"),
+    path("v1/plan", PlanView.as_view(), name="plan"),
+    path("v1/campaigns", CampaignsView.as_view(), name="campaigns"),
+    path("v1/campaigns/<slug:campaign_id>", CampaignView.as_view(), name="campaign"),
     path("v1/mechanisms", MechanismsView.as_view(), name="mechanisms"),
     path("v1/mechanisms/<slug:key>", MechanismView.as_view(), name="mechanism"),
     path("v1/catalogue", CatalogueView.as_view(), name="catalogue"),

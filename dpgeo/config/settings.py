@@ -79,6 +79,7 @@ INSTALLED_APPS = [
     "dpgeo.jobs",
     "dpgeo.datasets",
     "dpgeo.releases",
+    "dpgeo.crowdsourcing",
     "dpgeo.api",
     "dpgeo.pages",
     "django.contrib.admin",
@@ -210,6 +211,8 @@ DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
 DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=1200)
 DPGEO_PASSWORDS_AN_HOUR = env.int("DPGEO_PASSWORDS_AN_HOUR", default=20)
 """New passwords that may be asked for from one address; 0 is no limit."""
+DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
+"""Planned for one address, each way to share out the reward by itself; 0 is no limit."""
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
 CELERY_TASK_IGNORE_RESULT = True
@@ -257,6 +260,7 @@ SPECTACULAR_SETTINGS = {
         {"name": "uploads", "description": "Files of datasets, sent in pieces."},
         {"name": "jobs", "description": "Work in the background: queued, running or done."},
         {"name": "budgets", "description": "What may be spent on datasets, and what is left."},
+        {"name": "campaigns", "description": "Tasks planned on published maps."},
         {"name": "mechanisms", "description": "Ways to make a release."},
         {"name": "catalogue", "description": "What other catalogues and programs rely on."},
         {"name": "schema", "description": "This description."},

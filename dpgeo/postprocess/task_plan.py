@@ -23,8 +23,6 @@ from dpgeo.spatial.area import StudyArea
 
 Floats = NDArray[np.float64]
 
-MOST_TASKS = 10_000
-
 MOST_TRAVEL_METRES = 200_000.0
 
 LARGEST = 1e12

@@ -1,0 +1,112 @@
+"""The form of plans and campaigns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from drf_spectacular.utils import extend_schema_field
+from rest_framework import serializers
+
+from dpgeo.api.serializers import ObjectField
+
+Serializer = serializers.Serializer[Any]
+
+NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
+
+PLANNED: dict[str, Any] = {
+    "type": "object",
+    "description": "What to do for a task by one way to share out the reward. `success` is the "
+    "target where there is a radius, else the chance when everybody within the travel limit is "
+    "asked; `notified_margin` holds 95 % of the map's noise, nominally, and nothing else.",
+    "properties": {
+        **{
+            name: NUMBER_OR_NULL
+            for name in (
+                "reward",
+                "radius_metres",
+                "notified",
+                "notified_margin",
+                "acceptance",
+                "success",
+            )
+        },
+        "reason": {"type": "string", "description": "Why there is no radius; empty if there is."},
+        "explanation": {"type": "string", "description": "The reason in words, and the remedy."},
+    },
+    "required": ["reward", "radius_metres", "notified", "success", "reason", "explanation"],
+}
+
+TOTALS: dict[str, Any] = {
+    "type": "object",
+    "additionalProperties": {
+        "type": "object",
+        "properties": {
+            "planned": {"type": "integer"},
+            "not_planned": {"type": "integer"},
+            "reward": {"type": "number"},
+            "notified": {"type": "number"},
+            "expected_done": {"type": "number"},
+            "largest_radius_metres": {"type": "number"},
+        },
+    },
+}
+
+TASK: dict[str, Any] = {
+    "type": "object",
+    "properties": {
+        "name": {"type": "string"},
+        "longitude": NUMBER_OR_NULL,
+        "latitude": NUMBER_OR_NULL,
+        "density_per_km2": NUMBER_OR_NULL,
+        "plans": {"type": "object", "additionalProperties": PLANNED},
+        "geocast": {"type": ["object", "null"]},
+    },
+    "required": ["name", "longitude", "latitude", "density_per_km2", "plans"],
+}
+
+
+@extend_schema_field(TOTALS)
+class TotalsField(serializers.JSONField):
+    """Sums by allocation."""
+
+
+@extend_schema_field({"type": "array", "items": TASK})
+class PlannedTasksField(serializers.JSONField):
+    """Tasks in the order in which they were sent."""
+
+
+@extend_schema_field({"type": "array", "items": {"type": "object", "additionalProperties": True}})
+class TasksField(serializers.JSONField):
+    """Tasks as they were sent."""
+
+
+class PlanSerializer(Serializer):
+    """A plan, which nobody keeps."""
+
+    release = serializers.CharField()
+    lines_per_km2 = serializers.ListField(
+        child=serializers.FloatField(), help_text="The release's contour lines, people per km²."
+    )
+    totals = TotalsField(help_text="Sums over the planned tasks, by allocation.")
+    tasks = PlannedTasksField()
+
+
+class CampaignSerializer(Serializer):
+    """Tasks and settings that an organisation keeps."""
+
+    id = serializers.CharField()
+    url = serializers.URLField()
+    page = serializers.URLField(help_text="Where it is planned on a map.")
+    name = serializers.CharField()
+    organisation = serializers.SlugField()
+    release = serializers.CharField()
+    settings = ObjectField()
+    tasks = TasksField()
+    shared = serializers.BooleanField()
+
+
+class CampaignListSerializer(Serializer):
+    """One page of campaigns, by name."""
+
+    results = CampaignSerializer(many=True)
+    next = serializers.URLField(allow_null=True, help_text="The next page, null on the last.")

@@ -1,0 +1,348 @@
+"""Planning of tasks on published maps: at once and for anybody, or kept by an organisation."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar
+
+from django.http import Http404
+from rest_framework.request import Request
+from rest_framework.response import Response
+
+from dpgeo.accounts.models import Organisation, Scope, User
+from dpgeo.accounts.selectors import organisations_of
+from dpgeo.api.base import DocumentView, is_personal
+from dpgeo.api.bodies import Field, flag, members, read_body, text
+from dpgeo.api.campaign_serializers import (
+    CampaignListSerializer,
+    CampaignSerializer,
+    PlanSerializer,
+)
+from dpgeo.api.describing import describe_action, in_path
+from dpgeo.api.documents import address_of
+from dpgeo.api.paging import CURSOR, Order, next_url, page
+from dpgeo.api.queries import LIMIT
+from dpgeo.api.throttling import count_tasks
+from dpgeo.core.errors import InvalidInput
+from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.crowdsourcing.planning import MOST_TASKS, plan_document, read_asked
+from dpgeo.crowdsourcing.selectors import campaign_visible, campaigns_of, release_to_plan_on
+from dpgeo.crowdsourcing.services import campaign_create, campaign_delete
+
+CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
+
+BY_NAME = Order(("name", "pk"))
+
+ALLOCATIONS = ["uniform", "optimised", "optimal"]
+
+
+def real(value: Any) -> float:
+    """A number."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ValueError("Must be a number, without quotation marks.")
+    try:
+        return float(value)
+    except OverflowError:
+        raise ValueError("Is too large.") from None
+
+
+def rows(value: Any) -> list[Any]:
+    """A list."""
+    if not isinstance(value, list):
+        raise ValueError("Must be a list, [...].")
+    return value
+
+
+def words(value: Any) -> list[str]:
+    """A list of texts."""
+    return [text(each) for each in rows(value)]
+
+
+NUMBER = {"type": "number"}
+
+SETTINGS = (
+    Field(
+        name="target",
+        description="The chance with which each task is to be done, above 0 and up to 1.",
+        read=real,
+        schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        default=0.9,
+    ),
+    Field(
+        name="total_reward",
+        description="What the tasks without a reward of their own share, all rewards together.",
+        read=real,
+        schema={"type": "number", "minimum": 0},
+        required=True,
+    ),
+    Field(
+        name="willingness",
+        description="c of the acceptance model tanh(c w/d): at so many metres for each unit of "
+        "reward, 76 % of workers accept.",
+        read=real,
+        schema={"type": "number", "exclusiveMinimum": 0},
+        default=50.0,
+    ),
+    Field(
+        name="least_reward",
+        description="w0: below it nobody accepts.",
+        read=real,
+        schema={"type": "number", "minimum": 0},
+        default=1.0,
+    ),
+    Field(
+        name="travel_metres",
+        description="MTD: from farther away nobody accepts.",
+        read=real,
+        schema={"type": "number", "minimum": 0, "maximum": 200_000},
+        default=3000.0,
+    ),
+    Field(
+        name="worker_share",
+        description="The share of the people on the map who are workers, above 0 and up to 1.",
+        read=real,
+        schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+        default=1.0,
+    ),
+    Field(
+        name="model",
+        description="field: workers as a Poisson field of the released density. circle: the "
+        "density at the task all over the circle, as the source has it.",
+        read=text,
+        schema={"type": "string", "enum": ["field", "circle"]},
+        default="field",
+    ),
+    Field(
+        name="density",
+        description="Between the centres of cells: bilinear, or contours, the value of a line on "
+        "it and the mean of two lines between them.",
+        read=text,
+        schema={"type": "string", "enum": ["bilinear", "contours"]},
+        default="bilinear",
+    ),
+)
+
+TASKS = Field(
+    name="tasks",
+    description=f"At most {MOST_TASKS:,} objects with longitude, latitude and, if you like, name "
+    "and a reward that is fixed.",
+    read=rows,
+    schema={"type": "array", "maxItems": MOST_TASKS, "items": {"type": "object"}},
+    required=True,
+)
+
+RELEASE = Field(name="release", description="The id of a published release.", read=text,
+                required=True)
+
+PLANNED = (
+    RELEASE,
+    TASKS,
+    *SETTINGS,
+    Field(
+        name="allocations",
+        description="How the reward is shared out: uniform, optimised (more where people are few, "
+        "as the source has it) or optimal (fewest people to notify).",
+        read=words,
+        schema={"type": "array", "items": {"type": "string", "enum": ALLOCATIONS}},
+        default=["uniform", "optimised"],
+    ),
+    Field(
+        name="geocast",
+        description="Whether regions of the map are grown around each task too, by the first "
+        "allocation; for at most 100 tasks.",
+        read=flag,
+        schema={"type": "boolean"},
+        default=False,
+    ),
+)
+
+KEPT = (
+    Field(name="name", description="The campaign's name.", read=text, required=True),
+    RELEASE,
+    TASKS,
+    Field(
+        name="settings",
+        description="The settings of /api/v1/plan.",
+        read=members,
+        schema={"type": "object", "additionalProperties": True},
+        required=True,
+    ),
+    Field(
+        name="shared",
+        description="Whether whoever knows its address may read it.",
+        read=flag,
+        schema={"type": "boolean"},
+        default=False,
+    ),
+    Field(
+        name="organisation",
+        description="Whose it is, by slug; needed by members of several.",
+        read=text,
+        default="",
+    ),
+)
+
+
+class PlanView(DocumentView):
+    """Planning that keeps nothing."""
+
+    @describe_action(
+        "plan", "Plan tasks", PlanSerializer, tag="campaigns", body=PLANNED, public=True,
+        problems=[409],
+    )
+    def post(self, request: Request) -> Response:
+        """Whom to ask and what to offer for each task, from a published map alone. Nothing is
+        kept, no private data is read and no budget is spent. Each task that cannot be met says
+        why, and the rest are planned."""
+        asked = read_body(request, PLANNED)
+        release = release_to_plan_on(asked["release"])
+        read = read_asked(
+            tasks=asked["tasks"],
+            settings=settings_of(asked),
+            allocations=asked["allocations"],
+            geocast=asked["geocast"],
+        )
+        count_tasks(request, len(read.names) * len(read.allocations))
+        return self.answer(plan_document(release, read), personal=True)
+
+
+class CampaignsView(DocumentView):
+    """Kept campaigns."""
+
+    scopes: ClassVar = {"GET": Scope.CAMPAIGNS_WRITE, "POST": Scope.CAMPAIGNS_WRITE}
+    queries = (LIMIT, CURSOR)
+
+    @describe_action(
+        "campaigns", "List campaigns", CampaignListSerializer, tag="campaigns", queries=queries
+    )
+    def get(self, request: Request) -> Response:
+        """Those of your organisations, by name."""
+        found, cursor = page(
+            campaigns_of(self.actor),
+            BY_NAME,
+            limit=self.asked["limit"],
+            cursor=self.asked["cursor"],
+        )
+        document = {
+            "results": [campaign_document(request, each) for each in found],
+            "next": next_url(request, cursor),
+        }
+        return self.answer(CampaignListSerializer(document).data, personal=True)
+
+    @describe_action(
+        "campaign_create",
+        "Keep a campaign",
+        CampaignSerializer,
+        tag="campaigns",
+        status=201,
+        body=KEPT,
+    )
+    def post(self, request: Request) -> Response:
+        """Keeps tasks and settings; plans are made anew each time."""
+        asked = read_body(request, KEPT)
+        campaign = campaign_create(
+            organisation=_organisation(self.actor, asked["organisation"]),
+            release=release_to_plan_on(asked["release"]),
+            name=asked["name"],
+            tasks=asked["tasks"],
+            settings=read_settings(asked["settings"]),
+            shared=asked["shared"],
+            created_by=self.actor,
+        )
+        answer = self.answer(
+            CampaignSerializer(campaign_document(request, campaign)).data, personal=True
+        )
+        answer.status_code = 201
+        return answer
+
+
+class CampaignView(DocumentView):
+    """One campaign."""
+
+    scopes: ClassVar = {"DELETE": Scope.CAMPAIGNS_WRITE}
+
+    @describe_action(
+        "campaign",
+        "Get a campaign",
+        CampaignSerializer,
+        tag="campaigns",
+        keys=[CAMPAIGN_ID],
+        public=True,
+    )
+    def get(self, request: Request, campaign_id: str) -> Response:
+        """Your organisation's, or a shared one."""
+        campaign = _found(request, campaign_id)
+        document = CampaignSerializer(campaign_document(request, campaign)).data
+        return self.answer(document, personal=is_personal(request.user))
+
+    @describe_action(
+        "campaign_delete",
+        "Delete a campaign",
+        CampaignSerializer,
+        tag="campaigns",
+        keys=[CAMPAIGN_ID],
+    )
+    def delete(self, request: Request, campaign_id: str) -> Response:
+        """Forgets it, and says what it was."""
+        read_body(request, ())
+        campaign = _found(request, campaign_id)
+        document = CampaignSerializer(campaign_document(request, campaign)).data
+        campaign_delete(campaign=campaign, by=self.actor)
+        return self.answer(document, personal=True)
+
+
+def settings_of(asked: dict[str, Any]) -> dict[str, Any]:
+    """The settings among the fields of a body."""
+    return {each.name: asked[each.name] for each in SETTINGS}
+
+
+def read_settings(given: dict[str, Any]) -> dict[str, Any]:
+    """Settings that came as an object of their own. Raises InvalidInput that names one."""
+    known = {each.name: each for each in SETTINGS}
+    for name in given:
+        if name not in known:
+            raise InvalidInput(
+                f"There is no setting {name[:100]!r}; choose from {', '.join(known)}.",
+                field=name[:100],
+            )
+    found = {}
+    for name, each in known.items():
+        if name not in given and each.required:
+            raise InvalidInput(f"Is missing; give it: {each.description}", field=name)
+        try:
+            found[name] = each.read(given[name]) if name in given else each.default
+        except ValueError as error:
+            raise InvalidInput(str(error), field=name) from None
+    return found
+
+
+def campaign_document(request: Request, campaign: Campaign) -> dict[str, Any]:
+    """One campaign."""
+    return {
+        "id": campaign.pk,
+        "url": address_of(request, "api:campaign", campaign.pk),
+        "page": address_of(request, "plan") + f"?campaign={campaign.pk}",
+        "name": campaign.name,
+        "organisation": campaign.organisation.slug,
+        "release": campaign.release_id,
+        "settings": campaign.settings,
+        "tasks": campaign.tasks,
+        "shared": campaign.shared,
+    }
+
+
+def _organisation(user: User, slug: str) -> Organisation:
+    """Whose campaign it will be. Raises InvalidInput."""
+    mine = organisations_of(user)
+    found = list(mine.filter(slug=slug) if slug else mine[:2])
+    if len(found) != 1:
+        raise InvalidInput(
+            "Name one of your organisations by its slug.", field="organisation"
+        )
+    return found[0]
+
+
+def _found(request: Request, campaign_id: str) -> Campaign:
+    try:
+        return campaign_visible(request.user, campaign_id)
+    except Campaign.DoesNotExist:
+        raise Http404 from None

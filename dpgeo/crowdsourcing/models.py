@@ -1,0 +1,34 @@
+"""Campaigns: tasks and settings that an organisation keeps. Plans are made anew each time."""
+
+from __future__ import annotations
+
+from django.db import models
+
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.releases.models import Release, make_public_id
+
+
+class Campaign(models.Model):
+    """Tasks to be planned on one release.
+
+    `settings` and `tasks` are as the API takes them, once they have been read without complaint.
+    Whoever knows the unguessable id of a `shared` campaign may read it.
+    """
+
+    id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)
+    organisation = models.ForeignKey(
+        Organisation, on_delete=models.CASCADE, related_name="campaigns"
+    )
+    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="campaigns")
+    name = models.CharField(max_length=200)
+    settings = models.JSONField(default=dict)
+    tasks = models.JSONField(default=list)
+    shared = models.BooleanField(default=False)
+    created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
+    created_at = models.DateTimeField(auto_now_add=True)
+
+    class Meta:
+        ordering = ["-created_at", "pk"]
+
+    def __str__(self) -> str:
+        return self.name

@@ -1,0 +1,217 @@
+"""From what an operator sends to a plan, and from a plan to what is sent back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.crowdsourcing.selectors import ground_of, regions_of
+from dpgeo.releases.models import Release
+
+if TYPE_CHECKING:
+    from dpgeo.postprocess.task_plan import Allocation, Plan, Settings, Tasks
+
+MOST_TASKS = 10_000
+
+MOST_GEOCASTS = 100
+"""Tasks for which regions are grown in one request: each may take hundreds of regions."""
+
+LONGEST_NAME = 200
+
+SQUARE_KILOMETRE = 1e6
+
+UNREADABLE_REWARD = -1.0
+"""Below any least reward, so that the task is answered with that reason."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """What an operator asks for, read: names and tasks in the order in which they were sent."""
+
+    names: Sequence[str]
+    tasks: Tasks
+    settings: Settings
+    allocations: Sequence[Allocation]
+    geocast: bool = False
+
+
+def read_asked(
+    *,
+    tasks: Sequence[Any],
+    settings: Mapping[str, Any],
+    allocations: Sequence[str],
+    geocast: bool = False,
+) -> Asked:
+    """Read tasks and settings. Raises InvalidInput that names the field.
+
+    A task that is no task is no error: the plan answers it with its reason.
+    """
+    from dpgeo.postprocess.task_plan import Allocation
+
+    if len(tasks) > MOST_TASKS:
+        raise InvalidInput(
+            f"At most {MOST_TASKS:,} tasks are planned at once, and there are {len(tasks):,}; "
+            "divide them.",
+            field="tasks",
+        )
+    if geocast and len(tasks) > MOST_GEOCASTS:
+        raise InvalidInput(
+            f"Regions are grown for at most {MOST_GEOCASTS} tasks at once; send fewer, or leave "
+            "it out.",
+            field="geocast",
+        )
+    known = [each.value for each in Allocation]
+    wrong = [each for each in allocations if each not in known]
+    if wrong or not allocations or len(set(allocations)) < len(allocations):
+        raise InvalidInput(f"Choose from {', '.join(known)}, each once.", field="allocations")
+    return Asked(
+        names=[_name(task, number) for number, task in enumerate(tasks, start=1)],
+        tasks=_tasks(tasks),
+        settings=_settings(settings),
+        allocations=[Allocation(each) for each in allocations],
+        geocast=geocast,
+    )
+
+
+def plan_document(release: Release, asked: Asked) -> dict[str, Any]:
+    """The plan of every allocation as a JSON document."""
+    from dpgeo.postprocess.task_plan import plan_tasks
+
+    surface, area = ground_of(release)
+    plans = plan_tasks(surface, area, asked.tasks, asked.settings, asked.allocations)
+    rows = [_row(asked, plans, number) for number in range(len(asked.names))]
+    if asked.geocast:
+        _add_geocasts(release, asked, plans[0], rows)
+    return {
+        "release": release.pk,
+        "lines_per_km2": [round(line * SQUARE_KILOMETRE, 3) for line in surface.lines.tolist()],
+        "totals": {plan.allocation.value: _totals(plan) for plan in plans},
+        "tasks": rows,
+    }
+
+
+def _settings(values: Mapping[str, Any]) -> Settings:
+    from dpgeo.postprocess.density import DensityRule
+    from dpgeo.postprocess.task_plan import Model, Settings
+
+    numbers = {name: value for name, value in values.items() if name not in {"model", "density"}}
+    for name, kind in (("model", Model), ("density", DensityRule)):
+        if values[name] not in [each.value for each in kind]:
+            choices = ", ".join(each.value for each in kind)
+            raise InvalidInput(f"Is not a choice; choose from {choices}.", field=name)
+    return Settings(
+        **numbers, model=Model(values["model"]), density=DensityRule(values["density"])
+    )
+
+
+def _tasks(given: Sequence[Any]) -> Tasks:
+    import numpy as np
+
+    from dpgeo.postprocess.task_plan import Tasks
+
+    rows = [each if isinstance(each, dict) else {} for each in given]
+    return Tasks(
+        longitude=np.array([_number(row.get("longitude")) for row in rows], dtype=np.float64),
+        latitude=np.array([_number(row.get("latitude")) for row in rows], dtype=np.float64),
+        reward=np.array([_reward(row.get("reward")) for row in rows], dtype=np.float64),
+    )
+
+
+def _number(value: Any) -> float:
+    """A finite number, NaN for anything else."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        return math.nan
+    try:
+        number = float(value)
+    except OverflowError:
+        return math.nan
+    return number if math.isfinite(number) else math.nan
+
+
+def _reward(value: Any) -> float:
+    if value is None or value == "":
+        return math.nan
+    number = _number(value)
+    return UNREADABLE_REWARD if math.isnan(number) else min(number, 1e12)
+
+
+def _name(task: Any, number: int) -> str:
+    name = task.get("name") if isinstance(task, dict) else None
+    return str(name)[:LONGEST_NAME] if isinstance(name, (str, int)) and name != "" else str(number)
+
+
+def _row(asked: Asked, plans: Sequence[Plan], number: int) -> dict[str, Any]:
+    return {
+        "name": asked.names[number],
+        "longitude": _kept(asked.tasks.longitude[number], 7),
+        "latitude": _kept(asked.tasks.latitude[number], 7),
+        "density_per_km2": _kept(plans[0].density[number] * SQUARE_KILOMETRE, 3),
+        "plans": {plan.allocation.value: _planned(plan, number) for plan in plans},
+    }
+
+
+def _planned(plan: Plan, number: int) -> dict[str, Any]:
+    from dpgeo.postprocess.task_plan import REASONS
+
+    reason = plan.reasons[number]
+    return {
+        "reward": _kept(plan.reward[number], 4),
+        "radius_metres": _kept(plan.radius[number], 2),
+        "notified": _kept(plan.notified[number], 3),
+        "notified_margin": _kept(plan.margin[number], 3),
+        "acceptance": _kept(plan.acceptance[number], 6),
+        "success": _kept(plan.success[number], 6),
+        "reason": str(reason),
+        "explanation": REASONS[reason],
+    }
+
+
+def _totals(plan: Plan) -> dict[str, Any]:
+    """Sums over the tasks that have a radius."""
+    planned = plan.planned
+    return {
+        "planned": int(planned.sum()),
+        "not_planned": int((~planned).sum()),
+        "reward": round(float(plan.reward[planned].sum()), 4),
+        "notified": round(float(plan.notified[planned].sum()), 3),
+        "expected_done": round(float(plan.success[planned].sum()), 3),
+        "largest_radius_metres": round(float(plan.radius[planned].max(initial=0.0)), 2),
+    }
+
+
+def _kept(value: float, decimals: int) -> float | None:
+    """A number for JSON: rounded, None where there is none."""
+    return round(float(value), decimals) if math.isfinite(value) else None
+
+
+def _add_geocasts(
+    release: Release, asked: Asked, plan: Plan, rows: Sequence[dict[str, Any]]
+) -> None:
+    """Grow regions for every task of the first allocation that was offered a reward."""
+    import json
+
+    import shapely
+
+    partition = regions_of(release)
+    for number, row in enumerate(rows):
+        row["geocast"] = None
+        if not math.isfinite(plan.reward[number]):
+            continue
+        found = partition.geocast(
+            float(asked.tasks.longitude[number]),
+            float(asked.tasks.latitude[number]),
+            reward=float(plan.reward[number]),
+            acceptance=asked.settings.acceptance,
+            target=asked.settings.target,
+            share=asked.settings.worker_share,
+        )
+        row["geocast"] = {
+            "regions": len(found.regions),
+            "notified": round(found.notified, 3),
+            "success": round(found.success, 6),
+            "reached": found.reached,
+            "outline": json.loads(shapely.to_geojson(partition.outline(found.regions))),
+        }

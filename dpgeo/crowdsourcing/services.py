@@ -1,0 +1,56 @@
+"""Keeping campaigns: for members of an organisation and its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.accounts.selectors import organisations_of
+from dpgeo.core.errors import InvalidInput, NotAllowed
+from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.crowdsourcing.planning import read_asked
+from dpgeo.releases.models import Release
+
+MOST_CAMPAIGNS = 1000
+"""Kept by one organisation: 10,000 tasks each would be a gigabyte."""
+
+
+def campaign_create(
+    *,
+    organisation: Organisation,
+    release: Release,
+    name: str,
+    tasks: Sequence[Any],
+    settings: Mapping[str, Any],
+    shared: bool,
+    created_by: User,
+) -> Campaign:
+    """Keep a campaign. Raises InvalidInput, and NotAllowed for who is no member."""
+    if not organisations_of(created_by).filter(pk=organisation.pk).exists():
+        raise NotAllowed("Only members of an organisation keep campaigns in it; ask to be one.")
+    name = name.strip()
+    if not 1 <= len(name) <= 200 or not name.isprintable():
+        raise InvalidInput("Give the campaign a name of 1 to 200 characters.", field="name")
+    read_asked(tasks=tasks, settings=settings, allocations=["uniform"])
+    if Campaign.objects.filter(organisation=organisation).count() >= MOST_CAMPAIGNS:
+        raise InvalidInput(
+            f"An organisation keeps at most {MOST_CAMPAIGNS} campaigns; delete one first.",
+            field="name",
+        )
+    return Campaign.objects.create(
+        organisation=organisation,
+        release=release,
+        name=name,
+        settings=dict(settings),
+        tasks=[each if isinstance(each, dict) else {} for each in tasks],
+        shared=shared,
+        created_by=created_by,
+    )
+
+
+def campaign_delete(*, campaign: Campaign, by: User) -> None:
+    """Forget a campaign. Raises NotAllowed for who is no member."""
+    if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
+        raise NotAllowed("Only members of its organisation delete a campaign; ask one.")
+    campaign.delete()
