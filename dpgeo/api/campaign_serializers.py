@@ -13,23 +13,15 @@ Serializer = serializers.Serializer[Any]
 
 NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
 
+NUMBERS = ("reward", "radius_metres", "notified", "notified_margin", "acceptance", "success")
+
 PLANNED: dict[str, Any] = {
     "type": "object",
     "description": "What to do for a task by one way to share out the reward. `success` is the "
     "target where there is a radius, else the chance when everybody within the travel limit is "
     "asked; `notified_margin` holds 95 % of the map's noise, nominally, and nothing else.",
     "properties": {
-        **{
-            name: NUMBER_OR_NULL
-            for name in (
-                "reward",
-                "radius_metres",
-                "notified",
-                "notified_margin",
-                "acceptance",
-                "success",
-            )
-        },
+        **dict.fromkeys(NUMBERS, NUMBER_OR_NULL),
         "reason": {"type": "string", "description": "Why there is no radius; empty if there is."},
         "explanation": {"type": "string", "description": "The reason in words, and the remedy."},
     },

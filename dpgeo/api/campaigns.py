@@ -30,7 +30,7 @@ from dpgeo.crowdsourcing.services import campaign_create, campaign_delete
 
 CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 
-BY_NAME = Order(("name", "pk"))
+BY_NAME = Order(("name", "pk"), descending=False)
 
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 
@@ -130,8 +130,9 @@ TASKS = Field(
     required=True,
 )
 
-RELEASE = Field(name="release", description="The id of a published release.", read=text,
-                required=True)
+RELEASE = Field(
+    name="release", description="The id of a published release.", read=text, required=True
+)
 
 PLANNED = (
     RELEASE,
@@ -186,7 +187,12 @@ class PlanView(DocumentView):
     """Planning that keeps nothing."""
 
     @describe_action(
-        "plan", "Plan tasks", PlanSerializer, tag="campaigns", body=PLANNED, public=True,
+        "plan",
+        "Plan tasks",
+        PlanSerializer,
+        tag="campaigns",
+        body=PLANNED,
+        public=True,
         problems=[409],
     )
     def post(self, request: Request) -> Response:
@@ -335,9 +341,7 @@ def _organisation(user: User, slug: str) -> Organisation:
     mine = organisations_of(user)
     found = list(mine.filter(slug=slug) if slug else mine[:2])
     if len(found) != 1:
-        raise InvalidInput(
-            "Name one of your organisations by its slug.", field="organisation"
-        )
+        raise InvalidInput("Name one of your organisations by its slug.", field="organisation")
     return found[0]
 
 

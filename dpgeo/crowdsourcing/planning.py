@@ -102,9 +102,7 @@ def _settings(values: Mapping[str, Any]) -> Settings:
         if values[name] not in [each.value for each in kind]:
             choices = ", ".join(each.value for each in kind)
             raise InvalidInput(f"Is not a choice; choose from {choices}.", field=name)
-    return Settings(
-        **numbers, model=Model(values["model"]), density=DensityRule(values["density"])
-    )
+    return Settings(**numbers, model=Model(values["model"]), density=DensityRule(values["density"]))
 
 
 def _tasks(given: Sequence[Any]) -> Tasks:

@@ -95,7 +95,8 @@ def _pooled(layer: BoxLayer, values: Floats, area: StudyArea, step: int) -> Floa
     if layer.is_cells:
         row, column = layer.boxes[:, 0] // step, layer.boxes[:, 2] // step
         place = row.astype(np.int64) * grid.columns + column
-        return np.bincount(place, weights=values, minlength=grid.size).reshape(grid.shape)
+        sums = np.bincount(place, weights=values, minlength=grid.size).astype(np.float64)
+        return sums.reshape(grid.shape)
     image = box_image(layer.boxes, layer.grid.shape)
     density = np.append(values / np.maximum(layer.cells, 1), 0.0)
     cells = np.where(layer.grid.inside(area), density[image], 0.0)

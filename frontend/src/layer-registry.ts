@@ -7,6 +7,7 @@ const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   heatmap: () => Promise.resolve({ load: loadHeatmap }),
   zones: () => import("./zones-layer"),
   clusters: () => import("./clusters-layer"),
+  contours: () => import("./contours-layer"),
 };
 
 /** How a layer is drawn where the page does not say (`dpgeo.pages.summaries.LayerName.look`). */

@@ -1,0 +1,76 @@
+"""The planner: tasks on a published map, for anybody. Nothing of a plan is kept by the page."""
+
+from __future__ import annotations
+
+from django.db.models import QuerySet
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.views.decorators.http import require_safe
+
+from dpgeo.accounts.selectors import organisations_of
+from dpgeo.artefacts import map_array
+from dpgeo.core.kinds import Kind
+from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.crowdsourcing.selectors import campaign_visible
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.public_views import file_url
+from dpgeo.pages.summaries import summary_of
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import releases_public
+
+PLANNABLE = (Kind.CONTOURS, Kind.HEATMAP)
+"""Kinds of release that count people in cells, those made for planning first."""
+
+MAPS_OFFERED = 50
+
+
+@require_safe
+def plan(request: HttpRequest) -> HttpResponse:
+    """Enter tasks, and see whom to ask and what to offer."""
+    campaign = _campaign(request)
+    wanted = campaign.release_id if campaign else request.GET.get("release", "")
+    offered = plannable()
+    chosen = next((each for each in offered if each.pk == wanted), None)
+    if wanted and chosen is None:
+        chosen = _of_kinds(PLANNABLE).filter(pk=wanted).first()
+        if chosen is None:
+            raise Http404("There is no published map of this id that tasks can be planned on.")
+        offered.append(chosen)
+    chosen = chosen or (offered[0] if offered else None)
+    context = {"section": "plan", "offered": offered, "release": chosen}
+    if chosen is None:
+        return render(request, "public/plan_nothing.html", context)
+    return render(
+        request,
+        "public/plan.html",
+        {
+            **context,
+            "summary": summary_of(chosen),
+            "array_url": file_url(chosen, map_array.NAME),
+            "campaign": campaign,
+            "organisations": organisations_of(request.user),
+        },
+    )
+
+
+def plannable() -> list[Release]:
+    """Published maps to plan on: contours first, newest first, MAPS_OFFERED at most."""
+    found: list[Release] = []
+    for kind in PLANNABLE:
+        found += _of_kinds((kind,))[: MAPS_OFFERED - len(found)]
+    return found
+
+
+def _of_kinds(kinds: tuple[Kind, ...]) -> QuerySet[Release]:
+    keys = [key for key, mechanism in MECHANISMS.items() if mechanism.kind in kinds]
+    return releases_public().filter(mechanism__in=keys)
+
+
+def _campaign(request: HttpRequest) -> Campaign | None:
+    wanted = request.GET.get("campaign", "")
+    if not wanted:
+        return None
+    try:
+        return campaign_visible(request.user, wanted)
+    except Campaign.DoesNotExist:
+        raise Http404("There is no such campaign, or it is not shared with you.") from None

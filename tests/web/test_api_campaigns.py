@@ -1,0 +1,240 @@
+"""Plans by API: anybody plans on what is published, members keep campaigns."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+
+from dpgeo.accounts.models import Role, Scope
+from dpgeo.accounts.services import key_create
+from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.releases.models import Release
+from tests.unit.artefacts.releases import clusters_release, contour_release
+from tests.web.api import Program
+from tests.web.published import install, make_dataset, make_member, make_organisation
+
+pytestmark = pytest.mark.django_db
+
+HILL = {"name": "Hill", "longitude": 4.56, "latitude": 52.2}
+SLOPE = {"name": "Slope", "longitude": 4.6, "latitude": 52.15}
+AWAY = {"name": "Away", "longitude": 2.0, "latitude": 48.0}
+
+SETTINGS = {"total_reward": 60, "willingness": 800, "travel_metres": 9000, "target": 0.9}
+
+
+@pytest.fixture
+def release() -> Release:
+    return install(make_dataset(), contour_release(24))
+
+
+def plan(release: Release, status: int = 200, **changes: Any) -> Any:
+    body = {"release": release.pk, "tasks": [HILL, SLOPE], **SETTINGS, **changes}
+    return Program().ask("post", "/api/v1/plan", body, status)
+
+
+def keyed(role: Role = Role.ADMINISTRATOR, slug: str = "example-city", scope: str = "") -> Program:
+    organisation = make_organisation(slug)
+    user = make_member(organisation, f"{role}-{slug}-{scope}", role)
+    admin = make_member(organisation, f"admin-{role}-{slug}-{scope}", Role.ADMINISTRATOR)
+    del user
+    _, secret = key_create(
+        organisation=organisation,
+        name="planner",
+        scopes=[scope or Scope.CAMPAIGNS_WRITE],
+        created_by=admin,
+    )
+    return Program({"Authorization": f"Bearer {secret}"})
+
+
+def kept(release: Release, **changes: Any) -> dict[str, Any]:
+    return {
+        "name": "Lamps",
+        "release": release.pk,
+        "tasks": [HILL],
+        "settings": SETTINGS,
+        **changes,
+    }
+
+
+def test_anybody_plans_on_what_is_published_and_nothing_is_kept(release: Release) -> None:
+    answer = plan(release, allocations=["uniform", "optimised", "optimal"])
+    assert [task["name"] for task in answer["tasks"]] == ["Hill", "Slope"]
+    for task in answer["tasks"]:
+        for each in task["plans"].values():
+            assert each["reason"] == ""
+            assert each["success"] == 0.9
+            assert 0 < each["radius_metres"] <= 9000
+            assert each["notified"] > 0
+    totals = answer["totals"]
+    assert totals["uniform"]["reward"] == pytest.approx(60)
+    assert totals["optimal"]["notified"] <= totals["uniform"]["notified"] + 1e-6
+    assert answer["lines_per_km2"] == [0.5, 1, 2]
+    assert Campaign.objects.count() == 0
+
+
+def test_each_bad_task_is_answered_and_the_rest_planned(release: Release) -> None:
+    bad: list[Any] = [
+        AWAY,
+        {"longitude": None, "latitude": 52.2},
+        {"longitude": "4.5", "latitude": 52.2},
+        {"longitude": 4.56, "latitude": 400.17},
+        {"longitude": 10**400, "latitude": 52.2},
+        {**HILL, "reward": 0.5},
+        {**HILL, "reward": "seven"},
+        "not a task",
+        {},
+    ]
+    tasks = plan(release, tasks=[*bad, HILL])["tasks"]
+    found = [task["plans"]["uniform"]["reason"] for task in tasks]
+    assert found == [
+        "outside_area",
+        "not_a_place",
+        "not_a_place",
+        "not_a_place",
+        "not_a_place",
+        "reward_too_low",
+        "reward_too_low",
+        "not_a_place",
+        "not_a_place",
+        "",
+    ]
+    assert all(bool(t["plans"]["uniform"]["explanation"]) for t in tasks[:-1])
+
+
+@pytest.mark.parametrize(
+    ("change", "reason"),
+    [
+        ({"target": 1}, "target_certain"),
+        ({"travel_metres": 0}, "no_travel"),
+        ({"total_reward": 0.5}, "total_too_low"),
+        ({"worker_share": 1e-9}, "too_few_near"),
+    ],
+)
+def test_settings_that_cannot_be_met_are_answered_task_by_task(
+    release: Release, change: dict[str, Any], reason: str
+) -> None:
+    for task in plan(release, **change)["tasks"]:
+        assert task["plans"]["optimised"]["reason"] == reason
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"target": 1.5}, "target"),
+        ({"target": "high"}, "target"),
+        ({"willingness": 0}, "willingness"),
+        ({"travel_metres": 1e9}, "travel_metres"),
+        ({"total_reward": -1}, "total_reward"),
+        ({"total_reward": 10**400}, "total_reward"),
+        ({"worker_share": 0}, "worker_share"),
+        ({"model": "square"}, "model"),
+        ({"density": "guessed"}, "density"),
+        ({"allocations": []}, "allocations"),
+        ({"allocations": ["uniform", "uniform"]}, "allocations"),
+        ({"tasks": {}}, "tasks"),
+        ({"tasks": [HILL] * 10_001}, "tasks"),
+        ({"tasks": [HILL] * 101, "geocast": True}, "geocast"),
+        ({"speed": 3}, "speed"),
+    ],
+)
+def test_what_means_nothing_is_refused_by_name(
+    release: Release, change: dict[str, Any], field: str
+) -> None:
+    assert plan(release, status=400, **change)["field"] == field
+
+
+def test_numbers_that_are_none_are_refused(release: Release) -> None:
+    body = f'{{"release": "{release.pk}", "tasks": [], "total_reward": NaN}}'
+    answer = Program().client.post("/api/v1/plan", body, content_type="application/json")
+    assert answer.status_code == 400
+    assert "NaN" in answer.json()["detail"]
+
+
+def test_a_map_that_is_not_there_is_refused_by_name() -> None:
+    body = {"release": "nothing", "tasks": [], "total_reward": 1}
+    assert Program().ask("post", "/api/v1/plan", body, 400)["field"] == "release"
+
+
+def test_drafts_and_withdrawn_maps_are_not_planned_on() -> None:
+    dataset = make_dataset()
+    draft = install(dataset, contour_release(), published=False)
+    assert plan(draft, status=400)["field"] == "release"
+    withdrawn = install(dataset, contour_release(), withdrawn=True)
+    assert plan(withdrawn, status=400)["field"] == "release"
+
+
+def test_a_map_without_cells_is_refused_with_its_reason() -> None:
+    release = install(make_dataset(), clusters_release())
+    assert "counts of cells" in plan(release, status=409)["detail"]
+
+
+def test_regions_are_grown_where_asked(release: Release) -> None:
+    first, away = plan(release, tasks=[HILL, AWAY], geocast=True)["tasks"]
+    assert first["geocast"]["reached"]
+    assert first["geocast"]["outline"]["type"] in {"Polygon", "MultiPolygon"}
+    assert away["geocast"] is None
+
+
+def test_tasks_of_one_address_are_limited(release: Release, settings: Any) -> None:
+    caches["throttle"].clear()
+    settings.DPGEO_TASKS_A_MINUTE = 6
+    plan(release)
+    plan(release, status=429)
+
+
+def test_ten_thousand_tasks_are_planned_at_once(release: Release) -> None:
+    tasks = [{"longitude": 4.3 + 0.6 * n / 10_000, "latitude": 52.15} for n in range(10_000)]
+    answer = plan(release, tasks=tasks, total_reward=50_000)
+    assert len(answer["tasks"]) == 10_000
+    assert answer["totals"]["uniform"]["planned"] > 1000
+
+
+def test_campaigns_are_kept_by_keys_and_read_by_the_organisation(release: Release) -> None:
+    program = keyed()
+    campaign = program.ask("post", "/api/v1/campaigns", kept(release), 201)
+    assert campaign["settings"]["model"] == "field"
+    assert program.ask("get", "/api/v1/campaigns")["results"] == [campaign]
+    assert program.ask("get", f"/api/v1/campaigns/{campaign['id']}") == campaign
+    other = keyed(slug="other-town")
+    other.ask("get", f"/api/v1/campaigns/{campaign['id']}", status=404)
+    other.ask("delete", f"/api/v1/campaigns/{campaign['id']}", status=404)
+    assert other.ask("get", "/api/v1/campaigns")["results"] == []
+    program.ask("delete", f"/api/v1/campaigns/{campaign['id']}")
+    assert Campaign.objects.count() == 0
+
+
+def test_keeping_needs_an_account_or_a_key_with_the_scope(release: Release) -> None:
+    Program().ask("post", "/api/v1/campaigns", kept(release), 401)
+    Program().ask("get", "/api/v1/campaigns", status=401)
+    keyed(scope=Scope.JOBS_READ).ask("post", "/api/v1/campaigns", kept(release), 403)
+    assert Campaign.objects.count() == 0
+
+
+def test_a_shared_campaign_is_read_by_whoever_has_its_address(release: Release) -> None:
+    program = keyed()
+    shared = program.ask("post", "/api/v1/campaigns", kept(release, shared=True), 201)
+    own = program.ask("post", "/api/v1/campaigns", kept(release), 201)
+    assert Program().ask("get", f"/api/v1/campaigns/{shared['id']}")["name"] == "Lamps"
+    Program().ask("get", f"/api/v1/campaigns/{own['id']}", status=404)
+    Program().ask("delete", f"/api/v1/campaigns/{shared['id']}", status=401)
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"name": ""}, "name"),
+        ({"name": "x" * 201}, "name"),
+        ({"settings": {}}, "total_reward"),
+        ({"settings": {**SETTINGS, "target": 2}}, "target"),
+        ({"settings": {**SETTINGS, "pace": 2}}, "pace"),
+        ({"organisation": "other-town"}, "organisation"),
+    ],
+)
+def test_campaigns_that_cannot_be_planned_are_not_kept(
+    release: Release, change: dict[str, Any], field: str
+) -> None:
+    answer = keyed().ask("post", "/api/v1/campaigns", kept(release, **change), 400)
+    assert answer["field"] == field
+    assert Campaign.objects.count() == 0
