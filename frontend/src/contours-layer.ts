@@ -86,6 +86,11 @@ class Contours implements MapLayer {
     };
   }
 
+  /** Lines are where the release has them. */
+  basis(): null {
+    return null;
+  }
+
   mount(map: MapLibre, before: string): void {
     this.map = map;
     const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
