@@ -11,8 +11,8 @@ from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
 from dpgeo.api.budgets import BudgetsView
-from dpgeo.api.catalogue import CatalogueView, StatementSchemaView
 from dpgeo.api.campaigns import CampaignsView, CampaignView, PlanView
+from dpgeo.api.catalogue import CatalogueView, StatementSchemaView
 from dpgeo.api.datasets import DatasetsView, DatasetView
 from dpgeo.api.documentation import SchemaView, docs
 from dpgeo.api.files import ReleaseFileView
