@@ -21,6 +21,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
+from dpgeo.core.domain import LayerKind
+from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
 from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_receive
@@ -59,6 +61,7 @@ class Source:
     columns: Columns
     made_by: tuple[str, ...]
     maps: tuple[Map, ...] = field(default=())
+    layers: tuple[str, ...] = field(default=())
 
 
 SOURCES = (
@@ -145,6 +148,8 @@ class Command(BaseCommand):
         dataset = self._dataset(source, organisation, owner)
         if not dataset.uploads.filter(state=UploadState.READY).exists():
             self._ingest(source, dataset, owner)
+        for name in source.layers:
+            self._layer(name, dataset, owner)
         for wanted in source.maps:
             self._release(wanted, dataset, owner)
 
@@ -167,6 +172,20 @@ class Command(BaseCommand):
             created_by=owner,
             at_console=True,
         )
+
+    def _layer(self, name: str, dataset: Dataset, owner: User) -> None:
+        """Declare a layer that `python -m fixtures` writes."""
+        if dataset.layers.filter(name=name).exists():
+            return
+        with invented_file([name], ".geojson") as path, path.open("rb") as file:
+            public_layer_add(
+                dataset=dataset,
+                name=name,
+                kind=LayerKind.ZONES.value,
+                title=f"Invented {name} of Vessby",
+                file=file,
+                created_by=owner,
+            )
 
     def _ingest(self, source: Source, dataset: Dataset, owner: User) -> None:
         upload = dataset.uploads.filter(state=UploadState.QUEUED).first()
@@ -263,10 +282,10 @@ def make_organisation(administrator: User, steward: User) -> Organisation:
 
 
 @contextmanager
-def invented_file(words: list[str]) -> Iterator[Path]:
+def invented_file(words: list[str], ending: str = ".parquet") -> Iterator[Path]:
     """A file written by `python -m fixtures`, for as long as it is needed."""
     with tempfile.TemporaryDirectory(dir=settings.FILE_UPLOAD_TEMP_DIR) as folder:
-        path = Path(folder) / f"vessby-{words[0]}.parquet"
+        path = Path(folder) / f"vessby-{words[0]}{ending}"
         subprocess.run(  # noqa: S603
             [sys.executable, "-m", "fixtures", *words, "--out", str(path)],
             cwd=settings.BASE_DIR,
