@@ -104,7 +104,17 @@ SOURCES = (
                 bound=6,
                 counting="visits",
             ),
+            Map(
+                title="People in the wards of Vessby",
+                description="How many people were seen in each ward, in at most three of them.",
+                mechanism="zones",
+                parameters={"zones": "wards"},
+                epsilon="0.2",
+                bound=3,
+                counting="people",
+            ),
         ),
+        layers=("wards",),
     ),
     Source(
         slug="vessby-street-lamps",
