@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,6 +13,7 @@ from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -51,6 +53,21 @@ class ArrayView:
         """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
         counts = np.bincount(self._cells(grid), minlength=grid.size).reshape(grid.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
+
+    def positions(self, *, time_step: int | None) -> PrivatePositions:
+        """At most `bound` reports of each unit: those of the least hash of their numbers."""
+        lon = np.asarray(self.longitude, dtype=np.float64)
+        lat = np.asarray(self.latitude, dtype=np.float64)
+        kept = np.flatnonzero(self.area.covers(lon, lat))
+        if self.unit is Unit.PERSON and kept.size:
+            persons = np.asarray(self.persons, dtype=np.int64)[kept]
+            number = _ranks(persons, np.arange(persons.size))
+            rank = _ranks(persons, _hash(self.salt, persons, number))
+            kept = kept[rank < self.bound]
+        time = round_times(kept * 1000, time_step)
+        return PrivatePositions(
+            lambda: iter([Reports(lon[kept], lat[kept], time)]), sensitivity=self.bound
+        )
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """The same counts of cells that are not empty."""
@@ -113,6 +130,15 @@ class ArrayView:
         starts = np.flatnonzero(np.r_[True, persons[1:] != persons[:-1]])
         rank = np.arange(persons.size) - np.repeat(starts, np.diff(np.r_[starts, persons.size]))
         return cells[rank < self.bound]
+
+
+def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:
+    """The number, by key, of every record among those of its person."""
+    order = np.lexsort((key, persons))
+    starts = np.flatnonzero(np.r_[True, persons[order][1:] != persons[order][:-1]])
+    ranks = np.empty(persons.size, dtype=np.int64)
+    ranks[order] = np.arange(persons.size) - np.repeat(starts, np.diff(np.r_[starts, persons.size]))
+    return ranks
 
 
 def _hash(salt: int, *columns: NDArray[np.int64]) -> NDArray[np.uint64]:

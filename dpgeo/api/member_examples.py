@@ -72,6 +72,8 @@ QUOTE: dict[str, Any] = {
         "regions": 4096,
         "margin": 60,
         "stands_out_from": 124,
+        "radius_50": None,
+        "radius_95": None,
         "ground_metres": 223.0,
     },
     "left_before": "2",

@@ -71,9 +71,18 @@ class ForecastSerializer(Serializer):
 
     region = serializers.CharField(help_text="What is counted, such as cell.")
     regions = serializers.IntegerField(help_text="How many there are at most.")
-    margin = serializers.IntegerField(help_text="Half the width of the 95 % interval of a count.")
+    margin = serializers.IntegerField(
+        allow_null=True, help_text="Half the width of the 95 % interval of a count."
+    )
     stands_out_from = serializers.IntegerField(
-        help_text="The smallest count that at most one empty region in a thousand shows."
+        allow_null=True,
+        help_text="The smallest count that at most one empty region in a thousand shows.",
+    )
+    radius_50 = serializers.FloatField(
+        allow_null=True, help_text="Metres within which half of the points are moved."
+    )
+    radius_95 = serializers.FloatField(
+        allow_null=True, help_text="Metres within which 95 % of the points are moved."
     )
     ground_metres = serializers.FloatField(help_text="The side of the smallest on the ground.")
 

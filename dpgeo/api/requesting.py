@@ -26,11 +26,11 @@ from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
 from dpgeo.api.work import document_of
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Counting, Notion, whole_units
+from dpgeo.core.guarantees import Counting, Notion, Unit, whole_units
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.releases.models import Release
-from dpgeo.releases.quotes import parse_cost, read_parameters
+from dpgeo.releases.quotes import parse_cost, read_parameters, settle_counting
 from dpgeo.releases.selectors import releases_visible_to
 from dpgeo.releases.services import (
     Quote,
@@ -268,7 +268,7 @@ def check_same(release: Release, asked: dict[str, Any]) -> None:
         mechanism.key,
         asdict(params),
         asked["bound"],
-        asked["counting"],
+        settle_counting(mechanism, asked["counting"], Unit(release.dataset.unit)).value,
         asked["publish_when_done"],
         whole_units(mechanism.notion, asked_epsilon),
     )
@@ -292,6 +292,7 @@ def check_same(release: Release, asked: dict[str, Any]) -> None:
 def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
     """A quote."""
     forecast = quote.forecast
+    near, far = forecast.radii or (None, None)
     return {
         "dataset": dataset.slug,
         "mechanism": quote.mechanism.key,
@@ -316,6 +317,8 @@ def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
             "regions": forecast.regions,
             "margin": forecast.margin,
             "stands_out_from": forecast.stands_out_from,
+            "radius_50": near,
+            "radius_95": far,
             "ground_metres": forecast.ground_metres,
         },
         "left_before": quote.amount(quote.left_before),

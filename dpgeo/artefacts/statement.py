@@ -16,11 +16,13 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts import wording
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import GeoInd
+from dpgeo.core.guarantees import GeoInd, Notion
 from dpgeo.core.levels import format_level
+from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
+from dpgeo.spatial.ground_grid import FURTHEST_SNAP
 
 FORMAT = "dpgeo-privacy-statement"
 VERSION = "1.1"
@@ -35,6 +37,7 @@ def statement(released: Released) -> dict[str, Any]:
     """The privacy statement of a release as a JSON document."""
     about = released.about
     shown = layers(released)
+    moves = released.guarantee.notion is Notion.GEO_IND
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -67,14 +70,16 @@ def statement(released: Released) -> dict[str, Any]:
         "expected_error": [_expected_error(layer) for layer in shown],
         "post_processing": _post_processing(shown),
         "not_protected": wording.not_protected(released.guarantee.unit, released.guarantee.notion),
-        "known_limits": wording.known_limits(released.counting, released.bound),
-        "rationale": list(wording.RATIONALE),
+        "known_limits": wording.known_limits(
+            released.counting, released.bound, released.guarantee.notion
+        ),
+        "rationale": list(wording.POINTS_RATIONALE if moves else wording.RATIONALE),
         "implementation": {
             "software": released.software,
-            "noise": wording.NOISE_SOURCE,
+            "noise": wording.POINTS_NOISE_SOURCE if moves else wording.NOISE_SOURCE,
             "security": wording.SECURITY,
         },
-        "proof": wording.proof(released.mechanism),
+        "proof": wording.proof(released.mechanism, released.guarantee.notion),
         "study_area": released.area.to_geojson(),
         "software": released.software,
     }
@@ -88,8 +93,10 @@ def _total(released: Released) -> Fraction | None:
 
 def _citation(released: Released) -> str:
     about = released.about
+    moves = isinstance(released.guarantee, GeoInd)
+    kind = "Geo-indistinguishable" if moves else "Differentially private"
     return (
-        f"{about.get('publisher', '')}: {about.get('title', '')}. Differentially private release "
+        f"{about.get('publisher', '')}: {about.get('title', '')}. {kind} release "
         f"of {about.get('dataset', '')}, {cost_words(released)} per "
         f"{released.guarantee.unit.value}. Made with {released.software}."
     )
@@ -172,6 +179,8 @@ def _spend(line: Measured) -> dict[str, Any]:
         return {**document, "drawn": True, "meaning": wording.SPLITS, "noise": None}
     if line.noise is None:
         return {**document, "drawn": False, "meaning": wording.WAIVED, "noise": None}
+    if isinstance(line.noise, PlanarLaplace):
+        return {**document, "drawn": True, "noise": _points_noise(line.noise)}
     noise = {
         "distribution": "discrete Laplace",
         "probability": wording.DISCRETE_LAPLACE,
@@ -182,6 +191,24 @@ def _spend(line: Measured) -> dict[str, Any]:
         "margin_95": line.noise.margin(),
     }
     return {**document, "drawn": True, "sensitivity": line.noise.sensitivity, "noise": noise}
+
+
+def _points_noise(noise: PlanarLaplace) -> dict[str, Any]:
+    """What moved the points. Rates are per metre; the sampler's is lower than the declared one."""
+    return {
+        "distribution": "planar Laplace on the sphere",
+        "density": wording.PLANAR_LAPLACE,
+        "reports": noise.sensitivity,
+        "epsilon_per_metre_of_one_report": format_epsilon(noise.declared),
+        "finite_precision_correction_per_metre": noise.correction,
+        "wgs84_stretch": format_epsilon(WGS84_STRETCH),
+        "rate_per_metre_on_the_sphere": noise.rate,
+        "grid_step_metres": noise.step,
+        "raw_positions": wording.SNAPPED.format(metres=2 * FURTHEST_SNAP * noise.step),
+        "radius_50_metres": noise.radius(0.5),
+        "radius_95_metres": noise.radius(0.95),
+        "standard_deviation_of_an_axis_metres": noise.axis_deviation,
+    }
 
 
 def _expected_error(layer: Layer) -> dict[str, Any]:

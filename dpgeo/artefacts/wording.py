@@ -49,6 +49,17 @@ DATASET_TOTAL = (
 
 DISCRETE_LAPLACE = "P(k) = (1 - a)/(1 + a) · a^|k| for whole k, a = exp(-epsilon/sensitivity)"
 
+PLANAR_LAPLACE = (
+    "proportional to exp(-rate · d) at d metres along a sphere of 6,371,008.8 m; positions are "
+    "snapped to a public grid before and after, and brought into the study area by a map of the "
+    "outcome alone"
+)
+
+SNAPPED = (
+    "Two positions that are d metres apart are at most d + {metres:g} m apart once they are "
+    "snapped; the promise holds for that distance."
+)
+
 WAIVED = "Charged to the budget and not drawn: the mechanism had no use for it."
 
 OUTSIDE = (
@@ -159,8 +170,10 @@ def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
     return facts
 
 
-def known_limits(counting: Counting, limit: int) -> list[str]:
+def known_limits(counting: Counting, limit: int, notion: Notion = Notion.PURE_DP) -> list[str]:
     """What a careful reader has to keep in mind."""
+    if notion is Notion.GEO_IND:
+        return _limits_of_points(limit)
     things = "cells" if counting is Counting.PEOPLE else "records"
     return [
         f"Values estimate the bounded counts, in which nobody adds more than {limit} {things}. "
@@ -173,8 +186,38 @@ def known_limits(counting: Counting, limit: int) -> list[str]:
     ]
 
 
-def proof(mechanism: str) -> dict[str, str]:
+def _limits_of_points(limit: int) -> list[str]:
+    return [
+        f"Nobody has more than {limit} reports here; of those who have more, {limit} are kept at "
+        "random, whatever their places. This bias is in no margin.",
+        "Points that the noise carried out of the study area were brought back to its edge, which "
+        "therefore holds more of them than of reports.",
+        "The density is what most likely lies behind the points. Small features are smoothed or "
+        "sharpened at random, and its margins do not show by how much.",
+        "Times, where they are published, are protected by nothing but their rounding.",
+        "Positions outside the study area, and rows that could not be read, are left out.",
+        "Errors of the data themselves, such as people who are missing from it, are in no margin.",
+    ]
+
+
+def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> dict[str, str]:
     """Why the guarantee holds, and where the full argument stands."""
+    if notion is Notion.GEO_IND:
+        return {
+            "argument": (
+                "Each report is moved with a density that depends on nothing but the distance, the "
+                "same around every point of the sphere. By the triangle inequality a report made d "
+                "metres elsewhere changes the odds of any outcome by at most the distance times "
+                "epsilon; reports are moved independently, so that these add up. Snapping, "
+                "bringing points into the area, sorting them and recovering the density use the "
+                "outcome alone. What the finite precision of numbers costs is taken off the rate."
+            ),
+            "references": (
+                "Andres, Bordenabe, Chatzikokolakis and Palamidessi 2013 (geo-indistinguishability)"
+                "; Mironov 2012 (finite precision)."
+            ),
+            "where": f'The heading "Privacy argument" in the source of the mechanism {mechanism}.',
+        }
     return {
         "argument": (
             "Contributions are bounded before counting, so that one unit changes the counts by at "
@@ -205,6 +248,19 @@ ACCOUNTING = (
 NOISE_SOURCE = (
     "Whole-number noise by exact arithmetic, without floating point, from a ChaCha20 keystream "
     "whose keys come from the operating system. No seed can be set."
+)
+
+POINTS_NOISE_SOURCE = (
+    "Floating-point numbers whose rounding is bounded and taken off the rate beforehand, from a "
+    "ChaCha20 keystream whose keys come from the operating system; no distance is out of reach. "
+    "No seed can be set."
+)
+
+POINTS_RATIONALE = (
+    "Pure guarantees (delta 0) need no small probability of failure to be explained.",
+    "Distances are metres on the ground everywhere: noise is drawn on the sphere, at a rate that "
+    "holds for the ellipsoid too.",
+    "A level within a radius can be told to people; the same level holds per metre beyond it.",
 )
 
 SECURITY = (

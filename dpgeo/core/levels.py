@@ -25,6 +25,9 @@ MAX_RADIUS = 20_000_000
 MOST_LOGARITHM = 1000
 """Levels are recognised as logarithms of whole numbers up to this."""
 
+LEVEL_PATTERN = r"^\s*([lL][nN]\s*\(?\s*[0-9]+(\.[0-9]+)?\s*\)?|[0-9]+(\.[0-9]+)?)\s*$"
+"""What the text of a level looks like, for JSON Schema."""
+
 _DIGITS = Context(prec=50)
 
 _LOGARITHM = re.compile(r"ln\s*\(?\s*(\d{1,9}(?:\.\d{1,9})?)\s*\)?", re.IGNORECASE)

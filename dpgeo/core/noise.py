@@ -8,6 +8,8 @@ from fractions import Fraction
 from typing import Any, Self
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.spatial.ground_grid import NEAREST
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 LEAST_RATE = Fraction(1, 1 << 56)
 """Least epsilon / sensitivity: noise of this scale stays below 2^63 but for odds of e^-128."""
@@ -81,3 +83,119 @@ class DiscreteLaplace:
     def from_json(cls, document: dict[str, Any]) -> Self:
         """Invert `to_json`."""
         return cls(Fraction(document["epsilon"]), int(document["sensitivity"]))
+
+
+WGS84_STRETCH = Fraction(10057, 10000)
+"""No distance on the sphere of the mean radius is longer than so many times that on WGS84.
+
+The sphere's radius is at most 1.00562 times the ellipsoid's radius of curvature along a meridian
+(6,335,439 m at the equator) and less than that along a parallel; hence for the length of any path.
+"""
+
+PLACEMENT_ULPS = 128
+"""Rounding errors in placing a point, in units of 2^-53 of the earth's radius: see below."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanarLaplace:
+    """Moves positions: density proportional to exp(-rate * metres) on the sphere, then a grid.
+
+    `epsilon` is what is declared and charged for the reports of one unit together, in epsilon per
+    WGS84 metre, of which each of `sensitivity` reports gets an equal share. `step` is that of the
+    public `GroundGrid` that positions are snapped to before and after.
+
+    Finite precision. Let e be the furthest that rounding puts a point from the ideal one:
+    PLACEMENT_ULPS units of 2^-53 of the earth's radius, which holds errors of the angle (13 of
+    them at the other end of the earth), of sines, cosines and arcs (32) and of telling which point
+    of the grid is nearest (16), and 16 such units of the scale 1/rate for the logarithm. A point
+    counts to a region C of outputs only if the ideal one lies in C widened by e, and does if that
+    lies in C narrowed by e. C is some 0.6 by 1.5 steps at least and at most, so widening adds at
+    most the share eta = 7 e/step exp(2.2 rate step) of its mass (7 bounds circumference by area in
+    steps, the exponential how much denser the rim can be than the middle), to which 2^-50 is added
+    for rounding of the acceptance. So the odds of any output change by (1 + eta)/(1 - eta) beyond
+    the ideal ones (cf. Andres et al. 2013, theorem 4.1), and points of the grid are at least 0.6
+    steps apart: what is lost per metre is ln((1 + eta)/(1 - eta))/(0.6 step), the `correction`.
+    The sampler runs at the rate (declared - correction)/WGS84_STRETCH.
+
+    Raises InvalidInput (field "level") where the correction would be all of it.
+    """
+
+    epsilon: Fraction
+    sensitivity: int
+    step: int
+
+    def __post_init__(self) -> None:
+        if self.epsilon <= 0 or self.sensitivity < 1 or self.step < 1:
+            raise ValueError("Points need a positive epsilon, reports and step.")
+        if not self.correction < float(self.declared) / 2:
+            raise InvalidInput(
+                "Is too small for this radius to be drawn with the numbers that computers have; "
+                "raise it.",
+                field="level",
+            )
+
+    @property
+    def declared(self) -> Fraction:
+        """Epsilon per WGS84 metre of one report, as it is promised."""
+        return self.epsilon / self.sensitivity
+
+    @property
+    def correction(self) -> float:
+        """Epsilon per metre that finite precision may cost beyond the sampler's rate."""
+        rate = float(self.declared)
+        off = (PLACEMENT_ULPS * EARTH_RADIUS_METRES + 16 / rate) * 2**-53
+        exponent = min(2.2 * rate * self.step, 700)
+        eta = 7 * off / self.step * math.exp(exponent) + 2**-50
+        if eta >= 0.5:
+            return math.inf
+        return (math.log1p(eta) - math.log1p(-eta)) / (NEAREST * self.step)
+
+    @property
+    def rate(self) -> float:
+        """What the sampler runs at, per metre on the sphere; rounded down."""
+        return (float(self.declared) - self.correction) / float(WGS84_STRETCH) * (1 - 2**-40)
+
+    @property
+    def axis_deviation(self) -> float:
+        """Standard deviation along one axis in metres, where the earth is as good as flat."""
+        return math.sqrt(3) / self.rate
+
+    def radius(self, share: float) -> float:
+        """Metres within which a report is moved with this probability.
+
+        P(r > s) = (exp(-rate s) (rate R sin(s/R) + cos(s/R)) + exp(-rate pi R)) / (1 +
+        exp(-rate pi R)) on the sphere, by parts; found by bisection to a millimetre.
+        """
+        low, high = 0.0, math.pi * EARTH_RADIUS_METRES
+        while high - low > 1e-3:
+            middle = (low + high) / 2
+            low, high = (middle, high) if self._beyond(middle) > 1 - share else (low, middle)
+        return high
+
+    def _beyond(self, metres: float) -> float:
+        angle, scaled = metres / EARTH_RADIUS_METRES, self.rate * EARTH_RADIUS_METRES
+        end = math.exp(-scaled * math.pi)
+        reached = math.exp(-self.rate * metres) * (scaled * math.sin(angle) + math.cos(angle))
+        return (reached + end) / (1 + end)
+
+    def to_json(self) -> dict[str, str | int]:
+        """The three numbers that define the distribution, epsilon as an exact fraction."""
+        return {
+            "epsilon": str(self.epsilon),
+            "sensitivity": self.sensitivity,
+            "step": self.step,
+        }
+
+    @classmethod
+    def from_json(cls, document: dict[str, Any]) -> Self:
+        """Invert `to_json`."""
+        epsilon = Fraction(document["epsilon"])
+        return cls(epsilon, int(document["sensitivity"]), int(document["step"]))
+
+
+Noise = DiscreteLaplace | PlanarLaplace
+
+
+def noise_from_json(document: dict[str, Any]) -> Noise:
+    """Either kind of noise: that of points has a step."""
+    return (PlanarLaplace if "step" in document else DiscreteLaplace).from_json(document)

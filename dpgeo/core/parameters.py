@@ -5,7 +5,7 @@ from __future__ import annotations
 import dataclasses
 import difflib
 import typing
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, TypeVar, cast
 
 from dpgeo.core.domain import LayerKind, no_such_layer
@@ -19,7 +19,8 @@ class Parameter:
     """One parameter as forms, schemas and docs see it. `kind` is int, bool or str.
 
     A text is one of `choices` or, where there is a `layer`, the name of a declared layer of that
-    kind; `optional` says whether it may stay empty.
+    kind; `optional` says whether it may stay empty. Any other text is what `read` makes of it, and
+    `pattern` says what it looks like.
     """
 
     name: str
@@ -32,6 +33,8 @@ class Parameter:
     beyond: str
     layer: LayerKind | None
     optional: bool
+    read: Callable[[str], str] | None
+    pattern: str
 
 
 def param(
@@ -44,11 +47,14 @@ def param(
     beyond: str = "",
     layer: LayerKind | None = None,
     optional: bool = False,
+    read: Callable[[str], str] | None = None,
+    pattern: str = "",
 ) -> Any:
     """A field of a parameter dataclass; bounds are inclusive and for whole numbers.
 
     `beyond` tells whoever asks for more than `high` what to do instead. `layer` makes it the name
-    of one of the dataset's declared layers; empty means the only one, or none if `optional`.
+    of one of the dataset's declared layers; empty means the only one, or none if `optional`. `read`
+    takes a text, writes it in one way and raises InvalidInput for what it is not.
     """
     metadata = {
         "description": description,
@@ -58,6 +64,8 @@ def param(
         "beyond": beyond,
         "layer": layer,
         "optional": optional,
+        "read": read,
+        "pattern": pattern,
     }
     return dataclasses.field(default=default, metadata=metadata)
 
@@ -77,6 +85,8 @@ def parameters(cls: type[Any]) -> list[Parameter]:
             beyond=field.metadata["beyond"],
             layer=field.metadata["layer"],
             optional=field.metadata["optional"],
+            read=field.metadata["read"],
+            pattern=field.metadata["pattern"],
         )
         for field in dataclasses.fields(cls)
     ]
@@ -148,12 +158,21 @@ def _read(parameter: Parameter, value: object) -> int | bool | str:
         if not isinstance(value, str):
             raise InvalidInput("Must be the name of a declared layer.", field=parameter.name)
         return text.strip()
+    if parameter.read:
+        return _read_text(parameter, parameter.read, text)
     if text not in parameter.choices:
         raise InvalidInput(
             f"{text!r} is not a choice; choose from {', '.join(parameter.choices)}.",
             field=parameter.name,
         )
     return text
+
+
+def _read_text(parameter: Parameter, read: Callable[[str], str], text: str) -> str:
+    try:
+        return read(text)
+    except InvalidInput as error:
+        raise InvalidInput(error.message, field=parameter.name) from None
 
 
 def _read_bool(parameter: Parameter, value: object) -> bool:
@@ -197,6 +216,8 @@ def _property(parameter: Parameter) -> dict[str, Any]:
         schema["maximum"] = parameter.high
     if parameter.choices:
         schema["enum"] = list(parameter.choices)
+    if parameter.pattern:
+        schema["pattern"] = parameter.pattern
     if parameter.layer:
         schema["x-layer"] = parameter.layer.value
     return schema

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -147,6 +147,30 @@ class ContourRelease:
     lines: NDArray[np.float64]
 
 
+NO_TIME = -(1 << 63)
+"""What stands for a report's time where it has none: the least int64."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class PointsRelease:
+    """Reports moved by noise, and the density recovered from them.
+
+    `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees, each in the study area,
+    sorted by longitude, latitude and time. `time` is int64 (n,) in seconds since 1970, rounded as
+    declared, the least int64 where a report has none, and of size 0 where times are dropped.
+    `density` is float64 of the grid's shape, adds up to n, and is kept for the reason that
+    `PhasedRelease.surface` is; it took so many `updates`.
+    """
+
+    longitude: NDArray[np.int32]
+    latitude: NDArray[np.int32]
+    time: NDArray[np.int64]
+    noise: PlanarLaplace
+    grid: Grid
+    density: NDArray[np.float64]
+    updates: int
+
+
 Content = (
     GridRelease
     | PartitionRelease
@@ -156,6 +180,7 @@ Content = (
     | ClustersRelease
     | ZonesRelease
     | ContourRelease
+    | PointsRelease
 )
 CONTENT_TYPES: tuple[type[Content], ...] = (
     GridRelease,
@@ -166,6 +191,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     ClustersRelease,
     ZonesRelease,
     ContourRelease,
+    PointsRelease,
 )
 
 

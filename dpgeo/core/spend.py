@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any, Self
 
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import Noise, noise_from_json
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +36,7 @@ class Measured:
 
     label: str
     epsilon: Fraction
-    noise: DiscreteLaplace | None
+    noise: Noise | None
     splits: bool = False
 
     def to_json(self) -> dict[str, Any]:
@@ -54,6 +54,6 @@ class Measured:
         return cls(
             label=document["label"],
             epsilon=Fraction(document["epsilon"]),
-            noise=DiscreteLaplace.from_json(document["noise"]) if document["noise"] else None,
+            noise=noise_from_json(document["noise"]) if document["noise"] else None,
             splits=bool(document["splits"]),
         )

@@ -41,11 +41,14 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.released import NO_TIME
 from dpgeo.engine.zoned import write_zoned
 from dpgeo.privacy.bounding import Popularity, RankTable, Regions
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
 if TYPE_CHECKING:
@@ -144,6 +147,32 @@ SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
 
 _SIZES = """
 SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_parquet($path)"""
+
+_ROWS = """
+SELECT count(*) FROM read_parquet($path)"""
+
+_REPORTS = """
+SELECT x, y, time FROM read_parquet($path)"""
+
+_BOUNDED_REPORTS = """
+SELECT x, y, time FROM (
+    SELECT *, row_number() OVER (
+        PARTITION BY person_high, person_low
+        ORDER BY hash(
+            hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, number)
+        ), number
+    ) AS rank
+    FROM (
+        SELECT *, row_number() OVER (
+            PARTITION BY person_high, person_low ORDER BY file_row_number
+        ) AS number
+        FROM read_parquet($path, file_row_number = true)
+    )
+)
+WHERE rank <= $bound"""
+
+REPORTS = 131_072
+"""Reports in a part."""
 
 Parameters = dict[str, str | int | float]
 
@@ -281,6 +310,43 @@ class DuckDBView:
         view._popularity = popularity
         return view
 
+    def positions(self, *, time_step: int | None) -> PrivatePositions:
+        """At most `bound` reports of each unit, in parts, chosen by person and place in the file.
+
+        Moving one of a person's reports must not change which of them are kept, so a report's key
+        hashes the salt, the person and its number among the person's own rows, and no position.
+        """
+        return PrivatePositions(lambda: self._reports(time_step), sensitivity=self._bound)
+
+    def _reports(self, time_step: int | None) -> Iterator[Reports]:
+        with tempfile.TemporaryDirectory(prefix="dpgeo-points-", dir=self._folder) as scratch:
+            connection = self._connect(scratch)
+            try:
+                yield from self._report_parts(connection, time_step)
+            finally:
+                connection.close()
+
+    def _report_parts(
+        self, connection: duckdb.DuckDBPyConnection, time_step: int | None
+    ) -> Iterator[Reports]:
+        path = glob.escape(str(self._path))
+        [(rows,)] = connection.execute(_ROWS, {"path": path}).fetchall()
+        parameters: Parameters = {"path": path}
+        query = _REPORTS
+        if self._unit is Unit.PERSON:
+            query = _BOUNDED_REPORTS
+            parameters |= {"bound": self._bound, **self._salt_words()}
+        done = 0
+        reader: Any = connection.execute(query, parameters).to_arrow_reader(REPORTS)
+        for batch in reader:
+            columns = [batch.column(place) for place in range(3)]
+            x, y = (column.to_numpy(zero_copy_only=False) for column in columns[:2])
+            time = columns[2].fill_null(NO_TIME).to_numpy(zero_copy_only=False)
+            yield Reports(*to_degrees(x, y), round_times(time, time_step))
+            done += len(x)
+            if self._progress:
+                self._progress(min(done, rows), rows)
+
     def _counted(self, regions: Regions) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Regions by number and bounded counts of each pass."""
         with tempfile.TemporaryDirectory(prefix="dpgeo-count-", dir=self._folder) as scratch:
@@ -360,12 +426,10 @@ class DuckDBView:
         A key is the rank of the item's place, if there are ranks, then the hash, then the cell.
         """
         size = len(regions) if isinstance(regions, Zones) else regions.size
-        half = SALT_BYTES // 2
         cell_bits = (size - 1).bit_length()
         parameters |= {
             "bound": self._bound,
-            "salt_high": int.from_bytes(self._salt[:half]),
-            "salt_low": int.from_bytes(self._salt[half:]),
+            **self._salt_words(),
             "cell_bits": (1 << cell_bits) - 1,
             "hash_bits": (1 << 64) - (1 << cell_bits),
         }
@@ -383,6 +447,13 @@ class DuckDBView:
         }
         _put_ranks(connection, table, rank_shift)
         return _POPULAR
+
+    def _salt_words(self) -> Parameters:
+        half = SALT_BYTES // 2
+        return {
+            "salt_high": int.from_bytes(self._salt[:half]),
+            "salt_low": int.from_bytes(self._salt[half:]),
+        }
 
 
 def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: int) -> None:

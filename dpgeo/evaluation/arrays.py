@@ -12,6 +12,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -74,6 +75,10 @@ class CountsView:
     def preferring(self, popularity: Popularity) -> CountsView:
         """The same: there is nothing to choose among the places of a record."""
         return self
+
+    def positions(self, *, time_step: int | None) -> PrivatePositions:
+        """Raises TypeError: cells have no positions."""
+        raise TypeError("There are counts of cells here, and no positions.")
 
     def _cells(self, grid: Grid) -> NDArray[np.int64]:
         """The cell of the grid that each of the counts lies in (n,)."""

@@ -14,6 +14,7 @@ from dpgeo.mechanisms import (
     auto,
     contours,
     dpcube,
+    planar_laplace,
     private_clusters,
     privtree,
     quadtree,
@@ -36,6 +37,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         private_clusters.MECHANISM,
         zones.MECHANISM,
         contours.MECHANISM,
+        planar_laplace.MECHANISM,
     )
 }
 

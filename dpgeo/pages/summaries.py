@@ -8,9 +8,11 @@ from fractions import Fraction
 
 from django.core.cache import cache
 
+from dpgeo.artefacts.statement import cost_words
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.kinds import Kind
-from dpgeo.core.released import Released
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
@@ -90,6 +92,22 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Points as they were moved; `near` and `far` hold half and 95 % of them, in metres."""
+
+    points: int
+    cost: str
+    level: str
+    radius: int
+    near: float
+    far: float
+    step: int
+    time: str
+    updates: int
+    cell_metres: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
     """The figures of one release. `unit` and `counting` are the values of their enumerations."""
 
@@ -106,6 +124,8 @@ class Summary:
     spends: tuple[SpendLine, ...]
     figures: Figures | None
     """Of what was measured in boxes of cells; None of releases that hold no such counts."""
+    moved: Moved | None
+    """Of points that were moved; None of releases that hold none."""
 
     @property
     def looks(self) -> str:
@@ -133,7 +153,7 @@ class Summary:
 
         Somebody who is counted once in each of several cells of a box moves its count by as many.
         """
-        drawn = [spend for spend in self.spends if spend.drawn]
+        drawn = [spend for spend in self.spends if spend.scale]
         in_cells = self.figures is not None and not self.figures.boxes
         most = 1 if self.counts_people and in_cells else self.bound
         return max((most / spend.scale for spend in drawn), default=0.0)
@@ -173,6 +193,7 @@ def summarise(released: Released) -> Summary:
             for layer in shown
         ),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
+        moved=_moved(released),
         figures=_figures(boxes[0]) if boxes and boxes[0].kind == "measured" else None,
     )
 
@@ -218,13 +239,33 @@ def _rows(layer: BoxLayer) -> tuple[Row, ...]:
 
 def _spend(line: Measured, whole: Fraction) -> SpendLine:
     noise = line.noise
+    counts = noise if isinstance(noise, DiscreteLaplace) else None
     return SpendLine(
         label=line.label,
         epsilon=line.epsilon,
         share=float(100 * line.epsilon / whole),
         sensitivity=noise.sensitivity if noise else 0,
-        scale=float(1 / noise.rate) if noise else 0.0,
-        margin=noise.margin() if noise else 0,
+        scale=float(1 / counts.rate) if counts else 0.0,
+        margin=counts.margin() if counts else 0,
         drawn=noise is not None,
         splits=line.splits,
+    )
+
+
+def _moved(released: Released) -> Moved | None:
+    content = released.content
+    if not isinstance(content, PointsRelease):
+        return None
+    noise = content.noise
+    return Moved(
+        points=len(content.longitude),
+        cost=cost_words(released),
+        level=str(released.parameters["level"]),
+        radius=int(released.parameters["radius"]),
+        near=noise.radius(0.5),
+        far=noise.radius(0.95),
+        step=noise.step,
+        time=str(released.parameters["time"]),
+        updates=content.updates,
+        cell_metres=content.grid.ground_cell_metres,
     )

@@ -13,7 +13,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Bounding, Notion, guarantee
 from dpgeo.core.kinds import Kind
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import LOOK, Popularity, Regions, split
@@ -28,23 +28,36 @@ class Forecast:
     """How noisy a release will be, from public inputs alone.
 
     `region` names what is counted ("cell"), `regions` how many there are at most, `noise` what
-    each count carries, and `ground_metres` is the side of the smallest on the ground.
+    each count carries or what moves each point, and `ground_metres` is the side of the smallest
+    region on the ground.
     """
 
     region: str
     regions: int
-    noise: DiscreteLaplace
+    noise: Noise
     ground_metres: float
 
     @property
-    def margin(self) -> int:
-        """Half the width of the 95 % interval of one count."""
-        return self.noise.margin()
+    def moves(self) -> bool:
+        """Whether points are moved, rather than counts made noisy."""
+        return isinstance(self.noise, PlanarLaplace)
 
     @property
-    def stands_out_from(self) -> int:
+    def margin(self) -> int | None:
+        """Half the width of the 95 % interval of one count; None where there are none."""
+        return None if isinstance(self.noise, PlanarLaplace) else self.noise.margin()
+
+    @property
+    def stands_out_from(self) -> int | None:
         """The smallest count that at most one empty region in a thousand reaches."""
-        return self.noise.threshold()
+        return None if isinstance(self.noise, PlanarLaplace) else self.noise.threshold()
+
+    @property
+    def radii(self) -> tuple[float, float] | None:
+        """Metres within which half of the points, and 95 % of them, are moved."""
+        if not isinstance(self.noise, PlanarLaplace):
+            return None
+        return self.noise.radius(0.5), self.noise.radius(0.95)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -22,6 +22,11 @@ in memory is refused beforehand, by public numbers.
 `measure_sums` adds noise to vectors summed up over groups, column by column in proportion to what
 one record can add there; its argument is in `privacy.sums`.
 
+`perturb` moves positions; its argument is in `privacy.perturbing`, and its promise is another:
+geo-indistinguishability, at the declared epsilon per metre for the reports of one unit together.
+Its outputs are sorted, since their order is that of the private rows. How many there are is public
+under this notion.
+
 A declared rest is divided by `divide` into parts that add up to it exactly, by shares that may
 follow from earlier noisy answers. The sum of all epsilons stays what was declared, whatever the
 answers. Take any sequence of answers: the shares that follow from it are the same on neighbouring
@@ -41,15 +46,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import PrivacyError
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import DiscreteLaplace, Noise, PlanarLaplace
 from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.passing import passing_chance, sample_passing
+from dpgeo.privacy.perturbing import Perturbed, gather, move
+from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sampler import sample, sample_geometric
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.splitting import GrownTree, bias, grow, split_noise
 from dpgeo.privacy.sums import PrivateSums
+from dpgeo.spatial.truncation import Truncation
 
 MOST_PASSING = 5_000_000
 """Empty cells that may be expected to pass: some 100 bytes each while a release is made."""
@@ -155,6 +163,25 @@ class Meter:
         order = np.argsort(cells)
         return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
 
+    def perturb(self, label: str, positions: PrivatePositions, area: Truncation) -> Perturbed:
+        """Reports moved on the sphere and brought into the area, sorted by what came out.
+
+        Raises PrivacyError before any draw.
+        """
+        if type(positions) is not PrivatePositions:
+            raise PrivacyError("Only private positions that a view made can be perturbed.")
+        spend = self._declared(label)
+        noise = PlanarLaplace(spend.epsilon, positions.sensitivity, area.step)
+        self._close(label, noise)
+        stream = self._entropy.stream()
+        return gather(
+            noise,
+            (
+                (*area.apply(*move(part.longitude, part.latitude, noise, stream)), part.time)
+                for part in positions._read_by_meter()
+            ),
+        )
+
     def waive(self, label: str) -> None:
         """Give a declared measurement up: it stays charged, nothing is drawn."""
         self._declared(label)
@@ -171,6 +198,6 @@ class Meter:
             raise PrivacyError(f"{label!r} was not declared in the plan, or is already spent.")
         return self._open[label]
 
-    def _close(self, label: str, noise: DiscreteLaplace | None, *, splits: bool = False) -> None:
+    def _close(self, label: str, noise: Noise | None, *, splits: bool = False) -> None:
         spend = self._open.pop(label)
         self._trace.append(Measured(label=label, epsilon=spend.epsilon, noise=noise, splits=splits))

@@ -8,6 +8,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -34,6 +35,12 @@ class PrivateView(Protocol):
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
+
+    def positions(self, *, time_step: int | None) -> PrivatePositions:
+        """At most `bound` reports of each unit, chosen without regard to where they are.
+
+        Times are rounded down to so many seconds, or left out.
+        """
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """The same counts of cells by number, row * columns + column, for very fine grids."""

@@ -78,7 +78,7 @@ def release_quote(
     chosen = find_mechanism(mechanism)
     params = read_parameters(dataset, chosen, parameters)
     limit = parse_bound(bound, Unit(dataset.unit))
-    kind = parse_counting(counting, Unit(dataset.unit))
+    kind = settle_counting(chosen, counting, Unit(dataset.unit))
     asked = parse_cost(chosen, params, epsilon, limit, dataset.area)
     plan = checked_plan(chosen, params, asked)
     forecast = chosen.forecast(params, asked, limit, domain_of(dataset, layers_named(params)))
@@ -146,6 +146,13 @@ def parse_bound(value: int | str, unit: Unit) -> int:
             field="bound",
         )
     return bound
+
+
+def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
+    """What is counted: records, whatever was asked, where they are moved. Raises InvalidInput."""
+    if mechanism.notion is Notion.GEO_IND:
+        return Counting.VISITS
+    return parse_counting(value, unit)
 
 
 def parse_counting(value: str, unit: Unit) -> Counting:

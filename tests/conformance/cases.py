@@ -14,6 +14,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import Parameter, parameters, parse_parameters, settle_layers
 from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.privacy.mechanism import Mechanism
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.zones import Zones
 from tests.views import ArrayView
@@ -36,6 +37,9 @@ LAYERS = {"wards": LayerKind.ZONES}
 
 BOUND = 3
 
+TEXTS: dict[str, list[int | bool | str]] = {"level": ["ln 2", "7"]}
+"""Further values of texts that are read in a way of their own."""
+
 
 def values(parameter: Parameter) -> list[int | bool | str]:
     """The default, and the values at which a parameter is most likely to break something."""
@@ -46,6 +50,8 @@ def values(parameter: Parameter) -> list[int | bool | str]:
         return ["", *known] if parameter.optional else list(known)
     if parameter.choices:
         return list(parameter.choices)
+    if parameter.read:
+        return [parameter.default, *TEXTS[parameter.name]]
     assert parameter.low is not None, f"{parameter.name} needs a lower limit."
     assert parameter.high is not None, f"{parameter.name} needs an upper limit."
     middle = (parameter.low + parameter.high) // 2
@@ -75,6 +81,14 @@ def small(cls: type[Any]) -> dict[str, object]:
     return {"cells": 32} if any(each.name == "cells" for each in parameters(cls)) else {}
 
 
+def fits(mechanism: Mechanism, params: Any) -> bool:
+    """Whether the parameters have a price in this study area, where they have one at all."""
+    try:
+        return mechanism.price is None or mechanism.price(params, BOUND, AREA) > 0
+    except InvalidInput:
+        return False
+
+
 PLANS = [
     pytest.param(mechanism, params, id=f"{key} {given}")
     for key, mechanism in MECHANISMS.items()
@@ -89,8 +103,13 @@ RUNS = [
     for given in choices(mechanism.params)
     if "cells" not in given
     for params in parsed(mechanism.params, {**given, **small(mechanism.params)})
+    if fits(mechanism, params)
 ]
 """Mechanism and parameters on a small grid: for what releases."""
+
+
+COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
+"""Of these, what measures counts."""
 
 
 def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int = 1) -> ArrayView:

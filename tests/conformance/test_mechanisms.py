@@ -17,7 +17,7 @@ from jsonschema import Draft202012Validator
 from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.guarantees import Counting, Unit, guarantee
 from dpgeo.core.parameters import json_schema, parameters, parse_parameters, settle_layers
 from dpgeo.core.released import CONTENT_TYPES, Released
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
@@ -26,7 +26,7 @@ from dpgeo.privacy.mechanism import Mechanism, checked_plan, run
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.zones import Zones
-from tests.conformance.cases import AREA, BOUND, DOMAIN, LAYERS, PLANS, RUNS, city, nobody
+from tests.conformance.cases import AREA, BOUND, COUNTS, DOMAIN, LAYERS, PLANS, RUNS, city, nobody
 from tests.randomness import SeededEntropy, ZeroNoise
 
 EPSILONS = [
@@ -38,6 +38,7 @@ ABOUT = {"title": "A made-up city", "publisher": "Nobody", "licence": "CC0-1.0"}
 every_mechanism = pytest.mark.parametrize("mechanism", MECHANISMS.values(), ids=MECHANISMS.keys())
 every_plan = pytest.mark.parametrize(("mechanism", "params"), PLANS)
 every_run = pytest.mark.parametrize(("mechanism", "params"), RUNS)
+every_count = pytest.mark.parametrize(("mechanism", "params"), COUNTS)
 
 
 def release(
@@ -47,7 +48,13 @@ def release(
     entropy: Entropy | None = None,
     epsilon: Fraction = Fraction(1),
 ) -> Released:
-    return run(mechanism, view, params, epsilon, entropy or SeededEntropy(1), ABOUT)
+    cost = costs(mechanism, params, epsilon, view.bound)
+    return run(mechanism, view, params, cost, entropy or SeededEntropy(1), ABOUT)
+
+
+def costs(mechanism: Mechanism, params: Any, epsilon: Fraction, bound: int = BOUND) -> Fraction:
+    """The epsilon asked for, or what the parameters say it costs."""
+    return mechanism.price(params, bound, AREA) if mechanism.price else epsilon
 
 
 def measured_layers(released: Released) -> list[Any]:
@@ -163,13 +170,14 @@ def test_its_plan_and_forecast_take_public_inputs_alone(mechanism: Mechanism) ->
 
 @every_run
 def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, params: Any) -> None:
-    epsilon = Fraction(1, 2)
+    epsilon = costs(mechanism, params, Fraction(1, 2))
     forecast = mechanism.forecast(params, epsilon, BOUND, DOMAIN)
     released = release(mechanism, params, nobody(), epsilon=epsilon)
     assert forecast.noise in [line.noise for line in released.trace]
     for layer in measured_layers(released):
         # Whoever lists only what reaches a threshold has margins that allow for that.
         if layer.least_listed is None:
+            assert forecast.margin is not None
             assert float(forecast.margin) in layer.margin
     assert max((len(each) for each in layers(released)), default=0) <= forecast.regions
     assert forecast.ground_metres > 0
@@ -182,7 +190,7 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
 @every_run
 @pytest.mark.parametrize("counting", Counting)
 def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Counting) -> None:
-    epsilon = Fraction(3, 10)
+    epsilon = costs(mechanism, params, Fraction(3, 10))
     released = release(mechanism, params, city(counting=counting), epsilon=epsilon)
     plan = mechanism.plan(params, epsilon)
     planned = {spend.label: spend.epsilon for spend in plan if not spend.rest}
@@ -195,7 +203,7 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
         assert line.noise is None or line.noise.epsilon == line.epsilon
         # Sums of several columns have that many times the bound.
         assert line.noise is None or line.noise.sensitivity % BOUND == 0
-    assert released.guarantee == PureDP(epsilon, Unit.PERSON)
+    assert released.guarantee == guarantee(mechanism.notion, epsilon, Unit.PERSON)
     assert (released.bound, released.counting) == (BOUND, counting)
     assert released.mechanism == mechanism.key
     assert released.parameters == dataclasses.asdict(params)
@@ -213,7 +221,7 @@ def test_the_same_seed_gives_the_same_release_and_another_a_different_one(
         assert first != encode(release(mechanism, params, city(), SeededEntropy(8)))
 
 
-@every_run
+@every_count
 def test_the_order_of_the_rows_does_not_show(mechanism: Mechanism, params: Any) -> None:
     view = city()
     assert view.persons is not None
@@ -248,7 +256,7 @@ def test_its_release_survives_the_codec(
         )
 
 
-@every_run
+@every_count
 @pytest.mark.parametrize(("epsilon", "bound"), [("0.000001", 10_000), ("1000", 1)])
 def test_extreme_budgets_give_whole_releases(
     mechanism: Mechanism, params: Any, epsilon: str, bound: int, tmp_path: Path
@@ -288,7 +296,7 @@ def test_nobody_gives_an_honest_release_of_noise(
         assert not np.any(layer.value)
 
 
-@every_run
+@every_count
 @pytest.mark.parametrize("counting", Counting)
 def test_without_noise_its_measured_layers_are_the_bounded_counts(
     mechanism: Mechanism, params: Any, counting: Counting
@@ -326,7 +334,7 @@ def test_its_layers_list_each_cell_of_the_area_once(mechanism: Mechanism, params
         assert np.isfinite(layer.value).all()
 
 
-@every_run
+@every_count
 def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: Any) -> None:
     view = city()
     if not measured_layers(release(mechanism, params, view)):

@@ -29,6 +29,7 @@ from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
@@ -102,6 +103,9 @@ class CountedOnce:
 
     def preferring(self, popularity: Popularity) -> ArrayView:
         return self.view.preferring(popularity)
+
+    def positions(self, *, time_step: int | None) -> PrivatePositions:
+        return self.view.positions(time_step=time_step)
 
 
 def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:

@@ -147,3 +147,28 @@ def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
         top=(outline.height - longer) / 2,
         across=round(longer / cell),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class Circles:
+    """Where a report in the area's middle may go, in an outline's units."""
+
+    x: float
+    y: float
+    near: float
+    far: float
+
+
+def circles_of(
+    area: StudyArea, outline: Outline, radii: tuple[float, float] | None
+) -> Circles | None:
+    """The circles of these radii in metres on the ground, around a place inside the area."""
+    if radii is None:
+        return None
+    west, _, east, north = area.mercator_bounds
+    scale = outline.width / (east - west)
+    place = area.shape.representative_point()
+    x, y = to_mercator(place.x, place.y)
+    metre = scale / ground_scale(place.y)
+    near, far = (round(radius * metre, 2) for radius in radii)
+    return Circles(round(float(x - west) * scale, 1), round(float(north - y) * scale, 1), near, far)

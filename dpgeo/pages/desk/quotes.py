@@ -11,9 +11,10 @@ from django.forms import BooleanField
 
 from dpgeo.core.epsilon import MICRO, format_epsilon
 from dpgeo.core.errors import DpgeoError
+from dpgeo.core.guarantees import Notion
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.datasets.models import Dataset
-from dpgeo.pages.desk.figures import mesh_of, outline_of
+from dpgeo.pages.desk.figures import circles_of, mesh_of, outline_of
 from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import Quote, release_quote
@@ -59,6 +60,7 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
         "quote": quote,
         "outline": outline,
         "mesh": mesh_of(dataset.area, outline, quote.forecast.ground_metres) if quote else None,
+        "circles": circles_of(dataset.area, outline, quote.forecast.radii) if quote else None,
         "alternatives": alternatives(quote) if quote else [],
         "problems": [] if quote else problems_of(trial),
         "left": dataset.ledger.left,
@@ -78,12 +80,14 @@ def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
 
 def alternatives(quote: Quote) -> list[Alternative]:
     """Half as much, this much and twice as much, as far as the budget holds."""
-    found = []
+    found: list[Alternative] = []
+    noise = quote.forecast.noise
+    if not isinstance(noise, DiscreteLaplace):
+        return found
     for factor in (Fraction(1, 2), Fraction(1), Fraction(2)):
         epsilon = quote.epsilon * factor
         if epsilon > quote.left_before or (epsilon * MICRO).denominator != 1:
             continue
-        noise = quote.forecast.noise
         scaled = DiscreteLaplace(noise.epsilon * factor, noise.sensitivity)
         more = int((quote.left_before - epsilon) // epsilon)
         found.append(Alternative(epsilon, scaled.margin(), more, factor == 1))
@@ -94,7 +98,7 @@ def like(release: Release) -> dict[str, Any]:
     """A form's values that ask for the same again."""
     values: dict[str, Any] = {
         "mechanism": release.mechanism,
-        "epsilon": format_epsilon(release.epsilon),
+        "epsilon": format_epsilon(release.epsilon) if release.notion == Notion.PURE_DP else "",
         "bound": release.bound,
         "counting": release.counting,
     }

@@ -36,6 +36,7 @@ class ReleaseForm(DeskForm):
     )
     mechanism = forms.ChoiceField(widget=forms.RadioSelect)
     epsilon = forms.CharField(
+        required=False,
         label="Privacy to spend, epsilon (ε)",
         initial="0.5",
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
@@ -111,13 +112,17 @@ class ReleaseForm(DeskForm):
             {
                 "mechanism": mechanism,
                 "chosen": key == chosen,
+                "priced": mechanism.price is not None,
                 "fields": [self[f"{key}.{p.name}"] for p in parameters(mechanism.params)],
             }
             for key, mechanism in MECHANISMS.items()
         ]
 
-    def clean_epsilon(self) -> Fraction:
-        """An exact epsilon."""
+    def clean_epsilon(self) -> Fraction | None:
+        """An exact epsilon; none where the mechanism's parameters say what it costs."""
+        mechanism = MECHANISMS.get(self.cleaned_data.get("mechanism", ""))
+        if mechanism and mechanism.price:
+            return None
         try:
             return parse_epsilon(self.cleaned_data["epsilon"])
         except DpgeoError as refusal:
@@ -156,6 +161,8 @@ def parameter_field(parameter: Parameter, declared: Mapping[str, LayerKind]) -> 
         return forms.ChoiceField(choices=layer_choices(parameter, declared), **words)
     if parameter.choices:
         return forms.ChoiceField(choices=[(text, text) for text in parameter.choices], **words)
+    if parameter.read:
+        return forms.CharField(**words)
     if parameter.low is not None and parameter.high is not None:
         words["help_text"] = f"{parameter.description} From {parameter.low} to {parameter.high:,}."
     return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **words)

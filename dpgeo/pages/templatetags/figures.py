@@ -11,6 +11,7 @@ from dpgeo.artefacts.wording import format_odds
 from dpgeo.budgets.models import Entry
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.releases.models import Release
+from dpgeo.releases.quotes import Quote
 
 register = template.Library()
 
@@ -41,6 +42,28 @@ def cost(paid: Release | Entry, decimals: int = 0) -> str:
     if paid.ledger.radius is None:
         return epsilon(paid.epsilon, decimals)
     return paid.cost_words.replace("-", MINUS)
+
+
+@register.filter
+def price(quote: Quote) -> str:
+    """What a quoted release costs: "0.500", "ln 4"."""
+    return _of_budget(quote, quote.epsilon)
+
+
+@register.filter
+def left_before(quote: Quote) -> str:
+    """What is left of the budget it is paid from."""
+    return _of_budget(quote, quote.left_before)
+
+
+@register.filter
+def left_after(quote: Quote) -> str:
+    """What would be left of it."""
+    return _of_budget(quote, quote.left_after)
+
+
+def _of_budget(quote: Quote, amount: Fraction) -> str:
+    return quote.amount(amount) if quote.forecast.moves else epsilon(amount, 3)
 
 
 @register.filter

@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
+import dataclasses
 from fractions import Fraction
 
 import numpy as np
 import shapely
 from hypothesis import strategies as st
 
-from dpgeo.core.guarantees import Counting, PureDP, Unit
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.guarantees import Counting, GeoInd, PureDP, Unit
+from dpgeo.core.levels import make_level
+from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.released import (
     CONTENT_TYPES,
+    NO_TIME,
     ClustersRelease,
     Content,
     ContourRelease,
     GridRelease,
     PartitionRelease,
     PhasedRelease,
+    PointsRelease,
     Released,
     SparseRelease,
     TreeRelease,
@@ -207,6 +211,29 @@ def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
     )
     trace = (Measured(label="cell counts", epsilon=Fraction(1, 2), noise=noise),)
     return _released("contours", {"cells": cells}, content, trace, area, 3)
+
+
+def points_release(*, area: StudyArea = TRIANGLE) -> Released:
+    """Five moved points with times, one of them unknown, and a density."""
+    noise = PlanarLaplace(2 * make_level("ln 4", 200).epsilon, 2, 2)
+    grid = Grid.over(area, 8)
+    longitude, latitude = area.shape.representative_point().coords[0]
+    offsets = np.arange(5)
+    content = PointsRelease(
+        longitude=(np.rint(longitude * 1e7) + offsets).astype(np.int32),
+        latitude=np.full(5, np.rint(latitude * 1e7)).astype(np.int32),
+        time=np.array([NO_TIME, 0, 3600, 7200, 10800], dtype=np.int64),
+        noise=noise,
+        grid=grid,
+        density=np.where(grid.inside(area), 5 / np.count_nonzero(grid.inside(area)), 0.0),
+        updates=3,
+    )
+    trace = (Measured(label="reports", epsilon=noise.epsilon, noise=noise),)
+    parameters: dict[str, int | bool | str] = {"level": "ln 4", "radius": 200, "time": "hour"}
+    return dataclasses.replace(
+        _released("planar-laplace", parameters, content, trace, area, 2),
+        guarantee=GeoInd(2 * make_level("ln 4", 200).pico, Unit.PERSON),
+    )
 
 
 def _released(

@@ -24,6 +24,7 @@ from tests.unit.artefacts.releases import (
     grid_release,
     partition_release,
     phased_release,
+    points_release,
     released_objects,
     sparse_release,
     tree_release,
@@ -76,6 +77,7 @@ def test_every_content_type_is_tried_here() -> None:
         tree_release(),
         phased_release(),
         contour_release(),
+        points_release(),
         sparse_release(),
         sparse_release(listed=0),
         clusters_release(),
@@ -111,12 +113,14 @@ def test_numpy_reads_it_without_pickle() -> None:
 
 def test_arrays_come_back_read_only() -> None:
     content = decode(encode(grid_release())).content
+    assert isinstance(content, GridRelease)
     with pytest.raises(ValueError, match="read-only"):
         content.counts[0, 0] = 1
 
 
 def test_it_refuses_an_array_of_another_dtype() -> None:
     released = grid_release()
+    assert isinstance(released.content, GridRelease)
     content = dataclasses.replace(released.content, counts=np.zeros((8, 8), dtype=np.float64))
     with pytest.raises(TypeError, match="counts must be an array of int64"):
         encode(dataclasses.replace(released, content=content))

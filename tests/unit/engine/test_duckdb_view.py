@@ -2,6 +2,7 @@ from __future__ import annotations
 
 from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.released import NO_TIME
 from dpgeo.engine.duckdb_view import HEAP_LIMIT, DuckDBView, Sampling, choose_sampling
 from dpgeo.spatial.grid import Grid
 from tests.unit.engine.canonical import AREA, Row, centre, located, wanderers, write
@@ -318,3 +320,70 @@ def test_sparse_counts_are_the_dense_ones(tmp_path: Path, counting: Counting, pa
     assert cells.tolist() == np.flatnonzero(dense).tolist()
     assert amounts.tolist() == dense[dense > 0].tolist()
     assert (sparse.size, sparse.sensitivity) == (256, 3)
+
+
+def reports(path: Path, *, bound: int, time_step: int | None = 1, salt: bytes = SALT) -> list[Any]:
+    """The reports that a view would have moved, which only tests may look at."""
+    view = DuckDBView(
+        path,
+        domain=Domain(AREA),
+        unit=Unit.PERSON,
+        counting=Counting.VISITS,
+        bound=bound,
+        salt=salt,
+    )
+    private = view.positions(time_step=time_step)
+    assert private.sensitivity == bound
+    return [
+        (lon, lat, time)
+        for part in private._read_by_meter()
+        for lon, lat, time in zip(
+            part.longitude,
+            part.latitude,
+            [None] * len(part.longitude) if part.time is None else part.time,
+            strict=True,
+        )
+    ]
+
+
+def test_at_most_so_many_reports_of_each_person_are_moved(tmp_path: Path) -> None:
+    rows = [(person, 1.0 * number, 2.0, number) for person in range(5) for number in range(person)]
+    path = write(tmp_path / "rows.parquet", rows)
+    assert len(reports(path, bound=2)) == 0 + 1 + 2 + 2 + 2
+    assert len(reports(path, bound=9)) == 10
+    chosen = {
+        salt: tuple(sorted(reports(path, bound=2, salt=bytes([salt] * 16)))) for salt in range(8)
+    }
+    assert len(set(chosen.values())) > 1
+
+
+def test_which_reports_are_moved_does_not_depend_on_where_they_are(tmp_path: Path) -> None:
+    random = np.random.default_rng(5)
+    persons = random.integers(0, 20, 400)
+    kept = []
+    for seed in (1, 2):
+        places = np.random.default_rng(seed).uniform(0, 1000, (400, 2))
+        rows = [
+            (int(p), x, y, time)
+            for time, (p, (x, y)) in enumerate(zip(persons, places, strict=True))
+        ]
+        path = write(tmp_path / f"{seed}.parquet", rows)
+        kept.append(sorted(time for _, _, time in reports(path, bound=3)))
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == 60
+
+
+def test_a_person_s_reports_are_chosen_without_regard_to_others(tmp_path: Path) -> None:
+    random = np.random.default_rng(6)
+    rows = [(int(random.integers(0, 10)), 1.0, 2.0, time) for time in range(200)]
+    without = [row for row in rows if row[0] != 4]
+    whole = reports(write(tmp_path / "a.parquet", rows), bound=3)
+    rest = reports(write(tmp_path / "b.parquet", without), bound=3)
+    assert set(rest) < set(whole)
+    assert len(whole) - len(rest) == 3
+
+
+def test_times_are_rounded_or_left_out(tmp_path: Path) -> None:
+    path = write(tmp_path / "rows.parquet", [(1, 1.0, 2.0, 3_700), (2, 1.0, 2.0, None)])
+    assert {time for _, _, time in reports(path, bound=1, time_step=3_600)} == {3_600, NO_TIME}
+    assert {time for _, _, time in reports(path, bound=1, time_step=None)} == {None}

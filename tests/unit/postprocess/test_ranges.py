@@ -108,7 +108,7 @@ def test_a_polygon_is_answered_like_the_cells_it_is_made_of() -> None:
     grid = content.content.grid  # type: ignore[union-attr]
     corner = shapely.union_all([cells_box(grid, 8, 16, 8, 12), cells_box(grid, 12, 16, 8, 20)])
     (found,) = answer(content, corner)
-    counts = content.content.counts
+    counts = content.content.counts  # type: ignore[union-attr]
     expected = counts[8:16, 8:12].sum() + counts[12:16, 12:20].sum()
     assert found.estimate == pytest.approx(expected)
     inside = grid.inside(AREA)
@@ -133,7 +133,7 @@ def test_a_quadtree_answers_with_few_squares() -> None:
 
 def test_overlapping_zones_are_not_added_up() -> None:
     content = released("zones")
-    counts = content.content.counts
+    counts = content.content.counts  # type: ignore[union-attr]
     west, middle, east, centre = counts
     (whole,) = answer(content, AREA.shape)
     assert whole.estimate == pytest.approx(west + middle + east)

@@ -10,6 +10,7 @@ import pytest
 
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Bounding
+from dpgeo.core.released import ZonesRelease
 from dpgeo.mechanisms import uniform_grid, zones
 from dpgeo.privacy.bounding import LOOK, Popularity, ranks_of, split
 from dpgeo.privacy.mechanism import checked_plan, run
@@ -67,6 +68,7 @@ def test_popular_places_are_kept_first(bounding: Bounding) -> None:
     """One count a person: popular bounding puts more of them into the fullest zone."""
     params = zones.Params(zones="wards")
     released = run(zones.MECHANISM, city(), params, Fraction(1), ZeroNoise(), {}, bounding)
+    assert isinstance(released.content, ZonesRelease)
     counts = released.content.counts
     seen = city().zone_counts(DOMAIN.layers["wards"])._read_by_meter()
     if bounding is Bounding.RANDOM:

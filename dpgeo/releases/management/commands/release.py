@@ -16,6 +16,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 from dpgeo.mechanisms.registry import DEFAULT
+from dpgeo.privacy.mechanism import Forecast
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.services import Quote, release_quote, release_request, release_run
 
@@ -88,9 +89,7 @@ class Command(BaseCommand):
             f"Cost: {quote.words(quote.epsilon)}; left before "
             f"{quote.amount(quote.left_before)}, after {quote.amount(quote.left_after)} "
             f"({quote.more_like_this} more like this)",
-            f"Expected noise: plus or minus {noise.margin:,} (95 %) in each of at most "
-            f"{noise.regions:,} {noise.region}s, the smallest {noise.ground_metres:,.0f} m wide; "
-            f"counts from {noise.stands_out_from:,} stand out",
+            noise_words(noise),
         ):
             self.stdout.write(line)
 
@@ -109,6 +108,20 @@ class Command(BaseCommand):
             self.stdout.write(self.style.SUCCESS(f"Published: {address(release)}"))
         else:
             self.stdout.write(self.style.SUCCESS(f"Draft, not published: {release.pk}"))
+
+
+def noise_words(forecast: Forecast) -> str:
+    """How noisy it will be, in a line."""
+    if forecast.radii:
+        near, far = forecast.radii
+        return (
+            f"Expected noise: half of the points move up to {near:,.0f} m, 95 % up to {far:,.0f} m"
+        )
+    return (
+        f"Expected noise: plus or minus {forecast.margin:,} (95 %) in each of at most "
+        f"{forecast.regions:,} {forecast.region}s, the smallest {forecast.ground_metres:,.0f} m "
+        f"wide; counts from {forecast.stands_out_from:,} stand out"
+    )
 
 
 def address(release: Release) -> str:

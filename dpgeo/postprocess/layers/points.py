@@ -1,0 +1,89 @@
+"""Layers of moved points: the points, and the density recovered from them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.released import NO_TIME, PointsRelease
+from dpgeo.postprocess.layers.layer import (
+    NO_MARGIN,
+    NOMINAL,
+    BoxLayer,
+    Layer,
+    PointLayer,
+    unit_boxes,
+)
+from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.recovery import Channel
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.truncation import UNITS
+
+NORMAL_95 = 1.96
+NORMAL_THOUSANDTH = 3.09
+
+
+@make_layers.register
+def _points_layers(content: PointsRelease, area: StudyArea) -> list[Layer]:
+    return [_points(content), _density(content, area)]
+
+
+def _points(content: PointsRelease) -> PointLayer:
+    near, far = content.noise.radius(0.5), content.noise.radius(0.95)
+    return PointLayer(
+        name="points",
+        title="Moved points",
+        kind="measured",
+        margin_label=NO_MARGIN,
+        note=f"Each point is a report that was moved at random: half of them by less than "
+        f"{near:,.0f} m, 19 of 20 by less than {far:,.0f} m.",
+        columns={"time": _times(content.time)} if content.time.size else {},
+        longitude=content.longitude / UNITS,
+        latitude=content.latitude / UNITS,
+    )
+
+
+def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:
+    """Times as text in UTC, empty where a report has none."""
+    known = seconds != NO_TIME
+    text = np.full(len(seconds), "", dtype=object)
+    moments = np.datetime_as_string(seconds[known].astype("datetime64[s]"), timezone="UTC")
+    text[known] = moments.tolist()
+    return text
+
+
+def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
+    """Reports expected in each cell.
+
+    Margins are nominal: as wide as those of counts of as many points as the noise carries into a
+    cell, without what recovering adds or takes away. The threshold is that of points carried into a
+    cell in which there is none.
+    """
+    row, column = np.nonzero(content.grid.inside(area))
+    density = content.density[row, column]
+    carried, strange = _carried(content, area)
+    return BoxLayer(
+        name="density",
+        title="Density recovered from the points",
+        kind="inferred",
+        margin_label=NOMINAL,
+        note="Where the reports were made, as far as it can be worked out from where the moved "
+        f"points lie: {content.updates} updates by the known noise. The margin is nominal: "
+        "it has the chance of the points in it and not the error of working back.",
+        grid=content.grid,
+        boxes=unit_boxes(row, column),
+        cells=np.ones(row.size, dtype=np.int64),
+        value=density,
+        margin=NORMAL_95 * np.sqrt(carried[row, column]),
+        threshold=NORMAL_THOUSANDTH * np.sqrt(strange[row, column]),
+        columns={"row": row.astype(np.int32), "column": column.astype(np.int32)},
+    )
+
+
+def _carried(
+    content: PointsRelease, area: StudyArea
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Points expected in each cell, of all reports and of those made elsewhere."""
+    channel = Channel(content.grid, area, content.noise, factor=1)
+    carried = channel.forward(content.density)
+    return carried, np.maximum(carried - channel.staying * content.density, 0)

@@ -1,0 +1,301 @@
+"""The density behind perturbed points, by iterative Bayesian update with the exact kernel.
+
+Idea. A report leaves fine cell j and is published in fine cell i with a known probability A[i, j]:
+planar Laplace noise, then the map into the study area. Expectation maximisation for the mixture
+y ~ sum_j p_j A[., j] multiplies p by A'(y / A p) again and again (Agrawal and Aggarwal 2001;
+Richardson 1972 and Lucy 1974 in optics). Cells are finer than those asked for, for both what is
+observed and what is looked for; the estimate is added up over them in the end.
+
+Kernel. Noise is a convolution, taken by FFT on a frame wide enough that nothing wraps around; the
+map into the area is applied after it, fine cell by fine cell, so that edges and holes are right to
+a fine cell. Web Mercator stretches with latitude: rows are dealt into bands within which metres
+differ by less than BAND, each with a kernel of its own. Snapping to a grid of a hundredth of the
+radius adds 1/10,000 to the noise's variance and is left out.
+
+Stopping. Many updates fit the noise. The published points are therefore dealt into two halves by
+their number alone; one is fitted and the likelihood of the other watched. All points are fitted
+with twice the updates after which it was best, for twice the points bear more detail. The rule is
+fixed, and looks at published points alone: none of this costs privacy.
+
+References. Agrawal and Aggarwal, PODS 2001; ElSalamouny and Palamidessi, EuroS&P 2020.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import PlanarLaplace
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.ground_grid import GroundGrid
+from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
+from dpgeo.spatial.truncation import UNITS, Truncation
+
+Floats = NDArray[np.float64]
+
+FINEST_SIDE = 768
+"""Fine cells along a side at most, so that an update takes a fraction of a second."""
+
+FINE_SCALE = 1.0
+"""Fine cells are at most so many scales of the noise wide, as far as the two limits allow."""
+
+MOST_PARTS = 4
+"""Fine cells along a cell at most: where cells are much wider than the noise, finer ones tell no
+more."""
+
+TAIL = 1e-3
+"""Share of reports that are moved beyond the frame's margin; the kernel ends there."""
+
+BAND = 0.01
+"""Relative change of metres within a band of rows."""
+
+MOST_UPDATES = 150
+
+MORE = 2
+"""The whole bears so many times the updates that half of the points do."""
+
+PATIENCE = 6
+"""Updates without a better likelihood of the other half after which the fit is stopped."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Recovered:
+    """Reports expected in each cell, float64 of the grid's shape, after so many updates."""
+
+    density: Floats
+    updates: int
+
+
+class Channel:
+    """What noise and the map into the area make of a distribution over fine cells.
+
+    `fine` is a grid that covers the same ground as the asked one, `margin` the fine cells around it
+    into which noise may carry a report before it is brought back. `staying` is the probability
+    (rows, 1) to be published in one's own cell, but for the edges.
+    """
+
+    def __init__(
+        self, grid: Grid, area: StudyArea, noise: PlanarLaplace, factor: int | None = None
+    ) -> None:
+        self.factor = factor or _factor(grid, noise)
+        self.fine = Grid(
+            grid.west, grid.north, grid.cell / self.factor,
+            grid.columns * self.factor, grid.rows * self.factor,
+        )  # fmt: skip
+        self.inside = self.fine.inside(area)
+        reach = noise.radius(1 - TAIL) / _least_metres(self.fine)
+        self.margin = min(math.ceil(reach), self.fine.rows)
+        side = self.fine.rows + 2 * self.margin
+        self._shape = (_smooth(side + self.margin), _smooth(side + self.margin))
+        self._bands = _bands(self.fine)
+        self.staying = np.zeros((self.fine.rows, 1))
+        self._kernels = [self._kernel(rows, noise) for rows in self._bands]
+        self._target = self._brought_back(area, noise, side)
+
+    def forward(self, density: Floats) -> Floats:
+        """A p: the expected published points in fine cells, of the fine grid's shape."""
+        spread = np.zeros(self._shape)
+        for rows, kernel in zip(self._bands, self._kernels, strict=True):
+            part = np.zeros(self._shape)
+            start = self.margin + rows.start
+            part[start : start + rows.stop - rows.start, self._columns] = density[rows]
+            spread += np.fft.irfft2(np.fft.rfft2(part) * kernel, s=self._shape)
+        side = self.fine.rows + 2 * self.margin
+        framed = np.maximum(spread[:side, :side], 0)
+        counted = np.bincount(self._target, weights=framed.ravel(), minlength=self.fine.size)
+        return np.asarray(counted, dtype=np.float64).reshape(self.fine.shape)
+
+    def backward(self, ratio: Floats) -> Floats:
+        """A' r: for every fine cell the mean of r over where its reports are published."""
+        side = self.fine.rows + 2 * self.margin
+        framed = np.zeros(self._shape)
+        framed[:side, :side] = ratio.ravel()[self._target].reshape(side, side)
+        carried = np.fft.rfft2(framed)
+        result = np.zeros(self.fine.shape)
+        for rows, kernel in zip(self._bands, self._kernels, strict=True):
+            # Kernels are even, so that their transforms are real.
+            back = np.fft.irfft2(carried * kernel, s=self._shape)
+            start = self.margin + rows.start
+            result[rows] = back[start : start + rows.stop - rows.start, self._columns]
+        return np.asarray(np.maximum(result, 0), dtype=np.float64)
+
+    @property
+    def _columns(self) -> slice:
+        return slice(self.margin, self.margin + self.fine.columns)
+
+    def _kernel(self, rows: slice, noise: PlanarLaplace) -> Floats:
+        """The transform of the probabilities to be carried over so many rows and columns."""
+        metres = _metres(self.fine, (rows.start + rows.stop) / 2)
+        offsets = _offsets(noise, metres, self.margin)
+        self.staying[rows] = offsets[self.margin, self.margin]
+        placed = np.zeros(self._shape)
+        place = np.arange(-self.margin, self.margin + 1)
+        placed[np.ix_(place % self._shape[0], place % self._shape[1])] = offsets
+        return np.asarray(np.fft.rfft2(placed).real, dtype=np.float64)
+
+    def _brought_back(self, area: StudyArea, noise: PlanarLaplace, side: int) -> NDArray[np.int64]:
+        """The fine cell in which a point in each cell of the frame is published."""
+        place = np.arange(side) - self.margin + 0.5
+        x = self.fine.west + place * self.fine.cell
+        y = self.fine.north - place * self.fine.cell
+        longitude, latitude = (
+            each.ravel() for each in np.broadcast_arrays(*to_degrees(x[None, :], y[:, None]))
+        )
+        east, north = Truncation(area, GroundGrid(noise.step)).apply(longitude, latitude)
+        brought = self.fine.locate(*to_mercator(east / UNITS, north / UNITS))
+        row, column = np.divmod(np.arange(side * side), side)
+        row, column = row - self.margin, column - self.margin
+        within = (row >= 0) & (row < self.fine.rows) & (column >= 0) & (column < self.fine.columns)
+        own = np.clip(row, 0, self.fine.rows - 1) * self.fine.columns + np.clip(
+            column, 0, self.fine.columns - 1
+        )
+        stays = within & self.inside.ravel()[own]
+        return np.where(stays, own, brought)
+
+
+def recover(
+    longitude: Floats,
+    latitude: Floats,
+    noise: PlanarLaplace,
+    grid: Grid,
+    area: StudyArea,
+    prior: Floats | None = None,
+    progress: Callable[[int, int], None] | None = None,
+) -> Recovered:
+    """The density behind published points (n,) in degrees; it adds up to their number.
+
+    `prior` is a public density on the grid to begin from, by default the same everywhere.
+    """
+    if not len(longitude):
+        return Recovered(np.zeros(grid.shape), 0)
+    channel = Channel(grid, area, noise)
+    fine = channel.fine.locate(*to_mercator(longitude, latitude))
+    size = channel.fine.size
+    start = _start(channel, grid, prior)
+    mixed = _deal(fine)
+    halves = [_histogram(fine[mixed], size, channel), _histogram(fine[~mixed], size, channel)]
+    updates = MORE * _best(channel, start, halves[0], halves[1], progress)
+    density = start
+    observed = halves[0] + halves[1]
+    for _ in range(updates):
+        density = update(channel, density, observed)
+    total = density.sum()
+    coarse = density.reshape(grid.rows, channel.factor, grid.columns, channel.factor)
+    return Recovered(coarse.sum(axis=(1, 3)) * (len(longitude) / total), updates)
+
+
+def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
+    """One update of a density (summing to 1) by observed counts, both of the fine shape."""
+    expected = channel.forward(density)
+    ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 1e-300)
+    updated = density * channel.backward(ratio)
+    return np.asarray(updated / updated.sum(), dtype=np.float64)
+
+
+def _best(
+    channel: Channel,
+    density: Floats,
+    fitted: Floats,
+    watched: Floats,
+    progress: Callable[[int, int], None] | None,
+) -> int:
+    """The number of updates of a fit to one half after which the other half is likeliest."""
+    if not (fitted.any() and watched.any()):
+        return 1
+    best, likeliest = 1, -math.inf
+    for number in range(1, MOST_UPDATES + 1):
+        density = update(channel, density, fitted)
+        expected = channel.forward(density)
+        likelihood = float((watched * np.log(np.maximum(expected, 1e-300))).sum())
+        if likelihood > likeliest:
+            best, likeliest = number, likelihood
+        elif number >= best + PATIENCE:
+            break
+        if progress:
+            progress(number, MOST_UPDATES)
+    return best
+
+
+def _start(channel: Channel, grid: Grid, prior: Floats | None) -> Floats:
+    density = channel.inside.astype(np.float64)
+    if prior is not None:
+        repeated = np.repeat(np.repeat(prior, channel.factor, axis=0), channel.factor, axis=1)
+        # Nowhere quite nothing: a prior may not make a place impossible.
+        density *= np.maximum(repeated, prior.max() * 1e-3)
+    return np.asarray(density / density.sum(), dtype=np.float64)
+
+
+def _histogram(cells: NDArray[np.int64], size: int, channel: Channel) -> Floats:
+    counted = np.bincount(cells[cells >= 0], minlength=size).astype(np.float64)
+    return counted.reshape(channel.fine.shape)
+
+
+def _deal(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Half of the points, by their number alone: a well-mixed bit of it (SplitMix64)."""
+    state = np.arange(len(cells), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+    state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return np.asarray(state >> np.uint64(63) == 1)
+
+
+def _factor(grid: Grid, noise: PlanarLaplace) -> int:
+    wanted = math.ceil(_metres(grid, grid.rows / 2) * noise.rate / FINE_SCALE)
+    return max(1, min(wanted, MOST_PARTS, FINEST_SIDE // max(grid.rows, grid.columns)))
+
+
+def _metres(grid: Grid, row: float) -> float:
+    """Side of a cell on the ground in a row."""
+    latitude = to_degrees(0, grid.north - row * grid.cell)[1]
+    return grid.cell * ground_scale(float(latitude))
+
+
+def _least_metres(grid: Grid) -> float:
+    return min(_metres(grid, 0), _metres(grid, grid.rows))
+
+
+def _bands(grid: Grid) -> list[slice]:
+    """Rows in which a cell measures the same to within BAND, as ranges."""
+    sizes = np.log([_metres(grid, row + 0.5) for row in range(grid.rows)])
+    wanted = max(1, math.ceil((sizes.max() - sizes.min()) / BAND))
+    number = ((sizes - sizes.min()) / (sizes.max() - sizes.min() + 1e-300) * wanted).astype(int)
+    number = np.minimum(number, wanted - 1)
+    # On both sides of the equator rows of one size lie in two bands, which does no harm.
+    edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), grid.rows]
+    return [slice(first, after) for first, after in itertools.pairwise(edges)]
+
+
+def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
+    """Probabilities (2 reach + 1, 2 reach + 1) to be carried from a cell, evenly, into another.
+
+    The density, averaged over parts of both cells small against the noise's scale.
+    """
+    parts = min(16, max(2, math.ceil(4 * noise.rate * metres)))
+    weights = parts - np.abs(np.arange(1 - parts, parts))
+    steps = np.arange(-reach, reach + 1)
+    result = np.zeros((steps.size, steps.size))
+    for row, row_weight in zip(range(1 - parts, parts), weights, strict=True):
+        for column, column_weight in zip(range(1 - parts, parts), weights, strict=True):
+            distance = metres * np.hypot(
+                steps[:, None] + row / parts, steps[None, :] + column / parts
+            )
+            result += row_weight * column_weight * np.exp(-noise.rate * distance)
+    return np.asarray(result / result.sum(), dtype=np.float64)
+
+
+def _smooth(least: int) -> int:
+    """The next whole number with no prime factor above 5, which transforms quickly."""
+    number = least
+    while True:
+        rest = number
+        for prime in (2, 3, 5):
+            while rest % prime == 0:
+                rest //= prime
+        if rest == 1:
+            return number
+        number += 1

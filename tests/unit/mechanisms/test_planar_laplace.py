@@ -1,0 +1,160 @@
+from __future__ import annotations
+
+import dataclasses
+import json
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+from jsonschema import Draft202012Validator
+
+from dpgeo.artefacts.files import build_files
+from dpgeo.artefacts.statement import statement
+from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import GeoInd, Unit
+from dpgeo.core.levels import make_level
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.released import PointsRelease, Released
+from dpgeo.mechanisms.planar_laplace import MECHANISM, Params, price
+from dpgeo.postprocess.layers import BoxLayer, PointLayer, layers
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.truncation import UNITS
+from tests.randomness import SeededEntropy, ZeroNoise
+from tests.views import ArrayView
+
+AREA = StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1)
+
+
+def view(size: int = 300, bound: int = 3) -> ArrayView:
+    generator = np.random.default_rng(1)
+    return ArrayView(
+        area=AREA,
+        longitude=generator.uniform(10.0, 10.2, size),
+        latitude=generator.uniform(50.0, 50.1, size),
+        persons=np.arange(size) // 2,
+        bound=bound,
+    )
+
+
+def released(params: Params, rows: ArrayView | None = None, *, silent: bool = False) -> Released:
+    rows = rows or view()
+    entropy = ZeroNoise() if silent else SeededEntropy(1)
+    about = {"title": "Points", "dataset_total_epsilon": "1"}
+    return run(MECHANISM, rows, params, price(params, rows.bound, AREA), entropy, about)
+
+
+def test_a_person_s_reports_cost_as_many_times_the_level() -> None:
+    level = make_level("ln 4", 200)
+    assert price(Params(), 3, AREA) == 3 * level.epsilon
+    made = released(Params(cells=16))
+    assert made.guarantee == GeoInd(3 * level.pico, Unit.PERSON)
+
+
+def test_nobody_has_more_reports_than_the_bound_and_all_of_them_show() -> None:
+    content = released(Params(cells=16), view(bound=1)).content
+    assert isinstance(content, PointsRelease)
+    assert len(content.longitude) == 150
+    assert AREA.covers(content.longitude / UNITS, content.latitude / UNITS).all()
+
+
+def test_without_noise_the_points_are_the_reports_whatever_the_order_of_the_rows() -> None:
+    rows = view(bound=2)
+    order = np.random.default_rng(2).permutation(300)
+    shuffled = dataclasses.replace(
+        rows,
+        longitude=np.asarray(rows.longitude)[order],
+        latitude=np.asarray(rows.latitude)[order],
+        persons=np.asarray(rows.persons)[order],
+    )
+    first, second = (released(Params(cells=16), each, silent=True) for each in (rows, shuffled))
+    assert isinstance(first.content, PointsRelease)
+    assert isinstance(second.content, PointsRelease)
+    assert np.array_equal(first.content.longitude, second.content.longitude)
+    off = first.content.longitude / UNITS - np.sort(rows.longitude)
+    assert np.abs(off).max() * 71_700 <= 2
+
+
+@pytest.mark.parametrize(
+    ("given", "field"),
+    [
+        ({"radius": 0}, "radius"),
+        ({"radius": 100_001}, "radius"),
+        ({"level": "0"}, "level"),
+        ({"level": "-1"}, "level"),
+        ({"level": "ln(1)"}, "level"),
+        ({"level": "many"}, "level"),
+        ({"time": "always"}, "time"),
+    ],
+)
+def test_bad_parameters_are_refused_by_name(given: dict[str, object], field: str) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        parse_parameters(Params, given)
+    assert refused.value.field == field
+
+
+def test_a_radius_beyond_the_study_area_is_refused() -> None:
+    with pytest.raises(InvalidInput, match="larger than the study area") as refused:
+        price(Params(radius=50_000), 1, AREA)
+    assert refused.value.field == "radius"
+
+
+def test_an_area_without_a_point_of_the_grid_is_refused() -> None:
+    sliver = StudyArea.from_bounds(10.0, 50.00001, 10.2, 50.00002)
+    with pytest.raises(InvalidInput, match="narrower than") as refused:
+        price(Params(radius=10_000), 1, sliver)
+    assert refused.value.field == "radius"
+
+
+def test_a_level_beyond_all_numbers_is_refused() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        price(Params(level="1000", radius=1), 1, AREA)
+    assert refused.value.field == "level"
+
+
+def test_it_shows_points_and_a_density_that_adds_up_to_them() -> None:
+    points, density = layers(released(Params(cells=16)))
+    assert isinstance(points, PointLayer)
+    assert isinstance(density, BoxLayer)
+    assert len(points) == 300
+    assert density.value.sum() == pytest.approx(300)
+    assert (density.margin > 0).all()
+    assert "half of them by less than 244 m" in points.note
+
+
+@pytest.mark.parametrize(
+    ("kept", "text"), [("exact", "1970-01-01T00:16:40Z"), ("day", "1970-01-01T00:00:00Z")]
+)
+def test_times_are_published_as_declared(kept: str, text: str, tmp_path: Path) -> None:
+    made = released(Params(cells=16, time=kept), silent=True)
+    build_files(made, tmp_path)
+    times = pq.read_table(tmp_path / "points.parquet")["time"].to_pylist()
+    assert text in times
+    dropped = released(Params(cells=16), silent=True)
+    (tmp_path / "dropped").mkdir()
+    build_files(dropped, tmp_path / "dropped")
+    names = pq.read_table(tmp_path / "dropped" / "points.parquet").schema.names
+    assert names == ["geometry", "bbox"]
+
+
+def test_its_statement_has_the_published_form(tmp_path: Path) -> None:
+    build_files(released(Params(cells=16)), tmp_path)
+    document = json.loads((tmp_path / "statement.json").read_text())
+    Draft202012Validator(statement_schema()).validate(document)
+
+
+def test_its_statement_speaks_of_places_and_says_what_shows() -> None:
+    document = statement(released(Params(cells=16)))
+    promise = document["guarantee"]
+    assert promise["notion"] == "geo-indistinguishability"
+    assert promise["epsilon_per_metre_of_one_report"] == "0.006931471805"
+    assert promise["reports"] == 3
+    assert "That reports were made, and how many in all" in document["not_protected"][0]
+    [spend] = document["spends"]
+    assert spend["noise"]["radius_50_metres"] == pytest.approx(243.5, abs=0.1)
+    assert spend["noise"]["finite_precision_correction_per_metre"] < 1e-6
+    assert "epsilon 0" not in document["citation"]
+    assert Fraction(promise["epsilon_per_metre"]) == 3 * make_level("ln 4", 200).epsilon

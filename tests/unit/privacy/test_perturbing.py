@@ -1,0 +1,141 @@
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import InvalidInput, PrivacyError
+from dpgeo.core.levels import make_level
+from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
+from dpgeo.core.released import NO_TIME
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.perturbing import draw_arcs, move, travel
+from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.ground_grid import GroundGrid
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES
+from dpgeo.spatial.truncation import Truncation
+from tests.randomness import CraftedWords, SeededEntropy, SeededWords, ZeroWords
+
+NOISE = PlanarLaplace(make_level("ln 4", 200).epsilon, 1, 2)
+CITY = StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1)
+
+
+def metres(east: np.ndarray, north: np.ndarray, lon: float, lat: float) -> np.ndarray:
+    """Great-circle distances from a place, by the haversine formula."""
+    a, b = np.radians(north), math.radians(lat)
+    angle = np.radians(east - lon)
+    half = np.sin((a - b) / 2) ** 2 + np.cos(a) * math.cos(b) * np.sin(angle / 2) ** 2
+    return np.asarray(2 * EARTH_RADIUS_METRES * np.arcsin(np.sqrt(half)))
+
+
+@pytest.mark.parametrize(
+    ("lon", "lat"), [(10, 0), (-74, 40), (20, 60), (15, 78), (151, -33), (179.9999, 10), (0, 89.99)]
+)
+def test_reports_are_moved_as_far_as_the_noise_says_everywhere(lon: float, lat: float) -> None:
+    size = 40_000
+    moved = move(np.full(size, float(lon)), np.full(size, float(lat)), NOISE, SeededWords(1))
+    far = metres(*moved, lon, lat)
+    for share in (0.1, 0.5, 0.95, 0.999):
+        # Five standard errors, and the grid's two metres.
+        error = 5 * math.sqrt(share * (1 - share) / size) + 0.003
+        assert abs((far <= NOISE.radius(share)).mean() - share) < error, share
+    if lat < 80:  # nearer to a pole every way but north leads south
+        mean = np.mean(moved[1] - lat) * 111_195
+        assert abs(mean) < 5 * NOISE.axis_deviation / math.sqrt(size) + 0.5
+
+
+def test_without_noise_a_report_goes_to_the_grid_alone() -> None:
+    lon, lat = np.array([10.1, -179.99999]), np.array([50.05, 12.0])
+    east, north = move(lon, lat, NOISE, ZeroWords())
+    assert (metres(east[:1], north[:1], 10.1, 50.05) <= 1.5).all()
+    assert (metres(east[1:], north[1:], -179.99999, 12.0) <= 1.5).all()
+
+
+def test_no_distance_is_out_of_reach() -> None:
+    # The first exponential begins with a word of zeros (all ones, inverted): beyond 64 ln 2.
+    ones = (1 << 64) - 1
+    arcs = draw_arcs(1e5, 1, CraftedWords([ones, 0, 0, 0, 0]))
+    assert arcs[0] * 1e5 >= 64 * math.log(2)
+
+
+def test_arcs_beyond_the_antipode_are_drawn_again_and_the_law_is_the_sphere_s() -> None:
+    arcs = draw_arcs(1.0, 200_000, SeededWords(3))
+    assert arcs.max() <= math.pi
+    # The mean of exp(-a) sin(a) on [0, pi], by parts.
+    end = math.exp(-math.pi)
+    mean = (1 + (math.pi + 1) * end) / (1 + end)
+    assert abs(arcs.mean() - mean) < 5 * arcs.std() / math.sqrt(arcs.size)
+
+
+def test_travelling_crosses_the_pole_and_the_antimeridian() -> None:
+    degree = math.radians(1)
+    over_pole = travel(np.zeros(1), np.radians([89.5]), np.full(1, degree), np.zeros(1))
+    assert np.degrees(over_pole[1][0]) == pytest.approx(89.5)
+    assert abs(np.degrees(over_pole[0][0])) == pytest.approx(180)
+    east = travel(np.radians([179.5]), np.zeros(1), np.full(1, degree), np.full(1, math.pi / 2))
+    assert np.degrees(east[0][0]) == pytest.approx(180.5)
+
+
+def test_the_sampler_runs_slower_than_declared_by_what_precision_and_the_ellipsoid_cost() -> None:
+    assert 0 < NOISE.correction < 1e-6
+    assert NOISE.rate < (float(NOISE.declared) - NOISE.correction) / float(WGS84_STRETCH)
+    two = PlanarLaplace(NOISE.epsilon * 2, 2, 2)
+    assert two.rate == NOISE.rate
+
+
+def test_a_promise_too_small_for_computers_is_refused() -> None:
+    with pytest.raises(InvalidInput) as refused:
+        PlanarLaplace(Fraction(1, 10**9), 1, 1)
+    assert refused.value.field == "level"
+    with pytest.raises(ValueError, match="positive"):
+        PlanarLaplace(Fraction(0), 1, 1)
+
+
+def positions(lon: list[float], lat: list[float], time: int | None = None) -> PrivatePositions:
+    times = None if time is None else np.full(len(lon), time)
+    return PrivatePositions(
+        lambda: iter([Reports(np.array(lon), np.array(lat), times)]), sensitivity=3
+    )
+
+
+def meter() -> Meter:
+    return Meter([Spend(label="reports", epsilon=NOISE.epsilon * 3)], SeededEntropy(1))
+
+
+def test_the_meter_sorts_by_output_and_charges_all_reports_of_a_unit() -> None:
+    area = Truncation(CITY, GroundGrid(2))
+    several = positions([10.1] * 500, [50.05] * 500, 7)
+    used = meter()
+    moved = used.perturb("reports", several, area)
+    assert moved.noise.sensitivity == 3
+    assert moved.noise.declared == NOISE.epsilon
+    keys = list(zip(moved.longitude.tolist(), moved.latitude.tolist(), strict=True))
+    assert keys == sorted(keys)
+    assert moved.time is not None
+    assert (moved.time == 7).all()
+    assert used.finish()[0].noise == moved.noise
+    with pytest.raises(PrivacyError):
+        used.perturb("reports", several, area)
+
+
+def test_nothing_but_private_positions_is_perturbed_and_nothing_else_reads_them() -> None:
+    with pytest.raises(PrivacyError):
+        meter().perturb("reports", np.zeros((3, 2)), Truncation(CITY, GroundGrid(2)))  # type: ignore[arg-type]
+    private = positions([10.1], [50.05])
+    with pytest.raises(TypeError):
+        list(private)
+    with pytest.raises(TypeError):
+        private.sensitivity = 1  # type: ignore[misc]
+    assert repr(private) == "PrivatePositions(sensitivity=3)"
+
+
+def test_times_are_rounded_down_and_left_out() -> None:
+    times = np.array([3_599, -1, NO_TIME])
+    assert round_times(times, None) is None
+    rounded = round_times(times, 3_600)
+    assert rounded is not None
+    assert rounded.tolist() == [0, -3_600, NO_TIME]

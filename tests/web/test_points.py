@@ -1,0 +1,152 @@
+"""Moved points: paid from a ledger of their own, and what is promised beside them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.selectors import points_ledger
+from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
+from dpgeo.core.guarantees import GeoInd
+from dpgeo.core.levels import make_level
+from dpgeo.core.released import PointsRelease
+from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.services import dataset_update
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.selectors import released_of
+from dpgeo.releases.services import release_publish, release_quote
+from tests.makers import make_dataset, make_ready, make_release
+
+pytestmark = pytest.mark.django_db
+
+POINTS: dict[str, Any] = {
+    "mechanism": "planar-laplace",
+    "parameters": {"level": "ln(2)", "radius": 200, "cells": 16},
+    "epsilon": None,
+    "bound": 2,
+}
+
+
+@pytest.fixture
+def dataset(tmp_path: Path) -> Dataset:
+    """A dataset with data, a budget of 4 and one for points of ln 16 within 200 m."""
+    made = make_dataset(points_budget=make_level("ln 16", 200))
+    make_ready(made, tmp_path)
+    return made
+
+
+def ledger_of(dataset: Dataset) -> Ledger:
+    found = points_ledger(dataset.ledger)
+    assert found is not None
+    return found
+
+
+def test_points_are_paid_from_their_own_budget_and_published(dataset: Dataset) -> None:
+    release = make_release(dataset, **POINTS)
+    assert release.job.failure == ""
+    released = released_of(release)
+    assert isinstance(released.content, PointsRelease)
+    assert len(released.content.longitude) == 40
+    assert isinstance(released.guarantee, GeoInd)
+    ledger = ledger_of(dataset)
+    assert ledger.spent_units == 2 * make_level("ln 2", 200).pico
+    dataset.ledger.refresh_from_db()
+    assert dataset.ledger.spent_units == 0
+    names = {file.name for file in release.files.all()}
+    assert {"points.parquet", "points.geojson", "points.csv", "density.parquet"} <= names
+    release_publish(release=release, by=None)
+    ledger.refresh_from_db()
+    assert ledger.promised_at is not None
+    assert release.cost_words == "level ln 4 within 200 m"
+
+
+def test_points_cost_no_more_than_their_budget(dataset: Dataset) -> None:
+    with pytest.raises(BudgetExceeded) as refused:
+        make_release(dataset, **{**POINTS, "bound": 5})
+    assert refused.value.field == "level"
+    assert not Release.objects.exists()
+
+
+def test_without_a_budget_for_points_there_are_none(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    with pytest.raises(Conflict, match="no budget for points"):
+        make_release(dataset, **POINTS)
+
+
+def test_an_epsilon_for_points_is_refused(dataset: Dataset) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        make_release(dataset, **{**POINTS, "epsilon": "1"})
+    assert refused.value.field == "epsilon"
+
+
+def test_a_radius_larger_than_the_area_is_refused_before_anything_is_spent(
+    dataset: Dataset,
+) -> None:
+    with pytest.raises(InvalidInput) as refused:
+        make_release(dataset, **{**POINTS, "parameters": {"radius": 100_000}})
+    assert refused.value.field == "radius"
+
+
+def test_a_quote_tells_how_far_points_move(dataset: Dataset) -> None:
+    quote = release_quote(dataset=dataset, counting="people", **POINTS)
+    assert quote.forecast.radii is not None
+    assert quote.forecast.radii[0] == pytest.approx(488, abs=3)
+    assert quote.more_like_this == 1
+    assert quote.words(quote.left_after) == "level 1.386295 within 200 m"
+
+
+def test_a_release_that_does_not_state_the_budget_for_points_is_not_published(
+    tmp_path: Path,
+) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    release = make_release(dataset)
+    dataset_update(dataset=dataset, changes={"points_budget": make_level("ln 4", 100)})
+    with pytest.raises(Conflict, match="does not state it"):
+        release_publish(release=release, by=None)
+    release.refresh_from_db()
+    assert release.state == ReleaseState.DRAFT
+
+
+def test_after_a_publication_no_budget_for_points_can_be_declared(tmp_path: Path) -> None:
+    dataset = make_dataset()
+    make_ready(dataset, tmp_path)
+    release_publish(release=make_release(dataset), by=None)
+    with pytest.raises(Conflict) as refused:
+        dataset_update(dataset=dataset, changes={"points_budget": make_level("ln 4", 100)})
+    assert refused.value.field == "points_budget"
+
+
+@pytest.mark.parametrize("name", ["release", "release-privacy"])
+def test_its_pages_speak_of_places_and_not_of_presence(
+    dataset: Dataset, client: Client, name: str
+) -> None:
+    counts, points = make_release(dataset), make_release(dataset, **POINTS)
+    for release in (counts, points):
+        release_publish(release=release, by=None)
+        page = client.get(reverse(name, args=[release.pk]))
+        text = page.content.decode()
+        assert page.status_code == 200
+        assert "up to 200 m elsewhere" in text
+        assert "Whether you were in the data" not in text
+
+
+def test_the_api_says_what_points_cost(dataset: Dataset, client: Client) -> None:
+    release = make_release(dataset, **POINTS)
+    release_publish(release=release, by=None)
+    document = client.get(reverse("api:release", args=[release.pk])).json()
+    assert document["notion"] == "geo-ind"
+    assert document["epsilon"] is None
+    assert document["cost"] == "level ln 4 within 200 m"
+    assert document["privacy"]["points"] == {
+        "level": "ln 16",
+        "radius": 200,
+        "epsilon_per_metre": "0.013862943611",
+    }
+    assert document["kind"] == "points"
