@@ -24,7 +24,7 @@ export class AreaTool {
 
   constructor(
     private readonly panel: HTMLElement,
-    sheet: HTMLElement,
+    private readonly sheet: HTMLElement,
     private readonly map: MapLibre,
     private readonly hover: Hover,
     private readonly counting: string,
@@ -95,6 +95,8 @@ export class AreaTool {
     this.hover.suspend(drawing);
     if (drawing) this.map.dragPan.disable();
     else this.map.dragPan.enable();
+    this.sheet.classList.toggle("drawing", drawing);
+    if (drawing) this.sheet.scrollIntoView({ block: "nearest" });
     this.map.doubleClickZoom[drawing ? "disable" : "enable"]();
     for (const button of this.panel.querySelectorAll<HTMLElement>("[data-draw]")) {
       button.setAttribute("aria-pressed", String(button.dataset.draw === this.mode));
@@ -159,6 +161,7 @@ export class AreaTool {
     this.begin(null);
     this.label.hidden = true;
     need<HTMLElement>(this.panel, ".answer").hidden = true;
+    need<HTMLElement>(this.panel, "[data-clear]").hidden = true;
     this.draw();
     this.changed(null);
   }
@@ -169,6 +172,7 @@ export class AreaTool {
     const shape = corners ? fromCorners(roundCorners(corners)) : drawn;
     const asked = ++this.asked;
     this.shape = shape;
+    need<HTMLElement>(this.panel, "[data-clear]").hidden = false;
     this.draw();
     this.changed(corners);
     this.say(t("Adding up\u2026"));
@@ -188,7 +192,7 @@ export class AreaTool {
     const answer = need<HTMLElement>(this.panel, ".answer");
     need(answer, ".total").replaceChildren(figure, " ", element("span", "pm", formatMargin(margin)));
     const words = t("{counting}, between {low} and {high} in 95 of 100 releases like this one.", {
-      counting: t(this.counting),
+      counting: t(this.counting === "people" ? "People" : "Visits"),
       low: formatNumber(estimate - margin),
       high: formatNumber(estimate + margin),
     });

@@ -1,0 +1,137 @@
+"""A reader adds up an area: drawn, typed, from a file, or from a link."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.urls import reverse
+
+from dpgeo.postprocess.ranges import Ranges
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import released_of
+from dpgeo.spatial.area import StudyArea
+from tests.browser.opening import PATIENCE, Open
+from tests.browser.pixels import screenshot, share
+from tests.maps import BOUNDS, grid_release, install
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AREA = StudyArea.from_bounds(*BOUNDS)
+ANSWER = "#area .answer:not([hidden])"
+VIEW = "#map=11/55.66/12.58"
+
+
+@pytest.fixture
+def gridded() -> Release:
+    cache.clear()
+    return install(grid_release(AREA, 64), "Where people are")
+
+
+def total(page: Any) -> str:
+    """What the page answers."""
+    page.wait_for_selector(ANSWER, timeout=PATIENCE)
+    text: str = page.inner_text("#area .total")
+    return text
+
+
+def expected(release: Release, *sides: float) -> str:
+    """What the released counts answer for a box."""
+    [answer] = Ranges(released_of(release)).answer([StudyArea.from_bounds(*sides).shape])
+    return f"{answer.estimate:,.0f} ± {answer.margin:,.0f}"
+
+
+def type_sides(page: Any, *sides: float | str) -> None:
+    page.locator("#area details").evaluate("each => each.open = true")
+    for name, side in zip(("West", "South", "East", "North"), sides, strict=True):
+        page.locator("#area").get_by_label(name).fill(str(side))
+    page.get_by_role("button", name="Add up").click()
+
+
+def test_typed_sides_are_answered_with_a_margin(open_page: Open, gridded: Release) -> None:
+    page = open_page(reverse("release", args=[gridded.pk]))
+    type_sides(page, 12.55, 55.62, 12.6, 55.68)
+    assert total(page) == expected(gridded, 12.55, 55.62, 12.6, 55.68)
+    assert "in 95 of 100 releases" in page.inner_text("#area .answer")
+    assert "area=12.55,55.62;12.6,55.62;12.6,55.68;12.55,55.68" in page.evaluate("location.hash")
+    page.get_by_role("button", name="Remove").click()
+    assert page.locator(ANSWER).count() == 0
+    assert "area" not in page.evaluate("location.hash")
+
+
+def test_sides_that_make_no_sense_are_named(open_page: Open, gridded: Release) -> None:
+    page = open_page(reverse("release", args=[gridded.pk]))
+    type_sides(page, 13, 55.62, 12, 55.68)
+    assert "West must be less than east" in page.inner_text("#area [role=status]")
+    type_sides(page, "", 55.62, 12, 55.68)
+    assert "must be a number of degrees" in page.inner_text("#area [role=status]")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_box_is_dragged_and_overprinted(open_page: Open, gridded: Release, theme: str) -> None:
+    page = open_page(reverse("release", args=[gridded.pk]) + VIEW, theme=theme)
+    page.get_by_role("button", name="Draw a box").click()
+    place = page.locator("#map .canvas").bounding_box()
+    page.mouse.move(place["x"] + 300, place["y"] + 200)
+    page.mouse.down()
+    page.mouse.move(place["x"] + 400, place["y"] + 300, steps=3)
+    page.mouse.up()
+    assert "±" in total(page)
+    assert share(screenshot(page, "#map .sheet"), "accent", theme) > 0.001
+    before = page.evaluate("location.hash")
+    assert "map=11/55.66/12.58&" in before, "the map stays where it is while a box is dragged"
+
+
+def test_an_outline_is_clicked_and_comes_back_by_its_link(
+    open_page: Open, gridded: Release
+) -> None:
+    page = open_page(reverse("release", args=[gridded.pk]) + VIEW)
+    page.get_by_role("button", name="Draw an outline").click()
+    place = page.locator("#map .canvas").bounding_box()
+    for x, y in ((300, 200), (450, 220), (380, 380)):
+        page.mouse.click(place["x"] + x, place["y"] + y)
+    page.keyboard.press("Enter")
+    found, link = total(page), page.evaluate("location.hash")
+    again = open_page(reverse("release", args=[gridded.pk]) + link)
+    assert total(again) == found
+    assert again.evaluate("location.hash") == link
+
+
+def test_escape_stops_drawing(open_page: Open, gridded: Release) -> None:
+    page = open_page(reverse("release", args=[gridded.pk]))
+    page.get_by_role("button", name="Draw an outline").click()
+    page.mouse.click(300, 300)
+    page.keyboard.press("Escape")
+    assert page.get_by_role("button", name="Draw an outline").get_attribute("aria-pressed") == (
+        "false"
+    )
+    assert page.locator(".area-overlay path").count() == 0
+
+
+def test_a_file_is_read_in_the_browser(open_page: Open, gridded: Release) -> None:
+    page = open_page(reverse("release", args=[gridded.pk]))
+    shape = StudyArea.from_bounds(12.55, 55.62, 12.6, 55.68).to_geojson()
+    document = {"type": "Feature", "properties": {"name": "secret"}, "geometry": shape}
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.post_data or ""))
+    choose(page, json.dumps(document))
+    assert total(page) == expected(gridded, 12.55, 55.62, 12.6, 55.68)
+    assert not any("secret" in body for body in sent)
+    choose(page, "not json")
+    page.wait_for_selector("#area [role=status]:has-text('This file is not GeoJSON')")
+
+
+def choose(page: Any, text: str) -> None:
+    page.set_input_files(
+        "#area input[type=file]",
+        {"name": "area.geojson", "mimeType": "application/geo+json", "buffer": text.encode()},
+    )
+
+
+def test_what_the_server_refuses_is_said_in_its_words(open_page: Open, gridded: Release) -> None:
+    page = open_page(reverse("release", args=[gridded.pk]))
+    ring = [[12.5, 55.6], [12.6, 55.7], [12.6, 55.6], [12.5, 55.7], [12.5, 55.6]]
+    choose(page, json.dumps({"type": "Polygon", "coordinates": [ring]}))
+    page.wait_for_selector("#area [role=status]:has-text('Crosses itself')", timeout=PATIENCE)
