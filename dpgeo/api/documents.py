@@ -56,6 +56,7 @@ def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
         "epsilon": presence_epsilon(release.cost),
         "bound": release.bound,
         "counting": release.counting,
+        "bounding": release.bounding,
         "unit": dataset.unit,
         "bbox": dataset.area.bounds,
         "published_on": _day(release.published_at),

@@ -39,6 +39,7 @@ RELEASE: dict[str, Any] = {
     "epsilon": "0.5",
     "bound": 10,
     "counting": "people",
+    "bounding": "random",
     "unit": "person",
     "bbox": [10.0, 50.0, 10.2, 50.1],
     "published_on": "2026-03-31",

@@ -49,6 +49,7 @@ REQUEST: dict[str, Any] = {
     "epsilon": "0.5",
     "bound": 10,
     "counting": "people",
+    "bounding": "random",
 }
 
 LAYER: dict[str, Any] = {

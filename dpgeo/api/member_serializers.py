@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from dpgeo.api.serializers import EPSILON, ParametersField, PointsSerializer, Serializer
 from dpgeo.api.work import JOB_STATES, UPLOAD_STATES
-from dpgeo.core.guarantees import Counting, Notion
+from dpgeo.core.guarantees import Bounding, Counting, Notion
 
 
 class JobSerializer(Serializer):
@@ -100,6 +100,10 @@ class QuoteSerializer(Serializer):
     )
     bound = serializers.IntegerField()
     counting = serializers.ChoiceField(choices=[each.value for each in Counting])
+    bounding = serializers.ChoiceField(
+        choices=[each.value for each in Bounding],
+        help_text="Which places of a person are kept, where there are more than the bound.",
+    )
     plan = SpendSerializer(many=True)
     forecast = ForecastSerializer()
     left_before = serializers.CharField(

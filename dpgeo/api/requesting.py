@@ -26,7 +26,7 @@ from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
 from dpgeo.api.work import document_of
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Counting, Notion, Unit, whole_units
+from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, whole_units
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.releases.models import Release
@@ -90,6 +90,15 @@ PRICED = (
         read=text,
         schema={"type": "string", "enum": [each.value for each in Counting]},
         default=Counting.PEOPLE.value,
+    ),
+    Field(
+        name="bounding",
+        description="Which places of a person are kept, where there are more than the bound: some "
+        "at random, or the most popular ones, for which a tenth of epsilon is spent on noisy "
+        "counts of all places.",
+        read=text,
+        schema={"type": "string", "enum": [each.value for each in Bounding]},
+        default=Bounding.RANDOM.value,
     ),
 )
 
@@ -269,6 +278,7 @@ def check_same(release: Release, asked: dict[str, Any]) -> None:
         asdict(params),
         asked["bound"],
         settle_counting(mechanism, asked["counting"], Unit(release.dataset.unit)).value,
+        asked["bounding"],
         asked["publish_when_done"],
         whole_units(mechanism.notion, asked_epsilon),
     )
@@ -279,6 +289,7 @@ def check_same(release: Release, asked: dict[str, Any]) -> None:
         release.parameters,
         release.bound,
         release.counting,
+        release.bounding,
         release.publish_when_done,
         release.cost_units,
     )
@@ -302,6 +313,7 @@ def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
         "epsilon": presence_epsilon(quote.cost),
         "bound": quote.bound,
         "counting": quote.counting.value,
+        "bounding": quote.bounding.value,
         "plan": [
             {
                 "what": spend.label,

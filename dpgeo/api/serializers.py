@@ -7,7 +7,7 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
-from dpgeo.core.guarantees import Counting, Notion, Unit
+from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
 from dpgeo.releases.models import ReleaseState
 
 Serializer = serializers.Serializer[Any]
@@ -142,6 +142,10 @@ class ReleaseSerializer(Serializer):
         help_text="The most cells (people) or records (visits) that one unit adds."
     )
     counting = serializers.ChoiceField(choices=[each.value for each in Counting])
+    bounding = serializers.ChoiceField(
+        choices=[each.value for each in Bounding],
+        help_text="Which places of a person are kept, where there are more than the bound.",
+    )
     unit = serializers.ChoiceField(
         choices=[each.value for each in Unit], help_text="Whose presence is hidden."
     )

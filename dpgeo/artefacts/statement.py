@@ -117,7 +117,9 @@ def _unit(released: Released) -> dict[str, str]:
 
 
 def _bound(released: Released) -> dict[str, Any]:
-    meaning = wording.bound(released.guarantee.unit, released.counting, released.bound)
+    meaning = wording.bound(
+        released.guarantee.unit, released.counting, released.bound, released.bounding
+    )
     return {"bound": released.bound, "meaning": meaning}
 
 

@@ -6,7 +6,7 @@ import math
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
-from dpgeo.core.guarantees import Counting, Notion, Unit
+from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
 
 COUNTING = {
     Counting.PEOPLE: "Distinct people: a person counts once in a cell, however often they were "
@@ -129,14 +129,22 @@ def _exponential(epsilon: Fraction) -> Decimal:
     return digits.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)).exp(digits)
 
 
-def bound(unit: Unit, counting: Counting, limit: int) -> str:
+CHOICE = {
+    Bounding.RANDOM: "at random",
+    Bounding.POPULAR: "those in the most popular places first, by noisy counts of all places that "
+    "a tenth of epsilon paid for",
+}
+"""How it is chosen what of a person is kept, where there is more than the bound."""
+
+
+def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bounding.RANDOM) -> str:
     """What the contribution bound means here."""
     if unit is Unit.RECORD:
         return "One record adds 1 to one cell."
     things = "distinct cells" if counting is Counting.PEOPLE else "records"
     return (
-        f"One person adds to at most {limit} {things}; where there are more, {limit} are kept at "
-        "random."
+        f"One person adds to at most {limit} {things}; where there are more, {limit} are kept, "
+        f"{CHOICE[bounding]}."
     )
 
 

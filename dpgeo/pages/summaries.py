@@ -9,6 +9,7 @@ from fractions import Fraction
 from django.core.cache import cache
 
 from dpgeo.artefacts.statement import cost_words
+from dpgeo.artefacts.wording import CHOICE
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import DiscreteLaplace
@@ -114,6 +115,7 @@ class Summary:
     unit: str
     counting: str
     bound: int
+    choice: str
     epsilon: Fraction
     mechanism: str
     kind: str
@@ -183,6 +185,7 @@ def summarise(released: Released) -> Summary:
         unit=released.guarantee.unit.value,
         counting=released.counting.value,
         bound=released.bound,
+        choice=CHOICE[released.bounding],
         epsilon=released.guarantee.epsilon,
         mechanism=mechanism.title if mechanism else released.mechanism,
         kind=kind.words if kind else "Map",

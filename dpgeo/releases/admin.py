@@ -66,7 +66,7 @@ class ReleaseAdmin(OrganisationScoped):
     search_fields = ["title"]
     fields = readonly_fields = (
         *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
-        *("cost_shown", "bound", "counting", "publish_when_done", "state", "progress"),
+        *("cost_shown", "bound", "bounding", "counting", "publish_when_done", "state", "progress"),
         *("failure", "file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
     )
     organisation_path = "dataset__organisation"

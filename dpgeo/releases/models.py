@@ -10,7 +10,7 @@ from django.db import models
 from dpgeo.accounts.models import User
 from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.budgets.selectors import ledger_for
-from dpgeo.core.guarantees import Counting, Guarantee, Notion, Unit, from_units, guarantee
+from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, from_units, guarantee
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.jobs.models import Job
 
@@ -33,6 +33,13 @@ class CountingChoice(models.TextChoices):
 
     PEOPLE = Counting.PEOPLE.value, "People: each person once per cell"
     VISITS = Counting.VISITS.value, "Visits: every record"
+
+
+class BoundingChoice(models.TextChoices):
+    """Which of a person's places are kept; the values are `core.guarantees.Bounding`'s."""
+
+    RANDOM = Bounding.RANDOM.value, "Some at random"
+    POPULAR = Bounding.POPULAR.value, "Those in the most popular places"
 
 
 class Release(models.Model):
@@ -69,6 +76,9 @@ class Release(models.Model):
         help_text="The total budget for points then, in its own units; none was declared.",
     )
     bound = models.PositiveIntegerField(default=1)
+    bounding = models.CharField(
+        max_length=10, choices=BoundingChoice.choices, default=BoundingChoice.RANDOM
+    )
     counting = models.CharField(
         max_length=10, choices=CountingChoice.choices, default=CountingChoice.PEOPLE
     )

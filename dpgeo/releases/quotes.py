@@ -12,12 +12,21 @@ from dpgeo.budgets.selectors import ledger_for
 from dpgeo.budgets.services import check_fits
 from dpgeo.core.epsilon import format_epsilon, parse_epsilon
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.guarantees import Counting, Guarantee, Notion, Unit, guarantee, whole_units
+from dpgeo.core.guarantees import (
+    Bounding,
+    Counting,
+    Guarantee,
+    Notion,
+    Unit,
+    guarantee,
+    whole_units,
+)
 from dpgeo.core.parameters import layers_named, parse_parameters, settle_layers
 from dpgeo.core.spend import Spend
 from dpgeo.datasets.layers import domain_of, layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.privacy.bounding import split
 from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan
 from dpgeo.spatial.area import StudyArea
 
@@ -40,6 +49,7 @@ class Quote:
     cost: Guarantee
     bound: int
     counting: Counting
+    bounding: Bounding
     left_before: Fraction
     left_after: Fraction
     more_like_this: int
@@ -70,6 +80,7 @@ def release_quote(
     epsilon: str | Fraction | None,
     bound: int | str,
     counting: str,
+    bounding: str = Bounding.RANDOM.value,
 ) -> Quote:
     """Check a request and price it; nothing is reserved and no data are read.
 
@@ -79,9 +90,11 @@ def release_quote(
     params = read_parameters(dataset, chosen, parameters)
     limit = parse_bound(bound, Unit(dataset.unit))
     kind = settle_counting(chosen, counting, Unit(dataset.unit))
+    choice = parse_bounding(bounding, Unit(dataset.unit), chosen)
     asked = parse_cost(chosen, params, epsilon, limit, dataset.area)
-    plan = checked_plan(chosen, params, asked)
-    forecast = chosen.forecast(params, asked, limit, domain_of(dataset, layers_named(params)))
+    plan = checked_plan(chosen, params, asked, choice)
+    _, rest = split(asked, choice)
+    forecast = chosen.forecast(params, rest, limit, domain_of(dataset, layers_named(params)))
     cost = guarantee(chosen.notion, asked, Unit(dataset.unit))
     ledger = ledger_for(dataset.ledger, chosen.notion)
     ledger.refresh_from_db()
@@ -96,6 +109,7 @@ def release_quote(
         cost=cost,
         bound=limit,
         counting=kind,
+        bounding=choice,
         left_before=left,
         left_after=left - asked,
         more_like_this=int((left - asked) / asked),
@@ -153,6 +167,27 @@ def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
     return parse_counting(value, unit)
+
+
+def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
+    """Which of a person's places are kept. Raises InvalidInput, also where none can be chosen."""
+    try:
+        bounding = Bounding(str(value))
+    except ValueError:
+        raise InvalidInput(
+            f"{value!r} is not a way of choosing; give random or popular.", field="bounding"
+        ) from None
+    if bounding is Bounding.POPULAR and unit is Unit.RECORD:
+        raise InvalidInput(
+            "This dataset protects single records, among which there is nothing to choose; give "
+            "random.",
+            field="bounding",
+        )
+    if bounding is Bounding.POPULAR and mechanism.regions is None:
+        raise InvalidInput(
+            f"{mechanism.key} does not count in public places; give random.", field="bounding"
+        )
+    return bounding
 
 
 def parse_counting(value: str, unit: Unit) -> Counting:

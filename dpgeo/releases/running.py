@@ -27,7 +27,7 @@ from dpgeo.accounts.selectors import may
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Counting, Notion, Unit, from_units
+from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, from_units
 from dpgeo.core.parameters import layers_named, parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.datasets.layers import domain_of
@@ -121,7 +121,8 @@ def draw(release: Release, held: Held) -> Released:
         )
         entropy = AnnouncedEntropy(held)
         try:
-            return run(mechanism, view, params, release.epsilon, entropy, about(release))
+            bounding = Bounding(release.bounding)
+            return run(mechanism, view, params, release.epsilon, entropy, about(release), bounding)
         except (LeaseLost, DatabaseError):
             raise
         except Exception as error:

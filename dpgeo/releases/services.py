@@ -17,7 +17,7 @@ from dpgeo.accounts.selectors import may
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.services import budget_debit, ledger_promise
 from dpgeo.core.errors import Conflict, NotAllowed
-from dpgeo.core.guarantees import whole_units
+from dpgeo.core.guarantees import Bounding, whole_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
@@ -57,6 +57,7 @@ def release_request(
     bound: int | str,
     counting: str,
     requested_by: User | None,
+    bounding: str = Bounding.RANDOM.value,
     description: str = "",
     publish_when_done: bool = False,
     job_id: UUID | None = None,
@@ -85,6 +86,7 @@ def release_request(
         epsilon=epsilon,
         bound=bound,
         counting=counting,
+        bounding=bounding,
     )
     may_publish = requested_by is None or may(requested_by, dataset, "publish")
     fields = {
@@ -126,6 +128,7 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         points_total_units=points.total_units if points else None,
         bound=quote.bound,
         counting=quote.counting.value,
+        bounding=quote.bounding.value,
         job=job,
         salt=os.urandom(SALT_BYTES),
     )

@@ -43,6 +43,7 @@ def quote_for(form: ReleaseForm) -> Quote | None:
             epsilon=values["epsilon"],
             bound=values["bound"],
             counting=values["counting"],
+            bounding=values["bounding"],
         )
     except DpgeoError as refusal:
         form.add_refusal(refusal)
@@ -101,6 +102,7 @@ def like(release: Release) -> dict[str, Any]:
         "epsilon": format_epsilon(release.epsilon) if release.notion == Notion.PURE_DP else "",
         "bound": release.bound,
         "counting": release.counting,
+        "bounding": release.bounding,
     }
     return values | {f"{release.mechanism}.{k}": v for k, v in release.parameters.items()}
 

@@ -12,7 +12,7 @@ from django.core.exceptions import ValidationError
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.core.parameters import Parameter, parameters, parse_parameters
 from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
@@ -22,6 +22,16 @@ from dpgeo.pages.desk.forms import DeskForm
 COUNTING_WORDS = [
     (Counting.PEOPLE.value, "People: each person once per cell"),
     (Counting.VISITS.value, "Visits: every row"),
+]
+
+
+BOUNDING_WORDS = [
+    (Bounding.RANDOM.value, "Some at random: right for maps of everywhere"),
+    (
+        Bounding.POPULAR.value,
+        "The most popular ones: right for rankings of busy places. A tenth of ε is spent on "
+        "finding out which they are",
+    ),
 ]
 
 
@@ -56,6 +66,13 @@ class ReleaseForm(DeskForm):
             "invalid": "Must be a whole number, such as 10.",
             "min_value": "Must be at least 1, such as 10.",
         },
+    )
+    bounding = forms.ChoiceField(
+        label="Which places of a person, where there are more",
+        widget=forms.RadioSelect,
+        choices=BOUNDING_WORDS,
+        initial=Bounding.RANDOM.value,
+        required=False,
     )
     publish_when_done = forms.BooleanField(
         required=False,
@@ -93,11 +110,12 @@ class ReleaseForm(DeskForm):
             bound.widget = forms.HiddenInput()
             self.fields["counting"].widget = forms.HiddenInput()
             self.fields["counting"].initial = Counting.VISITS.value
+            self.fields["bounding"].widget = forms.HiddenInput()
             return
         bound.label = "Each person adds to at most"
         bound.help_text = (
-            "cells (or rows, when visits are counted). Who has more is cut to this many at "
-            "random. More keeps more of busy people and makes every cell noisier in proportion."
+            "cells (or rows, when visits are counted). Who has more is cut to this many. "
+            "More keeps more of busy people and makes every cell noisier in proportion."
         )
 
     def field_of(self, name: str) -> str:
@@ -117,6 +135,10 @@ class ReleaseForm(DeskForm):
             }
             for key, mechanism in MECHANISMS.items()
         ]
+
+    def clean_bounding(self) -> str:
+        """At random unless something else is chosen."""
+        return self.cleaned_data["bounding"] or Bounding.RANDOM.value
 
     def clean_epsilon(self) -> Fraction | None:
         """An exact epsilon; none where the mechanism's parameters say what it costs."""

@@ -105,6 +105,7 @@ def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
             epsilon=values["epsilon"],
             bound=values["bound"],
             counting=values["counting"],
+            bounding=values["bounding"],
             publish_when_done=values.get("publish_when_done", False),
             requested_by=person(request),
             job_id=job_id,

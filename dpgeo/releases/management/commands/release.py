@@ -11,7 +11,7 @@ from django.urls import NoReverseMatch, reverse
 
 from dpgeo.accounts.console import acting_user
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
@@ -19,6 +19,8 @@ from dpgeo.mechanisms.registry import DEFAULT
 from dpgeo.privacy.mechanism import Forecast
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.services import Quote, release_quote, release_request, release_run
+
+PRICED = ("mechanism", "epsilon", "bound", "counting", "bounding")
 
 
 class Command(BaseCommand):
@@ -41,6 +43,12 @@ class Command(BaseCommand):
             default="",
             help="people or visits; by default people, and visits where records have no person.",
         )
+        parser.add_argument(
+            "--bounding",
+            default=Bounding.RANDOM.value,
+            choices=[each.value for each in Bounding],
+            help="Which places of a person are kept, where there are more than the bound.",
+        )
         parser.add_argument("--title", default="", help="By default the dataset's.")
         parser.add_argument("--description", default="")
         parser.add_argument("--publish", action="store_true", help="Publish when done.")
@@ -58,7 +66,7 @@ class Command(BaseCommand):
                     "desk ends in its name.",
                     field="slug",
                 )
-            asked = {name: options[name] for name in ("mechanism", "epsilon", "bound", "counting")}
+            asked = {name: options[name] for name in PRICED}
             asked["counting"] = asked["counting"] or usual_counting(dataset)
             quote = release_quote(dataset=dataset, parameters=parameters, **asked)
             self._show(quote, dataset)
