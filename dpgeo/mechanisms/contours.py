@@ -35,6 +35,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import ContourRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
+from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -113,4 +114,5 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     kind=Kind.CONTOURS,
+    regions=usual_regions,
 )

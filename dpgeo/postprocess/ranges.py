@@ -32,6 +32,7 @@ from dpgeo.core.errors import Conflict
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import (
     Content,
+    ContourRelease,
     GridRelease,
     PartitionRelease,
     PhasedRelease,
@@ -311,7 +312,7 @@ def _disjoint(order: NDArray[np.intp], overlaps: NDArray[np.int64]) -> NDArray[n
 class Cells(Areas):
     """All cells of a grid. Whole ones are found by the region's outline, however many they are."""
 
-    def __init__(self, content: GridRelease, area: StudyArea) -> None:
+    def __init__(self, content: GridRelease | ContourRelease, area: StudyArea) -> None:
         self._content, self._area = content, area
 
     def cover(self, region: Any) -> Cover:
@@ -402,8 +403,9 @@ def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
     raise Conflict("This release has no counts of areas; ask one that has, such as a heatmap.")
 
 
-@make_areas.register
-def _grid(content: GridRelease, area: StudyArea, mechanism: str) -> Areas:
+@make_areas.register(GridRelease)
+@make_areas.register(ContourRelease)
+def _grid(content: GridRelease | ContourRelease, area: StudyArea, mechanism: str) -> Areas:
     return Cells(content, area)
 
 
