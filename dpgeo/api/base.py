@@ -114,13 +114,17 @@ class DocumentView(ApiView):
 
     def answer(self, document: Any, *, personal: bool = False) -> Response:
         """A document that caches may keep if they ask again; one for a member alone they never."""
-        caching = "private, no-store" if personal else "public, no-cache"
-        return Response(document, headers={"Cache-Control": caching})
+        return Response(document, headers={"Cache-Control": caching(personal)})
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
         """The view, with an ETag on what it answers."""
         return conditional_page(super().as_view(**initkwargs))
+
+
+def caching(personal: bool) -> str:
+    """What caches may do with a document."""
+    return "private, no-store" if personal else "public, no-cache"
 
 
 def is_personal(viewer: Visitor) -> bool:

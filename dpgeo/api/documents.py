@@ -7,6 +7,7 @@ left, when jobs ran and how many rows there are is never said.
 from __future__ import annotations
 
 import datetime
+import functools
 from typing import Any
 
 from django.http import HttpRequest
@@ -174,4 +175,10 @@ def _day(moment: datetime.datetime | None) -> datetime.date | None:
 
 def address_of(request: AnyRequest, name: str, *values: object) -> str:
     """The whole address of a named page."""
-    return request.build_absolute_uri(reverse(name, args=values))
+    return request.build_absolute_uri(_path(name, *values))
+
+
+@functools.lru_cache(maxsize=16_384)
+def _path(name: str, *values: object) -> str:
+    """Addresses never change while a server runs, and lists are full of them."""
+    return reverse(name, args=values)

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import datetime
+import json
+from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
 from django.db.models.functions import Coalesce, TruncDate
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import viewer_of
-from dpgeo.api.base import DocumentView, is_personal
+from dpgeo.api.base import DocumentView, caching, is_personal
 from dpgeo.api.describing import describe, describe_action
 from dpgeo.api.documents import release_document
+from dpgeo.api.listing import release_texts
 from dpgeo.api.member_serializers import JobSerializer
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.places import datasets_near
@@ -74,24 +77,26 @@ class ReleasesView(DocumentView):
     )
 
     @describe("releases", "List releases", ReleaseListSerializer, queries=queries)
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """What is published, newest day first. Members also see their organisation's drafts."""
         viewer = viewer_of(request)
         found = narrowed(releases_visible_to(viewer), self.asked)
         ordered = found.annotate(
             day=TruncDate(Coalesce("published_at", "created_at"), tzinfo=datetime.UTC)
         )
-        rows, cursor = page(
-            ordered.prefetch_related("files"),
-            NEWEST_FIRST,
-            limit=self.asked["limit"],
-            cursor=self.asked["cursor"],
+        limit, cursor = self.asked["limit"], self.asked["cursor"]
+        rows, cursor = page(ordered, NEWEST_FIRST, limit=limit, cursor=cursor)
+        return self.listed(request, rows, next_url(request, cursor), is_personal(viewer))
+
+    def listed(
+        self, request: Request, rows: Sequence[Release], following: str | None, personal: bool
+    ) -> HttpResponse:
+        """One page of releases, in the form of ReleaseListSerializer."""
+        results = b",".join(release_texts(request, rows))
+        body = b'{"results":[%s],"next":%s}' % (results, json.dumps(following).encode())
+        return HttpResponse(
+            body, content_type="application/json", headers={"Cache-Control": caching(personal)}
         )
-        document: dict[str, Any] = {
-            "results": [release_document(request, release) for release in rows],
-            "next": next_url(request, cursor),
-        }
-        return self.answer(ReleaseListSerializer(document).data, personal=is_personal(viewer))
 
     @describe_action(
         "release_request",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from django.db.models import Q, QuerySet
 
 from dpgeo.budgets.models import Entry, Ledger
@@ -16,7 +18,14 @@ def entries_of(ledger: Ledger) -> QuerySet[Entry]:
 
 
 def points_ledger(ledger: Ledger) -> Ledger | None:
-    """The budget for points that stands beside a ledger, if one was declared."""
+    """The budget for points that stands beside a ledger, if one was declared.
+
+    No further query where it was selected along with the ledger.
+    """
+    beside: Any = Ledger._meta.get_field("geo")
+    if beside.is_cached(ledger):
+        found: Ledger | None = beside.get_cached_value(ledger)
+        return found
     return Ledger.objects.filter(beside=ledger).first()
 
 

@@ -99,6 +99,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "dpgeo.config.security.content_security_policy",
     "dpgeo.api.problems.ProblemMiddleware",
+    "dpgeo.api.serving.published_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -126,6 +127,8 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'dpgeo.sqlite3'}")}
+# To connect takes longer than most of what is then asked.
+DATABASES["default"]["CONN_MAX_AGE"] = env.int("DPGEO_CONNECTION_SECONDS", default=60)
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
         # Without IMMEDIATE, concurrent writers meet "database is locked".
@@ -137,7 +140,6 @@ if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
     }
 else:
-    DATABASES["default"]["CONN_MAX_AGE"] = env.int("DPGEO_CONNECTION_SECONDS", default=60)
     # A server that was restarted costs no request its answer.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC
 
 from django.core.files.storage import Storage
+from django.db import connection
 from django.db.models import Q, QuerySet
 from django.db.models.functions import TruncDate
 
@@ -15,7 +16,7 @@ from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 
-TABLES = ("dataset__organisation", "dataset__ledger", "job")
+TABLES = ("dataset__organisation", "dataset__ledger__geo", "job")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,37 @@ def released_of(release: Release) -> Released:
         raise Conflict("This release has not been drawn yet.")
     with private_storage().open(release.blob_name, "rb") as blob:
         return decode(blob.read())
+
+
+PUBLISHED_FILE = """
+    SELECT file.stored_name, file.media_type, file.sha256, file.size, file.gzipped, release.title
+    FROM releases_releasefile AS file
+    JOIN releases_release AS release ON release.id = file.release_id
+    WHERE file.release_id = %s AND file.name = %s AND file.public AND release.state = 'published'
+"""
+"""One statement for what is asked most often; building it anew takes longer than answering it."""
+
+
+def published_file(release_id: str, name: str) -> tuple[Release, StoredFile] | None:
+    """A file that everybody may have, with its release; None for any other.
+
+    Asked of the database each time, so that a withdrawal holds from the next request on. Of the
+    release only its id, state and title are there.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute(PUBLISHED_FILE, [release_id, name])
+        row = cursor.fetchone()
+    if row is None:
+        return None
+    stored_name, media_type, sha256, size, gzipped, title = row
+    release = Release(pk=release_id, state=ReleaseState.PUBLISHED, title=title)
+    file = ReleaseFile(
+        release=release, name=name, media_type=media_type, sha256=sha256, size=size, public=True
+    )
+    gzip_name = f"{stored_name}.gz" if gzipped else ""
+    return release, StoredFile(
+        file=file, storage=public_storage(), name=stored_name, gzip_name=gzip_name
+    )
 
 
 def stored_file(release: Release, name: str) -> StoredFile:

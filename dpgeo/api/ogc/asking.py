@@ -14,6 +14,7 @@ from dpgeo.artefacts.feature_pages import Box
 MAX_ITEMS = 10_000
 DEFAULT_ITEMS = 100
 MAX_COLLECTIONS = 1000
+DEFAULT_COLLECTIONS = 100
 
 FORM = Query(
     name="f",
@@ -134,7 +135,7 @@ ITEMS: tuple[Query, ...] = (
     FORM,
 )
 
-COLLECTIONS: tuple[Query, ...] = (limit_of(MAX_COLLECTIONS, MAX_COLLECTIONS), CURSOR, FORM)
+COLLECTIONS: tuple[Query, ...] = (limit_of(MAX_COLLECTIONS, DEFAULT_COLLECTIONS), CURSOR, FORM)
 
 
 def openapi_parameters(queries: tuple[Query, ...]) -> list[dict[str, Any]]:

@@ -1,0 +1,178 @@
+"""Requests that the web server answers: files, answers of 304, and lists of a thousand releases.
+
+Starts an installation of its own behind gunicorn, as `serve` does, and asks with wrk. On a machine
+that others use too, look at the milliseconds of processor time: two cores answer 2000 divided by
+them each second, at the most.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import report
+
+Line = dict[str, str | float]
+
+FILL = """
+import django
+django.setup()
+from benchmarks.serving_data import fill
+print(fill({releases}))
+"""
+
+SCRIPT = """
+wrk.headers["Accept-Encoding"] = "gzip"
+if '{etag}' ~= '' then wrk.headers["If-None-Match"] = '{etag}' end
+done = function(summary, latency, requests)
+  io.write(string.format("FIGURES %d %d %d %d %d\\n", summary.requests, summary.duration,
+    latency:percentile(50), latency:percentile(95),
+    summary.errors.status + summary.errors.connect + summary.errors.read + summary.errors.timeout))
+end
+"""
+
+
+def add_to(subcommands: Any) -> None:
+    """Describe `serving` to the command line."""
+    parser = subcommands.add_parser("serving", help=__doc__)
+    parser.add_argument("--releases", type=int, default=1000)
+    parser.add_argument("--connections", type=int, default=16)
+    parser.add_argument("--seconds", type=int, default=10, help="of each measurement")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line for each kind of request. Raises ValueError where wrk is missing."""
+    if shutil.which("wrk") is None:
+        raise ValueError("wrk is not installed: apt-get install wrk")
+    with tempfile.TemporaryDirectory(prefix="dpgeo-serving-") as name:
+        folder = Path(name)
+        environment = {
+            **os.environ,
+            "DPGEO_VAR": str(folder / "var"),
+            "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
+            "DPGEO_REQUESTS_A_MINUTE": "0",
+        }
+        environment.pop("DATABASE_URL", None)
+        release = _fill(environment, options.releases)
+        with _serving(environment) as (server, process):
+            for what, path, again in _asked(release):
+                figures = _measure(server + path, folder, process, options, again=again)
+                report({"what": what, **figures}, options.json)
+
+
+def _asked(release: str) -> list[tuple[str, str, bool]]:
+    """What is asked for: a name, an address, and whether the client holds the answer already."""
+    file = f"/api/v1/releases/{release}/files"
+    return [
+        ("file of 13 kB", f"{file}/map.bin", False),
+        ("the same, held already", f"{file}/map.bin", True),
+        ("file of 250 kB", f"{file}/cells.geojson", False),
+        ("list of 20 releases", "/api/v1/releases", False),
+        ("list of 100 releases", "/api/v1/releases?limit=100", False),
+        ("20 releases of an area", "/api/v1/releases?bbox=4,52,5,53", False),
+        ("list of 20 datasets", "/api/v1/datasets", False),
+        ("list of collections", "/ogc/collections", False),
+        ("100 features", f"/ogc/collections/{release}.cells/items", False),
+        ("the catalogue's page", "/", False),
+    ]
+
+
+def _fill(environment: dict[str, str], releases: int) -> str:
+    for words in (["manage.py", "migrate", "-v", "0"], ["-c", FILL.format(releases=releases)]):
+        done = subprocess.run(  # noqa: S603
+            [sys.executable, *words], env=environment, capture_output=True, text=True, check=False
+        )
+        if done.returncode:
+            raise ValueError(done.stderr[-2000:])
+    return done.stdout.split()[-1]
+
+
+@contextmanager
+def _serving(environment: dict[str, str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        place = f"127.0.0.1:{probe.getsockname()[1]}"
+    words = ["-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", place]
+    process = subprocess.Popen(  # noqa: S603
+        [sys.executable, *words, "dpgeo.config.wsgi"], env=environment, start_new_session=True
+    )
+    try:
+        _wait(f"http://{place}/healthz")
+        yield f"http://{place}", process
+    finally:
+        os.killpg(process.pid, signal.SIGTERM)
+        process.wait(timeout=20)
+
+
+def _wait(address: str) -> None:
+    for _ in range(300):
+        try:
+            urllib.request.urlopen(address, timeout=5).close()  # noqa: S310
+        except OSError:
+            time.sleep(0.2)
+        else:
+            return
+    raise ValueError("The server does not answer.")
+
+
+def _measure(
+    address: str,
+    folder: Path,
+    process: subprocess.Popen[bytes],
+    options: argparse.Namespace,
+    *,
+    again: bool,
+) -> Line:
+    request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        etag = answer.headers["ETag"] if again else ""
+    script = folder / "script.lua"
+    script.write_text(SCRIPT.format(etag=etag))
+    words = ["wrk", "-t", "1", "-c", str(options.connections), "-d", f"{options.seconds}s"]
+    before = _processor_seconds(process.pid)
+    done = subprocess.run(  # noqa: S603
+        [*words, "--timeout", "30s", "-s", str(script), address],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    spent = _processor_seconds(process.pid) - before
+    found = re.search(r"FIGURES (\d+) (\d+) (\d+) (\d+) (\d+)", done.stdout)
+    if found is None:
+        raise ValueError(done.stdout)
+    requests, duration, median, high, errors = map(int, found.groups())
+    return {
+        "requests_per_second": requests / (duration / 1e6),
+        "p50_ms": median / 1e3,
+        "p95_ms": high / 1e3,
+        "processor_ms_per_request": 1000 * spent / max(requests, 1),
+        "errors": errors,
+    }
+
+
+def _processor_seconds(group: int) -> float:
+    """Processor time of a process and its workers so far."""
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended
+            continue
+        if int(fields[2]) == group:
+            ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")

@@ -1,0 +1,108 @@
+"""Releases to be served: one that was drawn, and as many rows like it as are asked for."""
+
+from __future__ import annotations
+
+import tempfile
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+
+from dpgeo.accounts.services import organisation_create
+from dpgeo.artefacts.files import build_files
+from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import GridRelease, Released
+from dpgeo.core.spend import Measured
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.services import dataset_create
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.releases import files
+from dpgeo.releases.models import Release, ReleaseFile, make_public_id
+from dpgeo.releases.running import about, commit
+from dpgeo.releases.services import publish
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+AREA = StudyArea.from_bounds(4.3, 52.0, 4.6, 52.2)
+
+DATASETS = 20
+
+CELLS = 48
+
+
+def fill(releases: int) -> str:
+    """Publish releases; the id of the one whose files are there."""
+    organisation = organisation_create(name="Example City")
+    datasets = [
+        dataset_create(
+            organisation=organisation,
+            title=f"Walks {number}",
+            licence="CC BY 4.0",
+            unit="person",
+            study_area=AREA.to_geojson(),
+            time_zone="UTC",
+            budget=Fraction(4),
+            created_by=None,
+        )
+        for number in range(DATASETS)
+    ]
+    first = _first(datasets[0])
+    listed = list(first.files.all())
+    for number in range(releases - 1):
+        _another(first.pk, datasets[number % DATASETS], listed)
+    return str(first.pk)
+
+
+def _first(dataset: Dataset) -> Release:
+    upload = Upload.objects.create(
+        dataset=dataset, state=UploadState.READY, file_name="none", size=1, raw_name="none"
+    )
+    release = Release.objects.create(
+        dataset=dataset,
+        upload=upload,
+        title="Walks of an evening",
+        mechanism="uniform-grid",
+        parameters={"cells": CELLS},
+        cost_units=500_000,
+        total_units=dataset.ledger.total_units,
+        job=Job.objects.create(task="releases.run", state=JobState.DONE),
+        salt=b"salt",
+    )
+    released = _released(release)
+    commit(release, released)
+    with tempfile.TemporaryDirectory() as folder:
+        for built in build_files(released, Path(folder)):
+            files.keep_file(release, built)
+    publish(release)
+    return release
+
+
+def _released(release: Release) -> Released:
+    grid = Grid.over(AREA, CELLS)
+    noise = DiscreteLaplace(Fraction(1, 2), 1)
+    epsilon = Fraction(1, 2)
+    counts = (np.arange(grid.size, dtype=np.int64) * 7919 % 401 - 40).reshape(grid.shape)
+    return Released(
+        mechanism=release.mechanism,
+        parameters=release.parameters,
+        software="benchmark",
+        about=about(release),
+        area=AREA,
+        counting=Counting.PEOPLE,
+        bound=1,
+        guarantee=PureDP(epsilon, Unit.PERSON),
+        trace=(Measured(label="cell counts", epsilon=epsilon, noise=noise),),
+        content=GridRelease(grid=grid, counts=counts, noise=noise),
+    )
+
+
+def _another(first: str, dataset: Dataset, listed: list[ReleaseFile]) -> None:
+    release = Release.objects.get(pk=first)
+    release.pk, release.dataset = make_public_id(), dataset
+    release.job = Job.objects.create(task="releases.run", state=JobState.DONE)
+    release._state.adding = True
+    release.save(force_insert=True)
+    for file in listed:
+        file.pk, file.release, file._state.adding = None, release, True
+    ReleaseFile.objects.bulk_create(listed)
