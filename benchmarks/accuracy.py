@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.kinds import Kind
 from dpgeo.core.parameters import parameters, parse_parameters
 from dpgeo.evaluation.arrays import CountsView, coarsened, drawn
 from dpgeo.evaluation.ranges import (
@@ -26,6 +27,9 @@ from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import Mechanism, run
 from tests.randomness import SeededEntropy
+
+HEATMAPS = [key for key, mechanism in MECHANISMS.items() if mechanism.kind is Kind.HEATMAP]
+"""What has cells to answer ranges with, by default."""
 
 
 def add_to(subcommands: Any) -> None:
@@ -47,7 +51,7 @@ def measure(options: argparse.Namespace) -> None:
     """Print a line of errors for every mechanism asked for."""
     counts = drawn(coarsened(_load(options.array), options.cells), _whole(options.scale))
     given = dict(pair.split("=", 1) for pair in options.param)
-    for key in options.mechanism or MECHANISMS:
+    for key in options.mechanism or HEATMAPS:
         mechanism = find_mechanism(key)
         takes_cells = any(param.name == "cells" for param in parameters(mechanism.params))
         chosen = {"cells": options.cells} | given if takes_cells else given

@@ -54,6 +54,8 @@ def _values(parameter: Parameter) -> str:
         return f"a declared layer of {parameter.layer}"
     if parameter.choices:
         return ", ".join(f"`{choice}`" for choice in parameter.choices)
+    if parameter.read:
+        return "text"
     return f"whole numbers from {parameter.low} to {parameter.high}"
 
 

@@ -41,6 +41,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PointsRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.recovery import recover
+from dpgeo.privacy.device import grid_step
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -51,9 +52,6 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 from dpgeo.spatial.truncation import UNITS, Truncation
 
 LABEL = "reports"
-
-STEPS = 100
-"""Steps of the public grid in a radius, where that makes them a metre or more."""
 
 TIME_STEPS = {"dropped": None, "day": 86_400, "hour": 3_600, "exact": 1}
 """What is published of a report's time, and to how many seconds it is rounded down (in UTC)."""
@@ -145,19 +143,14 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _noise(params: Params, epsilon: Fraction, bound: int) -> PlanarLaplace:
-    return PlanarLaplace(epsilon, bound, _step(params))
+    return PlanarLaplace(epsilon, bound, grid_step(params.radius))
 
 
 def _truncation(params: Params, area: StudyArea) -> Truncation:
     try:
-        return Truncation(area, GroundGrid(_step(params)))
+        return Truncation(area, GroundGrid(grid_step(params.radius)))
     except ValueError as error:
         raise InvalidInput(str(error), field="radius") from None
-
-
-def _step(params: Params) -> int:
-    """Metres between the points that positions are snapped to."""
-    return max(1, params.radius // STEPS)
 
 
 def _metres_across(area: StudyArea) -> float:

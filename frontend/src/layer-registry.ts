@@ -8,6 +8,7 @@ const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   zones: () => import("./zones-layer"),
   clusters: () => import("./clusters-layer"),
   contours: () => import("./contours-layer"),
+  points: () => import("./points-layer"),
 };
 
 /** How a layer is drawn where the page does not say (`dpgeo.pages.summaries.LayerName.look`). */

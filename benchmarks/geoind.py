@@ -1,0 +1,209 @@
+"""Moved points: the noise against theory, the promise, the density recovered, and the speed."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.report import report
+from benchmarks.transport import earth_movers_distance
+from dpgeo.core.levels import make_level
+from dpgeo.core.noise import PlanarLaplace
+from dpgeo.postprocess.recovery import recover
+from dpgeo.privacy.device import grid_step
+from dpgeo.privacy.perturbing import move
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.ground_grid import GroundGrid
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_mercator
+from dpgeo.spatial.truncation import UNITS, Truncation
+from tests.randomness import SeededWords
+
+Floats = NDArray[np.float64]
+
+PLACES = {
+    "equator": (10.0, 0.0),
+    "40 north": (-74.0, 40.0),
+    "60 north": (20.0, 60.0),
+    "78 north": (15.0, 78.0),
+    "33 south": (151.0, -33.0),
+    "antimeridian": (179.9999, 10.0),
+}
+
+SIDE_METRES = 40_000
+"""Side of the square in which densities are recovered, around the points' median."""
+
+
+def add_to(subcommands: Any) -> None:
+    """Describe `geoind` to the command line."""
+    parser = subcommands.add_parser("geoind", help=__doc__)
+    parser.add_argument("--level", default="ln 4")
+    parser.add_argument("--radius", type=int, default=200)
+    parser.add_argument("--draws", type=int, default=1_000_000, help="points moved per figure")
+    parser.add_argument(
+        "--points", type=Path, action="append", default=[], help="Parquet with columns lat and lon"
+    )
+    parser.add_argument("--cells", type=int, default=128)
+    parser.add_argument("--seed", type=int, default=1, help="of the noise")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line for each figure."""
+    level = make_level(options.level, options.radius)
+    noise = PlanarLaplace(level.epsilon, 1, grid_step(level.radius))
+    lines = (
+        *_spread(noise, options.draws, options.seed),
+        *_promise(noise, options.draws, options.seed),
+        _speed(noise, options.draws, options.seed),
+    )
+    for line in lines:
+        report(line, options.json)
+    for path in options.points:
+        report(_density(noise, path, options.cells, options.seed), options.json)
+
+
+def _spread(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, str | float]]:
+    """Standard deviations along both axes against sqrt(3)/rate, and what lies beyond r95."""
+    for name, (lon, lat) in PLACES.items():
+        east, north = move(np.full(draws, lon), np.full(draws, lat), noise, SeededWords(seed))
+        across, along = _metres(east, north, lon, lat)
+        beyond = np.hypot(across, along) > noise.radius(0.95)
+        yield {
+            "figure": "spread",
+            "place": name,
+            "east_ratio": float(across.std() / noise.axis_deviation),
+            "north_ratio": float(along.std() / noise.axis_deviation),
+            "beyond_r95_percent": float(100 * beyond.mean()),
+        }
+
+
+def _promise(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, str | float]]:
+    """The largest log-ratio of two places' outcomes over cells, against epsilon times distance.
+
+    Cells hold at least a thousand outcomes, so that chance is a few hundredths; `lower` takes four
+    standard errors off.
+    """
+    lon, lat = 13.4, 52.5
+    for metres in (50, 100, 200, 400):
+        away = lon + math.degrees(metres / EARTH_RADIUS_METRES / math.cos(math.radians(lat)))
+        cells = []
+        for place, stream in ((lon, seed), (away, seed + 1)):
+            moved = move(np.full(draws, place), np.full(draws, lat), noise, SeededWords(stream))
+            across, along = _metres(*moved, lon, lat)
+            cells.append(np.histogram2d(across, along, bins=12, range=[[-900, 900]] * 2)[0])
+        enough = (cells[0] > 1000) & (cells[1] > 1000)
+        first, second = cells[0][enough], cells[1][enough]
+        ratio = np.abs(np.log(first / second))
+        error = np.sqrt(1 / first + 1 / second)
+        claim = float(noise.declared) * metres
+        yield {
+            "figure": "promise",
+            "metres": metres,
+            "claim": claim,
+            "largest": float(ratio.max()),
+            "lower": float((ratio - 4 * error).max()),
+            "kept": str((ratio - 4 * error).max() <= claim),
+        }
+
+
+def _speed(noise: PlanarLaplace, draws: int, seed: int) -> dict[str, str | float]:
+    """Million points a second, against the usual NumPy way without snapping: the radius by
+    Lambert's W (Andres et al. 2013) and the direct formula with arc sines."""
+    lon, lat = np.full(draws, 13.4), np.full(draws, 52.5)
+    ours = min(_seconds(lambda: move(lon, lat, noise, SeededWords(seed))) for _ in range(3))
+    plain = min(_seconds(lambda: _plain(lon, lat, noise, seed)) for _ in range(3))
+    return {
+        "figure": "speed",
+        "million_points_a_second": draws / ours / 1e6,
+        "plain_million_points_a_second": draws / plain / 1e6,
+        "ratio": ours / plain,
+    }
+
+
+def _plain(lon: Floats, lat: Floats, noise: PlanarLaplace, seed: int) -> tuple[Floats, Floats]:
+    from scipy.special import lambertw
+
+    generator = np.random.default_rng(seed)
+    theta = generator.random(lon.size) * 2 * np.pi
+    share = generator.random(lon.size)
+    metres = -(lambertw((share - 1) / np.e, -1).real + 1) / noise.rate
+    arc, start = metres / EARTH_RADIUS_METRES, np.radians(lat)
+    north = np.arcsin(np.sin(start) * np.cos(arc) + np.cos(start) * np.sin(arc) * np.cos(theta))
+    east = np.radians(lon) + np.arctan2(
+        np.sin(theta) * np.sin(arc) * np.cos(start), np.cos(arc) - np.sin(start) * np.sin(north)
+    )
+    return np.degrees(east), np.degrees(north)
+
+
+def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[str, str | float]:
+    """Errors of the recovered density against those of the histogram of the moved points."""
+    lon, lat, area = _points(path)
+    grid = Grid.over(area, cells)
+    moved = move(lon, lat, noise, SeededWords(seed))
+    east, north = (each / UNITS for each in Truncation(area, GroundGrid(noise.step)).apply(*moved))
+    truth, raw = _counts(grid, lon, lat), _counts(grid, east, north)
+    started = time.perf_counter()
+    recovered = recover(east, north, noise, grid, area)
+    seconds = time.perf_counter() - started
+    l1 = [float(np.abs(each - truth).sum() / truth.sum()) for each in (raw, recovered.density)]
+    distance = [
+        earth_movers_distance(each, truth, grid.ground_cell_metres)
+        for each in (raw, recovered.density)
+    ]
+    return {
+        "figure": "density",
+        "points": path.stem,
+        "reports": len(lon),
+        "raw_l1": l1[0],
+        "l1": l1[1],
+        "l1_ratio": l1[1] / l1[0],
+        "raw_emd_metres": distance[0],
+        "emd_metres": distance[1],
+        "emd_ratio": distance[1] / distance[0],
+        "updates": recovered.updates,
+        "seconds": seconds,
+    }
+
+
+def _points(path: Path) -> tuple[Floats, Floats, StudyArea]:
+    """Positions within a square of SIDE_METRES around their median, and the square."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(path, columns=["lat", "lon"])
+    lon, lat = (table[name].to_numpy().astype(np.float64) for name in ("lon", "lat"))
+    middle = float(np.median(lon)), float(np.median(lat))
+    high = math.degrees(SIDE_METRES / 2 / EARTH_RADIUS_METRES)
+    wide = high / math.cos(math.radians(middle[1]))
+    area = StudyArea.from_bounds(
+        middle[0] - wide, middle[1] - high, middle[0] + wide, middle[1] + high
+    )
+    inside = area.covers(lon, lat)
+    return lon[inside], lat[inside], area
+
+
+def _counts(grid: Grid, lon: Floats, lat: Floats) -> Floats:
+    cells = grid.locate(*to_mercator(lon, lat))
+    counted = np.bincount(cells[cells >= 0], minlength=grid.size).reshape(grid.shape)
+    return counted.astype(np.float64)
+
+
+def _metres(east: Floats, north: Floats, lon: float, lat: float) -> tuple[Floats, Floats]:
+    """Metres east and north of a place, where the earth is as good as flat."""
+    turned = (east - lon + 180) % 360 - 180
+    across = np.radians(turned) * math.cos(math.radians(lat)) * EARTH_RADIUS_METRES
+    return across, np.radians(north - lat) * EARTH_RADIUS_METRES
+
+
+def _seconds(work: Any) -> float:
+    started = time.perf_counter()
+    work()
+    return time.perf_counter() - started

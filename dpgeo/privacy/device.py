@@ -1,0 +1,52 @@
+"""Single positions perturbed, for programs that move them where they are measured: on a device.
+
+`Perturber(level="ln 4", radius=200).move(longitude, latitude)` needs no server, no study area and
+no Django. Randomness is the caller's: the command `perturb` brings the operating system's.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.levels import make_level
+from dpgeo.core.noise import PlanarLaplace
+from dpgeo.privacy.perturbing import move
+from dpgeo.privacy.randomness import Entropy
+
+STEPS = 100
+"""Steps of the public grid in a radius, where that makes them a metre or more."""
+
+
+def grid_step(radius: int) -> int:
+    """Metres between the points that positions are snapped to, for a radius."""
+    return max(1, radius // STEPS)
+
+
+class Perturber:
+    """Moves positions, each at a level within a radius in metres. n reports cost n times as much.
+
+    Raises InvalidInput for a level or radius that is none.
+    """
+
+    def __init__(self, entropy: Entropy, *, level: object, radius: object) -> None:
+        self.level = make_level(level, radius)
+        self.noise = PlanarLaplace(self.level.epsilon, 1, grid_step(self.level.radius))
+        self._stream = entropy.stream()
+
+    def move(
+        self, longitude: ArrayLike, latitude: ArrayLike
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Positions (n,) in degrees, moved; anywhere on earth, poles and antimeridian included.
+
+        Raises InvalidInput for what is no position.
+        """
+        east = np.atleast_1d(np.asarray(longitude, dtype=np.float64))
+        north = np.atleast_1d(np.asarray(latitude, dtype=np.float64))
+        if not (np.isfinite(east) & (np.abs(east) <= 180)).all():
+            raise InvalidInput("Must be degrees from -180 to 180.", field="lon")
+        if not (np.isfinite(north) & (np.abs(north) <= 90)).all():
+            raise InvalidInput("Must be degrees from -90 to 90.", field="lat")
+        moved = move(east, north, self.noise, self._stream)
+        return moved[0].round(7), moved[1].round(7)
