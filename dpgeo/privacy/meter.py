@@ -27,6 +27,9 @@ geo-indistinguishability, at the declared epsilon per metre for the reports of o
 Its outputs are sorted, since their order is that of the private rows. How many there are is public
 under this notion.
 
+`replace` draws places in the place of people's own, within public bins and as many as an earlier
+noisy count says; its argument is in `privacy.replacing`.
+
 A declared rest is divided by `divide` into parts that add up to it exactly, by shares that may
 follow from earlier noisy answers. The sum of all epsilons stays what was declared, whatever the
 answers. Take any sequence of answers: the shares that follow from it are the same on neighbouring
@@ -53,11 +56,13 @@ from dpgeo.privacy.passing import passing_chance, sample_passing
 from dpgeo.privacy.perturbing import Perturbed, gather, move
 from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.randomness import Entropy
+from dpgeo.privacy.replacing import STEPS, Bins, kept, permutation, replaced
 from dpgeo.privacy.sampler import sample, sample_geometric
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.splitting import GrownTree, bias, grow, split_noise
 from dpgeo.privacy.sums import PrivateSums
 from dpgeo.spatial.truncation import Truncation
+from dpgeo.privacy.visits import PrivateVisits
 
 MOST_PASSING = 5_000_000
 """Empty cells that may be expected to pass: some 100 bytes each while a release is made."""
@@ -103,6 +108,25 @@ class Meter:
         stream = self._entropy.stream()
         drawn = [sample(column, sums.shape[0], stream) for column in columns]
         return sums._read_by_meter() + np.column_stack(drawn)
+
+    def replace(
+        self, label: str, visits: PrivateVisits, wanted: NDArray[np.int64], bins: Bins
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Fresh labels of people (m,) and places in the place of theirs (m,), by label and place.
+
+        `wanted` (people, bins) is how many, from a noisy count of `visits`. Raises PrivacyError
+        before any draw.
+        """
+        if type(visits) is not PrivateVisits or visits.size != len(bins.of_place):
+            raise PrivacyError("Only private visits to the places of the bins are replaced.")
+        rate = self.noise(label, visits.sensitivity).rate / (2 * STEPS)
+        self._close(label, None, choices=True)
+        stream = self._entropy.stream()
+        persons, places = kept(*visits._read_by_meter(), wanted, bins)
+        found = replaced(places, bins, rate, stream)
+        labels = permutation(len(wanted), stream)[persons]
+        order = np.lexsort((found, labels))
+        return labels[order], found[order]
 
     def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
         """Put measurements in the place of a declared rest: new labels, and each one's share of it.

@@ -1,0 +1,101 @@
+"""Whose record is where: private records that keep apart the people they belong to.
+
+Privacy argument for a public number of people. Datasets are compared that hold at most `people`
+people, a number declared before anything is read; whoever is not in the data counts as one of the
+`people` without a record. So adding a person changes the records of one of them, from none to at
+most l, and of nobody else. The counts of (person, bin) then change in one row, by at most l in
+total: as a vector they have the L1 sensitivity l. In which order people are numbered must not show:
+see `privacy.replacing`, which shuffles them.
+"""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.privacy.counts import Opaque, PrivateCounts
+from dpgeo.privacy.sparse import PrivateSparseCounts
+
+Ints = NDArray[np.int64]
+
+
+class PrivateVisits(Opaque):
+    """Items, cells of a grid or numbers of places, of people numbered from 0 on.
+
+    One person has at most `sensitivity` of them. Read through the Meter, and in no other way; see
+    `Opaque`.
+    """
+
+    __slots__ = ("__items", "__persons", "_sensitivity", "_size")
+
+    __items: Ints
+    __persons: Ints
+    _sensitivity: int
+    _size: int
+
+    def __init__(
+        self,
+        persons: NDArray[np.integer[Any]],
+        items: NDArray[np.integer[Any]],
+        *,
+        size: int,
+        sensitivity: int,
+    ) -> None:
+        """Persons (n,) and their items (n,), 0 to size - 1."""
+        if operator.index(sensitivity) < 1:
+            raise ValueError("The sensitivity of visits is at least 1.")
+        own = "_PrivateVisits"
+        object.__setattr__(self, f"{own}__persons", np.asarray(persons, dtype=np.int64))
+        object.__setattr__(self, f"{own}__items", np.asarray(items, dtype=np.int64))
+        object.__setattr__(self, "_size", operator.index(size))
+        object.__setattr__(self, "_sensitivity", operator.index(sensitivity))
+
+    @property
+    def size(self) -> int:
+        """Number of items there may be; public."""
+        return self._size
+
+    @property
+    def sensitivity(self) -> int:
+        """The most items of one person."""
+        return self._sensitivity
+
+    def replaced(self, by: Callable[[Ints], Ints], size: int) -> PrivateVisits:
+        """Every item replaced by a public function of that item alone, into 0 to size - 1."""
+        return PrivateVisits(
+            self.__persons, by(self.__items), size=size, sensitivity=self._sensitivity
+        )
+
+    def counts(self) -> PrivateSparseCounts:
+        """How often each item occurs, of the same sensitivity."""
+        items, amounts = np.unique(self.__items, return_counts=True)
+        return PrivateSparseCounts(
+            items, amounts, size=self._size, sensitivity=self._sensitivity
+        )
+
+    def person_counts(self, people: int, group: Ints, groups: int) -> PrivateCounts:
+        """Counts (people, groups) of every person's items by their public group (size,).
+
+        Raises InvalidInput where there are more people than were declared; nothing is drawn then.
+        """
+        if self.__persons.size and int(self.__persons.max()) >= people:
+            raise InvalidInput(
+                "There are more people in the data than that; ask again with a number that is "
+                "surely large enough.",
+                field="people",
+            )
+        key = self.__persons * groups + group[self.__items]
+        counts = np.bincount(key, minlength=people * groups).reshape(people, groups)
+        return PrivateCounts(counts, sensitivity=self._sensitivity)
+
+    def _read_by_meter(self) -> tuple[Ints, Ints]:
+        """Persons and items, for `Meter.replace` alone."""
+        return self.__persons, self.__items
+
+    def __repr__(self) -> str:
+        return f"PrivateVisits(size={self._size}, sensitivity={self._sensitivity})"

@@ -1,0 +1,282 @@
+"""Places: a declared public hierarchy, such as country, city and street, of candidate positions.
+
+Everything here follows from public inputs: which units hold which places, how far apart the places
+of a unit are, and which place is nearest to a position.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.centres import Centres, ground_metres
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import MAX_LATITUDE
+
+MOST_PLACES = 200_000
+
+MOST_LEVELS = 8
+
+EVERYWHERE = "everywhere"
+"""The unit above the widest level."""
+
+CELL_LEVELS = ("district", "quarter", "block")
+"""Levels of the hierarchy made of cells, each unit of 4 x 4 units of the next."""
+
+FAN_OUT = 4
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Places:
+    """Positions in degrees (n,), and the unit of each at every level, from the widest on.
+
+    `levels` names the levels; `units` holds, for each place, the names of its units (levels,).
+    Units of one name in different wider units are different units. Raises ValueError that names
+    the place and the remedy.
+    """
+
+    levels: tuple[str, ...]
+    keys: tuple[str, ...]
+    units: tuple[tuple[str, ...], ...]
+    longitude: NDArray[np.float64]
+    latitude: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        if not 1 <= len(self.levels) <= MOST_LEVELS:
+            raise ValueError(f"Name from 1 to {MOST_LEVELS} levels, such as country, city, street.")
+        if len(set(self.levels)) != len(self.levels):
+            raise ValueError("Two levels have one name; give each its own.")
+        if len(self.keys) < 2:
+            raise ValueError("Give at least two places: one alone hides nothing.")
+        if len(self.keys) > MOST_PLACES:
+            raise ValueError(f"Has {len(self.keys):,} places; give at most {MOST_PLACES:,}.")
+        if not len(self.keys) == len(self.units) == len(self.longitude) == len(self.latitude):
+            raise ValueError("Every place needs a key, units and a position.")
+        self._check_words()
+        self._check_positions()
+        self._check_order()
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+    @classmethod
+    def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
+        """The places of a GeoJSON FeatureCollection of points.
+
+        `key` is the property that holds a place's key, by default "key" or its number. Levels are
+        named by the member "levels" of the collection, a list of properties from the widest to the
+        finest; without it they are the first feature's other texts, in their order; `name` is
+        none of them. Raises ValueError.
+        """
+        features = document.get("features") if isinstance(document, Mapping) else None
+        if not isinstance(features, list) or not features:
+            raise ValueError("Must be a GeoJSON FeatureCollection of points with their units.")
+        records = [_properties(feature, place) for place, feature in enumerate(features, 1)]
+        apart = {key or "key", name or "name"}
+        levels = document.get("levels") or [
+            each for each, value in records[0].items() if isinstance(value, str) and each not in apart
+        ]
+        if not isinstance(levels, list) or not all(isinstance(each, str) for each in levels):
+            raise ValueError("The member 'levels' is a list of properties, the widest first.")
+        lon, lat = np.array([_position(each, place) for place, each in enumerate(features, 1)]).T
+        return cls(
+            levels=tuple(levels),
+            keys=tuple(str(each.get(key or "key", n)) for n, each in enumerate(records, 1)),
+            units=tuple(tuple(str(each.get(level) or "") for level in levels) for each in records),
+            longitude=lon,
+            latitude=lat,
+        )
+
+    def to_geojson(self) -> dict[str, Any]:
+        """A FeatureCollection that `from_geojson` reads back as the same places."""
+        return {
+            "type": "FeatureCollection",
+            "levels": list(self.levels),
+            "features": [
+                {
+                    "type": "Feature",
+                    "properties": {**dict(zip(self.levels, units, strict=True)), "key": key},
+                    "geometry": {"type": "Point", "coordinates": [float(lon), float(lat)]},
+                }
+                for key, units, lon, lat in zip(
+                    self.keys, self.units, self.longitude, self.latitude, strict=True
+                )
+            ],
+        }
+
+    @classmethod
+    def of_cells(cls, area: StudyArea, cells: int) -> Self:
+        """The middles of the cells of a grid that lie in the area, in a hierarchy of squares.
+
+        Blocks are the cells, 4 x 4 of them a quarter, 4 x 4 quarters a district. Where hardly any
+        middle lies in the area, all cells that touch it are places.
+        """
+        grid = Grid.over(area, cells)
+        number = np.flatnonzero(grid.inside(area))
+        row, column = np.divmod(number, grid.columns)
+        at = Centres(grid.west + (column + 0.5) * grid.cell, grid.north - (row + 0.5) * grid.cell)
+        lon, lat = at.degrees
+        held = area.covers(lon, lat)
+        if held.sum() < 2:
+            held = np.ones(len(number), dtype=np.bool_)
+        steps = [FAN_OUT**power for power in reversed(range(len(CELL_LEVELS)))]
+        units = [
+            tuple(f"{down // step + 1}.{across // step + 1}" for step in steps)
+            for down, across in zip(row[held].tolist(), column[held].tolist(), strict=True)
+        ]
+        return cls(
+            levels=CELL_LEVELS,
+            keys=tuple(map(str, number[held].tolist())),
+            units=tuple(units),
+            longitude=lon[held],
+            latitude=lat[held],
+        )
+
+    def within(self, area: StudyArea) -> Self:
+        """The places that lie in a study area. Raises ValueError where hardly any does."""
+        held = np.flatnonzero(area.covers(self.longitude, self.latitude))
+        if len(held) < 2:
+            raise ValueError(
+                "Fewer than two places lie in the study area; check the order of the coordinates "
+                "(longitude first) and that they are degrees."
+            )
+        return type(self)(
+            levels=self.levels,
+            keys=tuple(self.keys[place] for place in held),
+            units=tuple(self.units[place] for place in held),
+            longitude=self.longitude[held],
+            latitude=self.latitude[held],
+        )
+
+    def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+        """The units that stay visible when so many levels, from the finest on, are hidden.
+
+        Their names, and the number of the unit (n,) that each place lies in. Raises ValueError
+        where there are not so many levels.
+        """
+        if not 1 <= hidden <= len(self.levels):
+            raise ValueError(
+                f"These places have {len(self.levels)} levels; hide from 1 to {len(self.levels)}."
+            )
+        paths = [units[: len(self.levels) - hidden] for units in self.units]
+        names = sorted(set(paths))
+        number = {path: place for place, path in enumerate(names)}
+        return (
+            tuple(", ".join(reversed(path)) or EVERYWHERE for path in names),
+            np.array([number[path] for path in paths], dtype=np.int32),
+        )
+
+    def sensitivity(self, hidden: int) -> float:
+        """Hierarchical sensitivity (seed 003, definition 12.3), in metres: the largest distance of
+        two places in one of the units that stay visible.
+        """
+        names, unit = self.parents(hidden)
+        at = self.positions
+        members = (np.flatnonzero(unit == number) for number in range(len(names)))
+        return max(diameter(Centres(at.x[held], at.y[held])) for held in members)
+
+    @property
+    def positions(self) -> Centres:
+        """The places as positions in the plane of the map."""
+        return Centres.from_degrees(self.longitude, self.latitude)
+
+    def nearest_to_cells(self, grid: Grid) -> Finder:
+        """Finds the place nearest to a cell's middle; made once for many cells."""
+        return Finder(self, grid)
+
+    def _check_words(self) -> None:
+        seen: set[str] = set()
+        for key, units in zip(self.keys, self.units, strict=True):
+            if key in seen:
+                raise ValueError(f"Two places have the key {key!r}; give each its own.")
+            seen.add(key)
+            if len(units) != len(self.levels):
+                raise ValueError(f"Place {key!r} does not have a unit at every level.")
+            for level, unit in zip(self.levels, units, strict=True):
+                if not unit.strip():
+                    raise ValueError(
+                        f"Place {key!r} is an orphan: it has no {level}. Name the {level} it lies "
+                        "in, or take it out."
+                    )
+
+    def _check_positions(self) -> None:
+        lon, lat = self.longitude, self.latitude
+        fine = (np.abs(lon) <= 180) & (np.abs(lat) <= MAX_LATITUDE)
+        wrong = np.flatnonzero(~fine)
+        if wrong.size:
+            raise ValueError(
+                f"Place {self.keys[wrong[0]]!r} has no position on the map; give longitude and "
+                "latitude in degrees, longitude first."
+            )
+
+    def _check_order(self) -> None:
+        """No unit lies above another in one row and below it in another."""
+        above: set[tuple[str, str]] = set()
+        for units in self.units:
+            above |= {(wide, fine) for i, wide in enumerate(units) for fine in units[i + 1 :]}
+        for wide, fine in above:
+            if wide != fine and (fine, wide) in above:
+                raise ValueError(
+                    f"The hierarchy runs in a circle: {wide!r} lies above {fine!r} and below it. "
+                    "Order the levels from the widest to the finest."
+                )
+
+
+class Finder:
+    """The place nearest to the middle of a cell, in the plane of the map, by an index.
+
+    The answer for a cell depends on that cell and the places alone; of places as near as each
+    other the first is taken.
+    """
+
+    def __init__(self, places: Places, grid: Grid) -> None:
+        at = places.positions
+        self._tree = shapely.STRtree(shapely.points(at.x, at.y))
+        self._grid = grid
+
+    def __call__(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Numbers of places (n,) for cells (n,)."""
+        distinct, back = np.unique(cells, return_inverse=True)
+        grid = self._grid
+        row, column = np.divmod(distinct, grid.columns)
+        x, y = grid.west + (column + 0.5) * grid.cell, grid.north - (row + 0.5) * grid.cell
+        cell, place = self._tree.query_nearest(shapely.points(x, y), all_matches=True)
+        order = np.lexsort((place, cell))
+        first = np.unique(cell[order], return_index=True)[1]
+        return np.asarray(place[order][first][back], dtype=np.int64)
+
+
+def diameter(at: Centres) -> float:
+    """The largest great-circle distance of two positions, in metres."""
+    if len(at) < 2:
+        return 0.0
+    hull = shapely.get_coordinates(shapely.convex_hull(shapely.multipoints(np.column_stack([at.x, at.y]))))
+    x, y = hull.T
+    corners = Centres(x, y)
+    return float(
+        ground_metres(Centres(x[:, None], y[:, None]), Centres(corners.x[None], y[None])).max()
+    )
+
+
+def _properties(feature: Any, place: int) -> Mapping[str, Any]:
+    found = feature.get("properties") if isinstance(feature, Mapping) else None
+    if not isinstance(found, Mapping):
+        raise ValueError(f"Feature {place} has no properties; give its units.")
+    return found
+
+
+def _position(feature: Mapping[str, Any], place: int) -> tuple[float, float]:
+    geometry = feature.get("geometry")
+    at = geometry.get("coordinates") if isinstance(geometry, Mapping) else None
+    if not isinstance(at, Sequence) or geometry["type"] != "Point" or len(at) < 2:
+        raise ValueError(f"Feature {place} is not a point; give one position for each place.")
+    try:
+        return float(at[0]), float(at[1])
+    except (TypeError, ValueError):
+        raise ValueError(f"Feature {place} has a coordinate that is not a number.") from None
