@@ -22,6 +22,7 @@ from dpgeo.core.released import (
     ClustersRelease,
     Content,
     GridRelease,
+    LocationsRelease,
     PartitionRelease,
     Released,
     ZonesRelease,
@@ -157,7 +158,7 @@ def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
 def _released(
     mechanism: str, area: StudyArea, content: Content, trace: tuple[Measured, ...], unit: Unit
 ) -> Released:
-    assert not isinstance(content, ClustersRelease)
+    assert not isinstance(content, ClustersRelease | LocationsRelease)
     epsilon = sum((line.epsilon for line in trace), Fraction(0))
     return Released(
         mechanism=mechanism,

@@ -15,6 +15,7 @@ from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_mercator
@@ -74,6 +75,12 @@ class ArrayView:
         cells, counts = np.unique(self._cells(grid), return_counts=True)
         return PrivateSparseCounts(cells, counts, size=grid.size, sensitivity=self.bound)
 
+    def visits(self, grid: Grid) -> PrivateVisits:
+        """The same cells with whose they are."""
+        persons, cells = self._kept(grid)
+        _, persons = np.unique(persons, return_inverse=True)
+        return PrivateVisits(persons, cells, size=grid.size, sensitivity=self.bound)
+
     def zone_counts(self, zones: Zones) -> PrivateCounts:
         """Counts per zone, of L1 sensitivity `bound` over all of them."""
         counts = np.bincount(self._cells(zones), minlength=len(zones))
@@ -92,6 +99,10 @@ class ArrayView:
 
     def _cells(self, regions: Regions) -> NDArray[np.int64]:
         """The cell or zone of every record, or person in it, that is counted."""
+        return self._kept(regions)[1]
+
+    def _kept(self, regions: Regions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Persons and cells or zones of what is counted."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         inside = self.area.covers(lon, lat)
@@ -100,12 +111,12 @@ class ArrayView:
             place, cells = regions.locator().locate(lon, lat)
         else:
             place, cells = np.arange(lon.size), regions.locate(*to_mercator(lon, lat))
+        persons = np.arange(lon.size)
         if cells.size and (self.unit is Unit.PERSON or isinstance(regions, Zones)):
-            persons = np.arange(lon.size)
             if self.unit is Unit.PERSON:
                 persons = np.asarray(self.persons, dtype=np.int64)[inside]
-            cells = self._bounded(persons[place], cells, lon[place], lat[place], regions)
-        return cells
+            return self._bounded(persons[place], cells, lon[place], lat[place], regions)
+        return persons[place], cells
 
     def _bounded(
         self,
@@ -114,7 +125,7 @@ class ArrayView:
         x: NDArray[np.float64],
         y: NDArray[np.float64],
         regions: Regions,
-    ) -> NDArray[np.int64]:
+    ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if self.counting is Counting.PEOPLE:
             persons, cells = np.unique(np.stack([persons, cells]), axis=1)
             key = _hash(self.salt, persons, cells)
@@ -129,7 +140,7 @@ class ArrayView:
         persons, cells = persons[order], cells[order]
         starts = np.flatnonzero(np.r_[True, persons[1:] != persons[:-1]])
         rank = np.arange(persons.size) - np.repeat(starts, np.diff(np.r_[starts, persons.size]))
-        return cells[rank < self.bound]
+        return persons[rank < self.bound], cells[rank < self.bound]
 
 
 def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:

@@ -19,7 +19,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion
 from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
-from dpgeo.core.released import Released
+from dpgeo.core.released import LocationsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
@@ -69,7 +69,7 @@ def statement(released: Released) -> dict[str, Any]:
         "accounting": wording.ACCOUNTING,
         "expected_error": [_expected_error(layer) for layer in shown],
         "post_processing": _post_processing(shown),
-        "not_protected": wording.not_protected(released.guarantee.unit, released.guarantee.notion),
+        "not_protected": _not_protected(released),
         "known_limits": wording.known_limits(
             released.counting, released.bound, released.guarantee.notion
         ),
@@ -83,6 +83,14 @@ def statement(released: Released) -> dict[str, Any]:
         "study_area": released.area.to_geojson(),
         "software": released.software,
     }
+
+
+def _not_protected(released: Released) -> list[str]:
+    guarantee = released.guarantee
+    facts = wording.not_protected(guarantee.unit, guarantee.notion)
+    if isinstance(released.content, LocationsRelease):
+        return [wording.at_most(released.content.people, guarantee.unit), *facts]
+    return facts
 
 
 def _total(released: Released) -> Fraction | None:
@@ -179,6 +187,8 @@ def _spend(line: Measured) -> dict[str, Any]:
     document: dict[str, Any] = {"label": line.label, "epsilon": format_epsilon(line.epsilon)}
     if line.splits:
         return {**document, "drawn": True, "meaning": wording.SPLITS, "noise": None}
+    if line.choices:
+        return {**document, "drawn": True, "meaning": wording.CHOICES, "noise": None}
     if line.noise is None:
         return {**document, "drawn": False, "meaning": wording.WAIVED, "noise": None}
     if isinstance(line.noise, PlanarLaplace):

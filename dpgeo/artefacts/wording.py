@@ -71,6 +71,11 @@ SPLITS = (
     "were taken on are not."
 )
 
+CHOICES = (
+    "Drawn to put a public place in the stead of each kept one, nearer places being likelier "
+    "(exponential mechanism). The places chosen are published, those they stand for are not."
+)
+
 PICTURE = (
     "The files hold every value as it was drawn or inferred, negative ones included. The picture "
     "on the map is rounded to steps of"
@@ -176,6 +181,15 @@ def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
             "k-th power of the factor.",
         )
     return facts
+
+
+def at_most(number: int, unit: Unit) -> str:
+    """What a declared number of people or records says of a dataset."""
+    things = "people" if unit is Unit.PERSON else "records"
+    return (
+        f"That there are at most {number:,} {things} in the data, as its publisher declared; with "
+        "more of them nothing would have been drawn."
+    )
 
 
 def known_limits(counting: Counting, limit: int, notion: Notion = Notion.PURE_DP) -> list[str]:

@@ -14,6 +14,7 @@ from typing import TypeVar
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 
 
@@ -25,12 +26,15 @@ class LayerKind(StrEnum):
     DENSITY = "density"
 
 
-PublicLayer = Zones
+PublicLayer = Zones | Places
 """Any declared layer."""
 
 L = TypeVar("L", bound=PublicLayer)
 
-LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {LayerKind.ZONES: Zones}
+LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
+    LayerKind.ZONES: Zones,
+    LayerKind.PLACES: Places,
+}
 """The type that holds the layers of a kind; kinds without one cannot be declared yet."""
 
 

@@ -171,6 +171,34 @@ class PointsRelease:
     updates: int
 
 
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class LocationsRelease:
+    """Places drawn in the stead of people's own, and noisy counts of their units and clusters.
+
+    Candidate places, all public: `longitude` and `latitude` float64 (m,) in degrees, `unit` and
+    `cluster` int32 (m,). `unit_names` are the units that stay visible, `centre_longitude` and
+    `centre_latitude` float64 (k,) the clusters' centres. A bin is a pair of unit and cluster that
+    holds a place: `bin_unit` and `bin_cluster` int32 (b,), `counts` int64 (b,) its raw noisy number
+    of records. `person` int32 (e,) are fresh labels below `people`, ascending, and `place` int32
+    (e,) the places drawn for them.
+    """
+
+    longitude: NDArray[np.float64]
+    latitude: NDArray[np.float64]
+    unit: NDArray[np.int32]
+    cluster: NDArray[np.int32]
+    unit_names: tuple[str, ...]
+    centre_longitude: NDArray[np.float64]
+    centre_latitude: NDArray[np.float64]
+    bin_unit: NDArray[np.int32]
+    bin_cluster: NDArray[np.int32]
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+    people: int
+    person: NDArray[np.int32]
+    place: NDArray[np.int32]
+
+
 Content = (
     GridRelease
     | PartitionRelease
@@ -178,6 +206,7 @@ Content = (
     | PhasedRelease
     | SparseRelease
     | ClustersRelease
+    | LocationsRelease
     | ZonesRelease
     | ContourRelease
     | PointsRelease
@@ -189,6 +218,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
     PhasedRelease,
     SparseRelease,
     ClustersRelease,
+    LocationsRelease,
     ZonesRelease,
     ContourRelease,
     PointsRelease,

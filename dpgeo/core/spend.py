@@ -31,13 +31,15 @@ class Measured:
     """One line of the trace: what was spent, and the noise that the counts it bought carry.
 
     `noise` is None where there are no such counts: the spend was waived (charged, not drawn), or
-    it paid for `splits`, decisions where to cut boxes, which are drawn and show no count.
+    it paid for `splits`, decisions where to cut boxes, or `choices` of places, which are drawn and
+    show no count.
     """
 
     label: str
     epsilon: Fraction
     noise: Noise | None
     splits: bool = False
+    choices: bool = False
 
     def to_json(self) -> dict[str, Any]:
         """The line as a JSON object, epsilon as an exact fraction."""
@@ -46,6 +48,7 @@ class Measured:
             "epsilon": str(self.epsilon),
             "noise": self.noise.to_json() if self.noise else None,
             "splits": self.splits,
+            "choices": self.choices,
         }
 
     @classmethod
@@ -56,4 +59,5 @@ class Measured:
             epsilon=Fraction(document["epsilon"]),
             noise=noise_from_json(document["noise"]) if document["noise"] else None,
             splits=bool(document["splits"]),
+            choices=bool(document.get("choices", False)),
         )

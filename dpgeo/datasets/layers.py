@@ -27,6 +27,7 @@ from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 
 FOLDER = "layers"
@@ -136,7 +137,8 @@ def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
 def _reader(kind: str) -> Callable[..., domain.PublicLayer]:
     """How layers of a kind are read from GeoJSON. Raises InvalidInput."""
     readers: Mapping[str, Callable[..., domain.PublicLayer]] = {
-        LayerKind.ZONES.value: Zones.from_geojson
+        LayerKind.ZONES.value: Zones.from_geojson,
+        LayerKind.PLACES.value: Places.from_geojson,
     }
     if kind not in readers:
         raise InvalidInput(
@@ -186,7 +188,7 @@ def _document(file: BinaryIO) -> dict[str, Any]:
     except ValueError as error:
         raise ValueError(f"Is not GeoJSON: {str(error)[:200]}.") from None
     if not isinstance(document, dict):
-        raise ValueError("Must be a GeoJSON FeatureCollection of polygons.")
+        raise ValueError("Must be a GeoJSON FeatureCollection.")
     return document
 
 

@@ -30,7 +30,7 @@ import copy
 import glob
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,7 @@ from dpgeo.privacy.bounding import Popularity, RankTable, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
@@ -136,6 +137,13 @@ _LIST = """, sampled AS (
     SELECT list_slice(list_sort(list(key)), 1, $bound) AS keys
     FROM keyed GROUP BY person_high, person_low
 )"""
+
+_WHOSE_SAMPLED = """
+SELECT person, unnest(keys) & $cell_bits::UBIGINT AS cell
+FROM (SELECT row_number() OVER () - 1 AS person, keys FROM sampled)"""
+
+_WHOSE_ROWS = """
+SELECT row_number() OVER () - 1 AS person, cell FROM rows_inside"""
 
 _COUNT_SAMPLED = """
 SELECT cell, count(*) AS amount
@@ -289,6 +297,20 @@ class DuckDBView:
         np.add.at(amounts, part, np.concatenate([amounts for _, amounts in parts]))
         return PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=self._bound)
 
+    def visits(self, grid: Grid) -> PrivateVisits:
+        """The bounded cells, with whose they are kept apart.
+
+        People are numbered as they are read, which whoever measures has to hide again.
+        """
+        persons, cells, people = [], [], 0
+        for found in self._found(grid, "person", "cell"):
+            persons.append(people + found[0])
+            cells.append(found[1])
+            people += int(found[0].max(initial=-1)) + 1
+        return PrivateVisits(
+            np.concatenate(persons), np.concatenate(cells), size=grid.size, sensitivity=self._bound
+        )
+
     def zone_counts(self, zones: Zones) -> PrivateCounts:
         """Bounded counts per zone (n,) of L1 sensitivity `bound`, over all zones together."""
         counts = np.zeros(len(zones), dtype=np.int64)
@@ -349,6 +371,11 @@ class DuckDBView:
 
     def _counted(self, regions: Regions) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Regions by number and bounded counts of each pass."""
+        for found in self._found(regions, "cell", "amount"):
+            yield found[0], found[1]
+
+    def _found(self, regions: Regions, *columns: str) -> Iterator[list[NDArray[np.int64]]]:
+        """Columns (n,) of each pass: "cell" and "amount", or "person" and "cell"."""
         with tempfile.TemporaryDirectory(prefix="dpgeo-count-", dir=self._folder) as scratch:
             path = self._path
             if isinstance(regions, Zones):
@@ -356,7 +383,7 @@ class DuckDBView:
                 write_zoned(self._path, path, regions, self._unit)
             connection = self._connect(scratch)
             try:
-                yield from self._passes(connection, regions, path)
+                yield from self._passes(connection, regions, path, columns)
             finally:
                 connection.close()
 
@@ -376,27 +403,36 @@ class DuckDBView:
         )
 
     def _passes(
-        self, connection: duckdb.DuckDBPyConnection, regions: Regions, path: Path
-    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        regions: Regions,
+        path: Path,
+        columns: Sequence[str],
+    ) -> Iterator[list[NDArray[np.int64]]]:
         # DuckDB would read a star or a bracket in a folder's name as a pattern.
         parameters: Parameters = {"path": glob.escape(str(path))}
-        query, passes = self._query(connection, regions, parameters)
+        whose = "person" in columns
+        query, passes = self._query(connection, regions, parameters, whose=whose)
         for number in range(passes):
             parameters |= {"passes": passes, "number": number}
             found = connection.execute(query, parameters).fetchnumpy()
-            cells, amounts = np.asarray(found["cell"]), np.asarray(found["amount"])
-            yield cells.astype(np.int64), amounts.astype(np.int64)
+            yield [np.asarray(found[name]).astype(np.int64) for name in columns]
             if self._progress:
                 self._progress(number + 1, passes)
 
     def _query(
-        self, connection: duckdb.DuckDBPyConnection, regions: Regions, parameters: Parameters
+        self,
+        connection: duckdb.DuckDBPyConnection,
+        regions: Regions,
+        parameters: Parameters,
+        *,
+        whose: bool,
     ) -> tuple[str, int]:
         """The query of one pass and the number of passes; completes its parameters."""
         located = _ZONED if isinstance(regions, Zones) else _LOCATED
         if self._unit == Unit.RECORD and not isinstance(regions, Zones):
             parameters |= _frame(regions)
-            return located + _COUNT_ROWS, 1
+            return located + (_WHOSE_ROWS if whose else _COUNT_ROWS), 1
         sampling = self._sampling or self._choose(connection, parameters["path"])
         parameters |= {} if isinstance(regions, Zones) else _frame(regions)
         items = _PEOPLE if self._counting == Counting.PEOPLE else _VISITS
@@ -404,7 +440,8 @@ class DuckDBView:
             items = _RECORDS
         keyed = self._keyed(connection, regions, parameters)
         sampled = _HEAP if sampling.heap else _LIST
-        return located + items + keyed + sampled + _COUNT_SAMPLED, sampling.passes
+        counted = _WHOSE_SAMPLED if whose else _COUNT_SAMPLED
+        return located + items + keyed + sampled + counted, sampling.passes
 
     def _choose(self, connection: duckdb.DuckDBPyConnection, path: Any) -> Sampling:
         (sizes,) = connection.execute(_SIZES, {"path": path}).fetchall()

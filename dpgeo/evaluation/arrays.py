@@ -14,6 +14,7 @@ from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
@@ -54,6 +55,12 @@ class CountsView:
         totals = np.zeros(cells.size, dtype=np.int64)
         np.add.at(totals, place, self.counts.ravel()[occupied])
         return PrivateSparseCounts(cells, totals, size=grid.size, sensitivity=1)
+
+    def visits(self, grid: Grid) -> PrivateVisits:
+        """Every record is of a person of its own."""
+        cells = np.repeat(self._cells(grid), self.counts.ravel())
+        cells = cells[cells >= 0]
+        return PrivateVisits(np.arange(cells.size), cells, size=grid.size, sensitivity=1)
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
         """Counts per zone; a record that lies in several counts in the first."""

@@ -54,7 +54,8 @@ class LayerName:
 class SpendLine:
     """One measurement that was paid for; `share` is its part of the whole in per cent.
 
-    `drawn` counts carry noise of `scale`; `splits` are decisions where to cut and have none.
+    `drawn` counts carry noise of `scale`; `splits` are decisions where to cut, `choices`
+    of places; they have none.
     """
 
     label: str
@@ -65,6 +66,7 @@ class SpendLine:
     margin: int
     drawn: bool
     splits: bool
+    choices: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -207,7 +209,7 @@ def _look(layer: Layer, kind: Kind | None) -> str:
         return "heatmap"
     if isinstance(layer, ShapeLayer):
         return "contours" if kind is Kind.CONTOURS else "zones"
-    return "clusters" if kind is Kind.CLUSTERS else "points"
+    return "clusters" if kind is Kind.CLUSTERS and layer.value is not None else "points"
 
 
 def _figures(measured: BoxLayer) -> Figures:
@@ -252,6 +254,7 @@ def _spend(line: Measured, whole: Fraction) -> SpendLine:
         margin=counts.margin() if counts else 0,
         drawn=noise is not None,
         splits=line.splits,
+        choices=line.choices,
     )
 
 

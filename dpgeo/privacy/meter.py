@@ -61,8 +61,8 @@ from dpgeo.privacy.sampler import sample, sample_geometric
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.splitting import GrownTree, bias, grow, split_noise
 from dpgeo.privacy.sums import PrivateSums
-from dpgeo.spatial.truncation import Truncation
 from dpgeo.privacy.visits import PrivateVisits
+from dpgeo.spatial.truncation import Truncation
 
 MOST_PASSING = 5_000_000
 """Empty cells that may be expected to pass: some 100 bytes each while a release is made."""
@@ -119,6 +119,8 @@ class Meter:
         """
         if type(visits) is not PrivateVisits or visits.size != len(bins.of_place):
             raise PrivacyError("Only private visits to the places of the bins are replaced.")
+        if wanted.shape != (visits.people, len(bins)):
+            raise PrivacyError("What is wanted is a number for every person and bin.")
         rate = self.noise(label, visits.sensitivity).rate / (2 * STEPS)
         self._close(label, None, choices=True)
         stream = self._entropy.stream()
@@ -222,6 +224,15 @@ class Meter:
             raise PrivacyError(f"{label!r} was not declared in the plan, or is already spent.")
         return self._open[label]
 
-    def _close(self, label: str, noise: Noise | None, *, splits: bool = False) -> None:
-        spend = self._open.pop(label)
-        self._trace.append(Measured(label=label, epsilon=spend.epsilon, noise=noise, splits=splits))
+    def _close(
+        self,
+        label: str,
+        noise: Noise | None,
+        *,
+        splits: bool = False,
+        choices: bool = False,
+    ) -> None:
+        epsilon = self._open.pop(label).epsilon
+        self._trace.append(
+            Measured(label=label, epsilon=epsilon, noise=noise, splits=splits, choices=choices)
+        )

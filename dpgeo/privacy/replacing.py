@@ -124,12 +124,10 @@ def _replaced(places: Ints, bins: Bins, rate: Fraction, random: RandomWords) -> 
 def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
     """q of the module (n,), whole numbers from 0 to STEPS."""
     at = bins.at
-    away = ground_metres(
-        Centres(at.x[places], at.y[places]), Centres(at.x[others], at.y[others])
-    )
+    away = ground_metres(Centres(at.x[places], at.y[places]), Centres(at.x[others], at.y[others]))
     wide = bins.diameter[bins.of_place[places]]
     share = np.divide(away, wide, out=np.zeros_like(away), where=wide > 0)
-    return np.minimum(STEPS * share, STEPS).astype(np.int64)
+    return np.asarray(np.minimum(STEPS * share, STEPS), dtype=np.int64)
 
 
 def uniform(size: Ints, random: RandomWords) -> Ints:
@@ -141,7 +139,7 @@ def uniform(size: Ints, random: RandomWords) -> Ints:
     last = ~over
     while (again := np.flatnonzero(words > last)).size:
         words[again] = random.words(again.size)
-    return (words % outcomes).astype(np.int64)
+    return np.asarray(words % outcomes, dtype=np.int64)
 
 
 def permutation(size: int, random: RandomWords) -> Ints:

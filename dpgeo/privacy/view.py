@@ -10,6 +10,7 @@ from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
@@ -44,6 +45,9 @@ class PrivateView(Protocol):
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """The same counts of cells by number, row * columns + column, for very fine grids."""
+
+    def visits(self, grid: Grid) -> PrivateVisits:
+        """The same cells, at most `bound` of each unit, with whose they are kept apart."""
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
         """Counts per zone (n,), of L1 sensitivity `bound` over all zones together.

@@ -31,10 +31,11 @@ class PrivateVisits(Opaque):
     `Opaque`.
     """
 
-    __slots__ = ("__items", "__persons", "_sensitivity", "_size")
+    __slots__ = ("__items", "__persons", "_people", "_sensitivity", "_size")
 
     __items: Ints
     __persons: Ints
+    _people: int
     _sensitivity: int
     _size: int
 
@@ -45,13 +46,15 @@ class PrivateVisits(Opaque):
         *,
         size: int,
         sensitivity: int,
+        people: int = 0,
     ) -> None:
-        """Persons (n,) and their items (n,), 0 to size - 1."""
+        """Persons (n,) and their items (n,), 0 to size - 1; see `among` for `people`."""
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of visits is at least 1.")
         own = "_PrivateVisits"
         object.__setattr__(self, f"{own}__persons", np.asarray(persons, dtype=np.int64))
         object.__setattr__(self, f"{own}__items", np.asarray(items, dtype=np.int64))
+        object.__setattr__(self, "_people", operator.index(people))
         object.__setattr__(self, "_size", operator.index(size))
         object.__setattr__(self, "_sensitivity", operator.index(sensitivity))
 
@@ -65,23 +68,15 @@ class PrivateVisits(Opaque):
         """The most items of one person."""
         return self._sensitivity
 
-    def replaced(self, by: Callable[[Ints], Ints], size: int) -> PrivateVisits:
-        """Every item replaced by a public function of that item alone, into 0 to size - 1."""
-        return PrivateVisits(
-            self.__persons, by(self.__items), size=size, sensitivity=self._sensitivity
-        )
+    @property
+    def people(self) -> int:
+        """The public number of people; 0 before `among` declared it."""
+        return self._people
 
-    def counts(self) -> PrivateSparseCounts:
-        """How often each item occurs, of the same sensitivity."""
-        items, amounts = np.unique(self.__items, return_counts=True)
-        return PrivateSparseCounts(
-            items, amounts, size=self._size, sensitivity=self._sensitivity
-        )
+    def among(self, people: int) -> PrivateVisits:
+        """The same, of a public number of people; who has no item is one of them too.
 
-    def person_counts(self, people: int, group: Ints, groups: int) -> PrivateCounts:
-        """Counts (people, groups) of every person's items by their public group (size,).
-
-        Raises InvalidInput where there are more people than were declared; nothing is drawn then.
+        To be asked before anything is drawn: raises InvalidInput where there are more people.
         """
         if self.__persons.size and int(self.__persons.max()) >= people:
             raise InvalidInput(
@@ -89,9 +84,41 @@ class PrivateVisits(Opaque):
                 "surely large enough.",
                 field="people",
             )
-        key = self.__persons * groups + group[self.__items]
-        counts = np.bincount(key, minlength=people * groups).reshape(people, groups)
+        return PrivateVisits(
+            self.__persons,
+            self.__items,
+            size=self._size,
+            sensitivity=self._sensitivity,
+            people=people,
+        )
+
+    def replaced(self, by: Callable[[Ints], Ints], size: int) -> PrivateVisits:
+        """Every item replaced by a public function of that item alone, into 0 to size - 1."""
+        return PrivateVisits(
+            self.__persons,
+            by(self.__items),
+            size=size,
+            sensitivity=self._sensitivity,
+            people=self._people,
+        )
+
+    def counts(self) -> PrivateSparseCounts:
+        """How often each item occurs, of the same sensitivity."""
+        items, amounts = np.unique(self.__items, return_counts=True)
+        return PrivateSparseCounts(items, amounts, size=self._size, sensitivity=self._sensitivity)
+
+    def group_counts(self, group: Ints, groups: int) -> PrivateCounts:
+        """Counts (groups,) of all items by their public group (size,), of the same sensitivity."""
+        counts = np.bincount(group[self.__items], minlength=groups)
         return PrivateCounts(counts, sensitivity=self._sensitivity)
+
+    def person_counts(self, group: Ints, groups: int) -> PrivateCounts:
+        """Counts (people, groups) of every person's items by their public group (size,)."""
+        if not self._people:
+            raise ValueError("Say among how many people before counting them one by one.")
+        key = self.__persons * groups + group[self.__items]
+        counts = np.bincount(key, minlength=self._people * groups)
+        return PrivateCounts(counts.reshape(self._people, groups), sensitivity=self._sensitivity)
 
     def _read_by_meter(self) -> tuple[Ints, Ints]:
         """Persons and items, for `Meter.replace` alone."""

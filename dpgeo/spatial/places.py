@@ -80,7 +80,9 @@ class Places:
         records = [_properties(feature, place) for place, feature in enumerate(features, 1)]
         apart = {key or "key", name or "name"}
         levels = document.get("levels") or [
-            each for each, value in records[0].items() if isinstance(value, str) and each not in apart
+            each
+            for each, value in records[0].items()
+            if isinstance(value, str) and each not in apart
         ]
         if not isinstance(levels, list) or not all(isinstance(each, str) for each in levels):
             raise ValueError("The member 'levels' is a list of properties, the widest first.")
@@ -256,12 +258,10 @@ def diameter(at: Centres) -> float:
     """The largest great-circle distance of two positions, in metres."""
     if len(at) < 2:
         return 0.0
-    hull = shapely.get_coordinates(shapely.convex_hull(shapely.multipoints(np.column_stack([at.x, at.y]))))
-    x, y = hull.T
-    corners = Centres(x, y)
-    return float(
-        ground_metres(Centres(x[:, None], y[:, None]), Centres(corners.x[None], y[None])).max()
-    )
+    points = shapely.multipoints(np.column_stack([at.x, at.y]))
+    x, y = shapely.get_coordinates(shapely.convex_hull(points)).T
+    away = ground_metres(Centres(x[:, None], y[:, None]), Centres(x[None], y[None]))
+    return float(away.max())
 
 
 def _properties(feature: Any, place: int) -> Mapping[str, Any]:
@@ -274,7 +274,8 @@ def _properties(feature: Any, place: int) -> Mapping[str, Any]:
 def _position(feature: Mapping[str, Any], place: int) -> tuple[float, float]:
     geometry = feature.get("geometry")
     at = geometry.get("coordinates") if isinstance(geometry, Mapping) else None
-    if not isinstance(at, Sequence) or geometry["type"] != "Point" or len(at) < 2:
+    kind = geometry.get("type") if isinstance(geometry, Mapping) else None
+    if not isinstance(at, Sequence) or kind != "Point" or len(at) < 2:
         raise ValueError(f"Feature {place} is not a point; give one position for each place.")
     try:
         return float(at[0]), float(at[1])

@@ -38,7 +38,7 @@ const AREAS = "clusters-areas";
 
 export const load: LoadLayer = async (layer, release, scene) => {
   if (layer.shape !== "points") throw new Error(`The layer ${layer.name} has no points.`);
-  const areas = release.layers.find(({ name }) => name === "areas");
+  const areas = layer.name === "clusters" ? release.layers.find(({ name }) => name === "areas") : undefined;
   const features = areas?.shape === "shapes" && areas.file ? await fetchAreas(scene.urlOf(areas.file)) : [];
   return new Clusters(layer, features, scene);
 };

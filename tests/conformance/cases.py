@@ -16,6 +16,7 @@ from dpgeo.core.parameters import Parameter, parameters, parse_parameters, settl
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import Mechanism
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 from tests.views import ArrayView
 
@@ -31,9 +32,21 @@ WARDS = Zones(
 )
 """Three strips that reach beyond the area, and a zone that overlaps them all."""
 
-DOMAIN = Domain(AREA, {"wards": WARDS.within(AREA)})
+STOPS = Places(
+    levels=("line", "street", "stop"),
+    keys=tuple(map(str, range(60))),
+    units=tuple((f"line {n % 3}", f"street {n % 12}", f"stop {n}") for n in range(60)),
+    longitude=np.linspace(0.015, 0.085, 60),
+    latitude=0.02 + 0.05 * (np.arange(60) * 7 % 60) / 60,
+)
+"""Three levels; a few stops lie outside the area."""
 
-LAYERS = {"wards": LayerKind.ZONES}
+DOMAIN = Domain(AREA, {"wards": WARDS.within(AREA), "stops": STOPS.within(AREA)})
+
+LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES}
+
+ENOUGH = {"people": [400, 450]}
+"""Values of parameters that must not be less than what the city has."""
 
 BOUND = 3
 
@@ -48,6 +61,8 @@ def values(parameter: Parameter) -> list[int | bool | str]:
     if parameter.layer:
         known = [name for name, kind in LAYERS.items() if kind == parameter.layer]
         return ["", *known] if parameter.optional else list(known)
+    if parameter.name in ENOUGH:
+        return list(ENOUGH[parameter.name])
     if parameter.choices:
         return list(parameter.choices)
     if parameter.read:

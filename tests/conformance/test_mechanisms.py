@@ -18,6 +18,7 @@ from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit, guarantee
+from dpgeo.core.kinds import Kind
 from dpgeo.core.parameters import json_schema, parameters, parse_parameters, settle_layers
 from dpgeo.core.released import CONTENT_TYPES, Released
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
@@ -179,7 +180,8 @@ def test_its_forecast_announces_noise_that_is_then_drawn(mechanism: Mechanism, p
         if layer.least_listed is None:
             assert forecast.margin is not None
             assert float(forecast.margin) in layer.margin
-    assert max((len(each) for each in layers(released)), default=0) <= forecast.regions
+    counted = [len(each) for each in layers(released) if each.value is not None]
+    assert max(counted, default=0) <= forecast.regions
     assert forecast.ground_metres > 0
     assert forecast.region
 
@@ -262,6 +264,10 @@ def test_extreme_budgets_give_whole_releases(
     mechanism: Mechanism, params: Any, epsilon: str, bound: int, tmp_path: Path
 ) -> None:
     view = dataclasses.replace(city(), bound=bound)
+    try:
+        mechanism.forecast(params, Fraction(epsilon), bound, DOMAIN)
+    except InvalidInput:
+        return  # Refused before anything is paid or drawn.
     released = release(mechanism, params, view, epsilon=Fraction(epsilon))
     assert build_files(released, tmp_path)
     for layer in measured_layers(released) + box_layers(released):
@@ -301,6 +307,8 @@ def test_nobody_gives_an_honest_release_of_noise(
 def test_without_noise_its_measured_layers_are_the_bounded_counts(
     mechanism: Mechanism, params: Any, counting: Counting
 ) -> None:
+    if mechanism.kind is Kind.CLUSTERS:
+        pytest.skip("Its own tests count around its centres.")
     view = city(counting=counting)
     for layer in measured_layers(release(mechanism, params, view, ZeroNoise())):
         assert layer.value.tolist() == true_counts(layer, view).tolist()
@@ -337,7 +345,7 @@ def test_its_layers_list_each_cell_of_the_area_once(mechanism: Mechanism, params
 @every_count
 def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: Any) -> None:
     view = city()
-    if not measured_layers(release(mechanism, params, view)):
+    if mechanism.kind is Kind.CLUSTERS or not measured_layers(release(mechanism, params, view)):
         pytest.skip("Its own tests look at margins of what is no box.")
     covered: dict[str, list[bool]] = {}
     exceeded: dict[str, list[bool]] = {}

@@ -32,6 +32,7 @@ from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.positions import PrivatePositions
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -53,13 +54,14 @@ TEN_CELLS = np.array([0, 1, 3, 5, 6, 8, 10, 11, 13, 15])
 CHOSEN = {
     "sparse-grid": {"threshold": 4},
     "private-clusters": {"clusters": 1, "rounds": 1},
+    "prilocation": {"clusters": 1, "rounds": 1, "people": 22, "hidden": 3},
 }
 """Parameters under which there is most to see: a threshold that half of the counts reach, and a
 single cluster, whose count is always of the same records."""
 
-TOO_LITTLE = {"private-clusters": 4}
+TOO_LITTLE = {"private-clusters": 4, "prilocation": 8}
 """By what noise is divided where half of it would not be seen: half of the clusters' epsilon goes
-into centres, which show little of it."""
+into centres, which show little of it, and half of that of PriLocation into rows, as little."""
 
 COUNTING = [mechanism for mechanism in MECHANISMS.values() if mechanism.price is None]
 """What hides presence; moved points do not, see `test_moved_points`."""
@@ -97,6 +99,9 @@ class CountedOnce:
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         return self.view.sparse_histogram(grid)
+
+    def visits(self, grid: Grid) -> PrivateVisits:
+        return self.view.visits(grid)
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
         return self.view.zone_counts(zones)

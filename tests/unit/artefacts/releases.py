@@ -19,6 +19,7 @@ from dpgeo.core.released import (
     Content,
     ContourRelease,
     GridRelease,
+    LocationsRelease,
     PartitionRelease,
     PhasedRelease,
     PointsRelease,
@@ -32,6 +33,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import summed_area, tiles
 from dpgeo.spatial.centres import spread_evenly
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 
 TRIANGLE = StudyArea.from_geojson(
@@ -234,6 +236,35 @@ def points_release(*, area: StudyArea = TRIANGLE) -> Released:
         _released("planar-laplace", parameters, content, trace, area, 2),
         guarantee=GeoInd(2 * make_level("ln 4", 200).pico, Unit.PERSON),
     )
+
+
+def locations_release(*, area: StudyArea = TRIANGLE) -> Released:
+    """Blocks of a grid, two clusters, and places drawn for three people."""
+    places = Places.of_cells(area, 16)
+    names, unit = places.parents(2)
+    longitude, latitude = spread_evenly(area, 2).degrees
+    noise = DiscreteLaplace(Fraction(1, 4), 3)
+    content = LocationsRelease(
+        longitude=places.longitude,
+        latitude=places.latitude,
+        unit=unit,
+        cluster=np.zeros(len(places), dtype=np.int32),
+        unit_names=names,
+        centre_longitude=longitude,
+        centre_latitude=latitude,
+        bin_unit=np.arange(len(names), dtype=np.int32),
+        bin_cluster=np.zeros(len(names), dtype=np.int32),
+        counts=np.arange(len(names), dtype=np.int64) * 7 - 3,
+        noise=noise,
+        people=3,
+        person=np.array([0, 0, 2], dtype=np.int32),
+        place=np.array([1, 4, 0], dtype=np.int32),
+    )
+    trace = (
+        Measured(label="records in each unit and cluster", epsilon=noise.epsilon, noise=noise),
+        Measured(label="places", epsilon=noise.epsilon, noise=None, choices=True),
+    )
+    return _released("prilocation", {"people": 3}, content, trace, area, 3)
 
 
 def _released(

@@ -22,6 +22,7 @@ from tests.unit.artefacts.releases import (
     clusters_release,
     contour_release,
     grid_release,
+    locations_release,
     partition_release,
     phased_release,
     points_release,
@@ -81,6 +82,7 @@ def test_every_content_type_is_tried_here() -> None:
         sparse_release(),
         sparse_release(listed=0),
         clusters_release(),
+        locations_release(),
         zones_release(),
     )
     assert {type(released.content) for released in examples} == set(CONTENT_TYPES)

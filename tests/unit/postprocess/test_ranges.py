@@ -18,6 +18,7 @@ from dpgeo.postprocess import ranges as module
 from dpgeo.postprocess.ranges import CUT, OUTSIDE, RangeAnswer, Ranges
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 from tests.conformance.cases import AREA, DOMAIN, city
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.artefacts.releases import clusters_release
@@ -137,7 +138,7 @@ def test_overlapping_zones_are_not_added_up() -> None:
     west, middle, east, centre = counts
     (whole,) = answer(content, AREA.shape)
     assert whole.estimate == pytest.approx(west + middle + east)
-    shapes = DOMAIN.layers["wards"].shapes
+    shapes = DOMAIN.layer("wards", Zones).shapes
     (one,) = answer(content, shapes[3])
     assert one.estimate == pytest.approx(centre)
     assert (one.areas, one.exact) == (1, True)

@@ -15,6 +15,7 @@ from dpgeo.mechanisms import uniform_grid, zones
 from dpgeo.privacy.bounding import LOOK, Popularity, ranks_of, split
 from dpgeo.privacy.mechanism import checked_plan, run
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.zones import Zones
 from tests.conformance.cases import AREA, BOUND, DOMAIN, city
 from tests.randomness import SeededEntropy, ZeroNoise
 
@@ -70,7 +71,7 @@ def test_popular_places_are_kept_first(bounding: Bounding) -> None:
     released = run(zones.MECHANISM, city(), params, Fraction(1), ZeroNoise(), {}, bounding)
     assert isinstance(released.content, ZonesRelease)
     counts = released.content.counts
-    seen = city().zone_counts(DOMAIN.layers["wards"])._read_by_meter()
+    seen = city().zone_counts(DOMAIN.layer("wards", Zones))._read_by_meter()
     if bounding is Bounding.RANDOM:
         assert counts.tolist() == seen.tolist()
     else:

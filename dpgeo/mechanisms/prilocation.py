@@ -1,0 +1,230 @@
+"""PriLocation: a dataset of people's places in which every place was drawn anew.
+
+Idea. A public hierarchy, such as country, city and street, says which places there are. Its finest
+levels are hidden: records go to their nearest place, places are clustered, and every person's
+number of records in each bin, a visible unit crossed with a cluster, is made noisy. So many places
+of the person are kept, or public ones added, and each is replaced by a nearby place of its bin.
+Published are the places drawn, under fresh labels, the clusters, and noisy counts of the bins.
+
+Privacy argument. The hierarchy, the number of people N and the first centres are public. The data
+hold at most N people, or nothing is drawn and nothing published; whoever is not in them is one of
+the N without a record. Adding a person changes the records of one of the N by at most l. The
+spends, E being the whole epsilon, clustering C, weights W and replacement R with C + W + R = E:
+    - rounds of k-means on the replaced records and the counts of the bins: C in equal parts, of
+      joint sensitivity 3 l and l (`privacy.sums`; bins are disjoint);
+    - counts of every pair of person and bin: W, of sensitivity l (`privacy.visits`);
+    - the replacement, given these counts: R (`privacy.replacing`).
+They add up to E for a person. For a single record of somebody who has no more than l it is E/l.
+
+Utility. Noise adds some l/W fake places to every bin of every one of the N people: with E = 1,
+l = 1 and 80 bins, about 160 where people have perhaps 16. The forecast tells how many before
+anything is paid. Where it is many, private clusters show the same hot spots far better.
+
+References. Zhu, Li, Zhou and Yu 2017, section 12.4 (Xiong, Zhu, Niu and Li 2014). Its proof does
+not close: noise on the objective protects no centre, candidates and sensitivity come from private
+data, and a list of people taken from the data shows who is in them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.domain import Domain, LayerKind
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.kinds import Kind
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import LocationsRelease
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.clustering import clustered
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.replacing import Bins
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.centres import Centres, ground_metres, nearest, spread_evenly
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.places import Places
+
+BINS = "records in each unit and cluster"
+WEIGHTS = "records of each person in each bin"
+REPLACEMENT = "places in the stead of people's own"
+
+LATTICE = 4096
+"""Cells along each side of the grid on which records look for their nearest declared place."""
+
+MOST_PAIRS = 2_000_000
+"""Pairs of person and bin: some 100 bytes each while a release is made."""
+
+MOST_PLACES = 5_000_000
+"""Places that may be expected to be drawn."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of PriLocation."""
+
+    people: int = param(
+        1000,
+        "A public number of people, at least as many as may be in the data: it is published, and "
+        "rows for so many are made. Do not count them in the data.",
+        low=1,
+        high=200_000,
+    )
+    places: str = param(
+        "",
+        "The declared places and their units. Without them, blocks, quarters and districts of a "
+        "grid.",
+        layer=LayerKind.PLACES,
+        optional=True,
+    )
+    hidden: int = param(
+        2, "Levels to hide: 1 hides the finest, such as streets; 2 the next as well.", low=1, high=3
+    )
+    clusters: int = param(10, "How many clusters to divide the places into.", low=1, high=100)
+    rounds: int = param(3, "How often the clusters' centres are moved.", low=1, high=20)
+    clustering: int = param(50, "Percent of epsilon spent on the clusters.", low=5, high=70)
+    weights: int = param(
+        25, "Percent of epsilon spent on how many places everybody has.", low=5, high=45
+    )
+    cells: int = param(
+        64, "Blocks along each side of the grid where no places are declared.", low=4, high=256
+    )
+
+    def __post_init__(self) -> None:
+        if self.clustering + self.weights > 95:
+            raise InvalidInput(
+                "Clusters and weights together take more than 95 percent of epsilon; leave some "
+                "for the replacement.",
+                field="weights",
+            )
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """The declared shares: of the clusters in equal parts, of the weights, and what is left."""
+    clustering = epsilon * Fraction(params.clustering, 100)
+    weights = epsilon * Fraction(params.weights, 100)
+    labels = [*_labels(params), BINS]
+    return [
+        *(Spend(label=label, epsilon=clustering / len(labels)) for label in labels),
+        Spend(label=WEIGHTS, epsilon=weights),
+        Spend(label=REPLACEMENT, epsilon=epsilon - clustering - weights),
+    ]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease:
+    """Cluster, count everybody's records in each bin, and draw places."""
+    places = _places(params, view.domain)
+    names, unit = _visible(places, params)
+    side = LATTICE if params.places else params.cells
+    grid = Grid.over(view.domain.area, side)
+    visits = view.visits(grid).among(params.people)
+    visits = visits.replaced(places.nearest_to_cells(grid), len(places))
+    at = places.positions
+    own_cell = grid.locate(at.x, at.y)
+    records = visits.replaced(own_cell.__getitem__, grid.size).counts()
+    start = spread_evenly(view.domain.area, params.clusters)
+    centres = clustered(meter, _labels(params), records, grid, start)
+    cluster = nearest(grid, own_cell, centres)
+    pair, of_place = np.unique(unit * np.int64(len(centres)) + cluster, return_inverse=True)
+    away = ground_metres(at, Centres(centres.x[cluster], centres.y[cluster]))
+    bins = Bins.ranked(of_place.astype(np.int64), len(pair), at, away)
+    in_pairs = visits.person_counts(bins.of_place, len(bins))
+    noise = meter.noise(BINS, visits.sensitivity)
+    counts = meter.measure(BINS, visits.group_counts(bins.of_place, len(bins)))
+    wanted = np.maximum(meter.measure(WEIGHTS, in_pairs), 0)
+    person, place = meter.replace(REPLACEMENT, visits, wanted, bins)
+    longitude, latitude = centres.degrees
+    return LocationsRelease(
+        longitude=places.longitude,
+        latitude=places.latitude,
+        unit=unit,
+        cluster=cluster.astype(np.int32),
+        unit_names=names,
+        centre_longitude=longitude,
+        centre_latitude=latitude,
+        bin_unit=(pair // len(centres)).astype(np.int32),
+        bin_cluster=(pair % len(centres)).astype(np.int32),
+        counts=counts,
+        noise=noise,
+        people=params.people,
+        person=person.astype(np.int32),
+        place=place.astype(np.int32),
+    )
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Counts of bins carry their part of the clusters' epsilon; fakes are told by `fakes`.
+
+    Raises InvalidInput for what cannot be made of these places, or would not fit the memory.
+    """
+    places = _places(params, domain)
+    names, _ = _visible(places, params)
+    if params.clusters > len(places):
+        raise InvalidInput(
+            f"Is more than the {len(places):,} places there are; ask for fewer.", field="clusters"
+        )
+    if places.sensitivity(params.hidden) == 0:
+        raise InvalidInput(
+            "Every visible unit has a single place, so nothing is hidden; hide more levels, or "
+            "declare more places.",
+            field="hidden",
+        )
+    bins = min(len(names) * params.clusters, len(places))
+    drawn = params.people * bins * fakes(params, epsilon, bound)
+    if params.people * bins > MOST_PAIRS or drawn > MOST_PLACES:
+        raise InvalidInput(
+            f"Would draw about {drawn:,.0f} places for {bins:,} bins of each of {params.people:,} "
+            "people, nearly all of them noise; ask for fewer people or clusters or more epsilon, "
+            "or take private-clusters.",
+            field="people",
+        )
+    part = epsilon * Fraction(params.clustering, 100) / (params.rounds + 1)
+    DiscreteLaplace(part, 3 * bound * LATTICE)
+    return Forecast(
+        region="unit and cluster",
+        regions=bins,
+        noise=DiscreteLaplace(part, bound),
+        ground_metres=places.sensitivity(params.hidden),
+    )
+
+
+def fakes(params: Params, epsilon: Fraction, bound: int) -> float:
+    """Fake places to expect in an empty bin of one person: E[max(0, X)] = a/(1 - a^2)."""
+    noise = DiscreteLaplace(epsilon * Fraction(params.weights, 100), bound)
+    ratio = float(np.exp(-float(noise.rate)))
+    return ratio / max(1 - ratio**2, 1e-12)
+
+
+def _labels(params: Params) -> list[str]:
+    return [f"round {number}: sums of clusters" for number in range(1, params.rounds + 1)]
+
+
+def _places(params: Params, domain: Domain) -> Places:
+    if params.places:
+        return domain.layer(params.places, Places)
+    return Places.of_cells(domain.area, params.cells)
+
+
+def _visible(places: Places, params: Params) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    try:
+        return places.parents(params.hidden)
+    except ValueError as error:
+        raise InvalidInput(str(error), field="hidden") from None
+
+
+MECHANISM = Mechanism(
+    key="prilocation",
+    title="PriLocation",
+    summary="Everybody's places drawn anew within their city or district, with fresh labels. Most "
+    "of them are noise unless people have many records: consider private clusters first.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    kind=Kind.CLUSTERS,
+)

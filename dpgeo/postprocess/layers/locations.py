@@ -1,0 +1,154 @@
+"""Layers of PriLocation: clusters, the units that stay visible, and the places drawn."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import LocationsRelease
+from dpgeo.postprocess.layers.layer import (
+    EXACT_NOISE,
+    NO_MARGIN,
+    NOMINAL,
+    Layer,
+    PointLayer,
+    ShapeLayer,
+    noise_columns,
+)
+from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.centres import Centres, areas_of_influence
+
+EXACT = "The margin is the exact 95 % quantile of the noise added to the count."
+
+ADDED = (
+    "Counts of several bins are added up here; the margin is that of one count times the root of "
+    "their number, which is never too narrow."
+)
+
+DRAWN = (
+    "Each place was drawn in the stead of one that was kept or added: none is a place where "
+    "somebody was. Noise adds places to everybody, so most of them may stand for nothing."
+)
+
+
+@make_layers.register
+def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
+    centres = Centres.from_degrees(content.centre_longitude, content.centre_latitude)
+    clusters = _Summed(content, content.bin_cluster, len(centres))
+    number = np.arange(1, len(centres) + 1, dtype=np.int32)
+    shapes = areas_of_influence(centres, area)
+    held = np.flatnonzero(~shapely.is_empty(shapes))
+    return [
+        _bins(content),
+        PointLayer(
+            name="clusters",
+            title="Clusters",
+            kind="inferred",
+            margin_label=clusters.label,
+            note=clusters.note,
+            value=clusters.value,
+            margin=clusters.margin,
+            threshold=clusters.threshold,
+            columns={"cluster": number},
+            longitude=content.centre_longitude,
+            latitude=content.centre_latitude,
+        ),
+        ShapeLayer(
+            name="areas",
+            title="Areas of clusters",
+            kind="inferred",
+            margin_label=clusters.label,
+            note=clusters.note,
+            value=clusters.value[held],
+            margin=clusters.margin[held],
+            threshold=clusters.threshold[held],
+            columns={"cluster": number[held]},
+            shapes=shapes[held],
+        ),
+        _units(content),
+        PointLayer(
+            name="places",
+            title="Places drawn",
+            kind="inferred",
+            margin_label=NO_MARGIN,
+            note=DRAWN,
+            columns={"person": content.person, "place": content.place},
+            longitude=content.longitude[content.place],
+            latitude=content.latitude[content.place],
+        ),
+    ]
+
+
+def _bins(content: LocationsRelease) -> PointLayer:
+    """What was measured: counts of bins, each at the mean of its places."""
+    pair = content.bin_unit * np.int64(len(content.centre_longitude)) + content.bin_cluster
+    own = content.unit * np.int64(len(content.centre_longitude)) + content.cluster
+    bin_number = np.searchsorted(pair, own)
+    longitude, latitude = _middles(content, bin_number, len(pair))
+    margin, threshold = noise_columns(content.noise, len(pair))
+    return PointLayer(
+        name="bins",
+        title="Clusters within units",
+        kind="measured",
+        margin_label=EXACT_NOISE,
+        note=EXACT,
+        value=content.counts,
+        margin=margin,
+        threshold=threshold,
+        columns={
+            "unit": np.array(content.unit_names, dtype=object)[content.bin_unit],
+            "cluster": content.bin_cluster + np.int32(1),
+        },
+        longitude=longitude,
+        latitude=latitude,
+    )
+
+
+def _middles(
+    content: LocationsRelease, group: NDArray[np.integer[Any]], groups: int
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean longitudes and latitudes of the places of each group."""
+    size = np.bincount(group, minlength=groups)
+    return (
+        np.bincount(group, content.longitude, groups) / size,
+        np.bincount(group, content.latitude, groups) / size,
+    )
+
+
+def _units(content: LocationsRelease) -> PointLayer:
+    """Counts of the visible units, each at the mean of its places."""
+    units = _Summed(content, content.bin_unit, len(content.unit_names))
+    longitude, latitude = _middles(content, content.unit, len(content.unit_names))
+    return PointLayer(
+        name="units",
+        title="Units that stay visible",
+        kind="inferred",
+        margin_label=units.label,
+        note=units.note,
+        value=units.value,
+        margin=units.margin,
+        threshold=units.threshold,
+        columns={"unit": np.array(content.unit_names, dtype=object)},
+        longitude=longitude,
+        latitude=latitude,
+    )
+
+
+class _Summed:
+    """Counts of bins added up by group, of which every bin has one (b,)."""
+
+    def __init__(self, content: LocationsRelease, group: NDArray[np.int32], groups: int) -> None:
+        noise: DiscreteLaplace = content.noise
+        self.value = np.zeros(groups, dtype=np.int64)
+        np.add.at(self.value, group, content.counts)
+        size = np.bincount(group, minlength=groups)
+        self.label = EXACT_NOISE if size.max() <= 1 else NOMINAL
+        self.note = EXACT if size.max() <= 1 else ADDED
+        # A centre may have no place at all: that its count is 0 is publicly known.
+        self.margin = np.sqrt(size) * noise.margin()
+        self.threshold = np.maximum(np.sqrt(size) * noise.threshold(), 1.0)

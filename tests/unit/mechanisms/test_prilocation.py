@@ -1,0 +1,139 @@
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpgeo.core.domain import Domain
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.released import LocationsRelease, Released
+from dpgeo.mechanisms import prilocation
+from dpgeo.postprocess.layers import layers
+from dpgeo.privacy.mechanism import run
+from dpgeo.privacy.randomness import Entropy
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.places import Places
+from tests.randomness import CountingEntropy, SeededEntropy, ZeroNoise
+from tests.unit.mechanisms.views import TRIANGLE, view
+
+SMALL = {"people": 320, "clusters": 4, "cells": 16}
+
+
+def release(entropy: Entropy, *, epsilon: str = "8", people: int = 300, **values: Any) -> Released:
+    params = parse_parameters(prilocation.Params, SMALL | values)
+    return run(prilocation.MECHANISM, view(people), params, Fraction(epsilon), entropy, {})
+
+
+def content(released: Released) -> LocationsRelease:
+    assert isinstance(released.content, LocationsRelease)
+    return released.content
+
+
+def test_without_noise_it_publishes_the_kept_places_under_fresh_labels() -> None:
+    found = content(release(ZeroNoise(), epsilon="1000"))
+    persons, cells = view(300).visits(Grid.over(TRIANGLE, 16)).among(320)._read_by_meter()
+
+    # Kept places of a bin are those nearest to its centre, here all.
+    assert len(found.person) == len(persons)
+    assert sorted(np.bincount(found.person)) == sorted(
+        [*np.bincount(persons), *[0] * (found.person.max() + 1 - len(np.bincount(persons)))]
+    )
+    assert found.counts.sum() == len(cells)
+
+
+def test_places_stay_in_their_unit_and_rows_are_sorted() -> None:
+    found = content(release(SeededEntropy(1), hidden=1))
+    pairs = set(zip(found.bin_unit.tolist(), found.bin_cluster.tolist(), strict=True))
+
+    drawn = zip(found.unit[found.place].tolist(), found.cluster[found.place].tolist(), strict=True)
+    assert set(drawn) <= pairs
+    assert (np.lexsort((found.place, found.person)) == np.arange(len(found.place))).all()
+    assert found.person.max() < found.people
+
+
+def test_its_margins_cover_as_often_as_they_say() -> None:
+    covered = []
+    truth = view(300).visits(Grid.over(TRIANGLE, 16)).counts()._read_by_meter()[1].sum()
+    for seed in range(60):
+        found = content(release(SeededEntropy(seed), clusters=1, hidden=3, rounds=1, epsilon="20"))
+        covered.append(abs(int(found.counts[0]) - truth) <= found.noise.margin())
+
+    # Of 60, 42 by chance less than once in 1e9 runs.
+    assert np.mean(covered) > 0.7
+
+
+def test_noise_gives_rows_to_those_who_are_not_in_the_data() -> None:
+    found = content(release(SeededEntropy(1), people=0))
+    fakes = prilocation.fakes(prilocation.Params(), Fraction(8), 2)
+
+    expected = fakes * len(found.counts) * 320
+    assert len(found.person) == pytest.approx(expected, rel=0.2)
+
+
+def test_a_person_too_many_is_refused_before_anything_is_drawn() -> None:
+    entropy = CountingEntropy()
+    with pytest.raises(InvalidInput) as refusal:
+        release(entropy, people=321)
+    assert refusal.value.field == "people"
+    assert entropy.opened == 0
+
+
+@pytest.mark.parametrize(
+    ("values", "epsilon", "field"),
+    [
+        ({"people": 200_000}, "1", "people"),
+        ({"people": 20_000}, "0.01", "people"),
+        ({"clusters": 100, "cells": 4}, "8", "clusters"),
+        ({"places": "corner", "hidden": 3, "clusters": 2}, "8", "hidden"),
+        ({"places": "corner", "hidden": 1, "clusters": 2}, "8", "hidden"),
+    ],
+)
+def test_what_cannot_be_made_well_is_refused_before_paying(
+    values: dict[str, Any], epsilon: str, field: str
+) -> None:
+    corner = Places(
+        levels=("city", "street"),
+        keys=("a", "b"),
+        units=(("A", "1"), ("B", "1")),
+        longitude=np.array([10.05, 10.1]),
+        latitude=np.array([50.02, 50.01]),
+    )
+    params = parse_parameters(prilocation.Params, SMALL | values)
+    with pytest.raises(InvalidInput) as refusal:
+        prilocation.forecast(params, Fraction(epsilon), 10, Domain(TRIANGLE, {"corner": corner}))
+    assert refusal.value.field == field
+
+
+def test_shares_that_leave_nothing_for_the_replacement_are_refused() -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        parse_parameters(prilocation.Params, {"clustering": 70, "weights": 45})
+    assert refusal.value.field == "weights"
+
+
+def test_declared_places_are_drawn_from() -> None:
+    generator = np.random.default_rng(2)
+    stops = Places(
+        levels=("line", "stop"),
+        keys=tuple(map(str, range(50))),
+        units=tuple((f"line {n % 5}", f"stop {n}") for n in range(50)),
+        longitude=generator.uniform(10.0, 10.1, 50),
+        latitude=generator.uniform(50.0, 50.04, 50),
+    )
+    seen = dataclasses.replace(view(300), declared={"stops": stops})
+    params = parse_parameters(prilocation.Params, SMALL | {"places": "stops", "hidden": 1})
+    released = run(prilocation.MECHANISM, seen, params, Fraction(8), SeededEntropy(1), {})
+
+    found = content(released)
+    assert found.unit_names == tuple(f"line {n}" for n in range(5))
+    assert found.longitude.tolist() == stops.longitude.tolist()
+    assert [layer.name for layer in layers(released)] == [
+        "bins",
+        "clusters",
+        "areas",
+        "units",
+        "places",
+    ]

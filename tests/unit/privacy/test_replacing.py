@@ -1,0 +1,144 @@
+"""Replacing places: the exact exponential mechanism, what is kept, and fresh labels."""
+
+from __future__ import annotations
+
+from collections import Counter
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgeo.core.errors import InvalidInput, PrivacyError
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.replacing import STEPS, Bins, kept, permutation, replaced, scores, uniform
+from dpgeo.privacy.visits import PrivateVisits
+from dpgeo.spatial.centres import Centres
+from tests.randomness import CountingEntropy, CraftedWords, SeededEntropy, SeededWords, ZeroNoise
+
+AT = Centres.from_degrees([10.0, 10.01, 10.03, 10.1, 10.11, 10.2], [50.0, 50.01, 50.0, 50, 50, 50])
+BINS = Bins.ranked(np.array([0, 0, 0, 1, 1, 2]), 3, AT, np.array([3.0, 1, 2, 5, 4, 0]))
+
+
+def test_bins_rank_their_places_by_distance() -> None:
+    assert BINS.order.tolist() == [1, 2, 0, 4, 3, 5]
+    assert BINS.rank.tolist() == [2, 0, 1, 1, 0, 0]
+    assert BINS.start.tolist() == [0, 3, 5, 6]
+    assert BINS.diameter[2] == 0
+
+
+def test_the_first_of_the_order_are_kept_and_it_is_repeated_where_they_do_not_suffice() -> None:
+    persons = np.array([0, 0, 0, 1])
+    places = np.array([0, 1, 0, 3])
+    wanted = np.array([[2, 0, 1], [4, 3, 0]])
+
+    found = Counter(zip(*map(np.ndarray.tolist, kept(persons, places, wanted, BINS)), strict=True))
+
+    assert found == Counter(
+        {(0, 1): 1, (0, 0): 1, (0, 5): 1, (1, 1): 2, (1, 2): 1, (1, 0): 1, (1, 3): 2, (1, 4): 1}
+    )
+
+
+def test_one_place_more_changes_what_is_kept_by_one_substitution() -> None:
+    random = np.random.default_rng(1)
+    for _ in range(300):
+        places = random.integers(0, 6, random.integers(0, 9))
+        more = np.append(places, random.integers(0, 6))
+        wanted = random.integers(0, 6, (1, 3))
+        one, other = (
+            Counter(kept(np.zeros(len(each), int), each, wanted, BINS)[1].tolist())
+            for each in (places, more)
+        )
+        assert one.total() == other.total() == wanted.sum()
+        gone, come = one - other, other - one
+        assert gone.total() == come.total() <= 1
+        # And within one bin.
+        assert {BINS.of_place[place] for place in gone} == {BINS.of_place[place] for place in come}
+
+
+@pytest.mark.parametrize("rate", [Fraction(1, 2 * STEPS), Fraction(4, 2 * STEPS)])
+def test_places_are_drawn_with_the_chances_of_the_exponential_mechanism(rate: Fraction) -> None:
+    size = 60_000
+    drawn = replaced(np.zeros(size, dtype=np.int64), BINS, rate, SeededWords(1))
+    candidates = BINS.order[:3]
+    weight = np.exp(-float(rate) * scores(np.zeros(3, dtype=np.int64), candidates, BINS))
+    expected = size * weight / weight.sum()
+    found = np.array([(drawn == each).sum() for each in candidates])
+
+    assert found.sum() == size
+    # Chi-square with two degrees of freedom: by chance above 50 less than once in 1e10 runs.
+    assert ((found - expected) ** 2 / expected).sum() < 50
+    # With 30 % more epsilon the chances would be others.
+    wrong = weight**1.3
+    wrong *= size / wrong.sum()
+    if rate * STEPS > 1:
+        assert ((found - wrong) ** 2 / wrong).sum() > 50
+
+
+def test_scores_span_the_steps_and_no_more() -> None:
+    many = np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)
+    found = scores(*many, BINS)
+
+    assert found.min() == 0
+    assert found.max() >= STEPS - 1
+    assert (found <= STEPS).all()
+
+
+def test_without_noise_every_place_stays() -> None:
+    places = np.array([0, 3, 5, 2])
+    assert replaced(places, BINS, Fraction(1), ZeroNoise().stream()).tolist() == places.tolist()
+
+
+def test_uniform_numbers_draw_words_of_an_incomplete_round_again() -> None:
+    # 2^64 = 3 * 6148914691236517205 + 1: the last word is one too many.
+    words = CraftedWords([2**64 - 1, 5, 7])
+    assert uniform(np.array([3, 4]), words).tolist() == [7 % 3, 1]
+
+
+def test_every_permutation_is_as_likely() -> None:
+    words = SeededWords(3)
+    found = Counter(tuple(permutation(4, words).tolist()) for _ in range(12_000))
+    assert len(found) == 24
+    assert sum((count - 500) ** 2 / 500 for count in found.values()) < 100
+
+
+def visits(persons: list[int], places: list[int], people: int = 3) -> PrivateVisits:
+    made = PrivateVisits(np.array(persons, int), np.array(places, int), size=6, sensitivity=2)
+    return made.among(people)
+
+
+def test_labels_are_fresh_and_rows_are_sorted() -> None:
+    wanted = np.array([[1, 0, 0], [0, 2, 0], [0, 0, 0]])
+    labels = set()
+    for seed in range(60):
+        meter = Meter([Spend(label="places", epsilon=Fraction(1))], SeededEntropy(seed))
+        person, place = meter.replace("places", visits([0, 1, 1], [1, 3, 4]), wanted, BINS)
+        assert (np.lexsort((place, person)) == np.arange(3)).all()
+        (line,) = meter.finish()
+        assert (line.choices, line.noise) == (True, None)
+        labels.add(tuple(person.tolist()))
+    assert len(labels) == 6
+
+
+def test_more_people_than_declared_are_refused_before_anything_is_drawn() -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        visits([0, 1, 2, 3], [0, 0, 0, 0])
+    assert refusal.value.field == "people"
+
+
+def test_what_does_not_fit_the_bins_is_refused_before_a_draw() -> None:
+    entropy = CountingEntropy()
+    meter = Meter([Spend(label="places", epsilon=Fraction(1))], entropy)
+    for wanted in (np.zeros((2, 3), int), np.zeros((3, 2), int)):
+        with pytest.raises(PrivacyError):
+            meter.replace("places", visits([0], [0]), wanted, BINS)
+    with pytest.raises(PrivacyError):
+        meter.replace("places", visits([0], [0]).counts(), np.zeros((3, 3), int), BINS)  # type: ignore[arg-type]
+    assert entropy.opened == 0
+
+
+def test_counts_of_people_and_bins_have_the_bound_as_sensitivity() -> None:
+    counts = visits([0, 0, 2], [0, 1, 5]).person_counts(BINS.of_place, 3)
+    assert counts.sensitivity == 2
+    assert counts._read_by_meter().tolist() == [[2, 0, 0], [0, 0, 0], [0, 0, 1]]
+    assert "0, 5" not in repr(visits([0], [5]))

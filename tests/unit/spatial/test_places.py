@@ -1,0 +1,126 @@
+"""Public hierarchies of places, and what is wrong with bad ones."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.places import EVERYWHERE, Places
+
+AREA = StudyArea.from_bounds(10, 50, 11, 51)
+
+ROWS = [
+    ("a", "North", "Main Street", 10.1, 50.1),
+    ("b", "North", "Main Street", 10.2, 50.1),
+    ("c", "South", "Main Street", 10.5, 50.1),
+    ("d", "South", "Side Street", 10.9, 50.1),
+]
+
+
+def document(rows: list[tuple[Any, ...]] = ROWS, **more: Any) -> dict[str, Any]:
+    return {
+        "type": "FeatureCollection",
+        **more,
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"key": key, "city": city, "street": street},
+                "geometry": {"type": "Point", "coordinates": [lon, lat]},
+            }
+            for key, city, street, lon, lat in rows
+        ],
+    }
+
+
+def places(rows: list[tuple[Any, ...]] = ROWS) -> Places:
+    return Places.from_geojson(document(rows))
+
+
+def test_levels_are_the_texts_in_their_order_or_as_named() -> None:
+    assert places().levels == ("city", "street")
+    assert Places.from_geojson(document(levels=["city"])).levels == ("city",)
+
+
+def test_what_it_writes_it_reads_back() -> None:
+    again = Places.from_geojson(places().to_geojson(), key="key", name="name")
+
+    assert (again.levels, again.keys, again.units) == (
+        places().levels,
+        places().keys,
+        places().units,
+    )
+    assert again.longitude.tolist() == places().longitude.tolist()
+
+
+def test_streets_of_one_name_in_two_cities_are_two_units() -> None:
+    names, unit = places().parents(1)
+    assert (names, unit.tolist()) == (("North", "South"), [0, 0, 1, 1])
+    assert places().parents(2)[0] == (EVERYWHERE,)
+    with pytest.raises(ValueError, match="2 levels"):
+        places().parents(3)
+
+
+def test_the_sensitivity_is_the_largest_distance_within_a_visible_unit() -> None:
+    degree = np.radians(1) * 6_371_008.8 * np.cos(np.radians(50.1))
+
+    assert places().sensitivity(1) == pytest.approx(0.4 * degree, rel=1e-3)
+    assert places().sensitivity(2) == pytest.approx(0.8 * degree, rel=1e-3)
+
+
+def test_cells_make_three_levels_of_four_by_four() -> None:
+    made = Places.of_cells(AREA, 64)
+    assert made.levels == ("district", "quarter", "block")
+    names, unit = made.parents(2)
+    assert len(names) <= 16
+    assert made.sensitivity(1) < made.sensitivity(2) < made.sensitivity(3)
+    assert AREA.covers(made.longitude, made.latitude).all()
+    assert unit.max() == len(names) - 1
+
+
+def test_the_nearest_place_depends_on_the_cell_alone() -> None:
+    grid = Grid.over(AREA, 128)
+    find = places().nearest_to_cells(grid)
+    every = find(np.arange(grid.size))
+
+    assert set(every) == {0, 1, 2, 3}
+    for cell in (0, 77, 5000, grid.size - 1):
+        assert find(np.array([cell, cell]))[1] == every[cell]
+
+
+def test_of_places_as_near_the_first_is_taken() -> None:
+    twins = places([("a", "X", "1", 10.5, 50.5), ("b", "X", "2", 10.5, 50.5)])
+    assert set(twins.nearest_to_cells(Grid.over(AREA, 8))(np.arange(64))) == {0}
+
+
+def test_places_outside_the_study_area_are_left_out() -> None:
+    assert places([*ROWS, ("e", "West", "Far", 3.0, 50.0)]).within(AREA).keys == tuple("abcd")
+    with pytest.raises(ValueError, match="Fewer than two"):
+        places().within(StudyArea.from_bounds(20, 50, 21, 51))
+
+
+@pytest.mark.parametrize(
+    ("rows", "words"),
+    [
+        ([*ROWS, ("e", "", "Orphan Street", 10.3, 50.3)], "orphan"),
+        ([*ROWS, ("e", "Main Street", "North", 10.3, 50.3)], "circle"),
+        ([*ROWS, ("a", "North", "Twin", 10.3, 50.3)], "two places have the key"),
+        ([*ROWS, ("e", "North", "Moon", 1000.0, 50.3)], "no position"),
+        ([*ROWS, ("e", "North", "Moon", float("nan"), 50.3)], "no position"),
+        ([*ROWS, ("e", "North", "Moon", "east", 50.3)], "not a number"),
+        (ROWS[:1], "at least two"),
+        ([], "FeatureCollection"),
+    ],
+)
+def test_bad_hierarchies_are_refused_by_name(rows: list[tuple[Any, ...]], words: str) -> None:
+    with pytest.raises(ValueError, match=f"(?i){words}"):
+        places(rows)
+
+
+@pytest.mark.parametrize("broken", [{}, {"features": [1]}, {"features": [{"properties": {}}]}])
+def test_what_is_no_hierarchy_is_refused(broken: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match=r"FeatureCollection|properties|levels"):
+        Places.from_geojson(broken)
