@@ -21,6 +21,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import (
     ClustersRelease,
     Content,
+    ContourRelease,
     GridRelease,
     LocationsRelease,
     PartitionRelease,
@@ -31,6 +32,7 @@ from dpgeo.core.spend import Measured
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.jobs.models import Job, JobState
+from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
 from dpgeo.releases.files import checksum, keep_file, make_public
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.spatial.area import StudyArea
@@ -71,6 +73,25 @@ def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> R
     content = GridRelease(grid=grid, counts=counts, noise=noise)
     trace = (Measured(label="cell counts", epsilon=epsilon, noise=noise),)
     return _released("uniform-grid", area, content, trace, Unit(unit))
+
+
+def contour_release(area: StudyArea, cells: int = 64) -> Released:
+    """The city's surface with contour lines, each person in one cell."""
+    grid = Grid.over(area, cells)
+    epsilon = Fraction(1)
+    noise = DiscreteLaplace(epsilon, 1)
+    inside = grid.inside(area)
+    counts = np.where(inside, city(grid, people=60_000) + _noise(noise, grid.shape), 0)
+    surface = make_surface(counts, noise, inside, Smoothing.INFERRED)
+    content = ContourRelease(
+        grid=grid,
+        counts=counts,
+        noise=noise,
+        surface=surface,
+        lines=line_values(surface, noise, grid, Spacing.NOISE, 1, 7),
+    )
+    trace = (Measured(label="cell counts", epsilon=epsilon, noise=noise),)
+    return _released("contours", area, content, trace, Unit.PERSON)
 
 
 def partition_release(area: StudyArea, cells: int = 128) -> Released:

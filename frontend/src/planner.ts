@@ -118,7 +118,7 @@ class Page {
     const data = layers.find(({ name }) => name === "bands") ?? layers.filter(({ shape }) => shape !== "shapes").pop()!;
     const layer = await loadLayer(data, release, scene, looks);
     const restyle = (): void => {
-      layer.restyle({ show: "estimate", scale: "log", opacity: 0.85 }, readPalette(frame));
+      layer.restyle({ show: "estimate", scale: "log", opacity: 1 }, readPalette(frame));
       drawLegend(need(frame, ".legend"), layer.legend(), {
         epsilon: frame.dataset.epsilon ?? "",
         date: frame.dataset.date ?? "",
@@ -288,10 +288,10 @@ class Page {
   }
 
   private row({ task, even, chosen }: PlannedTask, index: number, most: number): HTMLTableRowElement {
-    const name = element("button", "link name", element("span", "no", String(index + 1)), ` ${task.name}`);
+    const name = element("button", "name", element("span", "no", String(index + 1)), ` ${task.name}`);
     name.type = "button";
     name.addEventListener("click", () => this.choose(this.chosen === index ? null : index));
-    const remove = element("button", "link remove", "\u00d7");
+    const remove = element("button", "remove", "\u00d7");
     remove.type = "button";
     remove.setAttribute("aria-label", `Remove ${task.name}`);
     remove.addEventListener("click", () => {
@@ -302,7 +302,8 @@ class Page {
     const row = element("tr", index === this.chosen ? "on" : "", element("td", "", name));
     if (chosen && chosen.radius_metres === null && (even?.radius_metres ?? null) === null) {
       const why = element("td", "why small", chosen.explanation, reached(chosen));
-      why.colSpan = 4;
+      // On a phone the column of distances is not there.
+      why.colSpan = matchMedia("(max-width: 720px)").matches ? 3 : 4;
       row.append(why);
     } else {
       row.append(

@@ -1,0 +1,315 @@
+"""Plans of tasks on released maps, judged by workers whose true positions are known."""
+
+from __future__ import annotations
+
+import argparse
+import dataclasses
+import math
+import time
+from collections.abc import Iterator
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.charts import line_chart
+from benchmarks.report import report
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.released import Released
+from dpgeo.evaluation.tasks import Outcome, outcome
+from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.postprocess.density import DensityRule, ring_edges
+from dpgeo.postprocess.expected import density_surface
+from dpgeo.postprocess.radius import FieldReach, circle_radius
+from dpgeo.postprocess.task_plan import Allocation, Model, Settings, Tasks, plan_tasks
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.area import StudyArea
+from tests.randomness import SeededEntropy
+from tests.views import ArrayView
+
+Floats = NDArray[np.float64]
+
+TARGETS = (0.80, 0.85, 0.90)
+EPSILONS = ("0.1", "0.2", "0.3", "0.5", "1")
+
+REWARD_A_TASK, LEAST_REWARD = 4.0, 1.0
+LOOP_TASKS = 200
+"""Tasks of the plain loop, whose time is scaled up: ten thousand would take minutes."""
+
+
+def add_to(subcommands: Any) -> None:
+    """Describe `crowdsourcing` to the command line."""
+    parser = subcommands.add_parser("crowdsourcing", help=__doc__)
+    parser.add_argument("--file", type=Path, help="Parquet with user, lat and lon")
+    parser.add_argument("--records", action="store_true", help="every record is a worker")
+    parser.add_argument("--mechanism", default="contours")
+    parser.add_argument("--cells", type=int, default=64)
+    parser.add_argument("--smoothing", default="inferred", help="of contours")
+    parser.add_argument("--tasks", type=int, default=400)
+    parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--travel", type=float, default=3000.0, help="MTD in metres")
+    parser.add_argument("--willingness", type=float, default=250.0, help="c in metres")
+    parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--figures", type=Path, help="write charts of errors here")
+    parser.add_argument("--speed", action="store_true", help="time 10,000 tasks, read no file")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line for every epsilon, target, model and way to share out the reward."""
+    if options.speed:
+        for line in _speed():
+            report(line, options.json)
+        return
+    if options.file is None:
+        raise ValueError("Give --file, or --speed.")
+    lines = []
+    for line in _lines(options):
+        report(line, options.json)
+        lines.append(line)
+    if options.figures:
+        _draw(lines, options)
+
+
+def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
+    longitude, latitude, tasks = _workers(options)
+    area = _area(longitude, latitude)
+    view = _view(area, longitude, latitude)
+    total = REWARD_A_TASK * options.tasks
+    for epsilon in EPSILONS:
+        found: dict[tuple[float, str, str], list[Outcome]] = {}
+        entropy = SeededEntropy(options.seed)
+        for _ in range(options.trials):
+            released = _release(view, options, parse_epsilon(epsilon), entropy)
+            surface = density_surface(released)
+            for target in TARGETS:
+                for model in Model:
+                    settings = Settings(
+                        target=target,
+                        total_reward=total,
+                        willingness=options.willingness,
+                        least_reward=LEAST_REWARD,
+                        travel_metres=options.travel,
+                        model=model,
+                    )
+                    for plan in plan_tasks(surface, area, tasks, settings, list(Allocation)):
+                        if plan.planned.any():
+                            key = (target, model.value, plan.allocation.value)
+                            judged = outcome(plan, tasks, settings.acceptance, longitude, latitude)
+                            found.setdefault(key, []).append(judged)
+        for (target, of_model, allocation), outcomes in sorted(found.items()):
+            yield {
+                "data": options.file.stem + (" records" if options.records else ""),
+                "workers": float(len(longitude)),
+                "mechanism": options.mechanism,
+                "epsilon": epsilon,
+                "target": target,
+                "model": of_model,
+                "allocation": allocation,
+                **_means(outcomes),
+            }
+
+
+def _means(outcomes: list[Outcome]) -> dict[str, float]:
+    names = [field.name for field in dataclasses.fields(Outcome)]
+    return {name: float(np.mean([getattr(each, name) for each in outcomes])) for name in names}
+
+
+def _workers(options: argparse.Namespace) -> tuple[Floats, Floats, Tasks]:
+    """One position a worker, drawn among theirs; tasks at places that others visit."""
+    import pandas as pd
+
+    table = pd.read_parquet(options.file, columns=["user", "lat", "lon"])
+    inside = table["lat"].between(*table["lat"].quantile([0.01, 0.99])) & table["lon"].between(
+        *table["lon"].quantile([0.01, 0.99])
+    )
+    table = table[inside].sample(frac=1, random_state=options.seed)
+    places = table.iloc[: options.tasks]
+    rest = table.iloc[options.tasks :]
+    workers = rest if options.records else rest.drop_duplicates("user")
+    jitter = np.random.default_rng(options.seed).normal(0, 2e-3, (2, options.tasks))
+    west, east = table["lon"].min(), table["lon"].max()
+    south, north = table["lat"].min(), table["lat"].max()
+    tasks = Tasks(
+        longitude=np.clip(places["lon"].to_numpy(np.float64) + jitter[0], west, east),
+        latitude=np.clip(places["lat"].to_numpy(np.float64) + jitter[1], south, north),
+        reward=np.full(options.tasks, math.nan),
+    )
+    return (
+        workers["lon"].to_numpy(np.float64),
+        workers["lat"].to_numpy(np.float64),
+        tasks,
+    )
+
+
+def _area(longitude: Floats, latitude: Floats) -> StudyArea:
+    """A box around the city, rounded outwards to a twentieth of a degree as a declaration would."""
+    step = 20
+    return StudyArea.from_bounds(
+        math.floor(longitude.min() * step) / step,
+        math.floor(latitude.min() * step) / step,
+        math.ceil(longitude.max() * step) / step,
+        math.ceil(latitude.max() * step) / step,
+    )
+
+
+def _view(area: StudyArea, longitude: Floats, latitude: Floats) -> ArrayView:
+    """Each worker is one record, so that a record is a person."""
+    return ArrayView(
+        area=area,
+        longitude=longitude,
+        latitude=latitude,
+        unit=Unit.RECORD,
+        counting=Counting.VISITS,
+        bound=1,
+    )
+
+
+def _release(
+    view: ArrayView, options: argparse.Namespace, epsilon: Fraction, entropy: SeededEntropy
+) -> Released:
+    mechanism = find_mechanism(options.mechanism)
+    given: dict[str, object] = {"cells": options.cells}
+    if mechanism.key == "contours":
+        given["smoothing"] = options.smoothing
+    params = parse_parameters(mechanism.params, given)
+    return run(mechanism, view, params, epsilon, entropy, {})
+
+
+def _speed() -> Iterator[dict[str, str | float]]:
+    """Ten thousand tasks at once, against a loop that solves each by itself.
+
+    The loop reads the same rings and finds the same radius by scipy's brentq. Times are of the
+    processor, so that what else the machine does stays out of them.
+    """
+    from scipy.optimize import brentq
+
+    area = StudyArea.from_bounds(17.9, 59.2, 18.3, 59.4)
+    generator = np.random.default_rng(0)
+    people = generator.normal((18.1, 59.3), (0.05, 0.025), (200_000, 2))
+    view = _view(area, people[:, 0], people[:, 1])
+    params = parse_parameters(find_mechanism("contours").params, {"cells": 256})
+    surface = density_surface(
+        run(find_mechanism("contours"), view, params, Fraction(1), SeededEntropy(0), {})
+    )
+    size = 10_000
+    tasks = Tasks(
+        longitude=generator.uniform(18.0, 18.2, size),
+        latitude=generator.uniform(59.25, 59.35, size),
+        reward=np.full(size, math.nan),
+    )
+    settings = Settings(
+        target=0.9,
+        total_reward=REWARD_A_TASK * size,
+        willingness=60.0,
+        least_reward=LEAST_REWARD,
+        travel_metres=3000.0,
+        worker_share=0.05,
+    )
+    shared_out = [[Allocation.UNIFORM], [Allocation.UNIFORM, Allocation.OPTIMISED]]
+    for allocations in [*shared_out, list(Allocation)]:
+        started = time.process_time()
+        (plan, *_) = plan_tasks(surface, area, tasks, settings, allocations)
+        seconds = time.process_time() - started
+        yield {
+            "what": "plan of 10,000 tasks: " + ", ".join(allocations),
+            "seconds": seconds,
+            "planned": float(plan.planned.sum()),
+        }
+    whole = _seconds(lambda: plan_tasks(surface, area, tasks, settings, [Allocation.UNIFORM]))
+    chosen = np.flatnonzero(plan.planned)[:LOOP_TASKS]
+
+    def loop() -> Floats:
+        found = np.empty(len(chosen))
+        edges = ring_edges(settings.travel_metres)
+        for place, task in enumerate(chosen):
+            part = slice(task, task + 1)
+            rings = surface.rings(
+                tasks.longitude[part], tasks.latitude[part], edges, DensityRule.BILINEAR
+            )
+            reach = FieldReach(
+                acceptance_model=settings.acceptance,
+                needed=settings.needed,
+                edges=edges,
+                density=rings * settings.worker_share,
+            )
+            found[place] = brentq(
+                lambda r, reach=reach, part=part: float(
+                    reach.accepting(np.full(1, r), plan.reward[part])[0] - settings.needed
+                ),
+                1e-6,
+                settings.travel_metres,
+            )
+        return found
+
+    started = time.process_time()
+    radii = loop()
+    each = (time.process_time() - started) / len(chosen)
+    assert np.allclose(radii, plan.radius[chosen], rtol=1e-6)
+    yield {
+        "what": "radii by the field model",
+        "seconds": whole,
+        "loop_seconds": each * size,
+        "ratio": each * size / whole,
+    }
+    yield _circle_speed(settings, brentq)
+
+
+def _circle_speed(settings: Settings, brentq: Any) -> dict[str, str | float]:
+    """The source's equation alone: a loop over scalars of the math module."""
+    size = 100_000
+    density = np.random.default_rng(1).gamma(0.5, 1e-3, size) + 1e-9
+    pull = np.full(size, settings.willingness * REWARD_A_TASK)
+    whole = _seconds(lambda: circle_radius(settings.needed, density, pull))
+
+    def refusing(r: float, a: float, area: float) -> float:
+        x = 3 * a / r
+        log = x - math.log(2) if x > 40 else math.log1p(math.expm1(x) / 2)
+        return r * r * log - area
+
+    started = time.process_time()
+    for at in range(LOOP_TASKS):
+        area = settings.needed / (math.pi * density[at])
+        low = area / (3 * pull[at])
+        brentq(refusing, low * 0.999, 2.001 * low, args=(pull[at], area))
+    each = (time.process_time() - started) / LOOP_TASKS
+    return {
+        "what": "radii by the circle model",
+        "seconds": whole,
+        "loop_seconds": each * size,
+        "ratio": each * size / whole,
+    }
+
+
+def _seconds(work: Any) -> float:
+    """The least of three times."""
+    times = []
+    for _ in range(3):
+        started = time.process_time()
+        work()
+        times.append(time.process_time() - started)
+    return min(times)
+
+
+def _draw(lines: list[dict[str, str | float]], options: argparse.Namespace) -> None:
+    """Charts over epsilon at the highest target: success, and people notified."""
+    options.figures.mkdir(parents=True, exist_ok=True)
+    name = f"{options.file.stem}{'-records' if options.records else ''}-{options.mechanism}"
+    wanted = [line for line in lines if line["target"] == TARGETS[-1]]
+    for what, title in (
+        ("success_rate", f"Tasks done of those planned, target {TARGETS[-1]:g}"),
+        ("notified", "Workers notified for each task"),
+        ("cost", "Cost of each task: reward paid and notices sent"),
+    ):
+        curves: dict[str, list[tuple[float, float]]] = {}
+        for line in wanted:
+            key = f"{line['model']}, {line['allocation']}"
+            curves.setdefault(key, []).append((float(line["epsilon"]), float(line[what])))
+        level = TARGETS[-1] if what == "success_rate" else None
+        path = options.figures / f"crowdsourcing-{name}-{what.replace('_', '-')}.svg"
+        path.write_text(line_chart(title, "epsilon", curves, level=level))

@@ -1,0 +1,86 @@
+"""What a plan of tasks comes to among workers whose positions are known: for benchmarks alone."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.postprocess.acceptance import Acceptance
+from dpgeo.postprocess.task_plan import Plan, Tasks
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES
+
+Floats = NDArray[np.float64]
+
+NOTICE_COST = 0.01
+"""What notifying one worker costs, in units of reward."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """Figures over the planned tasks (seed 003, sections 13.2.2 and 13.3.4).
+
+    `success_rate` is ASR, the mean chance that a notified worker accepts, over all draws of who
+    does; `travel_metres` WTD, the mean distance of the nearest who accepts; `notified` ANW;
+    `distance_error` DE, the mean of |2r/3 - mean distance of the notified|; `rejected` RejR, the
+    share of tasks that no worker would travel to: without a radius, or with 2r/3 > MTD; `cost` EC,
+    the rewards of the tasks that are done and NOTICE_COST for every notice, for each planned task.
+    """
+
+    planned: int
+    success_rate: float
+    travel_metres: float
+    notified: float
+    distance_error: float
+    rejected: float
+    cost: float
+
+
+def outcome(
+    plan: Plan, tasks: Tasks, acceptance: Acceptance, longitude: Floats, latitude: Floats
+) -> Outcome:
+    """Let the workers (m,) at true positions in degrees decide on every planned task.
+
+    A worker at distance d within the radius accepts with chance theta(w, d), each by themselves;
+    expectations over these choices are exact, not simulated.
+    """
+    planned = np.flatnonzero(plan.planned)
+    rows = [_one(plan, tasks, acceptance, longitude, latitude, int(task)) for task in planned]
+    success, travel, notified, error = (np.array(column) for column in zip(*rows, strict=True))
+    beyond = 2 * plan.radius[planned] / 3 > acceptance.travel_metres
+    rejected = len(plan.radius) - len(planned) + int(np.count_nonzero(beyond))
+    paid = float((plan.reward[planned] * success).sum())
+    return Outcome(
+        planned=len(planned),
+        success_rate=float(success.mean()),
+        travel_metres=float(np.nanmean(travel)),
+        notified=float(notified.mean()),
+        distance_error=float(np.nanmean(error)),
+        rejected=rejected / len(plan.radius),
+        cost=(paid + NOTICE_COST * float(notified.sum())) / len(planned),
+    )
+
+
+def _one(
+    plan: Plan,
+    tasks: Tasks,
+    acceptance: Acceptance,
+    longitude: Floats,
+    latitude: Floats,
+    task: int,
+) -> tuple[float, float, float, float]:
+    """Chance of success, expected distance travelled, workers notified, error of 2r/3."""
+    here_lon, here_lat = tasks.longitude[task], tasks.latitude[task]
+    across = np.radians(longitude - here_lon) * math.cos(math.radians(here_lat))
+    metres = np.hypot(across, np.radians(latitude - here_lat)) * EARTH_RADIUS_METRES
+    near = np.sort(metres[metres <= plan.radius[task]])
+    chance = acceptance.chance(float(plan.reward[task]), near)
+    # Somebody travels from place k when k accepts and nobody nearer does.
+    nobody = np.cumprod(1 - chance)
+    first = chance * np.concatenate([[1.0], nobody[:-1]])
+    success = float(first.sum())
+    travel = float((first * near).sum()) / success if success > 0 else math.nan
+    error = abs(2 * plan.radius[task] / 3 - near.mean()) if near.size else math.nan
+    return success, travel, float(near.size), error

@@ -1,0 +1,174 @@
+"""The operator's journey in a real browser: tasks on a map, circles seen pixel by pixel."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+
+from dpgeo.releases.models import Release
+from dpgeo.spatial.area import StudyArea
+from tests.browser.pixels import ramp_share, screenshot, share
+from tests.maps import BOUNDS, contour_release, grid_release, install
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AREA = StudyArea.from_bounds(*BOUNDS)
+PATIENCE = 60_000
+SIZES = [(320, 720), (768, 1024), (1440, 900)]
+
+TASKS = (
+    "name,longitude,latitude,reward\nQuay,12.555,55.65,\nCorner,12.52,55.67,9\nSea,12.73,55.57,\n"
+)
+
+Open = Callable[..., Any]
+
+
+@pytest.fixture
+def contours() -> Release:
+    cache.clear()
+    return install(contour_release(AREA, 48), "Contours of Vessby")
+
+
+@pytest.fixture
+def open_planner(browser: Any, live_server: Any) -> Iterator[Open]:
+    """Opens the planner; afterwards no script may have failed."""
+    contexts, faults = [], []
+
+    def open_one(
+        path: str = "/plan/", size: tuple[int, int] = (1440, 900), theme: str = "light"
+    ) -> Any:
+        context = browser.new_context(
+            viewport={"width": size[0], "height": size[1]}, color_scheme=theme
+        )
+        contexts.append(context)
+        page = context.new_page()
+        page.on("pageerror", lambda error: faults.append(f"script failed: {error}"))
+        page.goto(live_server.url + path)
+        page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=PATIENCE)
+        return page
+
+    yield open_one
+    for context in contexts:
+        context.close()
+    assert not faults, faults
+
+
+def planned(page: Any, count: int) -> None:
+    page.wait_for_selector(f"main[data-planned='{count}']", timeout=PATIENCE)
+
+
+def upload(page: Any, text: str = TASKS, name: str = "tasks.csv") -> None:
+    page.set_input_files("#upload", {"name": name, "mimeType": "text/csv", "buffer": text.encode()})
+
+
+def test_bands_are_seen_and_a_click_draws_a_circle(contours: Release, open_planner: Open) -> None:
+    page = open_planner()
+    before = screenshot(page, "#map")
+    assert ramp_share(before, "light") > 0.03
+    assert page.locator("#no-tasks").is_visible()
+    box = page.locator("#map .canvas").bounding_box()
+    page.mouse.click(box["x"] + 0.42 * box["width"], box["y"] + 0.55 * box["height"])
+    planned(page, 1)
+    after = screenshot(page, "#map")
+    assert share(after, "accent", "light") > share(before, "accent", "light") + 1e-4
+    assert page.locator("#tasks tbody tr").count() == 1
+
+
+def test_a_file_is_planned_with_reasons_and_both_ways_beside_each_other(
+    contours: Release, open_planner: Open
+) -> None:
+    page = open_planner()
+    upload(page)
+    planned(page, 3)
+    rows = page.locator("#tasks tbody tr")
+    assert rows.count() == 3
+    assert "9" in rows.nth(1).inner_text()
+    assert rows.nth(2).locator(".why").count() == 1
+    assert page.locator("[data-figure=met-even]").inner_text().startswith("2")
+
+
+def test_the_plan_follows_the_slider_at_once(contours: Release, open_planner: Open) -> None:
+    page = open_planner()
+    upload(page)
+    planned(page, 3)
+    before = page.locator("[data-figure=notified-chosen]").inner_text()
+    ring = screenshot(page, "#map")
+    page.locator("#total_reward").evaluate(
+        "input => {input.value = '20'; input.dispatchEvent(new Event('input', {bubbles: true}))}"
+    )
+    page.wait_for_function(
+        "(before) => document.querySelector('[data-figure=notified-chosen]').innerText !== before",
+        arg=before,
+        timeout=PATIENCE,
+    )
+    assert (screenshot(page, "#map") != ring).any()
+
+
+def test_downloads_hold_the_plan(contours: Release, open_planner: Open) -> None:
+    page = open_planner()
+    upload(page)
+    planned(page, 3)
+    with page.expect_download() as taken:
+        page.click("[data-take=csv]")
+    rows = list(csv.DictReader(io.StringIO(Path(taken.value.path()).read_text())))
+    assert [row["name"] for row in rows] == ["Quay", "Corner", "Sea"]
+    assert float(rows[1]["shared_reward"]) == 9
+    assert rows[2]["even_reason"]
+    with page.expect_download() as taken:
+        page.click("[data-take=geojson]")
+    document = json.loads(Path(taken.value.path()).read_text())
+    kinds = [each["geometry"]["type"] for each in document["features"]]
+    assert kinds.count("Point") == 3
+    assert kinds.count("Polygon") == 2
+
+
+def test_a_link_holds_the_whole_plan(contours: Release, open_planner: Open) -> None:
+    page = open_planner()
+    upload(page)
+    page.fill("#travel_metres", "2500") if page.locator("#travel_metres").is_visible() else None
+    planned(page, 3)
+    path = page.evaluate("location.pathname + location.search + location.hash")
+    other = open_planner(path)
+    planned(other, 3)
+    assert other.locator("#tasks tbody").inner_text() == page.locator("#tasks tbody").inner_text()
+
+
+def test_a_place_is_typed_without_a_mouse(contours: Release, open_planner: Open) -> None:
+    page = open_planner()
+    page.locator(".add summary").press("Enter")
+    page.fill("#add-longitude", "12.555")
+    page.fill("#add-latitude", "55.65")
+    page.fill("#add-name", "Typed")
+    page.locator("#add-name").press("Enter")
+    planned(page, 1)
+    assert "Typed" in page.locator("#tasks tbody").inner_text()
+
+
+def test_any_map_of_cells_is_planned_on(open_planner: Open) -> None:
+    cache.clear()
+    release = install(grid_release(AREA, 48), "Where people are")
+    page = open_planner(f"/plan/?release={release.pk}")
+    upload(page)
+    planned(page, 3)
+    assert ramp_share(screenshot(page, "#map"), "light") > 0.01
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_nothing_overflows_and_circles_are_seen(
+    contours: Release, open_planner: Open, size: tuple[int, int], theme: str, tmp_path: Path
+) -> None:
+    page = open_planner("/plan/", size, theme)
+    upload(page)
+    planned(page, 3)
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    image = screenshot(page, "#map")
+    assert ramp_share(image, theme) > 0.02
+    assert share(image, "accent", theme) > 1e-4
