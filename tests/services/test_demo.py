@@ -42,8 +42,15 @@ def test_it_publishes_through_the_worker_once_and_shows_each_password_once(tmp_p
     assert "doing it in this process" not in said
     assert re.search(r"^    admin +\S{16}$", said, re.MULTILINE)
     seen = json.loads(words_of(installation.start("-c", LOOK)))
-    assert seen["releases"] == ["dpcube", "dpcube", "private-clusters", "uniform-grid", "zones"]
-    assert seen["entries"] == 5
+    assert seen["releases"] == [
+        "contours",
+        "dpcube",
+        "dpcube",
+        "private-clusters",
+        "uniform-grid",
+        "zones",
+    ]
+    assert seen["entries"] == 6
 
     again = words_of(installation.start("manage.py", "demo", "--people", "400"))
     assert again == ""

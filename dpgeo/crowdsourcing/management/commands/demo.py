@@ -22,6 +22,7 @@ from django.core.management.base import BaseCommand, CommandError
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.core.domain import LayerKind
+from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
@@ -30,6 +31,7 @@ from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import releases_public
 from dpgeo.releases.services import release_request, release_run
 
 PATIENCE_SECONDS = 60.0
@@ -64,6 +66,19 @@ class Source:
     layers: tuple[str, ...] = field(default=())
 
 
+PLANNED_ON = "Contours of Vessby"
+CAMPAIGN = "Lamps to look at"
+TASKS = (
+    ("Quay lamps", 0.45, 0.45),
+    ("Station ramp", 0.52, 0.5),
+    ("Campus bins", 0.55, 0.6),
+    ("Norrhamn noise", 0.35, 0.7),
+    ("Ring road sign", 0.7, 0.6),
+    ("West road drain", 0.2, 0.5),
+    ("Far shore", 0.05, 0.05),
+)
+"""Names, and shares of the study area's width and height at which they lie."""
+
 SOURCES = (
     Source(
         slug="vessby-may-2026",
@@ -73,7 +88,7 @@ SOURCES = (
             "work, shop and travel, over four weeks."
         ),
         unit="person",
-        budget=Fraction(2),
+        budget=Fraction(5, 2),
         columns=Columns(longitude="longitude", latitude="latitude", person="person", time="time"),
         made_by=("city", "--people", "{people}"),
         maps=(
@@ -111,6 +126,15 @@ SOURCES = (
                 parameters={"zones": "wards"},
                 epsilon="0.2",
                 bound=3,
+                counting="people",
+            ),
+            Map(
+                title=PLANNED_ON,
+                description="Lines of equal density, each person in one place, for planning tasks.",
+                mechanism="contours",
+                parameters={"cells": 128},
+                epsilon="0.5",
+                bound=1,
                 counting="people",
             ),
         ),
@@ -152,6 +176,7 @@ class Command(BaseCommand):
         with plain_errors({}):
             for source in SOURCES:
                 self._publish(source, organisation, owner)
+            keep_campaign(organisation, owner)
         self._tell_logins(owner, steward)
 
     def _publish(self, source: Source, organisation: Organisation, owner: User) -> None:
@@ -263,6 +288,39 @@ class Command(BaseCommand):
             user.set_password(password)
             user.save(update_fields=["password"])
             self.stdout.write(f"    {user.username:9s} {password}")
+
+
+def keep_campaign(organisation: Organisation, owner: User) -> None:
+    """A campaign that everybody may open, once."""
+    release = releases_public().filter(title=PLANNED_ON).first()
+    if release is None or organisation.campaigns.filter(name=CAMPAIGN).exists():
+        return
+    west, south, east, north = release.dataset.area.bounds
+    campaign_create(
+        organisation=organisation,
+        release=release,
+        name=CAMPAIGN,
+        tasks=[
+            {
+                "name": name,
+                "longitude": round(west + across * (east - west), 5),
+                "latitude": round(south + along * (north - south), 5),
+            }
+            for name, across, along in TASKS
+        ],
+        settings={
+            "target": 0.9,
+            "total_reward": 200.0,
+            "willingness": 10.0,
+            "least_reward": 1.0,
+            "travel_metres": 3000.0,
+            "worker_share": 0.01,
+            "model": "field",
+            "density": "bilinear",
+        },
+        shared=True,
+        created_by=owner,
+    )
 
 
 def make_user(name: str, *, superuser: bool = False) -> User:
