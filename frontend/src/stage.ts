@@ -50,7 +50,10 @@ export class InteractiveStage implements Stage {
     map.on("moveend", (event) => {
       if (!("settling" in event)) hooks.moved();
     });
-    map.once("idle", () => (frame.dataset.state = "idle"));
+    map.once("idle", () => {
+      frame.dataset.state = "idle";
+      performance.mark("dpgeo:drawn");
+    });
   }
 
   get map(): MapLibre {

@@ -1,0 +1,162 @@
+"""How soon a visitor sees a large map, and how much is sent for it: a real server and browser."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from benchmarks.report import report
+
+ROOT = Path(__file__).resolve().parent.parent
+
+SECONDS, TRANSFER, SCRIPTS = 1.5, 1_500_000, 400_000
+"""What was promised: to the first heatmap, bytes sent for the map, bytes of all scripts."""
+
+CHROMIUM = "/usr/bin/chromium"
+ARGUMENTS = [
+    "--no-sandbox",
+    "--use-angle=swiftshader",
+    "--enable-unsafe-swiftshader",
+    "--disable-background-networking",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-component-update",
+    "--disable-sync",
+]
+
+INSTALL = """
+from tests.maps import BOUNDS, grid_release, install
+from dpgeo.spatial.area import StudyArea
+print(install(grid_release(StudyArea.from_bounds(*BOUNDS), {cells}), "Measured").pk)
+"""
+
+MEASURE = """() => {
+  const seen = performance.getEntriesByName("dpgeo:drawn")[0];
+  const loaded = performance.getEntriesByType("resource");
+  const bytes = (chosen) => chosen.reduce((sum, each) => sum + each.transferSize, 0);
+  return {
+    seconds: seen.startTime / 1000,
+    map: bytes(loaded.filter(({ name }) => /map\\.bin|basemap\\.json/.test(name))),
+    scripts: bytes(loaded.filter(({ name }) => /\\.m?js(\\?|$)/.test(name))),
+    all: bytes(loaded),
+  };
+}"""
+
+
+def add_to(subcommands: Any) -> None:
+    """Describe `page` to the command line."""
+    parser = subcommands.add_parser("page", help=__doc__)
+    parser.add_argument("--cells", type=int, default=1024, help="cells along each side of the map")
+    parser.add_argument("--repeat", type=int, default=5, help="visits, each with an empty cache")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print the median visit. Raises OSError where the site does not start."""
+    with site(options.cells) as (address, release):
+        visits = list(visit(f"{address}/maps/{release}/", options.repeat))
+    seconds = [each["seconds"] for each in visits]
+    line = {
+        "name": f"page: first heatmap of {options.cells} x {options.cells} cells",
+        "seconds": statistics.median(seconds),
+        "seconds_least": min(seconds),
+        "seconds_most": max(seconds),
+        "seconds_promised": SECONDS,
+        "map_bytes": max(each["map"] for each in visits),
+        "map_bytes_promised": TRANSFER,
+        "script_bytes": max(each["scripts"] for each in visits),
+        "all_script_bytes": all_scripts(),
+        "all_script_bytes_promised": SCRIPTS,
+        "page_bytes": max(each["all"] for each in visits),
+    }
+    report(line, options.json)
+
+
+def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
+    """What each of some first visits took."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=ARGUMENTS)
+        for count in range(repeat + 1):
+            context = browser.new_context(viewport={"width": 1440, "height": 900})
+            page = context.new_page()
+            page.goto(address)
+            page.wait_for_selector("#map[data-state=idle]", state="attached", timeout=60_000)
+            found: dict[str, float] = page.evaluate(MEASURE)
+            context.close()
+            if count:
+                # The first visit warms the server, as every visitor but one finds it.
+                yield found
+        browser.close()
+
+
+@contextmanager
+def site(cells: int) -> Iterator[tuple[str, str]]:
+    """A fresh installation with one large map: its address and the release."""
+    with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
+        environment = os.environ | {
+            "DPGEO_VAR": folder,
+            "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
+        }
+        manage = [sys.executable, "manage.py"]
+
+        def run(*words: str) -> str:
+            done = subprocess.run(  # noqa: S603 - our own commands
+                [*manage, *words], cwd=ROOT, env=environment, check=True, capture_output=True
+            )
+            return done.stdout.decode()
+
+        run("migrate", "-v0")
+        run("collectstatic", "-v0", "--no-input")
+        release = run("shell", "-v0", "-c", INSTALL.format(cells=cells)).split()[-1]
+        port = free_port()
+        server = subprocess.Popen(  # noqa: S603 - our own server
+            [*manage, "serve", "--port", str(port), "--workers", "1"],
+            cwd=ROOT,
+            env=environment,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+        )
+        try:
+            wait_for(f"http://127.0.0.1:{port}/about/privacy/")
+            yield f"http://127.0.0.1:{port}", release
+        finally:
+            server.send_signal(signal.SIGINT)
+            server.wait(timeout=60)
+
+
+def free_port() -> int:
+    """A port nobody listens on."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+def wait_for(address: str) -> None:
+    """Until a page answers. Raises TimeoutError after a minute."""
+    for _ in range(240):
+        try:
+            with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
+                return
+        except OSError:
+            time.sleep(0.25)
+    raise TimeoutError(address)
+
+
+def all_scripts() -> int:
+    """Bytes of all scripts of the built frontend as they are sent, the owner's desk included."""
+    return sum(path.stat().st_size for path in (ROOT / "frontend/dist/assets").glob("*.js.br"))
