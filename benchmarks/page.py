@@ -69,7 +69,7 @@ def measure(options: argparse.Namespace) -> None:
     with site(options.cells) as (address, release):
         visits = list(visit(f"{address}/maps/{release}/", options.repeat))
     seconds = [each["seconds"] for each in visits]
-    line = {
+    line: dict[str, str | float] = {
         "name": f"page: first heatmap of {options.cells} x {options.cells} cells",
         "seconds": statistics.median(seconds),
         "seconds_least": min(seconds),

@@ -9,7 +9,7 @@ export default defineConfig({
     assetsInlineLimit: 0,
     chunkSizeWarningLimit: 1200,
     rollupOptions: {
-      input: ["src/site.ts", "src/release.ts", "src/planner.ts", "src/desk.ts"],
+      input: ["src/site.ts", "src/release.ts", "src/planner.ts", "src/desk.ts", "src/about.ts"],
     },
   },
   test: { include: ["src/**/*.test.ts"], css: true },

@@ -95,8 +95,8 @@ export interface MapLayer {
   restyle(style: Style, palette: Palette): void;
 
   legend(): LegendContent;
-  /** The classes it was drawn with; null where it has none to share. */
-  basis(): Basis | null;
+  /** The classes it was drawn with, of layers that have some to share. */
+  basis?(): Basis;
 
   /** Adds itself to the interactive map, under the map layer of the id `before`. */
   mount(map: MapLibre, before: string): void;

@@ -177,7 +177,7 @@ class Page {
 
   /** The other release is drawn with the same classes, or its colours would say something else. */
   private sharedStyle(): Style {
-    const basis = this.layer.basis();
+    const basis = this.layer.basis?.();
     return basis ? { ...this.style, basis } : this.style;
   }
 

@@ -1,0 +1,54 @@
+/** A town that never was, and the noise that hides each of its people. For the page on privacy. */
+
+export const COLUMNS = 18;
+export const ROWS = 9;
+/** The cell in which "you" are, or are not: a quiet one. */
+export const YOURS = 6 * COLUMNS + 13;
+
+const HOODS = [
+  { x: 6, y: 4, wide: 2.2, people: 180 },
+  { x: 13, y: 3, wide: 1.4, people: 70 },
+  { x: 3, y: 7, wide: 1.1, people: 45 },
+];
+
+/** Invented counts of people in each cell, row by row. */
+export function town(): number[] {
+  return Array.from({ length: COLUMNS * ROWS }, (_, cell) => {
+    const [x, y] = [cell % COLUMNS, Math.floor(cell / COLUMNS)];
+    const crowd = HOODS.map((hood) => {
+      const away = ((x - hood.x) ** 2 + (y - hood.y) ** 2) / hood.wide ** 2;
+      return hood.people * Math.exp(-away / 2);
+    });
+    return Math.round(crowd.reduce((sum, part) => sum + part, 0));
+  });
+}
+
+/**
+ * Discrete Laplace noise of parameter epsilon: the difference of two geometric variables, each by
+ * inversion. Good enough for a picture; what is published is drawn exactly, on the server.
+ */
+export function noise(epsilon: number, uniform: () => number): number {
+  const geometric = (): number => Math.floor(Math.log(1 - uniform()) / -epsilon);
+  return geometric() - geometric();
+}
+
+/** What at most 5 in 100 draws exceed in size: P(|X| > k) = 2 a^(k+1) / (1 + a), a = e^-epsilon. */
+export function margin(epsilon: number): number {
+  return tailPoint(epsilon, 0.05 / 2);
+}
+
+/** What at most one empty cell in a thousand reaches: P(X >= k) = a^k / (1 + a). */
+export function threshold(epsilon: number): number {
+  return tailPoint(epsilon, 0.001) + 1;
+}
+
+/** The least k with a^(k+1) / (1 + a) at most `chance`. */
+function tailPoint(epsilon: number, chance: number): number {
+  const a = Math.exp(-epsilon);
+  return Math.max(0, Math.ceil(Math.log(chance * (1 + a)) / -epsilon) - 1);
+}
+
+/** A random number from 0 to below 1. */
+export function uniform(): number {
+  return crypto.getRandomValues(new Uint32Array(1))[0]! / 2 ** 32;
+}
