@@ -96,7 +96,7 @@ export interface MapLayer {
 
   legend(): LegendContent;
   /** The classes it was drawn with, of layers that have some to share. */
-  basis?(): Basis;
+  basis?(): Basis | null;
 
   /** Adds itself to the interactive map, under the map layer of the id `before`. */
   mount(map: MapLibre, before: string): void;
