@@ -80,6 +80,13 @@ QUOTE: dict[str, Any] = {
     "left_before": "2",
     "left_after": "1.5",
     "more_like_this": 3,
+    "warnings": [],
+    "advice": {
+        "best_bound": 2,
+        "error": 31.2,
+        "error_at_best": 28.4,
+        "curve": [{"bound": 1, "error": 30.9}, {"bound": 2, "error": 28.4}],
+    },
 }
 
 DRAFT = {**RELEASE, "state": "draft", "published_on": None}
@@ -262,7 +269,7 @@ BODIES: dict[str, Any] = {
     "upload_confirm": {
         "columns": {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
     },
-    "quote": REQUEST,
+    "quote": {**REQUEST, "guess": {"people": 10000, "records": 20, "share": 0.0001}},
     "layer_add": {
         "name": "wards",
         "title": "Wards of 2026",

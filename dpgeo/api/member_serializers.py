@@ -87,6 +87,22 @@ class ForecastSerializer(Serializer):
     ground_metres = serializers.FloatField(help_text="The side of the smallest on the ground.")
 
 
+class BoundErrorSerializer(Serializer):
+    """The error to expect at one bound."""
+
+    bound = serializers.IntegerField()
+    error = serializers.FloatField()
+
+
+class AdviceSerializer(Serializer):
+    """What guessed numbers say of the bound: errors are root mean squares, of the busy place."""
+
+    best_bound = serializers.IntegerField(help_text="Of the least error.")
+    error = serializers.FloatField(help_text="At the bound asked for.")
+    error_at_best = serializers.FloatField()
+    curve = BoundErrorSerializer(many=True, help_text="From one place to all of them.")
+
+
 class QuoteSerializer(Serializer):
     """What a release would cost and how noisy it would be. Nothing is reserved."""
 
@@ -111,6 +127,10 @@ class QuoteSerializer(Serializer):
     )
     left_after = serializers.CharField(help_text="Were it requested.")
     more_like_this = serializers.IntegerField(help_text="How many more would fit after it.")
+    warnings = serializers.ListField(
+        child=serializers.CharField(), help_text="What speaks against paying for this."
+    )
+    advice = AdviceSerializer(allow_null=True, help_text="On the bound; null without a guess.")
 
 
 class PointsBudgetSerializer(Serializer):

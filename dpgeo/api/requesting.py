@@ -24,13 +24,14 @@ from dpgeo.api.documents import address_of, presence_epsilon, release_document
 from dpgeo.api.member_serializers import JobSerializer, QuoteSerializer
 from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
 from dpgeo.api.work import document_of
+from dpgeo.core.advice import Guess
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, whole_units
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.releases.models import Release
-from dpgeo.releases.quotes import parse_cost, read_parameters, settle_counting
+from dpgeo.releases.quotes import Advice, parse_cost, read_parameters, settle_counting
 from dpgeo.releases.selectors import releases_visible_to
 from dpgeo.releases.services import (
     Quote,
@@ -102,6 +103,26 @@ PRICED = (
     ),
 )
 
+QUOTED = (
+    *PRICED,
+    Field(
+        name="guess",
+        description="Guesses in public numbers, for advice on the bound: people, the records "
+        "(places) of each, and the share of them that lies in one busy place.",
+        read=members,
+        schema={
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {
+                "people": {"type": "integer", "minimum": 1},
+                "records": {"type": "integer", "minimum": 1},
+                "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
+            },
+            "required": ["people", "records", "share"],
+        },
+    ),
+)
+
 REQUESTED = (
     Field(name="dataset", description="The dataset's slug.", read=text, required=True),
     Field(
@@ -134,13 +155,13 @@ class QuoteView(DocumentView):
         QuoteSerializer,
         tag="releases",
         keys=[in_path("slug", "The dataset's short name.")],
-        body=PRICED,
+        body=QUOTED,
         problems=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
         """What it would cost, what would be left, and the noise to expect. Spends nothing."""
         dataset = own_dataset(self.actor, slug, "request")
-        quote = release_quote(dataset=dataset, **read_body(request, PRICED))
+        quote = release_quote(dataset=dataset, **read_quoted(request))
         document = QuoteSerializer(quote_document(dataset, quote)).data
         return self.answer(document, personal=True)
 
@@ -209,6 +230,31 @@ class CancelView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Before its job starts; what it cost is given back."""
         return self.act(request, release_id, release_cancel)
+
+
+def read_quoted(request: Request) -> dict[str, Any]:
+    """What a dry run is of. Raises InvalidInput."""
+    asked = read_body(request, QUOTED)
+    if asked["guess"] is not None:
+        asked["guess"] = read_guess(asked["guess"])
+    return asked
+
+
+def read_guess(given: dict[str, Any]) -> Guess:
+    """A guess. Raises InvalidInput that names its member."""
+    if set(given) != {"people", "records", "share"}:
+        raise InvalidInput("Give people, records and share, and nothing else.", field="guess")
+    try:
+        share = given["share"]
+        if isinstance(share, bool) or not isinstance(share, (int, float)):
+            raise ValueError("Must be a number, such as 0.01.")
+        return Guess(
+            people=whole(given["people"]), records=whole(given["records"]), share=float(share)
+        )
+    except (ValueError, OverflowError) as error:
+        raise InvalidInput(str(error), field="guess") from None
+    except InvalidInput as refusal:
+        raise InvalidInput(refusal.message, field=f"guess.{refusal.field}") from None
 
 
 def request_release(request: Request, user: User) -> Response:
@@ -336,6 +382,23 @@ def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
         "left_before": quote.amount(quote.left_before),
         "left_after": quote.amount(quote.left_after),
         "more_like_this": quote.more_like_this,
+        "warnings": quote.warnings,
+        "advice": advice_document(quote.advice),
+    }
+
+
+def advice_document(advice: Advice | None) -> dict[str, Any] | None:
+    """Advice on the bound."""
+    if advice is None:
+        return None
+    return {
+        "best_bound": advice.best,
+        "error": advice.error,
+        "error_at_best": advice.error_at_best,
+        "curve": [
+            {"bound": bound, "error": error}
+            for bound, error in zip(advice.bounds, advice.errors, strict=True)
+        ],
     }
 
 

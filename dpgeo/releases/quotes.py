@@ -10,6 +10,7 @@ from typing import Any
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import ledger_for
 from dpgeo.budgets.services import check_fits
+from dpgeo.core.advice import Guess, best_bound, expected_error
 from dpgeo.core.epsilon import format_epsilon, parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import (
@@ -21,6 +22,7 @@ from dpgeo.core.guarantees import (
     guarantee,
     whole_units,
 )
+from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import layers_named, parse_parameters, settle_layers
 from dpgeo.core.spend import Spend
 from dpgeo.datasets.layers import domain_of, layer_kinds
@@ -32,6 +34,28 @@ from dpgeo.spatial.area import StudyArea
 
 MAX_BOUND = 100_000
 """Contributions of one person; more noise than this leaves nothing to see."""
+
+
+MOST_CROWDED = 100_000
+"""Where a count stands out only from here on, hardly any place on earth does."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Advice:
+    """What guessed public numbers say of the bound: the best one, and the errors to expect.
+
+    `errors` are of bounds from 1 to the guessed places a person, at most `MOST_ADVISED` of them.
+    """
+
+    guess: Guess
+    best: int
+    error: float
+    error_at_best: float
+    bounds: tuple[int, ...]
+    errors: tuple[float, ...]
+
+
+MOST_ADVISED = 200
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +77,49 @@ class Quote:
     left_before: Fraction
     left_after: Fraction
     more_like_this: int
+    guess: Guess | None = None
+
+    @property
+    def advice(self) -> Advice | None:
+        """What was guessed says of the bound; None without a guess, or where nothing is counted."""
+        noise = self.forecast.noise
+        if self.guess is None or not isinstance(noise, DiscreteLaplace):
+            return None
+        epsilon, most = float(noise.epsilon), self.guess.records
+        best = best_bound(self.guess, epsilon)
+        shown = {round(1 + (most - 1) * k / MOST_ADVISED) for k in range(MOST_ADVISED + 1)}
+        bounds = tuple(sorted(shown | {best}))
+        return Advice(
+            guess=self.guess,
+            best=best,
+            error=expected_error(self.guess, self.bound, epsilon),
+            error_at_best=expected_error(self.guess, best, epsilon),
+            bounds=bounds,
+            errors=tuple(expected_error(self.guess, bound, epsilon) for bound in bounds),
+        )
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against paying for this, from public and guessed numbers alone."""
+        least = self.forecast.stands_out_from
+        if least is None:
+            return []
+        remedy = "Spend more epsilon, lower the bound, or count in larger areas."
+        if self.guess is None:
+            if least <= MOST_CROWDED:
+                return []
+            return [f"Only counts from {least:,} stand out, which hardly any place has. {remedy}"]
+        if least > self.guess.people:
+            return [
+                f"Nothing can stand out: that takes {least:,}, and you guess that there are "
+                f"{self.guess.people:,} people in all. {remedy}"
+            ]
+        if least > self.guess.busy:
+            return [
+                f"Not even the busy place you guess would stand out: it counts some "
+                f"{self.guess.busy:,.0f}, and standing out takes {least:,}. {remedy}"
+            ]
+        return []
 
     @property
     def epsilon(self) -> Fraction:
@@ -81,8 +148,11 @@ def release_quote(
     bound: int | str,
     counting: str,
     bounding: str = Bounding.RANDOM.value,
+    guess: Guess | None = None,
 ) -> Quote:
     """Check a request and price it; nothing is reserved and no data are read.
+
+    `guess` is of public numbers, for advice.
 
     Raises InvalidInput that names the field, and BudgetExceeded with the numbers.
     """
@@ -113,6 +183,7 @@ def release_quote(
         left_before=left,
         left_after=left - asked,
         more_like_this=int((left - asked) / asked),
+        guess=guess,
     )
 
 

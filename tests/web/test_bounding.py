@@ -79,3 +79,54 @@ def test_programs_and_the_desk_choose_it() -> None:
     assert asks.ask("POST", "/api/v1/releases", other, 409, Idempotency_Key="a")
     page = desk.page(f"/desk/datasets/{dataset.slug}/release/")
     assert "The most popular ones" in page
+
+
+GUESS = {"people": 1000, "records": 20, "share": 0.05}
+
+
+def test_advice_and_warnings_follow_from_guesses() -> None:
+    desk = make_desk()
+    dataset, asks = desk.declare(ready=True), program_of(desk)
+    address = f"/api/v1/datasets/{dataset.slug}/quote"
+    quote = asks.ask("POST", address, {**REQUEST, "guess": GUESS})
+    advice = quote["advice"]
+    errors = {each["bound"]: each["error"] for each in advice["curve"]}
+    assert list(errors) == list(range(1, 21))
+    assert errors[advice["best_bound"]] == min(errors.values()) == advice["error_at_best"]
+    assert errors[REQUEST["bound"]] == advice["error"]
+    assert quote["warnings"] == []
+    assert asks.ask("POST", address, REQUEST)["advice"] is None
+
+    few = asks.ask("POST", address, {**REQUEST, "guess": {**GUESS, "people": 5}})
+    assert "Nothing can stand out" in few["warnings"][0]
+    quiet = asks.ask("POST", address, {**REQUEST, "guess": {**GUESS, "share": 0.000001}})
+    assert "Not even the busy place" in quiet["warnings"][0]
+    tiny = asks.ask("POST", address, {**REQUEST, "epsilon": "0.000001"})
+    assert "hardly any place has" in tiny["warnings"][0]
+    for changes, field in (
+        ({"people": 0}, "guess.people"),
+        ({"share": 2}, "guess.share"),
+        ({"share": "1"}, "guess"),
+        ({"records": 1.5}, "guess"),
+        ({"more": 1}, "guess"),
+    ):
+        body = {**REQUEST, "guess": {**GUESS, **changes}}
+        assert asks.ask("POST", address, body, 400)["field"] == field
+
+
+def test_the_form_draws_advice_and_warns_before_paying() -> None:
+    desk = make_desk()
+    dataset = desk.declare(ready=True)
+    typed = {"mechanism": "uniform-grid", "epsilon": "0.5", "bound": "3", "counting": "people"}
+    guess = {"guess_people": "1000", "guess_records": "20", "guess_share": "0.05"}
+    address = f"/desk/datasets/{dataset.slug}/quote"
+    page = desk.client.get(address, {**typed, **guess}).content.decode()
+    assert "Expected error of the busy place you guess" in page
+    assert '<path d="M0.0 ' in page
+    assert "Before you pay" not in page
+    page = desk.client.get(address, {**typed, **guess, "guess_people": "4"}).content.decode()
+    assert "Before you pay" in page
+    page = desk.client.get(address, {**typed, **guess, "guess_share": "7"}).content.decode()
+    assert "at most 1" in page
+    plain = desk.client.get(address, typed).content.decode()
+    assert "Expected error of the busy place" not in plain

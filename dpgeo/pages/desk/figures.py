@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import UNFINISHED, Job
+from dpgeo.releases.quotes import Advice
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
@@ -172,3 +173,39 @@ def circles_of(
     metre = scale / ground_scale(place.y)
     near, far = (round(radius * metre, 2) for radius in radii)
     return Circles(round(float(x - west) * scale, 1), round(float(north - y) * scale, 1), near, far)
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """Expected error against the bound, as a line in a box of CHART_WIDTH by CHART_HEIGHT units.
+
+    `best` and `chosen` are places (x, y) in it; `chosen` is None where it lies beyond the chart.
+    """
+
+    line: str
+    best: tuple[float, float]
+    chosen: tuple[float, float] | None
+    most: float
+    last: int
+
+
+CHART_WIDTH = 320.0
+CHART_HEIGHT = 96.0
+
+
+def chart_of(advice: Advice, bound: int) -> Chart:
+    """The chart of advice on a bound; errors from 0 to the largest shown."""
+    most, last = max(advice.errors), advice.bounds[-1]
+
+    def place(at: int, error: float) -> tuple[float, float]:
+        across = CHART_WIDTH * (at - 1) / max(last - 1, 1)
+        return round(across, 1), round(CHART_HEIGHT * (1 - error / most), 1)
+
+    points = [place(at, error) for at, error in zip(advice.bounds, advice.errors, strict=True)]
+    return Chart(
+        line="M" + "L".join(f"{x} {y}" for x, y in points),
+        best=place(advice.best, advice.error_at_best),
+        chosen=place(bound, advice.error) if bound <= last else None,
+        most=most,
+        last=last,
+    )

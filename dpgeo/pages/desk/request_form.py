@@ -9,6 +9,7 @@ from typing import Any
 from django import forms
 from django.core.exceptions import ValidationError
 
+from dpgeo.core.advice import Guess
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import DpgeoError
@@ -74,6 +75,15 @@ class ReleaseForm(DeskForm):
         initial=Bounding.RANDOM.value,
         required=False,
     )
+    guess_people = forms.IntegerField(required=False, label="People in all", help_text="A guess.")
+    guess_records = forms.IntegerField(
+        required=False, label="Places of each", help_text="Or rows, when visits are counted."
+    )
+    guess_share = forms.FloatField(
+        required=False,
+        label="Share of them in one busy place",
+        help_text="0.01 is one place in a hundred.",
+    )
     publish_when_done = forms.BooleanField(
         required=False,
         label="Publish when done",
@@ -135,6 +145,18 @@ class ReleaseForm(DeskForm):
             }
             for key, mechanism in MECHANISMS.items()
         ]
+
+    def guess(self) -> Guess | None:
+        """The guessed numbers, for advice on the bound; None unless all are given and possible."""
+        names = ("people", "records", "share")
+        given: dict[str, Any] = {name: self.cleaned_data.get(f"guess_{name}") for name in names}
+        if None in given.values():
+            return None
+        try:
+            return Guess(**given)
+        except DpgeoError as refusal:
+            self.add_error(f"guess_{refusal.field}", refusal.message)
+            return None
 
     def clean_bounding(self) -> str:
         """At random unless something else is chosen."""

@@ -1,0 +1,44 @@
+"""Advice on the bound is the least of its own formula, which a simulation confirms."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from dpgeo.core.advice import Guess, best_bound, expected_error
+from dpgeo.core.errors import InvalidInput
+
+
+@pytest.mark.parametrize("people", [1, 50, 5000])
+@pytest.mark.parametrize("records", [1, 2, 17])
+@pytest.mark.parametrize("share", [0.001, 0.2, 1.0])
+@pytest.mark.parametrize("epsilon", [0.01, 0.3, 5])
+def test_the_best_bound_is_best(people: int, records: int, share: float, epsilon: float) -> None:
+    guess = Guess(people=people, records=records, share=share)
+    errors = [expected_error(guess, bound, epsilon) for bound in range(1, records + 1)]
+    assert errors[best_bound(guess, epsilon) - 1] == min(errors)
+
+
+def test_the_expected_error_is_that_of_a_simulation() -> None:
+    """Of each person's records some at random are kept; the noise is Laplace's."""
+    guess, epsilon, trials = Guess(people=40, records=12, share=0.1), 0.5, 20_000
+    random = np.random.default_rng(1)
+    for bound in (1, 4, 9):
+        there = random.random((trials, 40, 12)) < 0.1
+        left_out = there[:, :, bound:].sum(axis=(1, 2))
+        error = left_out - random.laplace(0, bound / epsilon, trials)
+        found = math.sqrt(float(np.mean(np.square(error))))
+        assert found == pytest.approx(expected_error(guess, bound, epsilon), rel=0.02)
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [({"people": 0}, "people"), ({"records": 0}, "records"), ({"share": 0.0}, "share"),
+     ({"share": 1.1}, "share"), ({"share": math.nan}, "share")],
+)  # fmt: skip
+def test_impossible_guesses_are_refused_by_name(changes: dict[str, float], field: str) -> None:
+    with pytest.raises(InvalidInput) as refusal:
+        Guess(**{"people": 10, "records": 2, "share": 0.1, **changes})  # type: ignore[arg-type]
+    assert refusal.value.field == field
