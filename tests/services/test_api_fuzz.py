@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 FUZZER = Path(sys.executable).parent / "schemathesis"
 
-EXAMPLES = 200 if os.environ.get("DPGEO_AUDIT") else 20
+EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
 """For each address, beside those that its schema's limits suggest."""
 
 CHECKS = (
@@ -97,7 +97,7 @@ def test_no_input_makes_the_api_break_its_word(tmp_path: Path) -> None:
                 *(str(FUZZER), "run", f"{server}/api/schema"),
                 *("-H", f"Authorization: {headers['Authorization']}"),
                 *("--max-examples", str(EXAMPLES), "--seed", "1"),
-                *("--phases", "examples,coverage,fuzzing", "-c", ",".join(CHECKS)),
+                *("--phases", "examples,coverage,fuzzing,stateful", "-c", ",".join(CHECKS)),
                 "--continue-on-failure",
             ],
             cwd=tmp_path,

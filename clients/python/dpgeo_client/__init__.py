@@ -1,0 +1,7 @@
+"""Finds, reads and requests the differentially private maps of a dpgeo server."""
+
+from dpgeo_client.catalogue import Catalogue
+from dpgeo_client.connection import ApiError
+from dpgeo_client.release import Release
+
+__all__ = ["ApiError", "Catalogue", "Release"]

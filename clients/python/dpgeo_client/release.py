@@ -1,0 +1,103 @@
+"""One release: its facts, its files, and how many are where."""
+
+from __future__ import annotations
+
+import hashlib
+import tempfile
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from dpgeo_client import types
+from dpgeo_client.connection import Connection
+
+if TYPE_CHECKING:
+    import geopandas
+
+PREFERRED = "GeoParquet"
+
+
+class Release:
+    """One differentially private release; `facts` is what the API says of it."""
+
+    def __init__(self, connection: Connection, facts: types.Release) -> None:
+        self._connection = connection
+        self.facts = facts
+
+    def __repr__(self) -> str:
+        return f"<Release {self.id} {self.title!r}>"
+
+    @property
+    def id(self) -> str:
+        """Its id."""
+        return self.facts["id"]
+
+    @property
+    def title(self) -> str:
+        """Its title."""
+        return self.facts["title"]
+
+    @property
+    def layers(self) -> list[str]:
+        """Its layers, in the order of their files."""
+        return list(dict.fromkeys(file["layer"] for file in self.facts["files"] if file["layer"]))
+
+    def statement(self) -> dict[str, Any]:
+        """The privacy statement. Raises LookupError where the release has none yet."""
+        if self.facts["statement_url"] is None:
+            raise LookupError("This release has no statement yet.")
+        document: dict[str, Any] = self._connection.get(self.facts["statement_url"])
+        return document
+
+    def file(self, form: str, layer: str | None = None) -> types.File:
+        """A file by its format, such as "GeoPackage", and layer, by default the measured one.
+
+        Raises LookupError that names what there is.
+        """
+        wanted = self._measured() if layer is None else layer
+        for file in self.facts["files"]:
+            if file["format"] == form and file["layer"] in {wanted, ""}:
+                return file
+        there = sorted({f"{file['layer']} {file['format']}" for file in self.facts["files"]})
+        raise LookupError(f"There is no {form} of layer {wanted!r}; there are {', '.join(there)}.")
+
+    def download(self, folder: Path, form: str = PREFERRED, layer: str | None = None) -> Path:
+        """Save a file; its path. Raises ValueError where its checksum is another."""
+        file = self.file(form, layer)
+        path = folder / file["name"]
+        self._connection.download(file["url"], path)
+        with path.open("rb") as content:
+            if hashlib.file_digest(content, "sha256").hexdigest() != file["sha256"]:
+                path.unlink()
+                raise ValueError(f"{file['name']} was changed on its way; ask again.")
+        return path
+
+    def to_geopandas(self, layer: str | None = None) -> geopandas.GeoDataFrame:
+        """A layer, by default the measured one, as a table with a geometry in degrees."""
+        import geopandas
+
+        with tempfile.TemporaryDirectory() as folder:
+            return geopandas.read_parquet(self.download(Path(folder), PREFERRED, layer))
+
+    def query(self, region: Any) -> types.Answer:
+        """How many are in a region, with margin: a GeoJSON polygon, a shapely one, or a box.
+
+        A box is (west, south, east, north) in degrees. Nothing is spent by asking.
+        """
+        shape = getattr(region, "__geo_interface__", region)
+        body = {"polygon": shape} if isinstance(shape, dict) else {"bbox": list(shape)}
+        return self._ask(body)["results"][0]
+
+    def query_regions(self, collection: Any) -> list[types.Answer]:
+        """How many are in each of many regions: a GeoJSON FeatureCollection or a GeoDataFrame."""
+        return self._ask({"regions": getattr(collection, "__geo_interface__", collection)})[
+            "results"
+        ]
+
+    def _ask(self, body: dict[str, Any]) -> types.Answers:
+        answers: types.Answers = self._connection.post(f"{self.facts['url']}/query", body)
+        return answers
+
+    def _measured(self) -> str:
+        """The layer that was measured; estimates and the like are inferred from it."""
+        found = [name for name in self.layers if name != "estimate"]
+        return (found or self.layers or [""])[0]

@@ -1,0 +1,106 @@
+"""The Python client against a real server and worker; the notebook's cells as they stand."""
+
+from __future__ import annotations
+
+import ast
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from dpgeo_client import ApiError, Catalogue, catalogue, types
+from generate_types import generate
+
+from dpgeo.api.documentation import schema
+from tests.services.installation import ROOT, Installation
+from tests.services.test_api_fuzz import free_port, wait_until_served
+
+pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, Any]]]:
+    """A server with a worker, and what to ask it for."""
+    installation = Installation(tmp_path_factory.mktemp("client"))
+    prepared = installation.answer(
+        installation.start("-m", "tests.services.posting", "prepare", "{}")
+    )
+    server = f"http://127.0.0.1:{free_port()}"
+    words = ("-c", "python:dpgeo.config.gunicorn", "-b", server.removeprefix("http://"))
+    with (
+        installation.running("-m", "gunicorn", *words, "dpgeo.config.wsgi"),
+        installation.worker(),
+    ):
+        wait_until_served(server)
+        yield server, prepared
+
+
+def test_a_program_asks_for_a_map_and_anybody_reads_it(
+    served: tuple[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server, prepared = served
+    monkeypatch.setattr(catalogue, "POLL_SECONDS", 0.1)
+    key = prepared["headers"]["Authorization"].removeprefix("Bearer ")
+    with Catalogue(server, key=key) as ours:
+        asked = prepared["body"]
+        quote = ours.quote(
+            asked["dataset"], **{k: v for k, v in asked.items() if k not in {"dataset", "title"}}
+        )
+        assert quote["epsilon"] == asked["epsilon"]
+        made = [
+            ours.request_release(**asked, publish_when_done=True, name="one", progress=False)
+            for _ in range(2)
+        ]
+        assert made[0].id == made[1].id
+        with pytest.raises(ApiError) as refused:
+            ours.request_release(**{**asked, "epsilon": "9"}, progress=False)
+        assert refused.value.status == 409
+    with Catalogue(server) as anybody:
+        (found,) = anybody.releases(bbox=(9, 49, 11, 51), kind="heatmap")
+        assert found.id == made[0].id
+        assert list(anybody.releases(bbox=(0, 0, 1, 1))) == []
+        assert anybody.release(found.id).facts == found.facts
+        cells = found.to_geopandas()
+        assert {"estimate", "margin", "threshold", "geometry"} <= set(cells.columns)
+        whole = found.query(tuple(cells.total_bounds))
+        assert whole["estimate"] == cells["estimate"].sum()
+        region = cells.geometry.iloc[0].buffer(-1e-6)
+        one = found.query(region)
+        assert one["low"] <= one["estimate"] <= one["high"]
+        parts = found.query_regions(cells.iloc[:3])
+        assert [each["estimate"] for each in parts] == pytest.approx(
+            cells["estimate"].iloc[:3].tolist()
+        )
+        assert found.statement()["title"] == found.title
+        assert found.download(tmp_path, "GeoPackage").stat().st_size > 0
+        with pytest.raises(LookupError, match="there are"):
+            found.file("Shapefile")
+        with pytest.raises(ApiError, match="bbox"):
+            list(anybody.releases(bbox=(9, 51, 11, 49)))
+        with pytest.raises(ApiError) as unknown:
+            anybody.request_release(**asked, progress=False)
+        assert unknown.value.status == 401
+
+
+def test_the_notebook_runs_as_it_stands(served: tuple[str, dict[str, Any]]) -> None:
+    document = json.loads((ROOT / "docs" / "notebook.ipynb").read_text())
+    cells = ["".join(cell["source"]) for cell in document["cells"] if cell["cell_type"] == "code"]
+    assert cells[0].startswith("SERVER = ")
+    names: dict[str, Any] = {"SERVER": served[0]}
+    for cell in cells[1:]:
+        exec(compile(cell, "notebook", "exec"), names)  # noqa: S102 - it is ours
+    assert names["answer"]["margin"] > 0
+    assert len(names["loud"]) <= len(names["cells"])
+
+
+def test_the_types_are_those_of_the_description() -> None:
+    written = Path(types.__file__).read_text()
+    assert ast.dump(ast.parse(written)) == ast.dump(ast.parse(generate(schema())))
+
+
+def test_the_client_needs_nothing_of_the_server() -> None:
+    for path in (ROOT / "clients" / "python" / "dpgeo_client").glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert not (node.module or "").startswith("dpgeo."), path
