@@ -51,6 +51,7 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--smoothing", default="inferred", help="of contours")
     parser.add_argument("--tasks", type=int, default=400)
     parser.add_argument("--trials", type=int, default=5)
+    parser.add_argument("--epsilon", action="append", help="only this one; may be repeated")
     parser.add_argument("--travel", type=float, default=3000.0, help="MTD in metres")
     parser.add_argument("--willingness", type=float, default=250.0, help="c in metres")
     parser.add_argument("--seed", type=int, default=0)
@@ -81,7 +82,7 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
     area = _area(longitude, latitude)
     view = _view(area, longitude, latitude)
     total = REWARD_A_TASK * options.tasks
-    for epsilon in EPSILONS:
+    for epsilon in options.epsilon or EPSILONS:
         found: dict[tuple[float, str, str], list[Outcome]] = {}
         entropy = SeededEntropy(options.seed)
         for _ in range(options.trials):

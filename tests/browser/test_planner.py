@@ -98,13 +98,13 @@ def test_the_plan_follows_the_slider_at_once(contours: Release, open_planner: Op
     page = open_planner()
     upload(page)
     planned(page, 3)
-    before = page.locator("[data-figure=notified-chosen]").inner_text()
+    before = page.locator("#tasks tbody").inner_text()
     ring = screenshot(page, "#map")
     page.locator("#total_reward").evaluate(
         "input => {input.value = '20'; input.dispatchEvent(new Event('input', {bubbles: true}))}"
     )
     page.wait_for_function(
-        "(before) => document.querySelector('[data-figure=notified-chosen]').innerText !== before",
+        "(before) => document.querySelector('#tasks tbody').innerText !== before",
         arg=before,
         timeout=PATIENCE,
     )
