@@ -156,7 +156,8 @@ LOGOUT_REDIRECT_URL = "catalogue"
 vars().update(env.email_url("DPGEO_EMAIL_URL", default="consolemail://"))
 DEFAULT_FROM_EMAIL = env.str("DPGEO_EMAIL_FROM", default="dpgeo@localhost")
 
-LANGUAGE_CODE = "en-gb"
+LANGUAGE_CODE = env.str("DPGEO_LANGUAGE", default="en-gb")
+LOCALE_PATHS = [BASE_DIR / "locale"]
 TIME_ZONE = "UTC"
 USE_I18N = True
 USE_TZ = True

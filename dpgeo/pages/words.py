@@ -1,0 +1,95 @@
+"""The words of the scripts in a reader's language; what stands in templates is translated there.
+
+English is written in the scripts themselves (`frontend/src/translate.ts`), so a page of that
+language hands over nothing. A test keeps this list and the scripts in step.
+"""
+
+from __future__ import annotations
+
+from django.utils.translation import get_language, gettext
+from django.utils.translation import gettext_noop as _
+
+
+def script_words() -> dict[str, str]:
+    """The English words of the scripts and what they are in the page's language."""
+    if (get_language() or "en").split("-")[0] == "en":
+        return {}
+    return {word: gettext(word) for word in WORDS}
+
+
+WORDS = (
+    _(", by a formula"),
+    _(", for the noise alone"),
+    _("A moved report"),
+    _("A moved report ({shown} of {count} drawn)"),
+    _("A polygon of this file has a corner that is not a longitude and a latitude in degrees."),
+    _("Adding up…"),
+    _("An area needs three corners at least."),
+    _("Bands between contour lines"),
+    _("Below the lowest line"),
+    _("Cannot be told from zero"),
+    _("Click each corner; click twice or press Enter at the last. Escape stops."),
+    _("Cluster {number}"),
+    _("Divider between the two maps"),
+    _("Drag across the map from corner to corner. Escape stops."),
+    _("Each box, small or large, is {range} {counting}{how}."),
+    _("Each cell is {range} {counting}{how}."),
+    _("Each cluster is {range} {counting}."),
+    _("Each side must be a number of degrees, such as 12.58."),
+    _("Each zone is {range} {counting}."),
+    _("Half moved up to {near} m, 95 % up to {far} m"),
+    _("Larger is less sure"),
+    _("Longitudes lie between -180 and 180, latitudes between -90 and 90."),
+    _("Margin (±) of people per zone"),
+    _("Margin (±) of people per {side} square"),
+    _("Margin (±) of visits per zone"),
+    _("Margin (±) of visits per {side} square"),
+    _("People"),
+    _("People per cluster, once in each small cell"),
+    _("People per square kilometre"),
+    _("People per zone"),
+    _("People per {side} square"),
+    _("Reports, each moved at random"),
+    _("South must be less than north."),
+    _("Stands out from noise"),
+    _("That a report was made shows, and how many there are; not where."),
+    _("The area could not be added up ({status})."),
+    _("The link is copied; it holds all that you see."),
+    _(
+        "The map's data did not load ({status}). The table and the files below hold the "
+        "same figures; reload the page to try again."
+    ),
+    _("The map's shapes did not load ({status})."),
+    _("The picture is made."),
+    _("The server did not answer; try again."),
+    _("These shapes are too many to be drawn here. Take the files."),
+    _("This browser could not make the picture."),
+    _("This browser has no WebGL, so the map stands still. The table holds its figures."),
+    _("This file holds no polygon."),
+    _("This file is not GeoJSON: it cannot be read as JSON."),
+    _("This file is too large; outlines of up to 2 MB can be added up here."),
+    _("This outline is too detailed for the link."),
+    _("Visits"),
+    _("Visits per cluster"),
+    _("Visits per square kilometre"),
+    _("Visits per zone"),
+    _("Visits per {side} square"),
+    _("West must be less than east."),
+    _("Your area"),
+    _(
+        "Your square shows {count}, give or take {margin}. Whether you were there changes"
+        " the odds of any such picture by at most a factor {odds}."
+    ),
+    _("cannot be told from zero"),
+    _("in {count} cells, {each} per {side} square"),
+    _("made within the inner circle one time in two, within the outer one 19 times in 20"),
+    _("nearest to this centre"),
+    _("noise can push a count below zero"),
+    _("outside the study area"),
+    _("people"),
+    _("people per km²"),
+    _("visits"),
+    _("visits per km²"),
+    _("{counting}, between {low} and {high} in 95 of 100 releases like this one."),
+    _("{low} to {high}"),
+)
