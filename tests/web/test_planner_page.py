@@ -1,0 +1,85 @@
+"""The planner's page: which maps it offers, and whose campaigns it opens."""
+
+from __future__ import annotations
+
+import pytest
+from django.test import Client
+from django.urls import reverse
+
+from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.crowdsourcing.services import campaign_create
+from dpgeo.releases.models import Release
+from tests.unit.artefacts.releases import clusters_release, contour_release, grid_release
+from tests.web.published import install, make_dataset, make_member, make_organisation
+
+pytestmark = pytest.mark.django_db
+
+SETTINGS = {
+    "target": 0.9,
+    "total_reward": 60.0,
+    "willingness": 50.0,
+    "least_reward": 1.0,
+    "travel_metres": 3000.0,
+    "worker_share": 1.0,
+    "model": "field",
+    "density": "bilinear",
+}
+
+
+def keep(release: Release, *, shared: bool) -> Campaign:
+    organisation = make_organisation()
+    return campaign_create(
+        organisation=organisation,
+        release=release,
+        name="Lamps",
+        tasks=[{"longitude": 4.56, "latitude": 52.2}],
+        settings=SETTINGS,
+        shared=shared,
+        created_by=make_member(organisation, f"keeper-{shared}"),
+    )
+
+
+def test_without_a_map_it_says_so(client: Client) -> None:
+    page = client.get(reverse("plan"))
+    assert page.status_code == 200
+    assert "none is published yet" in page.content.decode()
+
+
+def test_it_offers_published_maps_of_cells_contours_first(client: Client) -> None:
+    dataset = make_dataset()
+    grid = install(dataset, grid_release())
+    contours = install(dataset, contour_release())
+    install(dataset, clusters_release())
+    draft = install(dataset, contour_release(), published=False)
+    page = client.get(reverse("plan"))
+    assert [each.pk for each in page.context["offered"]] == [contours.pk, grid.pk]
+    assert page.context["release"] == contours
+    assert draft.pk not in page.content.decode()
+    chosen = client.get(reverse("plan"), {"release": grid.pk})
+    assert chosen.context["release"] == grid
+
+
+def test_maps_that_cannot_be_planned_on_are_not_found(client: Client) -> None:
+    dataset = make_dataset()
+    points = install(dataset, clusters_release())
+    draft = install(dataset, contour_release(), published=False)
+    withdrawn = install(dataset, contour_release(), withdrawn=True)
+    for each in (points.pk, draft.pk, withdrawn.pk, "nothing"):
+        assert client.get(reverse("plan"), {"release": each}).status_code == 404
+
+
+def test_a_campaign_is_opened_by_its_members_and_where_shared_by_anybody(client: Client) -> None:
+    release = install(make_dataset(), contour_release())
+    shared, own = keep(release, shared=True), keep(release, shared=False)
+    assert client.get(reverse("plan"), {"campaign": shared.pk}).status_code == 200
+    assert client.get(reverse("plan"), {"campaign": own.pk}).status_code == 404
+    assert own.created_by
+    client.force_login(own.created_by)
+    page = client.get(reverse("plan"), {"campaign": own.pk})
+    assert page.status_code == 200
+    assert "Keep this campaign as" in page.content.decode()
+
+
+def test_strangers_are_not_offered_to_keep(client: Client) -> None:
+    install(make_dataset(), contour_release())
+    assert "Keep this campaign" not in client.get(reverse("plan")).content.decode()
