@@ -1,4 +1,4 @@
-"""Error of every registered mechanism on a public array of counts, as DPBench measures it."""
+"""Error of every heatmap mechanism on a public array of counts, as DPBench measures it."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.generated import KINDS, generated
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.kinds import Kind
@@ -35,7 +36,10 @@ HEATMAPS = [key for key, mechanism in MECHANISMS.items() if mechanism.kind is Ki
 def add_to(subcommands: Any) -> None:
     """Describe `accuracy` to the command line."""
     parser = subcommands.add_parser("accuracy", help=__doc__)
-    parser.add_argument("--array", type=Path, required=True, help=".npy file of square counts")
+    source = parser.add_mutually_exclusive_group(required=True)
+    source.add_argument("--array", type=Path, help=".npy file of square counts")
+    source.add_argument("--generated", choices=KINDS, help="a generated map of this kind")
+    parser.add_argument("--map-seed", type=int, default=0, help="of a generated map")
     parser.add_argument("--cells", type=int, default=128, help="sum the array to so many a side")
     parser.add_argument("--scale", type=float, default=1e4, help="records drawn from the array")
     parser.add_argument("--epsilon", default="0.1")
@@ -48,8 +52,8 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line of errors for every mechanism asked for."""
-    counts = drawn(coarsened(_load(options.array), options.cells), _whole(options.scale))
+    """Print a line of errors for every mechanism asked for; by default, for every heatmap."""
+    counts = _counts(options)
     given = dict(pair.split("=", 1) for pair in options.param)
     for key in options.mechanism or HEATMAPS:
         mechanism = find_mechanism(key)
@@ -68,6 +72,14 @@ def measure(options: argparse.Namespace) -> None:
             },
             options.json,
         )
+
+
+def _counts(options: argparse.Namespace) -> NDArray[np.int64]:
+    """As many records as asked for, spread like an array or a generated map."""
+    scale = _whole(options.scale)
+    if options.array:
+        return drawn(coarsened(_load(options.array), options.cells), scale)
+    return drawn(generated(options.generated, options.cells, options.map_seed), scale)
 
 
 def _load(path: Path) -> NDArray[np.int64]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -107,7 +108,7 @@ def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
     return np.asarray(blocks, dtype=np.int64)
 
 
-def drawn(array: NDArray[np.int64], scale: int) -> NDArray[np.int64]:
+def drawn(array: NDArray[Any], scale: int) -> NDArray[np.int64]:
     """`scale` records spread like the array: one multinomial draw, always the same (DPBench)."""
     if not math.isfinite(array.sum()) or array.min() < 0 or array.sum() == 0:
         raise ValueError("The array must hold counts: no negatives, and not only zeros.")

@@ -167,7 +167,7 @@ def _nodes(evidence: Evidence, phase: Phase, scale: float) -> Masks:
     """The squares that a phase counts, given all counts so far and its scale of noise."""
     if phase.level is not None:
         return even(evidence, phase.level)
-    return where_expected(evidence, infer(evidence), phase.limit * scale)
+    return where_expected(evidence, infer(evidence).cells, phase.limit * scale)
 
 
 def _label(number: int, phase: Phase) -> str:

@@ -69,7 +69,7 @@ def make_surface(
         evidence = Evidence(padded(inside))
         nodes = even(evidence, evidence.depth)
         evidence.add(nodes, padded(counts)[nodes[-1]], 1 / float(noise.rate))
-        found = quiet(evidence, infer(evidence))
+        found = quiet(evidence, infer(evidence)).cells
         return np.ascontiguousarray(found[: counts.shape[0], : counts.shape[1]])
     values = np.where(inside, counts, 0).astype(np.float64)
     if smoothing is Smoothing.BLURRED:

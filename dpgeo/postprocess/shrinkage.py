@@ -44,8 +44,21 @@ ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
 """The same for the point mass at 0: this share of the counts, within limits."""
 
 
-def posterior(values: Floats, guesses: Floats) -> tuple[Floats, Floats]:
-    """Posterior means and variances (n,) of true counts, given noisy values and guesses (n,).
+@dataclass(frozen=True, slots=True, eq=False)
+class Posterior:
+    """Means and variances (n,) of true counts, and how likely the guesses made the noisy ones.
+
+    `log_likelihood` is that of all counts under the fitted weights, those that speak for
+    themselves left out; 0 where there were too few counts to fit any.
+    """
+
+    mean: Floats
+    variance: Floats
+    log_likelihood: float
+
+
+def posterior(values: Floats, guesses: Floats) -> Posterior:
+    """The posterior of true counts, given noisy values and guesses (n,).
 
     All in units of each count's noise scale b: values y/b, guesses mu/b, variances over b^2.
     """
@@ -53,17 +66,22 @@ def posterior(values: Floats, guesses: Floats) -> tuple[Floats, Floats]:
     row = np.searchsorted(model.guess_edges, guesses)
     if values.size < FEWEST:
         mean, variance = _unfitted_moments()
+        log_likelihood = 0.0
     else:
-        mean, variance = model.moments(model.fitted(values, row))
+        seen = model.histogram(values, row)
+        weights = model.fitted(seen)
+        mean, variance = model.moments(weights)
+        log_likelihood = model.log_likelihood(weights, seen)
     place = np.interp(values, model.y, np.arange(model.y.size))
     left = np.minimum(place.astype(np.int64), model.y.size - 2)
     part = place - left
     mean = mean[row, left] * (1 - part) + mean[row, left + 1] * part
     variance = variance[row, left] * (1 - part) + variance[row, left + 1] * part
     clear = values > CLEAR
-    return (
+    return Posterior(
         np.where(clear, values, mean),
         np.where(clear, 2.0, np.minimum(variance, GREATEST_VARIANCE)),
+        log_likelihood,
     )
 
 
@@ -90,10 +108,9 @@ class _Model:
         start = 0.5 * before / before.sum() + 0.5 / before.size
         return before, np.tile(start, (len(self.priors), 1))
 
-    def fitted(self, values: Floats, row: NDArray[np.int64]) -> Floats:
-        """Weights (guesses, components), each row adding up to 1."""
-        before, weights = self.believed(float(np.clip(ZERO_SHARE * values.size, *ZERO_LIMITS)))
-        seen = self._histogram(values, row)
+    def fitted(self, seen: Floats) -> Floats:
+        """Weights (guesses, components), each row adding up to 1, for a histogram of counts."""
+        before, weights = self.believed(float(np.clip(ZERO_SHARE * seen.sum(), *ZERO_LIMITS)))
         used = np.flatnonzero(seen.any(axis=1))
         chances, seen = self.chances[used], seen[used]
         smoothing = self.smoothing[:, used]
@@ -105,7 +122,13 @@ class _Model:
             weights /= weights.sum(axis=1, keepdims=True)
         return weights
 
-    def _histogram(self, values: Floats, row: NDArray[np.int64]) -> Floats:
+    def log_likelihood(self, weights: Floats, seen: Floats) -> float:
+        """The logarithm of how likely weights make a histogram of counts."""
+        used = np.flatnonzero(seen.any(axis=1))
+        expected = (weights[used][:, None, :] @ self.chances[used])[:, 0, :]
+        return float((seen[used] * np.log(np.maximum(expected, 1e-300))).sum())
+
+    def histogram(self, values: Floats, row: NDArray[np.int64]) -> Floats:
         """How many counts fall into each bin (guesses, y); those beyond the last teach nothing."""
         column = np.searchsorted((self.y[1:] + self.y[:-1]) / 2, values)
         shape = (len(self.priors), self.y.size)

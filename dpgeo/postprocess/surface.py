@@ -1,19 +1,28 @@
 """A surface of cells inferred from noisy counts of quadtree nodes. Costs no privacy.
 
 `infer` turns all evidence into expected counts of cells, even within each leaf. It runs ROUNDS
-rounds of: guess each leaf from its parent and its neighbours, shrink its noisy count towards what
-such guesses mean (`shrinkage`), and reconcile leaves and all counts above them by least squares
-with the *posterior* variances, so that what is left over goes to uncertain leaves and not to
-those that are surely empty.
+rounds of: guess each leaf from the others, shrink its noisy count towards what such guesses mean
+(`shrinkage`), and reconcile leaves and all counts above them by least squares with the *posterior*
+variances, so that what is left over goes to uncertain leaves and not to those that are surely
+empty.
+
+There are two ways to guess, after two ways in which places are alike: from all that is near, or
+from what lies in the same row and the same column (`crossing`). Both are tried, and the one that
+makes the counts likelier is kept (empirical Bayes once more): likelier by CLEARLY, unless one cell
+holds much of everything, as the cell of noughts does in a table of attributes.
 `quiet` then shrinks all leaves that do not stand out together, and `smooth` bends the surface
-within large leaves so that it meets its surroundings.
+within large leaves so that it meets its surroundings, or its row and its column.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.postprocess.crossing import Crossing
 from dpgeo.postprocess.evidence import Evidence, Masks, Tree
 from dpgeo.postprocess.pyramid import Floats, expanded, neighbours, pooled, ratio
 from dpgeo.postprocess.shrinkage import posterior
@@ -23,6 +32,23 @@ ROUNDS = 3
 NEXT_TO_NOTHING = 1e-9
 """Of a count; lets a parent's count go somewhere when all its children are thought empty."""
 
+CLEARLY, NOT_UNLIKELY = 10.0, -2.0
+"""By how much rows and columns must make the counts likelier (a difference of logarithms) to be
+believed; the latter where one cell is expected to hold more than MUCH of everything. On generated
+maps that are not tables, chance and the shape of crowds brought up to 9. Where one cell held more
+than MUCH, tables brought -3 to 21, and crowds around that cell mostly -2 to -25: few counts cannot
+tell the two apart, and tables are then the likelier."""
+
+MUCH = 1 / 3
+
+ENOUGH = 100
+"""Fewer leaves than this do not tell a table from a crowd: on generated maps of fewer, neither way
+made them likelier than the other, nor erred less. Then what is near is taken, and time saved."""
+
+HOPELESS = -20.0
+"""Once rows and columns have fallen so far behind, they are given up, which saves time. Of those
+that won on generated maps in the end, none was behind by more than 2 after the first round."""
+
 QUIET = 10.0
 """Leaves expected to hold less than so many noise scales do not stand out.
 
@@ -31,19 +57,71 @@ expected counts, each by a factor of its own, errs by 3 to 14 % more.
 """
 
 BLURS = 12
+CROSSINGS = 16
 
 
-def infer(evidence: Evidence) -> Floats:
-    """Expected counts of cells (2^depth, 2^depth), never negative."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Surface:
+    """Expected counts of cells (2^depth, 2^depth), never negative, even within each leaf.
+
+    `crossed` says whether leaves were guessed from their rows and columns.
+    """
+
+    cells: Floats
+    crossed: bool
+
+
+def infer(evidence: Evidence) -> Surface:
+    """The surface, by the way of guessing that suits the counts."""
     leaves = evidence.leaves()
+    near = list(_rounds(evidence, leaves, crossed=False))
+    cells = near[-1].cells
+    if sum(np.count_nonzero(chosen) for chosen in leaves) < ENOUGH:
+        return Surface(cells, False)
+    least = NOT_UNLIKELY if cells.max() > MUCH * cells.sum() else CLEARLY
+    for before, crossed in zip(near, _rounds(evidence, leaves, crossed=True), strict=True):
+        gain = crossed.log_likelihood - before.log_likelihood
+        if gain < HOPELESS:
+            break
+    return Surface(crossed.cells, True) if gain > least else Surface(cells, False)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Round:
+    """What a round found, even within leaves, and how likely its guesses made the counts."""
+
+    cells: Floats
+    log_likelihood: float
+
+
+def _rounds(evidence: Evidence, leaves: Masks, *, crossed: bool) -> Iterator[_Round]:
+    """Round after round of one way of guessing."""
     scales = evidence.scales()
-    cells = _first_guess(evidence, evidence.raw_tree(leaves))
-    for _ in range(ROUNDS):
-        value, variance = _shrunk(evidence, leaves, scales, cells)
+    cells = bent = _first_guess(evidence, evidence.raw_tree(leaves))
+    for number in range(ROUNDS):
+        if crossed and number:
+            bent = _bend(evidence, leaves, cells, crossed=True)
+        guesses = [
+            _guess(evidence, cells, bent if crossed else None, level) if chosen.any() else None
+            for level, chosen in enumerate(leaves)
+        ]
+        value, variance, log_likelihood = _shrunk(evidence, leaves, scales, guesses)
         tree = evidence.tree(leaves, value, variance)
         shares = [np.maximum(each, 0.0) + NEXT_TO_NOTHING for each in tree.value]
         cells = evidence.spread(leaves, _downwards(evidence, shares, tree.value[0]))
-    return cells
+        yield _Round(cells, log_likelihood)
+
+
+def _guess(evidence: Evidence, cells: Floats, bent: Floats | None, level: int) -> Floats:
+    """What nodes of a level should hold by what is near, or by that and their row and column.
+
+    Of the latter two the geometric mean is taken.
+    """
+    near = _surroundings(evidence, cells, level)
+    if bent is None:
+        return near
+    across = Crossing(evidence.sizes[level], alone=True).expected(pooled(bent, 1 << level))
+    return np.asarray(np.sqrt(near * across))
 
 
 def _first_guess(evidence: Evidence, tree: Tree) -> Floats:
@@ -67,27 +145,27 @@ def _downwards(evidence: Evidence, shares: list[Floats], root: Floats) -> list[F
 
 
 def _shrunk(
-    evidence: Evidence, leaves: Masks, scales: list[Floats], cells: Floats
-) -> tuple[list[Floats], list[Floats]]:
-    """Posterior means and variances of the leaves, by level; 0 elsewhere."""
-    levels = [level for level, chosen in enumerate(leaves) if chosen.any()]
+    evidence: Evidence, leaves: Masks, scales: list[Floats], guesses: list[Floats | None]
+) -> tuple[list[Floats], list[Floats], float]:
+    """Posterior means and variances of the leaves, by level, 0 elsewhere; and the likelihood."""
     noisy, guess, scale = [], [], []
-    for level in levels:
-        chosen = leaves[level]
-        scale.append(scales[level][chosen])
-        noisy.append(evidence.value[level][chosen])
-        guess.append(_surroundings(evidence, cells, level)[chosen])
+    for level, guessed in enumerate(guesses):
+        if guessed is not None:
+            chosen = leaves[level]
+            scale.append(scales[level][chosen])
+            noisy.append(evidence.value[level][chosen])
+            guess.append(guessed[chosen])
     unit = np.concatenate(scale)
-    mean, variance = posterior(np.concatenate(noisy) / unit, np.concatenate(guess) / unit)
+    found = posterior(np.concatenate(noisy) / unit, np.concatenate(guess) / unit)
     means = [np.zeros_like(size) for size in evidence.sizes]
     variances = [np.zeros_like(size) for size in evidence.sizes]
     start = 0
-    for level, part in zip(levels, scale, strict=True):
-        end = start + part.size
-        means[level][leaves[level]] = mean[start:end] * part
-        variances[level][leaves[level]] = variance[start:end] * part**2
+    for level, chosen in enumerate(leaves):
+        end = start + int(np.count_nonzero(chosen))
+        means[level][chosen] = found.mean[start:end] * unit[start:end]
+        variances[level][chosen] = found.variance[start:end] * unit[start:end] ** 2
         start = end
-    return means, variances
+    return means, variances, found.log_likelihood
 
 
 def _surroundings(evidence: Evidence, cells: Floats, level: int) -> Floats:
@@ -101,14 +179,14 @@ def _surroundings(evidence: Evidence, cells: Floats, level: int) -> Floats:
     return np.asarray(size * (0.5 * expanded(density, 1 << level) + 0.5 * around))
 
 
-def quiet(evidence: Evidence, cells: Floats) -> Floats:
+def quiet(evidence: Evidence, surface: Surface) -> Surface:
     """Shrink all leaves that do not stand out by one factor, the positive part of 1 - V/S^2.
 
     S is what they are expected to hold together and V the variance of their least-squares total
     (James and Stein 1961): each alone is too small to see, and their common bias is what would
     harm sums over large empty regions.
     """
-    leaves = evidence.leaves()
+    leaves, cells = evidence.leaves(), surface.cells
     variance = evidence.raw_tree(leaves).variance
     low = np.zeros_like(evidence.inside)
     for level, scale in enumerate(evidence.scales()):
@@ -118,9 +196,10 @@ def quiet(evidence: Evidence, cells: Floats) -> Floats:
     low &= evidence.inside
     total = float(cells[low].sum())
     if total <= 0:
-        return cells
+        return surface
     spread = _variance_of_union(evidence, low.astype(np.float64), variance)
-    return np.where(low, max(0.0, 1 - spread / total**2) * cells, cells)
+    shrunk = np.where(low, max(0.0, 1 - spread / total**2) * cells, cells)
+    return Surface(shrunk, surface.crossed)
 
 
 def _variance_of_union(evidence: Evidence, chosen: Floats, variance: list[Floats]) -> float:
@@ -136,24 +215,34 @@ def _variance_of_union(evidence: Evidence, chosen: Floats, variance: list[Floats
     return total
 
 
-def smooth(evidence: Evidence, cells: Floats) -> Floats:
-    """Bend the surface within leaves of several cells, keeping what each leaf holds.
+def smooth(evidence: Evidence, surface: Surface) -> Floats:
+    """Bend the surface within leaves of several cells, keeping what each leaf holds."""
+    return _bend(evidence, evidence.leaves(), surface.cells, crossed=surface.crossed)
 
-    Blurring twice and handing each leaf its count again, BLURS times (Tobler 1979, pycnophylactic
-    interpolation).
+
+def _bend(evidence: Evidence, leaves: Masks, cells: Floats, *, crossed: bool) -> Floats:
+    """Bend, then hand each leaf its count again, time after time.
+
+    Either by blurring twice, BLURS times (Tobler 1979, pycnophylactic interpolation), or by rows
+    and columns, CROSSINGS times (iterative proportional fitting: Deming and Stephan 1940).
     """
-    leaves = evidence.leaves()
+    lines = Crossing(evidence.sizes[-1]) if crossed else None
     label = evidence.labels(leaves)
     fine = label >= label.max() + 1 - np.count_nonzero(leaves[-1])
     totals = _totals(label, cells)
-    around = evidence.sizes_around[-1]
     bent = cells
-    for _ in range(BLURS):
-        for _ in range(2):
-            bent = np.where(evidence.inside, ratio(neighbours(bent), around), 0.0)
+    for _ in range(CROSSINGS if crossed else BLURS):
+        bent = lines.expected(bent) if lines else _blurred(evidence, bent)
         bent = np.where(fine, cells, bent)
         bent = bent * ratio(totals, _totals(label, bent))[label]
     return bent
+
+
+def _blurred(evidence: Evidence, cells: Floats) -> Floats:
+    around = evidence.sizes_around[-1]
+    for _ in range(2):
+        cells = np.where(evidence.inside, ratio(neighbours(cells), around), 0.0)
+    return cells
 
 
 def _totals(label: NDArray[np.int64], cells: Floats) -> Floats:

@@ -75,7 +75,7 @@ def test_errors_are_those_of_dpbench() -> None:
     assert scaled_l2_error(estimate, truth, 10) == 5 / 20
 
 
-def test_accuracy_prints_a_line_for_every_mechanism(
+def test_accuracy_prints_a_line_for_every_heatmap(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     np.save(tmp_path / "array.npy", np.random.default_rng(4).integers(0, 99, (64, 64)))

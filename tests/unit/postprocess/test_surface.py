@@ -29,7 +29,11 @@ def surveyed(
     random = np.random.default_rng(seed)
     evidence = Evidence(inside)
     for phase in (0, 1):
-        nodes = where_expected(evidence, infer(evidence), 4 * scale) if phase else even(evidence, 3)
+        nodes = (
+            where_expected(evidence, infer(evidence).cells, 4 * scale)
+            if phase
+            else even(evidence, 3)
+        )
         parts = [pooled(cells, len(chosen))[chosen] for chosen in nodes]
         counts = np.concatenate(parts) + random.laplace(0, scale, sum(map(len, parts)))
         evidence.add(nodes, np.rint(counts).astype(np.int64), scale)
@@ -139,16 +143,16 @@ def test_smoothing_keeps_what_every_area_holds() -> None:
 
     for level, chosen in enumerate(evidence.leaves()):
         np.testing.assert_allclose(
-            pooled(bent, 1 << level)[chosen], pooled(flat, 1 << level)[chosen], atol=1e-6
+            pooled(bent, 1 << level)[chosen], pooled(flat.cells, 1 << level)[chosen], atol=1e-6
         )
-    assert not np.allclose(bent, flat)
+    assert not np.allclose(bent, flat.cells)
 
 
 def test_a_map_of_pure_noise_becomes_empty_rather_than_full_of_ghosts() -> None:
     left = []
     for seed in range(10):
         evidence = surveyed(np.zeros((SIDE, SIDE)), everywhere(), 20.0, seed)
-        left.append(quiet(evidence, infer(evidence)).sum())
+        left.append(quiet(evidence, infer(evidence)).cells.sum())
     assert np.median(left) < 20
 
 

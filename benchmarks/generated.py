@@ -1,0 +1,157 @@
+"""Generated maps of several kinds, on which rules and constants are chosen.
+
+Each kind is a way in which places differ: crowds around centres, unevenness at every scale, roads,
+a few heavy cells, tables of two attributes that are mostly nought, bands, a city, nothing at all.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+from numpy.random import Generator
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+
+def generated(kind: str, cells: int, seed: int) -> Floats:
+    """Chances (cells, cells) that add up to 1, of one of the KINDS; always the same for a seed."""
+    random = np.random.default_rng([seed, list(KINDS).index(kind)])
+    weights = KINDS[kind](cells, random)
+    return np.asarray(weights / weights.sum())
+
+
+def _coordinates(cells: int) -> tuple[Floats, Floats]:
+    rows, columns = np.mgrid[0:cells, 0:cells] / cells
+    return rows, columns
+
+
+def _clusters(cells: int, random: Generator) -> Floats:
+    """Crowds of very different widths around a few centres."""
+    rows, columns = _coordinates(cells)
+    weights = np.zeros((cells, cells))
+    for _ in range(int(random.integers(2, 12))):
+        row, column = random.random(2)
+        width = np.exp(random.uniform(-4.5, -1.5))
+        distance = (rows - row) ** 2 + (columns - column) ** 2
+        weights += random.random() * np.exp(-distance / (2 * width**2)) / width
+    return weights
+
+
+def _cascade(cells: int, random: Generator) -> Floats:
+    """Quarters share what their square holds unevenly, on every level anew."""
+    weights = np.ones((1, 1))
+    while len(weights) < cells:
+        side = len(weights)
+        shares = random.gamma(random.choice([0.15, 0.4, 1.0, 4.0]), 1, (side, 2, side, 2)) + 1e-9
+        shares /= shares.sum(axis=(1, 3), keepdims=True)
+        weights = (weights[:, None, :, None] * shares).reshape(2 * side, 2 * side)
+    return weights
+
+
+def _roads(cells: int, random: Generator) -> Floats:
+    """Lines that run into a centre and get busier on the way."""
+    weights = np.zeros((cells, cells))
+    centre = cells * (0.3 + 0.4 * random.random(2))
+    for _ in range(int(random.integers(10, 40))):
+        start = random.random(2) * cells
+        way = np.linspace(0, 1, 4 * cells)[:, None]
+        row, column = np.clip(start + (centre - start) * way, 0, cells - 1).astype(np.int64).T
+        np.add.at(weights, (row, column), random.pareto(1.2) * np.exp(3 * way[:, 0]))
+    return weights * random.lognormal(0, 1, (cells, cells))
+
+
+def _heavy_cells(cells: int, random: Generator) -> Floats:
+    """All people in a few cells anywhere, of sizes that fall like a power."""
+    weights = np.zeros((cells, cells))
+    number = int(random.integers(5, 80))
+    places = random.integers(0, cells, (number, 2))
+    sizes = np.arange(1, number + 1) ** -random.uniform(0.7, 2)
+    np.add.at(weights, (places[:, 0], places[:, 1]), sizes)
+    return weights
+
+
+def _table(cells: int, random: Generator) -> Floats:
+    """Two attributes that are mostly nought, and never above nought together, or now and then."""
+    axes = [_attribute(cells, random) for _ in range(2)]
+    together = random.choice([0.0, 0.02, 1.0])
+    weights = np.outer(axes[0], axes[1])
+    weights[1:, 1:] *= together
+    return weights
+
+
+def _attribute(cells: int, random: Generator) -> Floats:
+    """Chances of one attribute: nought, then values some of which are round and heavy."""
+    number = int(random.integers(10, cells))
+    chances = np.zeros(cells)
+    values = random.choice(np.arange(1, cells), min(number, cells - 1), replace=False)
+    chances[values] = random.pareto(0.8, len(values)) * np.exp(-values / random.uniform(5, cells))
+    chances /= chances.sum()
+    nought = random.uniform(0.5, 0.97)
+    chances *= 1 - nought
+    chances[0] = nought
+    return chances
+
+
+def _corner(cells: int, random: Generator) -> Floats:
+    """Falls off from a corner, whose own cell may be much heavier."""
+    falls = [np.exp(-np.arange(cells) / random.uniform(2, 30)) for _ in range(2)]
+    weights = np.outer(falls[0], falls[1])
+    weights[0, 0] *= random.uniform(1, 2000)
+    return weights
+
+
+def _band(cells: int, random: Generator) -> Floats:
+    """A strip across the map, such as a valley or a coast."""
+    rows, columns = _coordinates(cells)
+    across = (rows - columns * random.uniform(0.3, 1)) / random.uniform(0.02, 0.15)
+    return np.exp(-(across**2) - 3 * columns) * random.gamma(0.5, 1, (cells, cells))
+
+
+def _city(cells: int, random: Generator) -> Floats:
+    """Quarters of heavy-tailed extent and size, each of places of equal weight."""
+    weights = np.zeros((cells, cells))
+    for centre in random.random((40, 2)) * cells * 0.5 + cells * 0.2:
+        places = centre + random.standard_t(1.5, (400, 2)) * 3
+        row, column = np.clip(places, 0, cells - 1).astype(np.int64).T
+        np.add.at(weights, (row, column), random.pareto(1.0))
+    return weights
+
+
+def _product(cells: int, random: Generator) -> Floats:
+    """Rows and columns independent, each with peaks of its own."""
+    axes = [random.gamma(random.choice([0.1, 0.3, 1.0]), 1, cells) + 1e-9 for _ in range(2)]
+    return np.outer(axes[0], axes[1])
+
+
+def _towns(cells: int, random: Generator) -> Floats:
+    """Towns of heavy-tailed sizes in a country that is thinly and evenly lived in."""
+    rows, columns = _coordinates(cells)
+    weights = np.full((cells, cells), random.uniform(0.001, 0.1))
+    for size in random.pareto(1.0, int(random.integers(5, 60))):
+        row, column = random.random(2)
+        width = 0.004 * (1 + size) ** 0.5
+        distance = (rows - row) ** 2 + (columns - column) ** 2
+        weights += np.exp(-np.sqrt(distance) / width) * random.lognormal(0, 0.5, (cells, cells))
+    return weights
+
+
+def _even(cells: int, random: Generator) -> Floats:
+    """People everywhere alike."""
+    return np.ones((cells, cells))
+
+
+KINDS: dict[str, Callable[[int, Generator], Floats]] = {
+    "clusters": _clusters,
+    "cascade": _cascade,
+    "roads": _roads,
+    "heavy cells": _heavy_cells,
+    "table": _table,
+    "corner": _corner,
+    "band": _band,
+    "city": _city,
+    "product": _product,
+    "towns": _towns,
+    "even": _even,
+}
