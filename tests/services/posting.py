@@ -28,6 +28,17 @@ def prepare() -> dict[str, Any]:
     return {"headers": program_of(desk).headers, "body": body}
 
 
+def published() -> dict[str, Any]:
+    """A release that everybody may read, with its files."""
+    from django.core.management import call_command
+
+    from tests.unit.artefacts.releases import grid_release
+    from tests.web.published import install, make_dataset
+
+    call_command("migrate", verbosity=0)
+    return {"release": install(make_dataset(), grid_release()).pk}
+
+
 def house(datasets: int) -> dict[str, Any]:
     """A house that has declared datasets and has no data, its key and its owner's session."""
     from django.core.management import call_command
@@ -75,7 +86,7 @@ def total() -> dict[str, Any]:
 
 
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
-    action.__name__: action for action in (prepare, house, reports, post, total)
+    action.__name__: action for action in (prepare, published, house, reports, post, total)
 }
 
 if __name__ == "__main__":

@@ -9,6 +9,8 @@ import subprocess
 import sys
 import time
 import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +19,10 @@ import pytest
 from tests.requirements import need
 from tests.services.installation import Installation
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.services,
+    pytest.mark.timeout(7200 if os.environ.get("DPGEO_AUDIT") else 1200),
+]
 
 FUZZER = Path(sys.executable).parent / "schemathesis"
 
@@ -72,6 +77,7 @@ def write_settings(path: Path, server: str, headers: dict[str, str], body: Any) 
         "path.release_id": job["release_url"].rpartition("/")[2],
         "path.job_id": job["id"],
         "path.upload_id": upload["id"],
+        "path.layer": "cells",
         "header.Idempotency-Key": "second",
         "header.Upload-Offset": "0",
     }
@@ -79,32 +85,49 @@ def write_settings(path: Path, server: str, headers: dict[str, str], body: Any) 
     path.write_text("[parameters]\n" + "\n".join(lines) + "\n")
 
 
-def test_no_input_makes_the_api_break_its_word(tmp_path: Path) -> None:
+def fuzz(folder: Path, description: str, phases: str, *words: str) -> None:
+    """Try to make a server break the word that a description of it gives."""
+    fuzzed = subprocess.run(
+        [
+            *(str(FUZZER), "run", description, *words),
+            *("--max-examples", str(EXAMPLES), "--seed", "1"),
+            *("--phases", phases, "-c", ",".join(CHECKS)),
+            "--continue-on-failure",
+        ],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert fuzzed.returncode == 0, fuzzed.stdout[-8000:]
+    log = (folder / "log").read_text()
+    assert "An API request failed" not in log, log[-4000:]
+
+
+@contextmanager
+def served(folder: Path, action: str) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The address of a server of its own, and what an action prepared there."""
     need(FUZZER.exists(), "schemathesis: make test-all installs it")
     unlimited = {"DPGEO_REQUESTS_A_MINUTE": "0", "DPGEO_KEY_REQUESTS_A_MINUTE": "0"}
-    installation = Installation(tmp_path, unlimited)
-    prepared = installation.answer(
-        installation.start("-m", "tests.services.posting", "prepare", "{}")
-    )
-    headers = prepared["headers"]
+    installation = Installation(folder, unlimited)
+    prepared = installation.answer(installation.start("-m", "tests.services.posting", action, "{}"))
     server = f"http://127.0.0.1:{free_port()}"
     words = ("-c", "python:dpgeo.config.gunicorn", "-b", server.removeprefix("http://"))
     with installation.running("-m", "gunicorn", *words, "dpgeo.config.wsgi"):
         wait_until_served(server)
+        yield server, prepared
+
+
+def test_no_input_makes_the_api_break_its_word(tmp_path: Path) -> None:
+    with served(tmp_path, "prepare") as (server, prepared):
+        headers = prepared["headers"]
         write_settings(tmp_path / "schemathesis.toml", server, headers, prepared["body"])
-        fuzzed = subprocess.run(
-            [
-                *(str(FUZZER), "run", f"{server}/api/schema"),
-                *("-H", f"Authorization: {headers['Authorization']}"),
-                *("--max-examples", str(EXAMPLES), "--seed", "1"),
-                *("--phases", "examples,coverage,fuzzing,stateful", "-c", ",".join(CHECKS)),
-                "--continue-on-failure",
-            ],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-    assert fuzzed.returncode == 0, fuzzed.stdout[-8000:]
-    log = (tmp_path / "log").read_text()
-    assert "An API request failed" not in log, log[-4000:]
+        key = ("-H", f"Authorization: {headers['Authorization']}")
+        fuzz(tmp_path, f"{server}/api/schema", "examples,coverage,fuzzing,stateful", *key)
+
+
+def test_no_input_makes_the_features_break_their_word(tmp_path: Path) -> None:
+    with served(tmp_path, "published") as (server, prepared):
+        lines = [f'"path.collectionId" = "{prepared["release"]}.cells"', '"path.featureId" = 3']
+        (tmp_path / "schemathesis.toml").write_text("[parameters]\n" + "\n".join(lines) + "\n")
+        fuzz(tmp_path, f"{server}/ogc/api", "examples,coverage,fuzzing")
