@@ -90,7 +90,7 @@ class Installation:
 
     def wait_for(self, release: str, **expected: Any) -> dict[str, Any]:
         """Look at a release until it is as expected."""
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 120
         while True:
             seen = self.ask("look", release=release)
             if expected.items() <= seen.items():
