@@ -5,15 +5,37 @@ from __future__ import annotations
 import argparse
 import sys
 
-from benchmarks import accuracy, crowdsourcing, geoind, geoind_picture, page, serving, speed
+from benchmarks import (
+    accuracy,
+    crowdsourcing,
+    geoind,
+    geoind_picture,
+    page,
+    prilocation,
+    prilocation_figure,
+    serving,
+    speed,
+)
 from dpgeo.core.errors import DpgeoError
+
+SUBCOMMANDS = (
+    accuracy,
+    crowdsourcing,
+    geoind,
+    geoind_picture,
+    page,
+    prilocation,
+    prilocation_figure,
+    serving,
+    speed,
+)
 
 
 def main(arguments: list[str]) -> int:
     """Run a subcommand; 0, or 2 when it was asked for something impossible."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     subcommands = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
-    for subcommand in (accuracy, crowdsourcing, geoind, geoind_picture, page, serving, speed):
+    for subcommand in SUBCOMMANDS:
         subcommand.add_to(subcommands)
     options = parser.parse_args(arguments)
     try:

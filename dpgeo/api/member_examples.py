@@ -76,6 +76,7 @@ QUOTE: dict[str, Any] = {
         "radius_50": None,
         "radius_95": None,
         "ground_metres": 223.0,
+        "caution": "",
     },
     "left_before": "2",
     "left_after": "1.5",

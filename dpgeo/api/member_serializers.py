@@ -85,6 +85,9 @@ class ForecastSerializer(Serializer):
         allow_null=True, help_text="Metres within which 95 % of the points are moved."
     )
     ground_metres = serializers.FloatField(help_text="The side of the smallest on the ground.")
+    caution = serializers.CharField(
+        allow_blank=True, help_text="What to know before paying; empty where there is nothing."
+    )
 
 
 class BoundErrorSerializer(Serializer):

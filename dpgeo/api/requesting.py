@@ -378,6 +378,7 @@ def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
             "radius_50": near,
             "radius_95": far,
             "ground_metres": forecast.ground_metres,
+            "caution": forecast.caution,
         },
         "left_before": quote.amount(quote.left_before),
         "left_after": quote.amount(quote.left_after),

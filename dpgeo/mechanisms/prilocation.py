@@ -190,6 +190,18 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         regions=bins,
         noise=DiscreteLaplace(part, bound),
         ground_metres=places.sensitivity(params.hidden),
+        caution=_caution(params, epsilon, bound, bins),
+    )
+
+
+def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> str:
+    """How many places of each person are noise, and what to take instead where that is many."""
+    each = bins * fakes(params, epsilon, bound)
+    if each * 4 < bound:
+        return ""
+    return (
+        f"Everybody gets some {each:,.0f} places that are noise, and keeps at most {bound:,} of "
+        "their own. Private clusters show where people gather with far less noise."
     )
 
 

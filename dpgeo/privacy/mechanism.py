@@ -29,13 +29,14 @@ class Forecast:
 
     `region` names what is counted ("cell"), `regions` how many there are at most, `noise` what
     each count carries or what moves each point, and `ground_metres` is the side of the smallest
-    region on the ground.
+    region on the ground. `caution` is what whoever pays should know first, "" where nothing.
     """
 
     region: str
     regions: int
     noise: Noise
     ground_metres: float
+    caution: str = ""
 
     @property
     def moves(self) -> bool:

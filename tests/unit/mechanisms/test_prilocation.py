@@ -137,3 +137,15 @@ def test_declared_places_are_drawn_from() -> None:
         "units",
         "places",
     ]
+
+
+def test_the_form_says_how_many_places_are_noise_before_anything_is_paid() -> None:
+    def caution(epsilon: int) -> str:
+        params = prilocation.Params(clusters=80, hidden=3, cells=64)
+        asked = Fraction(epsilon)
+        return prilocation.forecast(params, asked, 1, Domain(TRIANGLE)).caution
+
+    # About two for each of 80 bins.
+    assert "some 158 places that are noise" in caution(1)
+    assert "Private clusters" in caution(1)
+    assert caution(100) == ""

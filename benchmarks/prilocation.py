@@ -1,0 +1,256 @@
+"""Distance error of PriLocation beside plain Laplace noise and k-anonymity, per record.
+
+Epsilon is that of one record, as in the source (seed 003, section 12.4.5); a person with l records
+has l times as much. Errors are divided by the hierarchical sensitivity, the largest distance of two
+places in the city. With t the place before the replacement and z the one drawn for it:
+    de_output: sum of d(t, z) over the output's size, a person's mean (the source's equation);
+    de_true: the same over the number of the person's true records (its text);
+    de_honest: distance of every place drawn, fakes too, to the nearest place where the person
+    really was, over the output's size.
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from benchmarks.report import report
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.spend import Spend
+from dpgeo.privacy.clustering import clustered
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.replacing import STEPS, Bins, kept, replaced
+from dpgeo.privacy.sampler import sample
+from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.centres import Centres, ground_metres, nearest, spread_evenly
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.places import Places, diameter
+from tests.randomness import SeededEntropy
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Line = dict[str, str | float]
+
+LATTICE = 1024
+ROUNDS = 5
+CLUSTERS = (10, 40, 80)
+CROWDS = (10, 50)
+TENTHS = tuple(range(1, 11))
+
+
+def add_to(subcommands: Any) -> None:
+    """Describe `prilocation` to the command line."""
+    parser = subcommands.add_parser("prilocation", help=__doc__)
+    parser.add_argument("--data", type=Path, required=True, help="Parquet with user, lon, lat")
+    parser.add_argument("--every", type=int, default=1, help="take every so many rows")
+    parser.add_argument("--cells", type=int, default=0, help="places are cells, not distinct poi")
+    parser.add_argument("--tenths", type=int, nargs="+", default=TENTHS, help="of epsilon")
+    parser.add_argument("--seed", type=int, default=0, help="of the noise")
+    parser.add_argument("--speed", action="store_true", help="time k-means beside scikit-learn")
+    parser.add_argument("--json", action="store_true", help="one JSON object per line")
+    parser.set_defaults(run=measure)
+
+
+@dataclass(frozen=True, eq=False)
+class Records:
+    """Whose records are where: persons (n,) from 0 on, their positions and nearest places (n,)."""
+
+    persons: Ints
+    at: Centres
+    places: Places
+    place: Ints
+    area: StudyArea
+
+    @property
+    def people(self) -> int:
+        return int(self.persons.max()) + 1
+
+
+def measure(options: argparse.Namespace) -> None:
+    """Print a line for every method, epsilon and number of clusters."""
+    records = read(options)
+    name = options.data.stem
+    if options.speed:
+        report({"data": name, **speed(records)}, options.json)
+        return
+    for line in lines(records, options.tenths, options.seed):
+        report({"data": name, **line}, options.json)
+
+
+def read(options: argparse.Namespace) -> Records:
+    """The records of a file; the study area is their own, which only a benchmark may use."""
+    import pyarrow.parquet as pq
+
+    table = pq.read_table(options.data).to_pandas().iloc[:: options.every]
+    lon, lat = table["lon"].to_numpy(np.float64), table["lat"].to_numpy(np.float64)
+    west, east = np.quantile(lon, [0.001, 0.999])
+    south, north = np.quantile(lat, [0.001, 0.999])
+    area = StudyArea.from_bounds(west - 0.01, south - 0.01, east + 0.01, north + 0.01)
+    held = area.covers(lon, lat)
+    persons = np.unique(table["user"].to_numpy()[held], return_inverse=True)[1].astype(np.int64)
+    at = Centres.from_degrees(lon[held], lat[held])
+    places = Places.of_cells(area, options.cells) if options.cells else _distinct(table, held)
+    grid = Grid.over(area, LATTICE)
+    place = places.nearest_to_cells(grid)(grid.locate(at.x, at.y))
+    return Records(persons, at, places, place, area)
+
+
+def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
+    """One place for each point of interest."""
+    found = table[held].groupby("poi")[["lon", "lat"]].first()
+    return Places(
+        levels=("street",),
+        keys=tuple(map(str, found.index)),
+        units=tuple((str(key),) for key in found.index),
+        longitude=found["lon"].to_numpy(np.float64),
+        latitude=found["lat"].to_numpy(np.float64),
+    )
+
+
+def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
+    """Every method's errors."""
+    wide = diameter(records.places.positions)
+    for crowd in CROWDS:
+        moved = k_anonymous(records, crowd)
+        away = ground_metres(records.at, moved)
+        error = _mean(records.persons, away / wide, records.people)
+        yield {"method": f"k-anonymity {crowd}", "de": error, "de_true": error}
+    for tenth in tenths:
+        epsilon = Fraction(tenth, 10)
+        away = ground_metres(records.at, plain(records, float(epsilon), seed))
+        error = _mean(records.persons, away / wide, records.people)
+        yield {"method": "plain laplace", "epsilon": float(epsilon), "de": error, "de_true": error}
+        for clusters in CLUSTERS:
+            yield prilocation(records, epsilon, clusters, seed, wide)
+
+
+def plain(records: Records, epsilon: float, seed: int) -> Centres:
+    """Laplace noise on both coordinates, half of epsilon each, pulled back into the area."""
+    random = np.random.default_rng(seed)
+    west, south, east, north = records.area.mercator_bounds
+    x = records.at.x + random.laplace(0, 2 * (east - west) / epsilon, records.at.x.size)
+    y = records.at.y + random.laplace(0, 2 * (north - south) / epsilon, records.at.y.size)
+    return Centres(np.clip(x, west, east), np.clip(y, south, north))
+
+
+def k_anonymous(records: Records, crowd: int) -> Centres:
+    """Every record at the mean of its box; boxes are halved while both halves hold `crowd` people
+    (Mondrian: LeFevre, DeWitt and Ramakrishnan 2006)."""
+    x, y = records.at.x.copy(), records.at.y.copy()
+    waiting = [np.arange(x.size)]
+    while waiting:
+        held = waiting.pop()
+        halves = _halves(records, held)
+        if all(np.unique(records.persons[half]).size >= crowd for half in halves):
+            waiting += halves
+        else:
+            x[held], y[held] = x[held].mean(), y[held].mean()
+    return Centres(x, y)
+
+
+def _halves(records: Records, held: Ints) -> list[Ints]:
+    x, y = records.at.x[held], records.at.y[held]
+    axis = x if np.ptp(x) >= np.ptp(y) else y
+    low = axis < np.median(axis)
+    return [held[low], held[~low]]
+
+
+def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, wide: float) -> Line:
+    """The mechanism's steps with the source's shares, for one record."""
+    entropy = SeededEntropy(seed)
+    grid = Grid.over(records.area, LATTICE)
+    at = records.places.positions
+    own_cell = grid.locate(at.x, at.y)
+    cells, amounts = np.unique(own_cell[records.place], return_counts=True)
+    counts = PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=1)
+    labels = [str(number) for number in range(ROUNDS)]
+    meter = Meter([Spend(label=each, epsilon=epsilon / 2 / ROUNDS) for each in labels], entropy)
+    centres = clustered(meter, labels, counts, grid, spread_evenly(records.area, clusters))
+    pair, bin_of = np.unique(nearest(grid, own_cell, centres), return_inverse=True)
+    middle = Centres(centres.x[pair[bin_of]], centres.y[pair[bin_of]])
+    bins = Bins.ranked(bin_of.astype(np.int64), len(pair), at, ground_metres(at, middle))
+    key = records.persons * len(bins) + bins.of_place[records.place]
+    true = np.bincount(key, minlength=records.people * len(bins))
+    noise = sample(DiscreteLaplace(epsilon / 4, 1), true.size, entropy.stream())
+    wanted = np.maximum(true + noise, 0).reshape(records.people, -1)
+    persons, before = kept(records.persons, records.place, wanted, bins)
+    after = replaced(before, bins, epsilon / 4 / (2 * STEPS), entropy.stream())
+    away = ground_metres(_taken(at, before), _taken(at, after)) / wide
+    whole = np.bincount(records.persons, minlength=records.people)
+    return {
+        "method": "prilocation",
+        "epsilon": float(epsilon),
+        "clusters": clusters,
+        "de": _mean(persons, away, records.people),
+        "de_true": float(np.mean(np.bincount(persons, away, records.people) / whole)),
+        "de_honest": _mean(persons, _astray(records, persons, after) / wide, records.people),
+        "fakes_per_person": float(np.maximum(wanted.ravel() - true, 0).sum() / records.people),
+        "records_per_person": float(whole.mean()),
+    }
+
+
+def _taken(at: Centres, places: Ints) -> Centres:
+    return Centres(at.x[places], at.y[places])
+
+
+def _mean(persons: Ints, values: Floats, people: int) -> float:
+    """The mean over people of their means; whoever has none is left out."""
+    size = np.bincount(persons, minlength=people)
+    sums = np.bincount(persons, values, people)
+    return float((sums[size > 0] / size[size > 0]).mean())
+
+
+def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
+    """Metres from each place drawn to the nearest of the person's true places."""
+    at = records.places.positions
+    away = np.zeros(len(places))
+    order = np.argsort(persons, kind="stable")
+    ends = np.searchsorted(persons[order], np.arange(records.people + 1))
+    own = [np.unique(records.place[records.persons == who]) for who in range(records.people)]
+    for who in range(records.people):
+        held = order[ends[who] : ends[who + 1]]
+        drawn, back = np.unique(places[held], return_inverse=True)
+        tree = shapely.STRtree(shapely.points(at.x[own[who]], at.y[own[who]]))
+        found = own[who][tree.nearest(shapely.points(at.x[drawn], at.y[drawn]))]
+        away[held] = ground_metres(_taken(at, drawn), _taken(at, found))[back]
+    return away
+
+
+def speed(records: Records) -> Line:
+    """Five noisy rounds with 80 clusters, from positions on, beside scikit-learn's k-means."""
+    from sklearn.cluster import KMeans  # type: ignore[import-not-found]
+
+    grid = Grid.over(records.area, LATTICE)
+    start = spread_evenly(records.area, 80)
+    labels = [str(number) for number in range(ROUNDS)]
+    plan = [Spend(label=each, epsilon=Fraction(1, 5)) for each in labels]
+    ours, theirs = [], []
+    for _ in range(3):
+        begun = time.perf_counter()
+        cells, amounts = np.unique(grid.locate(records.at.x, records.at.y), return_counts=True)
+        counts = PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=1)
+        clustered(Meter(plan, SeededEntropy(1)), labels, counts, grid, start)
+        between = time.perf_counter()
+        begin = np.column_stack([start.x, start.y])
+        KMeans(80, init=begin, n_init=1, max_iter=ROUNDS, tol=0).fit(
+            np.column_stack([records.at.x, records.at.y])
+        )
+        ours.append(between - begun)
+        theirs.append(time.perf_counter() - between)
+    return {
+        "method": "k-means, 5 rounds, 80 clusters",
+        "records": float(records.persons.size),
+        "ours_s": min(ours),
+        "scikit_learn_s": min(theirs),
+        "ratio": min(ours) / min(theirs),
+    }
