@@ -100,8 +100,8 @@ def test_the_plan_follows_the_slider_at_once(contours: Release, open_planner: Op
     planned(page, 3)
     before = page.locator("#tasks tbody").inner_text()
     ring = screenshot(page, "#map")
-    page.locator("#total_reward").evaluate(
-        "input => {input.value = '20'; input.dispatchEvent(new Event('input', {bubbles: true}))}"
+    page.locator("#target").evaluate(
+        "input => {input.value = '50'; input.dispatchEvent(new Event('input', {bubbles: true}))}"
     )
     page.wait_for_function(
         "(before) => document.querySelector('#tasks tbody').innerText !== before",
