@@ -7,6 +7,7 @@ import sys
 
 from benchmarks import (
     accuracy,
+    bounding,
     crowdsourcing,
     geoind,
     geoind_picture,
@@ -20,6 +21,7 @@ from dpgeo.core.errors import DpgeoError
 
 SUBCOMMANDS = (
     accuracy,
+    bounding,
     crowdsourcing,
     geoind,
     geoind_picture,

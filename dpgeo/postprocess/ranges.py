@@ -203,8 +203,12 @@ def _cover(
     part = (shares > 0.0) & ~whole
     rates = np.array([float(each.rate) for each in noises])
     counts = np.bincount(noise[whole], minlength=len(noises))
+    wholes: dict[DiscreteLaplace, int] = {}
+    for each, count in zip(noises, counts.tolist(), strict=True):
+        if count:  # Levels may carry equal noise.
+            wholes[each] = wholes.get(each, 0) + count
     return Cover(
-        whole={each: int(count) for each, count in zip(noises, counts, strict=True) if count},
+        whole=wholes,
         total=float(values[whole].sum()),
         values=values[part].astype(np.float64),
         rates=rates[noise[part]],

@@ -11,10 +11,12 @@ import pytest
 import shapely
 
 from dpgeo.core.errors import Conflict
+from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import CONTENT_TYPES, Released
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.postprocess import ranges as module
+from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.ranges import CUT, OUTSIDE, RangeAnswer, Ranges
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
@@ -161,3 +163,14 @@ def test_every_content_with_counts_of_areas_answers() -> None:
         names = {field.name for field in dataclasses.fields(each)}
         if {"grid", "zones"} & names and "longitude" not in names:
             assert each in module.make_areas.registry, each
+
+
+@pytest.mark.parametrize("key", GRIDS)
+def test_the_margin_is_that_of_as_many_noises_as_areas(key: str) -> None:
+    """Also where levels of a tree carry equal noise."""
+    content = released(key, noisy=True)
+    (found,) = answer(content, AREA.shape)
+    noises = {line.noise for line in content.trace if isinstance(line.noise, DiscreteLaplace)}
+    if key != "quadtree":
+        least = min(margin_of_sum({noise: found.areas}) for noise in noises)
+        assert found.margin >= least

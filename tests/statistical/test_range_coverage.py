@@ -1,0 +1,113 @@
+"""Intervals of range answers hold the bounded counts as often as they say; printed with -s.
+
+On nobody, an even spread and two crowds, for every mechanism that counts areas. Where the edge of
+a region cuts an area only an even spread, or nobody, can be held to it: unevenness is not in it.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import parse_parameters
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.postprocess.noise_sums import margin_of_shares
+from dpgeo.postprocess.ranges import Ranges
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from tests.randomness import SeededEntropy
+from tests.statistical.bounds import EFFORT, seed
+from tests.views import ArrayView
+
+pytestmark = pytest.mark.statistical
+
+AREA = StudyArea.from_bounds(0, 0, 0.2, 0.2)
+SIDE = 32
+RELEASES = 8
+GRIDS = ("auto", "uniform-grid", "contours", "dpcube", "adaptive-grid", "quadtree", "privtree")
+
+
+def people(spread: str) -> ArrayView:
+    random = np.random.default_rng(5)
+    size = 0 if spread == "nobody" else 3000
+    if spread == "crowds":
+        centre = np.array([[0.05, 0.06], [0.14, 0.15]])[random.integers(0, 2, size)]
+        places = centre + random.normal(0, 0.012, (size, 2))
+    else:
+        places = random.uniform(0, 0.2, (size, 2))
+    return ArrayView(
+        area=AREA, longitude=places[:, 0], latitude=places[:, 1], persons=np.arange(size)
+    )
+
+
+def boxes(grid: Grid) -> NDArray[np.int64]:
+    random = np.random.default_rng(6)
+    rows = np.sort(random.integers(0, SIDE + 1, (25, 2)), axis=1)
+    columns = np.sort(random.integers(0, SIDE + 1, (25, 2)), axis=1)
+    found = np.column_stack([rows, columns])
+    return found[(rows[:, 0] < rows[:, 1]) & (columns[:, 0] < columns[:, 1])]
+
+
+@pytest.mark.parametrize("spread", ["nobody", "even", "crowds"])
+@pytest.mark.parametrize("key", GRIDS)
+def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
+    mechanism, view, grid = MECHANISMS[key], people(spread), Grid.over(AREA, SIDE)
+    params: Any = parse_parameters(mechanism.params, {"cells": SIDE})
+    counted = view.histogram(grid)._read_by_meter()
+    chosen = boxes(grid)
+    west, south, east, north = grid.box_bounds(chosen).T
+    regions = shapely.box(west, south, east, north)
+    truth = [counted[top:bottom, left:right].sum() for top, bottom, left, right in chosen]
+    # Most boxes cut partitions; the whole area never does.
+    hits: dict[bool, list[bool]] = {True: [], False: []}
+    for number in range(RELEASES * EFFORT):
+        released = run(mechanism, view, params, Fraction(1, 2), SeededEntropy(seed(number)), {})
+        found = Ranges(released).answer([*regions, AREA.shape])
+        for answer, true in zip(found, [*truth, counted.sum()], strict=True):
+            hits[answer.exact].append(abs(answer.estimate - true) <= answer.margin)
+    exact, cut = hits[True], hits[False]
+    print(  # noqa: T201
+        f"\n{key}, {spread}: exact {np.mean(exact):.3f} of {len(exact)}"
+        + (f", cut {np.mean(cut):.3f} of {len(cut)}" if cut else "")
+    )
+    # Answers of one release share their noise, so the slack is that of so many releases.
+    slack = 4 * (0.05 * 0.95 / (RELEASES * EFFORT)) ** 0.5
+    assert np.mean(exact) >= 0.95 - slack
+    if cut and spread == "nobody":
+        assert np.mean(cut) >= 0.95 - slack
+
+
+@pytest.mark.parametrize("rate", ["0.01", "0.5", "2", "3.5", "6"])
+@pytest.mark.parametrize("terms", [1, 2, 5, 40])
+def test_shares_of_noise_stay_within_their_margin(rate: str, terms: int) -> None:
+    """Draws of discrete Laplace noise as differences of geometric ones, in random shares."""
+    noise, random = DiscreteLaplace(Fraction(rate), 1), np.random.default_rng(7)
+    chance = -np.expm1(-float(noise.rate))
+    drawn = random.geometric(chance, (40_000, terms)) - random.geometric(chance, (40_000, terms))
+    for power in (0, 1, 4):
+        shares = random.random(terms) ** power
+        margin = margin_of_shares(np.full(terms, float(noise.rate)), shares)
+        covered = float(np.mean(np.abs(drawn @ shares) <= margin))
+        assert covered >= 0.95 - 4 * (0.05 * 0.95 / 40_000) ** 0.5, (power, covered)
+
+
+def test_too_narrow_an_interval_would_be_noticed() -> None:
+    view, grid = people("even"), Grid.over(AREA, SIDE)
+    mechanism = MECHANISMS["uniform-grid"]
+    params: Any = parse_parameters(mechanism.params, {"cells": SIDE})
+    counted = view.histogram(grid)._read_by_meter().sum()
+    hits = []
+    for number in range(RELEASES):
+        released = run(mechanism, view, params, Fraction(1, 2), SeededEntropy(number), {})
+        (answer,) = Ranges(released).answer([AREA.shape])
+        narrow = dataclasses.replace(answer, margin=answer.margin / 3)
+        hits.append(abs(narrow.estimate - counted) <= narrow.margin)
+    assert np.mean(hits) < 0.95 - 4 * (0.05 * 0.95 / RELEASES) ** 0.5
