@@ -55,11 +55,12 @@ print(maps.install(maps.grid_release(area, {cells}), "Measured").pk)
 """
 
 MEASURE = """() => {
-  const seen = performance.getEntriesByName("dpgeo:drawn")[0];
+  const at = (mark) => performance.getEntriesByName(mark)[0].startTime / 1000;
   const loaded = performance.getEntriesByType("resource");
   const bytes = (chosen) => chosen.reduce((sum, each) => sum + each.transferSize, 0);
   return {
-    seconds: seen.startTime / 1000,
+    seconds: at("dpgeo:heatmap"),
+    idle: at("dpgeo:drawn"),
     map: bytes(loaded.filter(({ name }) => /map\\.bin|basemap\\.json/.test(name))),
     scripts: bytes(loaded.filter(({ name }) => /\\.m?js(\\?|$)/.test(name))),
     all: bytes(loaded),
@@ -87,6 +88,7 @@ def measure(options: argparse.Namespace) -> None:
         "seconds_least": min(seconds),
         "seconds_most": max(seconds),
         "seconds_promised": SECONDS,
+        "seconds_until_it_moves": statistics.median(each["idle"] for each in visits),
         "map_bytes": max(each["map"] for each in visits),
         "map_bytes_promised": TRANSFER,
         "script_bytes": max(each["scripts"] for each in visits),

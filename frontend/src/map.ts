@@ -8,6 +8,7 @@ import type { OpenRelease } from "./open-release";
 import type { View } from "./permalink";
 import type { Palette } from "./ramps";
 import type { Grid } from "./release-array";
+import { ROOM } from "./stage";
 
 // Version 6 is ESM only: without the name of its worker the map stays blank.
 setWorkerUrl(workerUrl);
@@ -94,5 +95,5 @@ function zoomOfCell(grid: Grid, pixels: number): number {
 
 function start(bounds: OpenRelease["scene"]["bounds"], view: View | null) {
   if (view) return { center: [view.longitude, view.latitude] as [number, number], zoom: view.zoom };
-  return { bounds, fitBoundsOptions: { padding: 22 } };
+  return { bounds, fitBoundsOptions: { padding: ROOM } };
 }

@@ -11,7 +11,7 @@ import { formatLink, type Link, parseLink } from "./permalink";
 import { drawKeepsake } from "./picture";
 import { onThemeChange, type RampName, readPalette } from "./ramps";
 import { installSharing } from "./share";
-import { InteractiveStage, type Stage, StillStage } from "./stage";
+import { drawAhead, InteractiveStage, type Stage, StillStage } from "./stage";
 import { choices, slider } from "./switch";
 import { t } from "./translate";
 
@@ -45,6 +45,7 @@ class Page {
     const { frame, opened } = this;
     await this.restyle();
     if (library) {
+      drawAhead(frame, opened, this.layer, this.link.view);
       const module = await library;
       const hooks = {
         moved: () => this.remember(),

@@ -7,8 +7,31 @@ import { toMercator } from "./mercator";
 import type { OpenRelease } from "./open-release";
 import { roundView, type View } from "./permalink";
 import { type Palette, readPalette } from "./ramps";
-import { drawStaticMap, fit } from "./static-map";
+import { drawStaticMap, fit, placeOf } from "./static-map";
 import type { Map as MapLibre } from "maplibre-gl";
+
+/** Pixels around the study area on a map that nobody has moved. */
+export const ROOM = 22;
+
+/**
+ * The picture that the map will begin with, so that a reader need not wait for the map library.
+ * Taken away once the map stands.
+ */
+export function drawAhead(
+  frame: HTMLElement,
+  { scene }: OpenRelease,
+  layer: MapLayer,
+  view: View | null,
+): void {
+  const canvas = document.createElement("canvas");
+  canvas.className = "ahead";
+  canvas.setAttribute("aria-hidden", "true");
+  need(frame, ".canvas").before(canvas);
+  drawStaticMap(canvas, scene, layer, readPalette(frame), (width, height) =>
+    view ? placeOf(view, width, height) : fit(scene.bounds, width, height, ROOM),
+  );
+  requestAnimationFrame(() => performance.mark("dpgeo:heatmap"));
+}
 
 export type Stage = {
   /** Another layer, or the same after its style changed. */
@@ -52,6 +75,7 @@ export class InteractiveStage implements Stage {
     });
     map.once("idle", () => {
       frame.dataset.state = "idle";
+      frame.querySelector(".ahead")?.remove();
       performance.mark("dpgeo:drawn");
     });
   }

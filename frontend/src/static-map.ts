@@ -4,7 +4,11 @@ import { shapePath } from "./land-path";
 import type { Bounds, MapLayer, Place, Scene } from "./map-layer";
 import { toDegrees, toMercator } from "./mercator";
 import { drawFrame } from "./neatline";
+import type { View } from "./permalink";
 import { mix, type Palette } from "./ramps";
+
+const TILE = 512;
+const WORLD = 2 * Math.PI * 6378137;
 
 /** Fills a canvas on the page with the study area. */
 export function drawStaticMap(
@@ -12,6 +16,7 @@ export function drawStaticMap(
   scene: Scene,
   layer: MapLayer,
   palette: Palette,
+  placed: (width: number, height: number) => Place = (width, height) => fit(scene.bounds, width, height),
 ): void {
   const ratio = devicePixelRatio || 1;
   const width = canvas.clientWidth;
@@ -21,7 +26,7 @@ export function drawStaticMap(
   canvas.height = Math.round(height * ratio);
   const pen = canvas.getContext("2d")!;
   pen.scale(ratio, ratio);
-  drawPicture(pen, scene, layer, palette, fit(scene.bounds, width, height), ratio);
+  drawPicture(pen, scene, layer, palette, placed(width, height), ratio);
 }
 
 /** Draws ground, layer and frame over the place; the pen is scaled to CSS pixels. */
@@ -50,12 +55,18 @@ export function drawPicture(
   pen.restore();
 }
 
+/** What a map shows at a zoom around a middle. */
+export function placeOf({ zoom, latitude, longitude }: View, width: number, height: number): Place {
+  const perPixel = WORLD / (TILE * 2 ** zoom);
+  const { x, y } = toMercator({ longitude, latitude });
+  return { west: x - (width / 2) * perPixel, north: y + (height / 2) * perPixel, perPixel, width, height };
+}
+
 /** The study area, filling the picture: the larger side may be cropped a little, never the data. */
-export function fit(bounds: Bounds, width: number, height: number): Place {
+export function fit(bounds: Bounds, width: number, height: number, room = 14): Place {
   const [west, south, east, north] = bounds;
   const low = toMercator({ longitude: west, latitude: south });
   const high = toMercator({ longitude: east, latitude: north });
-  const room = 14;
   const perPixel = Math.max(
     (high.x - low.x) / (width - 2 * room),
     (high.y - low.y) / (height - 2 * room),
