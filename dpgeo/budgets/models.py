@@ -100,6 +100,16 @@ class Ledger(models.Model):
         sign = "-" if units < 0 else ""
         return sign + level_text(abs(units), self.radius)
 
+    @property
+    def total_words(self) -> str:
+        """The whole budget, for people."""
+        return self.words(self.total_units)
+
+    @property
+    def left_words(self) -> str:
+        """What is left of it, as a figure."""
+        return self.amount(self.total_units - self.spent_units)
+
     def words(self, units: int) -> str:
         """Whole units with their measure: "epsilon 0.5", "level ln 4 within 200 m"."""
         if self.radius is None:

@@ -359,7 +359,7 @@ class DuckDBView:
             query = _BOUNDED_REPORTS
             parameters |= {"bound": self._bound, **self._salt_words()}
         done = 0
-        reader: Any = connection.execute(query, parameters).to_arrow_reader(REPORTS)
+        reader: Any = connection.sql(query, params=parameters).to_arrow_reader(REPORTS)
         for batch in reader:
             columns = [batch.column(place) for place in range(3)]
             x, y = (column.to_numpy(zero_copy_only=False) for column in columns[:2])

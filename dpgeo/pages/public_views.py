@@ -16,6 +16,7 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import FileKind, file_kind
+from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.promises import promise_of
 from dpgeo.pages import pictures
@@ -166,12 +167,14 @@ def release_page(
 
 def release_context(found: Release) -> dict[str, Any]:
     """What every page of one release shows: the dataset's whole budget, never what is left."""
+    points = points_ledger(found.dataset.ledger)
     return {
         "section": "maps",
         "release": found,
         "dataset": found.dataset,
         "publisher": found.dataset.organisation,
         "total_epsilon": found.dataset.ledger.total,
+        "points_total": points.words(points.total_units) if points else "",
         "is_draft": found.state == ReleaseState.DRAFT,
     }
 

@@ -48,14 +48,15 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
     licence = ", ".join(filter(None, [release.dataset.licence, release.dataset.attribution]))
     paid = cost(release)
     used = f"epsilon {paid}" if release.ledger.radius is None else paid
+    notion = "Geo-indistinguishable" if summary.moved else "Differentially private"
     imprint = [
         f"{publisher}, {day}. {release.dataset.title}.",
-        f"Differentially private: {used} per {summary.unit}. {summary.mechanism}.",
+        f"{notion}: {used} per {summary.unit}. {summary.mechanism}.",
         f"{licence}. Outlines: Natural Earth. {address}",
     ]
     year = release.published_at.year if release.published_at else "draft"
     citation = (
-        f"{publisher} ({year}). {release.title}. Differentially private map ({used} per "
+        f"{publisher} ({year}). {release.title}. {notion} map ({used} per "
         f"{summary.unit}; {summary.mechanism}). {release.dataset.licence}. {address}"
     )
     return Sharing(

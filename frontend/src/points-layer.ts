@@ -226,10 +226,10 @@ function circle({ longitude, latitude }: Degrees, metres: number): Position[] {
   });
 }
 
-/** Where the sample of the noise is drawn: in the south-west, inside the area's bounds. */
+/** Where the sample of the noise is drawn: in the north-east, inside the area's bounds. */
 function corner([west, south, east, north]: Bounds, metres: number): Degrees {
-  const up = (metres / EARTH_RADIUS_METRES) * (180 / Math.PI) * 1.2;
-  const latitude = Math.min(south + up, (south + north) / 2);
+  const up = (metres / EARTH_RADIUS_METRES) * (180 / Math.PI) * 1.3;
+  const latitude = Math.max(north - up, (south + north) / 2);
   const across = up / Math.cos((latitude * Math.PI) / 180);
-  return { longitude: Math.min(west + across, (west + east) / 2), latitude };
+  return { longitude: Math.max(east - across, (west + east) / 2), latitude };
 }

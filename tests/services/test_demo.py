@@ -46,6 +46,7 @@ def test_it_publishes_through_the_worker_once_and_shows_each_password_once(tmp_p
         "contours",
         "dpcube",
         "dpcube",
+        "planar-laplace",
         "private-clusters",
         "uniform-grid",
         "zones",

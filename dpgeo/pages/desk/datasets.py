@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.budgets.cautions import cautions_on
 from dpgeo.budgets.export import write_entries
+from dpgeo.budgets.selectors import entries_of, points_ledger
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState
@@ -65,6 +66,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
             time_zone=values["time_zone"],
             budget=values["budget"],
             ledger=values["ledger"],
+            points_budget=form.points_budget,
             created_by=person(request),
         )
     except DpgeoError as refusal:
@@ -103,6 +105,8 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
         *("unit", "time_zone", "budget", "keep_raw"),
     )
     changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
+    if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
+        changes["points_budget"] = form.points_budget
     if form.study_area:
         changes["study_area"] = form.study_area
     return changes
@@ -130,12 +134,13 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
     context = {
         "dataset": found,
         "budget": budget_of(found),
+        "points": points_ledger(found.ledger),
         "outline": outline_of(found.area),
         "uploads": found.uploads.select_related("job", "created_by"),
         "releases": releases,
         "ready": found.uploads.filter(state=UploadState.READY).exists(),
         "layers": found.layers.all(),
-        "entries": found.ledger.entries.all(),
+        "entries": entries_of(found.ledger),
         "shares": found.ledger.datasets.exclude(id=found.id),
         "may_edit": may(user, found, "edit"),
         "may_upload": may(user, found, "upload"),

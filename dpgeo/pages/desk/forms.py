@@ -16,9 +16,11 @@ from django.forms.renderers import DjangoTemplates
 from dpgeo.accounts.models import Organisation
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon, parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
+from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.models import Dataset
 from dpgeo.spatial.area import StudyArea
 
@@ -55,6 +57,9 @@ def licence_choices() -> list[tuple[str, str]]:
         ("OGL-UK-3.0", "Open Government Licence 3.0 (UK)"),
     ]
 
+
+DEFAULT_RADIUS = 200
+"""Metres within which a level is told where nothing else is said."""
 
 EXAMPLE_SIDES = {"west": "-74.05", "south": "40.68", "east": "-73.90", "north": "40.88"}
 
@@ -113,6 +118,21 @@ class DatasetForm(DeskForm):
             "once something is published."
         ),
     )
+    points_level = forms.CharField(
+        required=False,
+        label="Budget for points, a level",
+        help_text=(
+            "Leave it empty if only counts will be published. Moved points hide where somebody was "
+            "and show that they are in the data, so a budget for them can be declared only before "
+            "anything is published. ln(16) allows two maps of one report each at ln(4)."
+        ),
+    )
+    points_radius = forms.CharField(
+        required=False,
+        label="within, in metres",
+        widget=forms.TextInput(attrs={"inputmode": "numeric"}),
+        help_text="The level holds for reports that could have been made this far away.",
+    )
     ledger = forms.ModelChoiceField(
         queryset=Ledger.objects.none(),
         required=False,
@@ -160,6 +180,7 @@ class DatasetForm(DeskForm):
         super().__init__(data, initial=dataset_initial(dataset) if dataset else None)
         self.dataset = dataset
         self.study_area: dict[str, Any] | None = None
+        self.points_budget: Level | None = None
         self._field("organisation").queryset = organisations
         self._field("ledger").queryset = Ledger.objects.filter(
             datasets__organisation__in=organisations
@@ -178,12 +199,14 @@ class DatasetForm(DeskForm):
         if dataset.frozen_at:
             names += self.frozen_fields
         if not sets_budget:
-            names.append("budget")
+            names += ["budget", "points_level", "points_radius"]
         for name in set(names):
             del self.fields[name]
 
     def field_of(self, name: str) -> str:
-        """The study area is typed as four sides or an outline."""
+        """The study area is typed as four sides or an outline, points as level and radius."""
+        if name == "points_budget":
+            return "points_level"
         if name == "study_area":
             return "outline" if self.cleaned_data.get("outline") else "west"
         return name
@@ -210,6 +233,8 @@ class DatasetForm(DeskForm):
     def clean(self) -> dict[str, Any]:
         """Read the study area and see that there is exactly one budget."""
         values = super().clean() or {}
+        if "points_level" in self.fields:
+            self._read_points(values)
         if "west" in self.fields:
             self._read_area(values)
         if "budget" in self.fields and not self.errors.get("budget"):
@@ -222,6 +247,16 @@ class DatasetForm(DeskForm):
             self.add_error("budget", "Give the total budget, such as 2.")
         if own is not None and shared is not None:
             self.add_error("budget", "Leave this empty: the dataset draws on the budget it shares.")
+
+    def _read_points(self, values: Mapping[str, Any]) -> None:
+        level, radius = values.get("points_level"), values.get("points_radius")
+        if not level and not radius:
+            return
+        try:
+            self.points_budget = make_level(level, radius or DEFAULT_RADIUS, field="points_level")
+        except DpgeoError as refusal:
+            field = "points_radius" if refusal.field == "radius" else "points_level"
+            self.add_error(field, refusal.message)
 
     def _read_area(self, values: Mapping[str, Any]) -> None:
         sides = [values.get(name) for name in self.side_names]
@@ -276,6 +311,10 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     else:
         initial["outline"] = json.dumps(dataset.study_area)
     initial["budget"] = format_epsilon(dataset.ledger.total)
+    points = points_ledger(dataset.ledger)
+    if points:
+        initial["points_level"] = points.amount(points.total_units)
+        initial["points_radius"] = points.radius
     initial["keep_raw"] = "yes" if dataset.keep_raw else "no"
     return initial
 

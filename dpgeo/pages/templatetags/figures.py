@@ -67,6 +67,14 @@ def _of_budget(quote: Quote, amount: Fraction) -> str:
 
 
 @register.filter
+def level_odds(level: str) -> str:
+    """The factor of a level's text: "ln 4" gives "4", "1.4" gives "4.06"."""
+    if level.startswith("ln "):
+        return level.removeprefix("ln ")
+    return format_odds(Fraction(level))
+
+
+@register.filter
 def odds(value: Fraction | float) -> str:
     """The factor e^epsilon, rounded up: 1 gives "2.72"."""
     return format_odds(Fraction(value))

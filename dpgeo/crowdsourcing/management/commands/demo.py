@@ -22,6 +22,7 @@ from django.core.management.base import BaseCommand, CommandError
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.core.domain import LayerKind
+from dpgeo.core.levels import Level, make_level
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -40,7 +41,7 @@ PATIENCE_SECONDS = 60.0
 
 @dataclass(frozen=True, kw_only=True)
 class Map:
-    """A release to request."""
+    """A release to request. `epsilon` is empty where the parameters say what it costs."""
 
     title: str
     description: str
@@ -64,6 +65,7 @@ class Source:
     made_by: tuple[str, ...]
     maps: tuple[Map, ...] = field(default=())
     layers: tuple[str, ...] = field(default=())
+    points_budget: Level | None = None
 
 
 PLANNED_ON = "Contours of Vessby"
@@ -158,7 +160,17 @@ SOURCES = (
                 bound=1,
                 counting="visits",
             ),
+            Map(
+                title="Broken street lamps in Vessby, report by report",
+                description="Every report in May 2026, moved at random.",
+                mechanism="planar-laplace",
+                parameters={"level": "ln 4", "radius": 200, "cells": 96},
+                epsilon="",
+                bound=1,
+                counting="visits",
+            ),
         ),
+        points_budget=make_level("ln 16", 200),
     ),
 )
 
@@ -204,6 +216,7 @@ class Command(BaseCommand):
             study_area=json.loads(area.read_text())["geometry"],
             time_zone="Europe/Stockholm",
             budget=source.budget,
+            points_budget=source.points_budget,
             created_by=owner,
             at_console=True,
         )
@@ -253,7 +266,8 @@ class Command(BaseCommand):
         known = Release.objects.filter(job_id=job_id).first()
         if known is not None and known.job.state in {JobState.DONE, JobState.CANCELLED}:
             return
-        self.stdout.write(f"  Making a map: {wanted.title} (ε = {wanted.epsilon})")
+        cost = f" (ε = {wanted.epsilon})" if wanted.epsilon else ""
+        self.stdout.write(f"  Making a map: {wanted.title}{cost}")
         release = release_request(
             dataset=dataset,
             title=wanted.title,
