@@ -41,9 +41,8 @@ tell the two apart, and tables are then the likelier."""
 
 MUCH = 1 / 3
 
-ENOUGH = 100
-"""Fewer leaves than this do not tell a table from a crowd: on generated maps of fewer, neither way
-made them likelier than the other, nor erred less. Then what is near is taken, and time saved."""
+ENOUGH = 40
+"""Fewer leaves than this say nothing of either way: their likelihood is not fitted."""
 
 HOPELESS = -20.0
 """Once rows and columns have fallen so far behind, they are given up, which saves time. Of those
