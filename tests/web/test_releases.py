@@ -18,6 +18,7 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import Role
 from dpgeo.accounts.services import membership_set
+from dpgeo.artefacts.files import LAYER_FORMATS, WHOLE_RELEASE
 from dpgeo.budgets.models import Entry
 from dpgeo.budgets.services import ledger_set_total
 from dpgeo.core.errors import BudgetExceeded, Conflict, DpgeoError, InvalidInput, NotAllowed
@@ -194,7 +195,7 @@ def test_a_release_is_drawn_stored_and_stays_a_draft(dataset: Dataset) -> None:
     with private_storage().open(release.blob_name, "rb") as blob:
         assert hashlib.sha256(blob.read()).hexdigest() == release.blob_sha256
     names = set(release.files.values_list("name", flat=True))
-    assert {"cells.parquet", "cells.geojson", "cells.csv", "map.bin", "statement.json"} == names
+    assert names == {f"cells{each.suffix}" for each in LAYER_FORMATS} | WHOLE_RELEASE.keys()
     for file in release.files.all():
         content = stored_bytes(release, file.name)
         assert hashlib.sha256(content).hexdigest() == file.sha256
