@@ -387,3 +387,30 @@ def test_times_are_rounded_or_left_out(tmp_path: Path) -> None:
     path = write(tmp_path / "rows.parquet", [(1, 1.0, 2.0, 3_700), (2, 1.0, 2.0, None)])
     assert {time for _, _, time in reports(path, bound=1, time_step=3_600)} == {3_600, NO_TIME}
     assert {time for _, _, time in reports(path, bound=1, time_step=None)} == {None}
+
+
+@pytest.mark.parametrize("passes", [1, 3])
+@pytest.mark.parametrize("counting", Counting)
+def test_visits_are_the_same_cells_with_whose_they_are(
+    tmp_path: Path, counting: Counting, passes: int
+) -> None:
+    grid = Grid.over(AREA, 64)
+    path = write(tmp_path / "canonical.parquet", wanderers(np.random.default_rng(6), 40, 400))
+    view = DuckDBView(
+        path,
+        domain=Domain(AREA),
+        unit=Unit.PERSON,
+        counting=counting,
+        bound=3,
+        salt=SALT,
+        sampling=Sampling(heap=True, passes=passes),
+    )
+
+    visits = view.visits(grid)
+    persons, _ = visits._read_by_meter()
+
+    sparse = view.sparse_histogram(grid)._read_by_meter()
+    for found, expected in zip(visits.counts()._read_by_meter(), sparse, strict=True):
+        assert found.tolist() == expected.tolist()
+    assert sorted(set(persons.tolist())) == list(range(int(persons.max()) + 1))
+    assert np.bincount(persons).max() <= 3
