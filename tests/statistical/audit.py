@@ -82,8 +82,9 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             continue
         structure.append((field.name, value.dtype.str, value.ndim))
         numbers += array_numbers(value)
-        if value.shape == difference.known.shape:
-            numbers += (value - difference.known).reshape(-1)[difference.cells].tolist()
+        if value.size == difference.known.size:
+            left_over = value.reshape(-1) - difference.known.reshape(-1)
+            numbers += left_over[difference.cells].tolist()
     if isinstance(released.content, PhasedRelease):
         numbers += phase_numbers(released.content, difference)
     for layer in box_layers(released):

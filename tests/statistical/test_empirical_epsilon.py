@@ -14,12 +14,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.parameters import parse_parameters
+from dpgeo.core.parameters import parameters, parse_parameters
 from dpgeo.core.released import GridRelease, Released
 from dpgeo.mechanisms import uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
@@ -51,7 +52,20 @@ EPSILON = Fraction(2)
 ONE_CELL = np.full(10, 6)
 TEN_CELLS = np.array([0, 1, 3, 5, 6, 8, 10, 11, 13, 15])
 
-CHOSEN = {
+
+def _tiles() -> Zones:
+    """The cells of the grid as zones, in the same order."""
+    row, column = np.divmod(np.arange(SIDE**2), SIDE)
+    west, south = 0.1 * column / SIDE, 0.1 * (SIDE - 1 - row) / SIDE
+    keys = tuple(str(cell) for cell in range(SIDE**2))
+    shapes = shapely.box(west, south, west + 0.1 / SIDE, south + 0.1 / SIDE)
+    return Zones(keys=keys, names=keys, shapes=shapes)
+
+
+TILES = _tiles()
+
+CHOSEN: dict[str, dict[str, object]] = {
+    "zones": {"zones": "tiles"},
     "sparse-grid": {"threshold": 4},
     "private-clusters": {"clusters": 1, "rounds": 1},
     "prilocation": {"clusters": 1, "rounds": 1, "people": 22, "hidden": 3},
@@ -79,6 +93,7 @@ class CountedOnce:
     view: ArrayView
     counted: dict[Grid, PrivateCounts] = field(default_factory=dict)
     visited: dict[Grid, PrivateVisits] = field(default_factory=dict)
+    zoned: PrivateCounts | None = None
 
     @property
     def domain(self) -> Domain:
@@ -110,7 +125,9 @@ class CountedOnce:
         return self.visited[grid]
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        return self.view.zone_counts(zones)
+        if self.zoned is None:
+            self.zoned = self.view.zone_counts(zones)
+        return self.zoned
 
     def popularity(self, regions: Regions) -> PrivateCounts:
         return self.view.popularity(regions)
@@ -136,13 +153,16 @@ def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
         latitude=0.1 * (SIDE - row - 0.5) / SIDE,
         persons=persons,
         bound=BOUND,
+        declared={"tiles": TILES},
     )
     return CountedOnce(view)
 
 
 def audited(mechanism: Mechanism, cells: NDArray[np.int64], first_seed: int, *, runs: int) -> float:
     """The epsilon that releases with and without the person prove."""
-    given = {"cells": SIDE, **CHOSEN.get(mechanism.key, {})}
+    has_cells = any(each.name == "cells" for each in parameters(mechanism.params))
+    given: dict[str, object] = {"cells": SIDE} if has_cells else {}
+    given |= CHOSEN.get(mechanism.key, {})
     params = parse_parameters(mechanism.params, given)
 
     def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:
