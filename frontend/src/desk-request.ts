@@ -11,6 +11,16 @@ export function installRequest(page: Document): void {
   const quote = new LiveQuote(form, place);
   form.addEventListener("input", () => quote.schedule());
   installSlider(form, place);
+  rehearse(place);
+}
+
+/** Draws the map of the noise to expect, where the quote has one; nothing else waits for it. */
+function rehearse(place: HTMLElement): void {
+  const figure = place.querySelector<HTMLElement>("[data-rehearsal]");
+  if (!figure) return;
+  import("./desk-rehearsal")
+    .then((module) => module.rehearse(figure))
+    .catch((error: unknown) => console.warn("The rehearsal could not be drawn", error));
 }
 
 /** Asks for the quote of what is typed, and drops answers that come too late. */
@@ -37,7 +47,10 @@ class LiveQuote {
       const answer = await fetch(`${this.form.dataset["quoteUrl"]}?${this.query()}`, {
         signal: asking.signal,
       });
-      if (answer.ok) this.place.innerHTML = await answer.text();
+      if (answer.ok) {
+        this.place.innerHTML = await answer.text();
+        rehearse(this.place);
+      }
     } catch (error) {
       if (!asking.signal.aborted) console.warn("The quote could not be fetched", error);
     } finally {

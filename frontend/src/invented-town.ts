@@ -11,6 +11,14 @@ const HOODS = [
   { x: 3, y: 7, wide: 1.1, people: 45 },
 ];
 
+/** The same neighbourhoods in shares of a square map's side. */
+export const INVENTED_HOODS = HOODS.map(({ x, y, wide, people }) => ({
+  x: (x + 0.5) / COLUMNS,
+  y: (y + 0.5) / ROWS,
+  wide: wide / COLUMNS,
+  people,
+}));
+
 /** Invented counts of people in each cell, row by row. */
 export function town(): number[] {
   return Array.from({ length: COLUMNS * ROWS }, (_, cell) => {

@@ -17,7 +17,7 @@ export async function openRelease(array: string, basemap: string): Promise<OpenR
   return { release, scene: { bounds, area, counting, basemap: ground, urlOf } };
 }
 
-async function fetchArray(url: string): Promise<ReleaseArray> {
+export async function fetchArray(url: string): Promise<ReleaseArray> {
   const response = await fetch(url);
   if (!response.ok) {
     throw new Error(

@@ -78,6 +78,12 @@ def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
     ]
 
 
+def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
+    """The newest upload of each dataset where it could not be read."""
+    newest = (dataset.uploads.order_by("-created_at").first() for dataset in datasets)
+    return [upload for upload in newest if upload and upload.state == UploadState.FAILED]
+
+
 @login_required
 @require_safe
 def desk(request: HttpRequest) -> HttpResponse:
@@ -95,6 +101,7 @@ def desk(request: HttpRequest) -> HttpResponse:
         "running": work_of(user, releases.filter(job__state__in=UNFINISHED)),
         "ingesting": work_of(user, uploads.filter(job__state__in=UNFINISHED)),
         "unconfirmed": uploads.filter(state=UploadState.RECEIVED),
+        "unread": unread_of(datasets),
         "failed": releases.filter(job__state=JobState.FAILED)[:3],
         "entries": entries.order_by("-at", "-id")[:SHOWN_ENTRIES],
         "entry_count": entries.count(),

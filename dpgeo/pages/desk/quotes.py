@@ -15,6 +15,7 @@ from dpgeo.core.guarantees import Notion
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.figures import chart_of, circles_of, mesh_of, outline_of
+from dpgeo.pages.desk.rehearsal import rehearsal_of
 from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import Quote, release_quote
@@ -64,6 +65,7 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
         "mesh": mesh_of(dataset.area, outline, quote.forecast.ground_metres) if quote else None,
         "circles": circles_of(dataset.area, outline, quote.forecast.radii) if quote else None,
         "chart": chart_of(quote.advice, quote.bound) if quote and quote.advice else None,
+        "rehearsal": rehearsal_of(dataset, quote) if quote else None,
         "alternatives": alternatives(quote) if quote else [],
         "problems": [] if quote else problems_of(trial),
         "left": dataset.ledger.left,

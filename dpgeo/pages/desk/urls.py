@@ -10,6 +10,7 @@ from dpgeo.pages.desk import (
     keys,
     layers,
     passwords,
+    rehearsal,
     release,
     requesting,
     uploads,
@@ -56,6 +57,7 @@ urlpatterns = [
     path("desk/datasets/<slug:slug>/upload/", uploads.upload_new, name="desk-upload-new"),
     path("desk/datasets/<slug:slug>/release/", requesting.release_new, name="desk-release-new"),
     path("desk/datasets/<slug:slug>/quote", requesting.quote, name="desk-quote"),
+    path("desk/datasets/<slug:slug>/ground.json", rehearsal.ground, name="desk-ground"),
     path("desk/uploads/<uuid:upload_id>/", uploads.upload, name="desk-upload"),
     path(
         "desk/uploads/<uuid:upload_id>/columns/", uploads.upload_columns, name="desk-upload-columns"

@@ -1,0 +1,102 @@
+"""A map of the noise to expect, for the browser to draw before anything is paid.
+
+Its counts are invented, or those of the dataset's last public map; the private table has no part.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpRequest, JsonResponse
+from django.views.decorators.gzip import gzip_page
+from django.views.decorators.http import require_safe
+
+from dpgeo.core.kinds import Kind
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.basemap import basemap
+from dpgeo.pages.desk.access import dataset_for
+from dpgeo.pages.desk.figures import mesh_of, outline_of
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.services import Quote
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+
+DRAWN_KINDS = (Kind.HEATMAP, Kind.CONTOURS)
+"""Kinds of map whose noise falls on the cells of a grid."""
+
+MOST_ACROSS = 1024
+"""More cells than this along a side are not drawn: the browser would stall while one types."""
+
+INVENTED_PEOPLE = 100_000
+"""On a first map, unless their number was guessed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rehearsal:
+    """What the browser draws from: the grid, the noise of a cell, and whose counts it falls on."""
+
+    quote: Quote
+    grid: Grid
+    noise: DiscreteLaplace
+    last: Release | None
+    """The newest public map with counts of cells; None before there is one."""
+
+    @property
+    def people(self) -> int:
+        """How many are invented, where there is no public map."""
+        return self.quote.guess.people if self.quote.guess else INVENTED_PEOPLE
+
+    @property
+    def document(self) -> str:
+        """JSON for the page's script."""
+        facts = {
+            "grid": self.grid.to_json(),
+            "rate": float(self.noise.rate),
+            "margin": self.noise.margin(),
+            "threshold": self.noise.threshold(),
+            "counting": self.quote.counting.value,
+            "people": self.people,
+        }
+        return json.dumps(facts)
+
+
+def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
+    """The rehearsal of a quote; None where nothing is counted in cells or they are too fine."""
+    noise = quote.forecast.noise
+    if quote.mechanism.kind not in DRAWN_KINDS or not isinstance(noise, DiscreteLaplace):
+        return None
+    across = cells_across(dataset.area, quote.forecast.ground_metres)
+    if across > MOST_ACROSS:
+        return None
+    return Rehearsal(quote, Grid.over(dataset.area, across), noise, last_public_map(dataset, quote))
+
+
+def cells_across(area: StudyArea, ground_metres: float) -> int:
+    """Along the longer side, at least one."""
+    return max(1, mesh_of(area, outline_of(area), ground_metres).across)
+
+
+def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
+    """The newest published release that counts the same in cells."""
+    drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind in DRAWN_KINDS]
+    published = dataset.releases.filter(
+        state=ReleaseState.PUBLISHED, mechanism__in=drawn, counting=quote.counting.value
+    )
+    return published.order_by("-published_at").first()
+
+
+@login_required
+@require_safe
+@gzip_page
+def ground(request: HttpRequest, slug: str) -> JsonResponse:
+    """What a dataset's maps lie on: {"basemap", "area", "bounds"}; see `basemap.basemap`."""
+    area = dataset_for(request, slug).area
+    answer = JsonResponse(
+        {"basemap": basemap(area), "area": area.to_geojson(), "bounds": area.bounds}
+    )
+    answer["Cache-Control"] = "private, max-age=600"
+    return answer

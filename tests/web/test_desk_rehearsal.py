@@ -1,0 +1,91 @@
+"""The rehearsal map of a request: what it is drawn from, and that it touches nothing private."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.utils import timezone
+
+from dpgeo.datasets.models import Dataset
+from dpgeo.releases.models import Release, ReleaseState
+from tests.web.desk import Desk, make_desk
+
+pytestmark = pytest.mark.django_db
+
+FIELDS = {
+    "mechanism": "uniform-grid",
+    "uniform-grid.cells": "16",
+    "epsilon": "0.5",
+    "counting": "people",
+    "bound": "2",
+    "bounding": "random",
+}
+
+
+@pytest.fixture
+def desk() -> Desk:
+    return make_desk()
+
+
+@pytest.fixture
+def dataset(desk: Desk) -> Dataset:
+    return desk.declare(ready=True)
+
+
+def rehearsal(desk: Desk, dataset: Dataset, **changes: str) -> Any:
+    """What the quote's page draws from, and the page."""
+    answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", FIELDS | changes)
+    return answer.context["rehearsal"], answer.content.decode()
+
+
+def test_its_noise_and_grid_are_those_of_the_quote(desk: Desk, dataset: Dataset) -> None:
+    found, page = rehearsal(desk, dataset)
+    facts = json.loads(found.document)
+    assert (facts["grid"]["columns"], facts["grid"]["rows"]) == (16, 16)
+    assert facts["rate"] == 0.25
+    assert facts["margin"] == found.quote.forecast.margin
+    assert facts["threshold"] == found.quote.forecast.stands_out_from
+    assert "100,000 invented people" in page
+    assert "data-last" not in page
+
+
+def test_it_takes_the_number_of_people_that_is_guessed(desk: Desk, dataset: Dataset) -> None:
+    guess = {"guess_people": "5000", "guess_records": "10", "guess_share": "0.01"}
+    assert json.loads(rehearsal(desk, dataset, **guess)[0].document)["people"] == 5000
+
+
+def test_it_shows_published_maps_alone(desk: Desk, dataset: Dataset) -> None:
+    release = desk.request(dataset)
+    assert rehearsal(desk, dataset)[0].last is None
+    Release.objects.filter(pk=release.pk).update(
+        state=ReleaseState.PUBLISHED,
+        published_at=timezone.now(),
+        blob_name="blobs/one",
+        blob_sha256="0" * 64,
+    )
+    found, page = rehearsal(desk, dataset)
+    assert found.last == release
+    assert "data-last=" in page
+    assert rehearsal(desk, dataset, counting="visits")[0].last is None
+
+
+def test_there_is_none_where_nothing_is_counted_in_cells_or_they_are_too_fine(
+    desk: Desk, dataset: Dataset
+) -> None:
+    assert rehearsal(desk, dataset, **{"uniform-grid.cells": "4096"})[0] is None
+    quote = desk.client.get(
+        f"/desk/datasets/{dataset.slug}/quote", FIELDS | {"mechanism": "private-clusters"}
+    )
+    assert quote.context["quote"] is not None
+    assert quote.context["rehearsal"] is None
+
+
+def test_its_ground_is_for_members(desk: Desk, dataset: Dataset) -> None:
+    address = f"/desk/datasets/{dataset.slug}/ground.json"
+    shapes = desk.client.get(address).json()
+    assert shapes["bounds"] == [10, 50, 10.1, 50.1]
+    assert shapes["area"]["type"] == "Polygon"
+    assert set(shapes["basemap"]) == {"bounds", "land", "inside", "coast"}
+    assert desk.signed_in("stranger", role=None).get(address).status_code == 404
