@@ -18,6 +18,6 @@ export function language(): string {
 }
 
 function readCatalogue(): Record<string, string> {
-  const holder = typeof document === "undefined" ? null : document.getElementById("words");
+  const holder = typeof document === "undefined" ? null : document.querySelector("script#words");
   return holder?.textContent ? (JSON.parse(holder.textContent) as Record<string, string>) : {};
 }

@@ -90,3 +90,25 @@ def test_a_rehearsal_rests_on_the_last_public_map(
     image = screenshot(page, ".rehearsal canvas")
     assert ramp_share(image, "light") > 0.05
     assert share(image, "map-water", "light") > 0.02
+
+
+@pytest.mark.parametrize(("width", "theme"), [(320, "dark"), (1440, "light")])
+def test_axe_finds_nothing_on_the_desk_and_its_doors(
+    open_page: Open, live_server: Any, desk: Desk, dataset: Dataset, width: int, theme: str
+) -> None:
+    home = f"/desk/datasets/{dataset.slug}/"
+    draft = desk.request(dataset)
+    upload = dataset.uploads.get()
+    addresses = ["/desk/", "/desk/ledger/", "/desk/keys/", "/desk/datasets/new/", home]
+    addresses += [f"{home}edit/", f"{home}upload/", f"{home}layers/", f"/desk/releases/{draft.pk}/"]
+    addresses += [f"/desk/uploads/{upload.pk}/", "/accounts/password/", "/accounts/password/sent/"]
+    page = open_page("/accounts/login/", (width, 900), theme, wait="main")
+    found = {"/accounts/login/": violations(page)}
+    signed_in(desk, live_server)(page)
+    for address in addresses:
+        page.goto(live_server.url + address)
+        for details in page.locator("details").all():
+            details.evaluate("each => each.open = true")
+        found[address] = violations(page)
+        assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+    assert {address: words for address, words in found.items() if words} == {}
