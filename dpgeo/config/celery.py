@@ -10,6 +10,8 @@ from celery.signals import setup_logging
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
+# Workers share the cores already; threads under small matrices would wait for each other.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 TRANSPORT_ALIASES["filesystem"] = "dpgeo.jobs.broker:Transport"
 

@@ -17,8 +17,8 @@ the product of e^(f epsilon) over its phases, e^epsilon. The surface, the choice
 else are post-processing. Squares outside the study area are known to be empty and not counted.
 
 Utility. Each area of the last phase carries exact noise of scale l/(f epsilon), f being at least
-LAST_SHARE. On range counts over location maps the inferred surface errs by about half of the
-best other mechanism's error; docs/mechanisms/auto.md has the figures and where it loses.
+LAST_SHARE. On range counts over location maps the inferred surface errs by 0.55 of the best other
+mechanism's error; docs/mechanisms/accuracy.md has the figures and where it loses.
 
 References. Adaptive grids: Qardaji, Yang and Li 2013; least squares on trees: Hay, Rastogi, Miklau
 and Suciu 2010; empirical Bayes: Robbins 1956; privacy of shares chosen on the way: Rogers, Roth,
