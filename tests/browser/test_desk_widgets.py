@@ -104,6 +104,8 @@ def test_axe_finds_nothing_on_the_desk_and_its_doors(
     addresses += [f"/desk/uploads/{upload.pk}/", "/accounts/password/", "/accounts/password/sent/"]
     page = open_page("/accounts/login/", (width, 900), theme, wait="main")
     found = {"/accounts/login/": violations(page)}
+    page.goto(live_server.url + "/admin/login/")
+    found["/admin/login/"] = violations(page)
     signed_in(desk, live_server)(page)
     for address in addresses:
         page.goto(live_server.url + address)
