@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope, User
-from dpgeo.accounts.selectors import organisations_of
+from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.bodies import Field, flag, members, read_body, text
 from dpgeo.api.campaign_serializers import (
@@ -347,6 +348,13 @@ def _organisation(user: User, slug: str) -> Organisation:
 
 def _found(request: Request, campaign_id: str) -> Campaign:
     try:
-        return campaign_visible(request.user, campaign_id)
+        return campaign_visible(_reader(request), campaign_id)
     except Campaign.DoesNotExist:
         raise Http404 from None
+
+
+def _reader(request: Request) -> Visitor:
+    """Who looks at campaigns: a key without their scope sees what everybody sees."""
+    user = request.user
+    key = user.acting_key if isinstance(user, User) else None
+    return AnonymousUser() if key and Scope.CAMPAIGNS_WRITE not in key.scopes else user

@@ -7,9 +7,10 @@ of the person are kept, or public ones added, and each is replaced by a nearby p
 Published are the places drawn, under fresh labels, the clusters, and noisy counts of the bins.
 
 Privacy argument. The hierarchy, the number of people N and the first centres are public. The data
-hold at most N people, or nothing is drawn and nothing published; whoever is not in them is one of
-the N without a record. Adding a person changes the records of one of the N by at most l. The
-spends, E being the whole epsilon, clustering C, weights W and replacement R with C + W + R = E:
+hold at most N people, or nothing is drawn and nothing published, and what that cost stays spent;
+whoever is not in them is one of the N without a record. Adding a person changes the records of one
+of the N by at most l. The spends, E being the whole epsilon, clustering C, weights W and
+replacement R with C + W + R = E:
     - rounds of k-means on the replaced records and the counts of the bins: C in equal parts, of
       joint sensitivity 3 l and l (`privacy.sums`; bins are disjoint);
     - counts of every pair of person and bin: W, of sensitivity l (`privacy.visits`);

@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.errors import InvalidInput
+from dpgeo.core.errors import DataRefused
 from dpgeo.privacy.counts import Opaque, PrivateCounts
 from dpgeo.privacy.sparse import PrivateSparseCounts
 
@@ -76,12 +76,12 @@ class PrivateVisits(Opaque):
     def among(self, people: int) -> PrivateVisits:
         """The same, of a public number of people; who has no item is one of them too.
 
-        To be asked before anything is drawn: raises InvalidInput where there are more people.
+        To be asked before anything is drawn: raises DataRefused where there are more people.
         """
         if self.__persons.size and int(self.__persons.max()) >= people:
-            raise InvalidInput(
-                "There are more people in the data than that; ask again with a number that is "
-                "surely large enough.",
+            raise DataRefused(
+                "There are more people in the data than that. To have learnt so is paid for; ask "
+                "anew with a number that is surely large enough.",
                 field="people",
             )
         return PrivateVisits(

@@ -10,6 +10,9 @@ after noise was drawn ends the job, with nothing given back and no further attem
 dies, loses its lease or cannot reach its disk or database between the draw and the commit point
 is another matter: nothing it drew was seen, and its noise did not bring that about. Its blob is
 adopted if it was stored, and a new attempt draws if not, `MAX_ATTEMPTS` times at the most.
+
+A refusal that only the data can bring about (`DataRefused`) is an answer about them, and is charged
+as a draw is. Refunded, it could be asked for again and again, until all is known.
 """
 
 from __future__ import annotations
@@ -26,7 +29,7 @@ from django.db import Error as DatabaseError
 from dpgeo.accounts.selectors import may
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.errors import Conflict
+from dpgeo.core.errors import Conflict, DataRefused
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, from_units
 from dpgeo.core.parameters import layers_named, parse_parameters
 from dpgeo.core.released import Released
@@ -125,16 +128,24 @@ def draw(release: Release, held: Held) -> Released:
             return run(mechanism, view, params, release.epsilon, entropy, about(release), bounding)
         except (LeaseLost, DatabaseError):
             raise
+        except DataRefused:
+            held.set_drawing()
+            raise
         except Exception as error:
             if not entropy.announced:
                 raise
-            place = "".join(traceback.format_tb(error.__traceback__))
-            logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
-            raise Conflict(
-                "The mechanism broke off after noise was drawn. To draw again would be to choose "
-                "among draws, so what it cost stays spent; ask for a release anew, perhaps of "
-                "another mechanism, and report this as a fault."
-            ) from None
+            raise _broken_off(release, error) from None
+
+
+def _broken_off(release: Release, error: Exception) -> Conflict:
+    """The end of a job whose draw came to nothing; logged by kind and place alone."""
+    place = "".join(traceback.format_tb(error.__traceback__))
+    logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
+    return Conflict(
+        "The mechanism broke off after noise was drawn. To draw again would be to choose among "
+        "draws, so what it cost stays spent; ask for a release anew, perhaps of another mechanism, "
+        "and report this as a fault."
+    )
 
 
 def about(release: Release) -> dict[str, str]:
@@ -169,10 +180,16 @@ def _points_total(release: Release) -> dict[str, str]:
 
 
 def commit(release: Release, released: Released) -> None:
-    """The commit point: one row names one blob. A draw that comes second deletes its own."""
+    """The commit point: one row names one blob. A draw that comes second deletes its own.
+
+    Raises Conflict for a draw that cannot be written down: whether it can depends on its noise.
+    """
     from dpgeo.artefacts.codec import encode
 
-    blob = encode(released)
+    try:
+        blob = encode(released)
+    except Exception as error:
+        raise _broken_off(release, error) from None
     storage = private_storage()
     with work_folder() as folder:
         path = folder / "blob"

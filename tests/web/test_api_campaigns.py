@@ -199,6 +199,8 @@ def test_campaigns_are_kept_by_keys_and_read_by_the_organisation(release: Releas
     assert program.ask("get", f"/api/v1/campaigns/{campaign['id']}") == campaign
     other = keyed(slug="other-town")
     other.ask("get", f"/api/v1/campaigns/{campaign['id']}", status=404)
+    unfit = keyed(scope=Scope.JOBS_READ)
+    unfit.ask("get", f"/api/v1/campaigns/{campaign['id']}", status=404)
     other.ask("delete", f"/api/v1/campaigns/{campaign['id']}", status=404)
     assert other.ask("get", "/api/v1/campaigns")["results"] == []
     program.ask("delete", f"/api/v1/campaigns/{campaign['id']}")

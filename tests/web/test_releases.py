@@ -306,6 +306,40 @@ def test_a_failure_before_the_draw_gives_the_epsilon_back(dataset: Dataset) -> N
     assert spent(dataset) == 0
 
 
+def test_a_refusal_that_tells_of_the_data_is_paid_for(dataset: Dataset) -> None:
+    """Refunded, requests for fewer and fewer people would count those in the data for nothing."""
+    asked: dict[str, Any] = {"mechanism": "prilocation", "bound": 1, "counting": "visits"}
+    for number, people in enumerate((10, 15), 1):
+        parameters = {"people": people, "clusters": 2, "cells": 8}
+        release = make_request(dataset, parameters=parameters, **asked)
+        release_run(release_id=release.pk)
+        job = Job.objects.get(pk=release.job_id)
+        assert (job.state, job.drawing) == (JobState.FAILED, True)
+        assert "more people" in job.failure
+        assert spent(dataset) == number * 1_000_000
+        assert Release.objects.get(pk=release.pk).blob_name == ""
+        with pytest.raises(Conflict, match="anew"):
+            release_retry(release=Release.objects.get(pk=release.pk), by=None)
+
+
+def test_a_draw_that_cannot_be_written_down_is_not_drawn_again(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = make_request(dataset)
+    drawn: list[Any] = []
+
+    def choosy(released: Any) -> bytes:
+        drawn.append(released)
+        raise OverflowError(str(released.content.counts))
+
+    monkeypatch.setattr("dpgeo.artefacts.codec.encode", choosy)
+    for _ in range(3):
+        release_run(release_id=release.pk)
+    job = Job.objects.get(pk=release.job_id)
+    assert (job.state, len(drawn), spent(dataset)) == (JobState.FAILED, 1, 1_000_000)
+    assert str(drawn[0].content.counts) not in job.failure
+
+
 def test_a_failure_after_the_commit_point_gives_nothing_back_and_is_finished_later(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
