@@ -167,12 +167,12 @@ SELECT x, y, time FROM (
     SELECT *, row_number() OVER (
         PARTITION BY person_high, person_low
         ORDER BY hash(
-            hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, number)
-        ), number
+            hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, time, number)
+        ), time, number
     ) AS rank
     FROM (
         SELECT *, row_number() OVER (
-            PARTITION BY person_high, person_low ORDER BY file_row_number
+            PARTITION BY person_high, person_low, time ORDER BY file_row_number
         ) AS number
         FROM read_parquet($path, file_row_number = true)
     )
@@ -333,10 +333,13 @@ class DuckDBView:
         return view
 
     def positions(self, *, time_step: int | None) -> PrivatePositions:
-        """At most `bound` reports of each unit, in parts, chosen by person and place in the file.
+        """At most `bound` reports of each unit, in parts, chosen by person, time and, among reports
+        of one person and time, by their order in the file.
 
         Moving one of a person's reports must not change which of them are kept, so a report's key
-        hashes the salt, the person and its number among the person's own rows, and no position.
+        hashes the salt, the person, the time and that number, and no position. Files may be sorted
+        by place, in which case a report that is moved changes the numbers of others; with times
+        that differ this does no harm.
         """
         return PrivatePositions(lambda: self._reports(time_step), sensitivity=self._bound)
 

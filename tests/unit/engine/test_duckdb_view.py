@@ -373,6 +373,22 @@ def test_which_reports_are_moved_does_not_depend_on_where_they_are(tmp_path: Pat
     assert len(kept[0]) == 60
 
 
+def test_which_reports_are_moved_does_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
+    """Sorted by place, a report that is moved would else change which others are kept."""
+    random = np.random.default_rng(7)
+    rows: list[Row] = [
+        (int(random.integers(0, 20)), random.uniform(0, 1000), random.uniform(0, 1000), time)
+        for time in range(400)
+    ]
+    by_place = sorted(rows, key=lambda row: row[1])
+    kept = [
+        sorted(reports(write(tmp_path / f"{name}.parquet", each), bound=3))
+        for name, each in (("time", rows), ("place", by_place))
+    ]
+    assert kept[0] == kept[1]
+    assert len(kept[0]) == 60
+
+
 def test_a_person_s_reports_are_chosen_without_regard_to_others(tmp_path: Path) -> None:
     random = np.random.default_rng(6)
     rows = [(int(random.integers(0, 10)), 1.0, 2.0, time) for time in range(200)]
