@@ -17,11 +17,10 @@ from benchmarks.transport import earth_movers_distance
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.postprocess.recovery import recover
-from dpgeo.privacy.device import grid_step
 from dpgeo.privacy.perturbing import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.ground_grid import GroundGrid
+from dpgeo.spatial.ground_grid import GroundGrid, grid_step
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_mercator
 from dpgeo.spatial.truncation import UNITS, Truncation
 from tests.randomness import SeededWords

@@ -14,11 +14,10 @@ from numpy.typing import NDArray
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.postprocess.recovery import recover
-from dpgeo.privacy.device import grid_step
 from dpgeo.privacy.perturbing import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.ground_grid import GroundGrid
+from dpgeo.spatial.ground_grid import GroundGrid, grid_step
 from dpgeo.spatial.projection import to_mercator
 from dpgeo.spatial.truncation import UNITS, Truncation
 from tests.randomness import SeededWords

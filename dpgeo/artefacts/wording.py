@@ -7,6 +7,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
+from dpgeo.spatial.ground_grid import snapped_apart
 
 COUNTING = {
     Counting.PEOPLE: "Distinct people: a person counts once in a cell, however often they were "
@@ -96,9 +97,10 @@ def points_sentence(total: Fraction, unit: Unit, per_metre: Fraction, radius: in
 
     Moving one unit's reports, the same number, by at most d each changes the odds by at most
     e^(2 E + e_g d): counts lose the old reports and gain the new ones, points are moved. `total`
-    is E, `per_metre` e_g, and `radius` the metres within which levels are told.
+    is E, `per_metre` e_g, and `radius` the metres within which levels are told. Snapping, to no
+    grid coarser than that of the radius, can bring positions further apart, which d includes.
     """
-    factor = format_odds(2 * total + per_metre * radius)
+    factor = format_odds(2 * total + per_metre * snapped_apart(radius))
     whose = "all your reports" if unit is Unit.PERSON else "any one report"
     who = "you were" if unit is Unit.PERSON else "any one record was"
     return (

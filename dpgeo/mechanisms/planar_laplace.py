@@ -43,13 +43,12 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PointsRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.recovery import recover
-from dpgeo.privacy.device import grid_step
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.ground_grid import GroundGrid
+from dpgeo.spatial.ground_grid import GroundGrid, grid_step
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 from dpgeo.spatial.truncation import UNITS, Truncation
 

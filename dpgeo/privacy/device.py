@@ -14,14 +14,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.privacy.perturbing import move
 from dpgeo.privacy.randomness import Entropy
-
-STEPS = 100
-"""Steps of the public grid in a radius, where that makes them a metre or more."""
-
-
-def grid_step(radius: int) -> int:
-    """Metres between the points that positions are snapped to, for a radius."""
-    return max(1, radius // STEPS)
+from dpgeo.spatial.ground_grid import grid_step
 
 
 class Perturber:

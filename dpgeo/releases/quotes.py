@@ -22,7 +22,7 @@ from dpgeo.core.guarantees import (
     guarantee,
     whole_units,
 )
-from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.parameters import layers_named, parse_parameters, settle_layers
 from dpgeo.core.spend import Spend
 from dpgeo.datasets.layers import domain_of, layer_kinds
@@ -31,6 +31,7 @@ from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.bounding import split
 from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.ground_grid import grid_step
 
 MAX_BOUND = 100_000
 """Contributions of one person; more noise than this leaves nothing to see."""
@@ -168,6 +169,7 @@ def release_quote(
     cost = guarantee(chosen.notion, asked, Unit(dataset.unit))
     ledger = ledger_for(dataset.ledger, chosen.notion)
     ledger.refresh_from_db()
+    _check_step(ledger, forecast)
     check_fits(ledger=ledger, cost=cost)
     left = ledger.left
     return Quote(
@@ -184,6 +186,22 @@ def release_quote(
         left_after=left - asked,
         more_like_this=int((left - asked) / asked),
         guess=guess,
+    )
+
+
+def _check_step(ledger: Ledger, forecast: Forecast) -> None:
+    """Raise InvalidInput where points are snapped to a coarser grid than a budget's radius has.
+
+    Somebody who moves by that radius could then be moved by many times as much on the grid, and
+    the sentence that every page carries would promise too much.
+    """
+    radius, noise = ledger.radius, forecast.noise
+    if radius is None or not isinstance(noise, PlanarLaplace) or noise.step <= grid_step(radius):
+        return
+    raise InvalidInput(
+        f"The budget for points is told within {radius:,} m, and for a larger radius points are "
+        f"put on a coarser grid than that allows. Choose a radius of at most {radius:,} m.",
+        field="radius",
     )
 
 

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,23 @@ NEAREST = 0.6
 
 FURTHEST_SNAP = 0.75
 """No position between 85 degrees north and south is snapped further than so many steps."""
+
+
+STEPS = 100
+"""Steps of the public grid in a radius, where that makes them a metre or more."""
+
+
+def grid_step(radius: int) -> int:
+    """Metres between the points that positions are snapped to, for a radius."""
+    return max(1, radius // STEPS)
+
+
+def snapped_apart(radius: int) -> Fraction:
+    """How many metres apart two positions can be once they are snapped, that are a radius apart.
+
+    The grid is that of the radius, or a finer one.
+    """
+    return radius + 2 * Fraction(FURTHEST_SNAP) * grid_step(radius)
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,6 +93,16 @@ def test_a_radius_larger_than_the_area_is_refused_before_anything_is_spent(
     assert refused.value.field == "radius"
 
 
+def test_a_radius_with_a_coarser_grid_than_that_of_the_budget_is_refused(
+    dataset: Dataset,
+) -> None:
+    """On a grid of 10 m, who moves by a metre may be moved by ten."""
+    with pytest.raises(InvalidInput, match="at most 200 m") as refused:
+        make_release(dataset, **{**POINTS, "parameters": {"level": "1", "radius": 1000}})
+    assert refused.value.field == "radius"
+    assert Ledger.objects.get(beside=dataset.ledger).spent_units == 0
+
+
 def test_a_quote_tells_how_far_points_move(dataset: Dataset) -> None:
     quote = release_quote(dataset=dataset, counting="people", **POINTS)
     assert quote.forecast.radii is not None

@@ -10,8 +10,10 @@ from django import template
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.budgets.models import Entry
 from dpgeo.core.epsilon import format_epsilon
+from dpgeo.core.levels import make_level
 from dpgeo.releases.models import Release
 from dpgeo.releases.quotes import Quote
+from dpgeo.spatial.ground_grid import snapped_apart
 
 register = template.Library()
 
@@ -67,11 +69,9 @@ def _of_budget(quote: Quote, amount: Fraction) -> str:
 
 
 @register.filter
-def level_odds(level: str) -> str:
-    """The factor of a level's text: "ln 4" gives "4", "1.4" gives "4.06"."""
-    if level.startswith("ln "):
-        return level.removeprefix("ln ")
-    return format_odds(Fraction(level))
+def level_odds(level: str, radius: int) -> str:
+    """The factor for who moves by a radius, which snapping can widen: "ln 4", 200 give "4.09"."""
+    return format_odds(make_level(level, radius).epsilon * snapped_apart(radius))
 
 
 @register.filter

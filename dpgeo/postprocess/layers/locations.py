@@ -31,8 +31,8 @@ ADDED = (
 )
 
 DRAWN = (
-    "Each place was drawn in the stead of one that was kept or added: none is a place where "
-    "somebody was. Noise adds places to everybody, so most of them may stand for nothing."
+    "Each place was drawn in the stead of one that was kept or added: that somebody was there "
+    "cannot be told from it. Noise adds places to everybody, so most may stand for nothing."
 )
 
 
