@@ -72,7 +72,8 @@ class Params:
     people: int = param(
         1000,
         "A public number of people, at least as many as may be in the data: it is published, and "
-        "rows for so many are made. Do not count them in the data.",
+        "rows for so many are made. Do not count them in the data. With more of them in it nothing "
+        "is drawn, and what that cost stays spent.",
         low=1,
         high=200_000,
     )
