@@ -13,6 +13,7 @@ import numpy as np
 
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
+from dpgeo.artefacts.files import LAYER_FORMATS, WHOLE_RELEASE
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
 from dpgeo.datasets.storage import private_storage, store
@@ -25,6 +26,9 @@ AREA = {
     "type": "Polygon",
     "coordinates": [[[10.0, 50.0], [10.1, 50.0], [10.1, 50.1], [10.0, 50.1], [10.0, 50.0]]],
 }
+
+FILES = {f"cells{each.suffix}" for each in LAYER_FORMATS} | WHOLE_RELEASE.keys()
+"""The files of a release that consists of single cells."""
 
 CSV = b"who,lat,lon\nann,50.01,10.01\nbob,50.02,10.02\nann,50.05,10.05\neve,400.17,10.02\n"
 """Three persons, four rows, one of them nowhere on earth."""

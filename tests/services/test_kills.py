@@ -9,12 +9,10 @@ from typing import Any
 
 import pytest
 
-from dpgeo.artefacts.files import LAYER_FORMATS, WHOLE_RELEASE
+from tests.makers import FILES
 from tests.services.installation import Installation, kill, wait_until_exists
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
-
-FILES = {f"cells{each.suffix}" for each in LAYER_FORMATS} | WHOLE_RELEASE.keys()
 
 POINTS = [
     # point, noise may have been drawn, the draw is committed

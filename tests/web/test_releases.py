@@ -18,7 +18,6 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import Role
 from dpgeo.accounts.services import membership_set
-from dpgeo.artefacts.files import LAYER_FORMATS, WHOLE_RELEASE
 from dpgeo.budgets.models import Entry
 from dpgeo.budgets.services import ledger_set_total
 from dpgeo.core.errors import BudgetExceeded, Conflict, DpgeoError, InvalidInput, NotAllowed
@@ -31,6 +30,7 @@ from dpgeo.jobs.running import Held
 from dpgeo.jobs.services import job_lease
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.releases import running
+from dpgeo.releases.files import INCOMPRESSIBLE
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import (
     release_visible,
@@ -48,6 +48,7 @@ from dpgeo.releases.services import (
     release_withdraw,
 )
 from tests.makers import (
+    FILES,
     make_dataset,
     make_organisation,
     make_ready,
@@ -195,7 +196,7 @@ def test_a_release_is_drawn_stored_and_stays_a_draft(dataset: Dataset) -> None:
     with private_storage().open(release.blob_name, "rb") as blob:
         assert hashlib.sha256(blob.read()).hexdigest() == release.blob_sha256
     names = set(release.files.values_list("name", flat=True))
-    assert names == {f"cells{each.suffix}" for each in LAYER_FORMATS} | WHOLE_RELEASE.keys()
+    assert names == FILES
     for file in release.files.all():
         content = stored_bytes(release, file.name)
         assert hashlib.sha256(content).hexdigest() == file.sha256
@@ -217,6 +218,7 @@ def test_the_blob_says_what_was_asked_and_promised(dataset: Dataset) -> None:
         "licence": "CC BY 4.0",
         "attribution": "",
         "dataset_total_epsilon": "4",
+        "requested_on": release.created_at.date().isoformat(),
     }
     assert (released.bound, released.counting.value) == (3, "visits")
     assert released.guarantee.epsilon == 1
@@ -240,7 +242,7 @@ def test_files_are_made_again_byte_for_byte_without_the_data(dataset: Dataset) -
     release.job.refresh_from_db()
     assert release.job.state == JobState.DONE
     assert {file.name: stored_bytes(release, file.name) for file in release.files.all()} == before
-    assert len(before) == 5
+    assert len(before) == len(FILES)
 
 
 def test_a_retry_after_the_commit_point_draws_nothing(dataset: Dataset) -> None:
@@ -250,7 +252,7 @@ def test_a_retry_after_the_commit_point_draws_nothing(dataset: Dataset) -> None:
     release_run(release_id=release.pk)
     again = Release.objects.get(pk=release.pk)
     assert (again.blob_name, again.blob_sha256) == (release.blob_name, release.blob_sha256)
-    assert again.files.count() == 5
+    assert again.files.count() == len(FILES)
     assert spent(dataset) == 1_000_000
 
 
@@ -414,7 +416,7 @@ def test_progress_has_plain_names(dataset: Dataset) -> None:
 
     release_run(release_id=make_request(dataset).pk, listener=listen)
     assert steps[:3] == ["Counting", "Drawing noise", "Writing files"]
-    assert steps[-1] == "Writing files 5 of 5"
+    assert steps[-1] == f"Writing files {len(FILES)} of {len(FILES)}"
 
 
 def test_a_release_is_published_as_preset_by_who_may(dataset: Dataset) -> None:
@@ -457,7 +459,7 @@ def test_publishing_moves_the_files_to_the_public_storage(dataset: Dataset) -> N
     release_publish(release=release, by=make_user(dataset.organisation, Role.APPROVER))
     assert {file.name: stored_bytes(release, file.name) for file in release.files.all()} == before
     expected = {f"{release.pk}/{name}" for name in before}
-    packed = {f"{name}.gz" for name in expected if not name.endswith(".parquet")}
+    packed = {f"{name}.gz" for name in expected if not name.endswith(INCOMPRESSIBLE)}
     assert {name for name in public_names() if name.startswith(release.pk)} == expected | packed
     assert not any(private_storage().exists(name) for name in private_names)
     assert list(releases_public()) == [release]
@@ -497,7 +499,7 @@ def test_a_preset_publication_that_cannot_be_leaves_a_draft(dataset: Dataset) ->
     release.refresh_from_db()
     assert release.state == ReleaseState.DRAFT
     assert Job.objects.get(pk=release.job_id).state == JobState.DONE
-    assert release.files.count() == 5
+    assert release.files.count() == len(FILES)
 
 
 def test_a_publication_cut_short_still_serves_and_is_completed(
