@@ -159,7 +159,7 @@ def test_pointing_at_a_cell_tells_its_count_and_margin(open_page: Open, gridded:
     index = int(np.argmax(layer.value))
     page = open_page(release_path(gridded, cell_view(gridded, index)))
     page.locator("#map .canvas").hover()
-    flag = page.locator(".flag")
+    flag = page.locator(".flag:not(.yours)")
     flag.wait_for(state="visible")
     shown, margin = flag.inner_text().split(" ± ")
     # The map's array is rounded to a quarter of the noise's scale.
@@ -172,8 +172,8 @@ def test_a_tap_tells_the_same(open_page: Open, gridded: Release) -> None:
     view = cell_view(gridded, int(np.argmin(layer.value)))
     page = open_page(release_path(gridded, view), (390, 844), has_touch=True, is_mobile=True)
     page.locator("#map .canvas").tap()
-    page.locator(".flag").wait_for(state="visible")
-    assert "noise can push a count below zero" in page.inner_text(".flag")
+    page.locator(".flag:not(.yours)").wait_for(state="visible")
+    assert "noise can push a count below zero" in page.inner_text(".flag:not(.yours)")
 
 
 def test_the_arrow_keys_walk_from_cell_to_cell(open_page: Open, gridded: Release) -> None:
@@ -186,7 +186,7 @@ def test_the_arrow_keys_walk_from_cell_to_cell(open_page: Open, gridded: Release
     assert len(set(heard)) == 4
     assert all("± 12 people" in words and "° N" in words for words in heard)
     page.keyboard.press("Escape")
-    assert page.locator(".flag").is_hidden()
+    assert page.locator(".flag:not(.yours)").is_hidden()
 
 
 def test_plus_and_minus_zoom_by_key_and_by_button(open_page: Open, gridded: Release) -> None:
