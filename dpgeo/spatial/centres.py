@@ -174,13 +174,16 @@ def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]
     in_degrees = shapely.transform(
         shapely.get_parts(cells), lambda flat: np.column_stack(to_degrees(*flat.T))
     )
-    shapes[distinct] = [_polygons(each) for each in shapely.intersection(in_degrees, area.shape)]
+    # Sides between centres that are all but in one place can cross once they are rounded.
+    whole = shapely.make_valid(in_degrees)
+    shapes[distinct] = [_polygons(each) for each in shapely.intersection(whole, area.shape)]
     return shapes
 
 
 def _polygons(shape: Any) -> Any:
     """A shape without the points and lines that cutting may leave, counterclockwise."""
-    parts = [each for each in shapely.get_parts(shape) if each.geom_type == "Polygon"]
+    parts = shapely.get_parts(shapely.get_parts(shape))
+    parts = [each for each in parts if each.geom_type == "Polygon"]
     return shapely.orient_polygons(parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts))
 
 
