@@ -84,6 +84,7 @@ class UploadsView(DocumentView):
         status=201,
         keys=[SLUG],
         body=ANNOUNCED,
+        problems=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
         """Then send its bytes to the address that comes back, from offset 0."""
