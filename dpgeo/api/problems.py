@@ -19,6 +19,7 @@ from rest_framework import exceptions
 from dpgeo.core.errors import (
     BudgetExceeded,
     Conflict,
+    DataRefused,
     DpgeoError,
     InvalidInput,
     NotAllowed,
@@ -148,6 +149,7 @@ KINDS = (
 
 OF_ERROR: Mapping[type[DpgeoError], Problem] = {
     InvalidInput: INVALID_INPUT,
+    DataRefused: INVALID_INPUT,
     NotAllowed: NOT_ALLOWED,
     BudgetExceeded: BUDGET_EXCEEDED,
     Conflict: CONFLICT,

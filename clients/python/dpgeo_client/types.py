@@ -5,6 +5,15 @@ from __future__ import annotations
 from typing import Any, Literal, NotRequired, TypedDict
 
 
+class Advice(TypedDict):
+    """What guessed numbers say of the bound: errors are root mean squares, of the busy place."""
+
+    best_bound: int
+    error: float
+    error_at_best: float
+    curve: list[BoundError]
+
+
 class Answer(TypedDict):
     """How many are in one region."""
 
@@ -28,6 +37,13 @@ class Answers(TypedDict):
     confidence: float
     meaning: str
     results: list[Answer]
+
+
+class BoundError(TypedDict):
+    """The error to expect at one bound."""
+
+    bound: int
+    error: float
 
 
 BoundingEnum = Literal["random", "popular"]
@@ -84,6 +100,7 @@ class Forecast(TypedDict):
     radius_50: float | None
     radius_95: float | None
     ground_metres: float
+    caution: str
 
 
 class Job(TypedDict):
@@ -166,6 +183,8 @@ class Quote(TypedDict):
     left_before: str
     left_after: str
     more_like_this: int
+    warnings: list[str]
+    advice: Advice | None
 
 
 class Release(TypedDict):
