@@ -9,10 +9,9 @@ popular places are to be kept, the rank of the place goes before the hash (`priv
 
 Privacy argument. For a fixed salt the sample of a person is a function of that person's own rows:
 nothing in a key depends on other rows, on their order or on their number, given the ranks, which
-are public. Removing a person
-therefore takes away that person's at most `bound` counts and changes no other, whatever the
-quality of the hash: the L1 sensitivity is `bound`. Grouping is by all 128 bits of the person, so
-two people never share a sample.
+are public. Removing a person therefore takes away that person's at most `bound` counts and changes
+no other, whatever the quality of the hash: the L1 sensitivity is `bound`. Grouping is by all 128
+bits of the person, so two people never share a sample.
 
 Ties. A key has 64 bits, of which a grid of 4096 x 4096 cells takes 24, so 40 are left for the
 hash (34 at 32768 x 32768), and some 12 fewer where there are ranks. Two items of one person agree
