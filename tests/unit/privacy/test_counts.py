@@ -121,9 +121,16 @@ def test_a_sensitivity_that_is_no_whole_number_is_refused() -> None:
 
 def test_no_module_but_the_meter_reads_them() -> None:
     package = Path(dpgeo.__file__).parent
+    private = {"counts", "positions", "sparse", "sums", "visits"}
     readers = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")
-        if re.search("_read_by_meter|_Private(Sparse)?Counts__|_PrivateSparse", path.read_text())
+        if re.search(r"_read_by_meter|_Private[A-Z]\w*__|_PrivateSparse", path.read_text())
     }
-    assert readers == {"privacy/counts.py", "privacy/meter.py", "privacy/sparse.py"}
+    assert readers == {f"privacy/{name}.py" for name in private | {"meter"}}
+    defining = {
+        path.stem
+        for path in package.rglob("*.py")
+        if re.search(r"def _read_by_meter", path.read_text())
+    }
+    assert defining == private
