@@ -22,10 +22,10 @@ from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.evaluation.tasks import Outcome, outcome
 from dpgeo.mechanisms.registry import find_mechanism
-from dpgeo.postprocess.density import DensityRule, ring_edges
-from dpgeo.postprocess.expected import density_surface
-from dpgeo.postprocess.radius import FieldReach, circle_radius
-from dpgeo.postprocess.task_plan import Allocation, Model, Settings, Tasks, plan_tasks
+from dpgeo.postprocess.tasks.density import DensityRule, ring_edges
+from dpgeo.postprocess.tasks.expected import density_surface
+from dpgeo.postprocess.tasks.plan import Allocation, Model, Settings, Tasks, plan_tasks
+from dpgeo.postprocess.tasks.radius import FieldReach, circle_radius
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
 from tests.randomness import SeededEntropy

@@ -12,7 +12,7 @@ from dpgeo.crowdsourcing.selectors import ground_of, regions_of
 from dpgeo.releases.models import Release
 
 if TYPE_CHECKING:
-    from dpgeo.postprocess.task_plan import Allocation, Plan, Settings, Tasks
+    from dpgeo.postprocess.tasks.plan import Allocation, Plan, Settings, Tasks
 
 MOST_TASKS = 10_000
 
@@ -49,7 +49,7 @@ def read_asked(
 
     A task that is no task is no error: the plan answers it with its reason.
     """
-    from dpgeo.postprocess.task_plan import Allocation
+    from dpgeo.postprocess.tasks.plan import Allocation
 
     if len(tasks) > MOST_TASKS:
         raise InvalidInput(
@@ -78,7 +78,7 @@ def read_asked(
 
 def plan_document(release: Release, asked: Asked) -> dict[str, Any]:
     """The plan of every allocation as a JSON document."""
-    from dpgeo.postprocess.task_plan import plan_tasks
+    from dpgeo.postprocess.tasks.plan import plan_tasks
 
     surface, area = ground_of(release)
     plans = plan_tasks(surface, area, asked.tasks, asked.settings, asked.allocations)
@@ -94,8 +94,8 @@ def plan_document(release: Release, asked: Asked) -> dict[str, Any]:
 
 
 def _settings(values: Mapping[str, Any]) -> Settings:
-    from dpgeo.postprocess.density import DensityRule
-    from dpgeo.postprocess.task_plan import Model, Settings
+    from dpgeo.postprocess.tasks.density import DensityRule
+    from dpgeo.postprocess.tasks.plan import Model, Settings
 
     numbers = {name: value for name, value in values.items() if name not in {"model", "density"}}
     for name, kind in (("model", Model), ("density", DensityRule)):
@@ -108,7 +108,7 @@ def _settings(values: Mapping[str, Any]) -> Settings:
 def _tasks(given: Sequence[Any]) -> Tasks:
     import numpy as np
 
-    from dpgeo.postprocess.task_plan import Tasks
+    from dpgeo.postprocess.tasks.plan import Tasks
 
     rows = [each if isinstance(each, dict) else {} for each in given]
     return Tasks(
@@ -152,7 +152,7 @@ def _row(asked: Asked, plans: Sequence[Plan], number: int) -> dict[str, Any]:
 
 
 def _planned(plan: Plan, number: int) -> dict[str, Any]:
-    from dpgeo.postprocess.task_plan import REASONS
+    from dpgeo.postprocess.tasks.plan import REASONS
 
     reason = plan.reasons[number]
     return {

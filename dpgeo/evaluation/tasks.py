@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.acceptance import Acceptance
-from dpgeo.postprocess.task_plan import Plan, Tasks
+from dpgeo.postprocess.tasks.acceptance import Acceptance
+from dpgeo.postprocess.tasks.plan import Plan, Tasks
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 Floats = NDArray[np.float64]

@@ -16,7 +16,6 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.postprocess.density import ground_areas
 from dpgeo.postprocess.evidence import Evidence
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.partition import even
@@ -95,7 +94,7 @@ def line_values(
     further one twice the last; declared lines begin at `first` and double, or rise by as much each
     time. Lines above the whole surface are left out.
     """
-    area = ground_areas(grid)
+    area = grid.ground_areas
     start = float(first)
     if spacing is Spacing.NOISE:
         start = noise.threshold() / float(area.mean()) * SQUARE_KILOMETRE
@@ -134,7 +133,7 @@ def _generator(surface: Floats, grid: Grid) -> Any:
     """
     import contourpy
 
-    density = surface / ground_areas(grid)[:, None] * SQUARE_KILOMETRE
+    density = surface / grid.ground_areas[:, None] * SQUARE_KILOMETRE
     across = grid.west + (np.arange(-1, grid.columns + 1) + 0.5) * grid.cell
     down = grid.north - (np.arange(-1, grid.rows + 1) + 0.5) * grid.cell
     return contourpy.contour_generator(

@@ -14,7 +14,13 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.cell_runs import CellRuns
-from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
+from dpgeo.spatial.projection import (
+    EARTH_RADIUS_METRES,
+    MERCATOR_RADIUS_METRES,
+    ground_scale,
+    to_degrees,
+    to_mercator,
+)
 
 FRAME_STEP_METRES = 4.096
 """The frame's side is a multiple of this, so that any power of two up to 4096 divides it exactly
@@ -111,6 +117,14 @@ class Grid:
         """Side of a cell on the ground at the middle of the frame."""
         _, south, _, north = self.bounds
         return self.cell * ground_scale((south + north) / 2)
+
+    @property
+    def ground_areas(self) -> NDArray[np.float64]:
+        """Square metres on the ground of a cell in each row (rows,), exact on the sphere."""
+        edges = self.north - np.arange(self.rows + 1) * self.cell
+        latitude = np.radians(to_degrees(np.zeros(self.rows + 1), edges)[1])
+        heights = -np.diff(np.sin(latitude)) * EARTH_RADIUS_METRES
+        return np.asarray(heights * EARTH_RADIUS_METRES * self.cell / MERCATOR_RADIUS_METRES)
 
     def locate(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
         """Cell number (row * columns + column) of Web Mercator positions; -1 outside the frame."""

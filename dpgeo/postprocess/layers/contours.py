@@ -6,7 +6,6 @@ import numpy as np
 
 from dpgeo.core.released import ContourRelease
 from dpgeo.postprocess.contours import SQUARE_KILOMETRE, draw_bands, draw_lines
-from dpgeo.postprocess.density import ground_areas
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     NO_MARGIN,
@@ -33,7 +32,7 @@ def _contour_layers(content: ContourRelease, area: StudyArea) -> list[Layer]:
     values = content.lines.tolist()
     bands = draw_bands(content.surface, content.grid, values, area)
     lines = draw_lines(content.surface, content.grid, values, area)
-    density = content.surface / ground_areas(content.grid)[:, None] * SQUARE_KILOMETRE
+    density = content.surface / content.grid.ground_areas[:, None] * SQUARE_KILOMETRE
     upper = np.append(content.lines[1:], density.max(initial=0.0))[: len(values)]
     return [
         *_cells(content, area),

@@ -21,8 +21,8 @@ from dpgeo.postprocess.contours import (
     line_values,
     make_surface,
 )
-from dpgeo.postprocess.density import DensitySurface, ground_areas
 from dpgeo.postprocess.layers import ShapeLayer, layers
+from dpgeo.postprocess.tasks.density import DensitySurface
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
@@ -89,10 +89,10 @@ def test_inference_errs_less_than_the_noise_where_few_people_are() -> None:
 def test_lines_by_the_noise_begin_where_an_empty_cell_seldom_lies() -> None:
     grid, surface = hill()
     lines = line_values(surface, NOISE, grid, Spacing.NOISE, 1, 30)
-    cell = ground_areas(grid).mean() / 1e6
+    cell = grid.ground_areas.mean() / 1e6
     assert lines[0] == pytest.approx(NOISE.threshold() / cell)
     assert np.allclose(lines[1:] / lines[:-1], 2)
-    assert lines[-1] < surface.max() / (ground_areas(grid).min() / 1e6)
+    assert lines[-1] < surface.max() / (grid.ground_areas.min() / 1e6)
 
 
 def test_declared_lines_double_or_rise_evenly() -> None:

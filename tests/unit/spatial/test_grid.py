@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 import shapely
@@ -142,3 +144,12 @@ def test_the_frame_holds_the_edges_of_an_area_that_fills_it_to_the_millimetre() 
         xs = [west_edge, east_edge, west_edge, east_edge]
         ys = [south_edge, south_edge, north_edge, north_edge]
         assert (grid.locate(xs, ys) >= 0).all(), hair
+
+
+def test_ground_areas_add_up_to_that_of_the_frame() -> None:
+    grid = Grid.over(AREAS[0], 64)
+    west, south, east, north = grid.bounds
+    radius = 6371008.8
+    sines = math.sin(math.radians(north)) - math.sin(math.radians(south))
+    exact = radius**2 * math.radians(east - west) * sines
+    assert grid.ground_areas.sum() * 64 == pytest.approx(exact, rel=1e-12)

@@ -7,10 +7,10 @@ import math
 import numpy as np
 import pytest
 
-from dpgeo.postprocess.acceptance import Acceptance
-from dpgeo.postprocess.geocast import Partition
+from dpgeo.postprocess.tasks.acceptance import Acceptance
+from dpgeo.postprocess.tasks.geocast import Partition
 from dpgeo.spatial.grid import Grid
-from tests.unit.postprocess.surfaces import AREA, two_towns
+from tests.unit.postprocess.tasks.surfaces import AREA, two_towns
 
 MODEL = Acceptance(willingness=40.0, least_reward=1.0, travel_metres=5000.0)
 

@@ -27,7 +27,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.acceptance import Acceptance, Floats, accepting_area
+from dpgeo.postprocess.tasks.acceptance import Acceptance, Floats, accepting_area
 
 PRECISION = 1e-12
 """Of a radius, relative."""

@@ -7,15 +7,14 @@ import math
 import numpy as np
 import pytest
 
-from dpgeo.postprocess.density import (
+from dpgeo.postprocess.tasks.density import (
     DensityRule,
     between_lines,
-    ground_areas,
     ring_edges,
 )
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
-from tests.unit.postprocess.surfaces import AREA, even_surface, two_towns
+from tests.unit.postprocess.tasks.surfaces import even_surface, two_towns
 
 
 def centres(grid: Grid) -> tuple[np.ndarray, np.ndarray]:
@@ -24,15 +23,6 @@ def centres(grid: Grid) -> tuple[np.ndarray, np.ndarray]:
         grid.west + column.ravel() * grid.cell, grid.north - row.ravel() * grid.cell
     )
     return lon, lat
-
-
-def test_ground_areas_add_up_to_that_of_the_frame() -> None:
-    grid = Grid.over(AREA, 64)
-    west, south, east, north = grid.bounds
-    radius = 6371008.8
-    sines = math.sin(math.radians(north)) - math.sin(math.radians(south))
-    exact = radius**2 * math.radians(east - west) * sines
-    assert ground_areas(grid).sum() * 64 == pytest.approx(exact, rel=1e-12)
 
 
 def test_bilinear_meets_every_cell_at_its_centre() -> None:

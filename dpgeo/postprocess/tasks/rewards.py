@@ -20,7 +20,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.radius import Reach
+from dpgeo.postprocess.tasks.radius import Reach
 
 Floats = NDArray[np.float64]
 

@@ -9,9 +9,9 @@ import pytest
 
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
-from dpgeo.postprocess import expected
-from dpgeo.postprocess.expected import density_surface, partition_of
 from dpgeo.postprocess.layers import box_layers
+from dpgeo.postprocess.tasks import expected
+from dpgeo.postprocess.tasks.expected import density_surface, partition_of
 from tests.unit.artefacts import releases
 
 KINDS: list[Callable[[], Released]] = [

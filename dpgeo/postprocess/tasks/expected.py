@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import ContourRelease, Released
 from dpgeo.postprocess.contours import SQUARE_KILOMETRE
-from dpgeo.postprocess.density import DensitySurface
-from dpgeo.postprocess.geocast import Partition
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.postprocess.non_negative import non_negative
+from dpgeo.postprocess.tasks.density import DensitySurface
+from dpgeo.postprocess.tasks.geocast import Partition
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid

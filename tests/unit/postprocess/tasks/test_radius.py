@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 from mpmath import mp
 
-from dpgeo.postprocess.acceptance import Acceptance, accepting_area
-from dpgeo.postprocess.radius import CircleReach, FieldReach, circle_radius, taylor_radius
+from dpgeo.postprocess.tasks.acceptance import Acceptance, accepting_area
+from dpgeo.postprocess.tasks.radius import CircleReach, FieldReach, circle_radius, taylor_radius
 
 MODEL = Acceptance(willingness=20.0, least_reward=1.0, travel_metres=5000.0)
 NEEDED = -math.log(0.1)

@@ -15,12 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.projection import (
-    EARTH_RADIUS_METRES,
-    MERCATOR_RADIUS_METRES,
-    to_degrees,
-    to_mercator,
-)
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MERCATOR_RADIUS_METRES, to_mercator
 
 Floats = NDArray[np.float64]
 
@@ -60,7 +55,7 @@ class DensitySurface:
     @cached_property
     def ground(self) -> Floats:
         """Square metres of ground under a cell of each row (rows,)."""
-        return ground_areas(self.grid)
+        return self.grid.ground_areas
 
     @cached_property
     def _pyramid(self) -> list[Floats]:
@@ -160,14 +155,6 @@ def between_lines(density: Floats, lines: Floats) -> Floats:
 def ring_edges(travel_metres: float) -> Floats:
     """Radii (RINGS + 1,) from 0 to the travel limit."""
     return travel_metres * (np.arange(RINGS + 1) / RINGS) ** RING_POWER
-
-
-def ground_areas(grid: Grid) -> Floats:
-    """Square metres on the ground of a cell in each row of a grid (rows,), exact on the sphere."""
-    edges = grid.north - np.arange(grid.rows + 1) * grid.cell
-    latitude = np.radians(to_degrees(np.zeros(grid.rows + 1), edges)[1])
-    heights = -np.diff(np.sin(latitude)) * EARTH_RADIUS_METRES
-    return np.asarray(heights * EARTH_RADIUS_METRES * grid.cell / MERCATOR_RADIUS_METRES)
 
 
 def _halved(values: Floats) -> Floats:

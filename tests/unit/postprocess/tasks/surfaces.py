@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from dpgeo.postprocess.density import DensitySurface, ground_areas
+from dpgeo.postprocess.tasks.density import DensitySurface
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -30,5 +30,5 @@ def two_towns(cells: int = 64) -> DensitySurface:
 
 def surface_of(grid: Grid, counts: np.ndarray) -> DensitySurface:
     """A surface with noise of variance 2 in every cell and contour lines that double."""
-    lines = np.array([1.0, 2.0, 4.0, 8.0, 16.0]) / ground_areas(grid)[grid.rows // 2]
+    lines = np.array([1.0, 2.0, 4.0, 8.0, 16.0]) / grid.ground_areas[grid.rows // 2]
     return DensitySurface(grid=grid, counts=counts, noise=np.full(grid.shape, 2.0), lines=lines)

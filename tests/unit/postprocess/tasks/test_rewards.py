@@ -8,9 +8,9 @@ import math
 import numpy as np
 import pytest
 
-from dpgeo.postprocess import rewards
-from dpgeo.postprocess.acceptance import Acceptance
-from dpgeo.postprocess.radius import CircleReach, FieldReach, Reach
+from dpgeo.postprocess.tasks import rewards
+from dpgeo.postprocess.tasks.acceptance import Acceptance
+from dpgeo.postprocess.tasks.radius import CircleReach, FieldReach, Reach
 
 MODEL = Acceptance(willingness=20.0, least_reward=1.0, travel_metres=3000.0)
 NEEDED = -math.log(0.1)

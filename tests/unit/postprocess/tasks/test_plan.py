@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.postprocess.task_plan import (
+from dpgeo.postprocess.tasks.plan import (
     REASONS,
     Allocation,
     Model,
@@ -19,7 +19,7 @@ from dpgeo.postprocess.task_plan import (
     Tasks,
     plan_tasks,
 )
-from tests.unit.postprocess.surfaces import AREA, two_towns
+from tests.unit.postprocess.tasks.surfaces import AREA, two_towns
 
 SETTINGS = Settings(
     target=0.9,

@@ -15,10 +15,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.postprocess import rewards
-from dpgeo.postprocess.acceptance import Acceptance
-from dpgeo.postprocess.density import DensityRule, DensitySurface, ring_edges
-from dpgeo.postprocess.radius import CircleReach, FieldReach, Reach
+from dpgeo.postprocess.tasks import rewards
+from dpgeo.postprocess.tasks.acceptance import Acceptance
+from dpgeo.postprocess.tasks.density import DensityRule, DensitySurface, ring_edges
+from dpgeo.postprocess.tasks.radius import CircleReach, FieldReach, Reach
 from dpgeo.spatial.area import StudyArea
 
 Floats = NDArray[np.float64]
@@ -30,14 +30,14 @@ LARGEST = 1e12
 
 
 class Model(StrEnum):
-    """How the workers around a task are thought of; see `dpgeo.postprocess.radius`."""
+    """How the workers around a task are thought of; see `dpgeo.postprocess.tasks.radius`."""
 
     FIELD = "field"
     CIRCLE = "circle"
 
 
 class Allocation(StrEnum):
-    """How the total reward is shared out; see `dpgeo.postprocess.rewards`."""
+    """How the total reward is shared out; see `dpgeo.postprocess.tasks.rewards`."""
 
     UNIFORM = "uniform"
     OPTIMISED = "optimised"
@@ -84,7 +84,7 @@ class Settings:
 
     `target` is the chance that a task is done, above 0 and up to 1; `total_reward` what all tasks
     share; `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD of
-    `dpgeo.postprocess.acceptance`; `worker_share` the share of the people on the map who are
+    `dpgeo.postprocess.tasks.acceptance`; `worker_share` the share of the people on the map who are
     workers, above 0 and up to 1.
     """
 

@@ -19,7 +19,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.acceptance import Acceptance, Floats
+from dpgeo.postprocess.tasks.acceptance import Acceptance, Floats
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import ground_scale, to_mercator
