@@ -12,6 +12,6 @@ if "DPGEO_VAR" not in os.environ:
 from dpgeo.config.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-DPGEO_REQUESTS_A_MINUTE = DPGEO_KEY_REQUESTS_A_MINUTE = DPGEO_PASSWORDS_AN_HOUR = (
-    0  # but where a test sets a limit
-)
+# But where a test sets a limit:
+DPGEO_REQUESTS_A_MINUTE = DPGEO_KEY_REQUESTS_A_MINUTE = 0
+DPGEO_PASSWORDS_AN_HOUR = DPGEO_FAILED_SIGN_INS = 0

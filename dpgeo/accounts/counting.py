@@ -1,10 +1,10 @@
-"""How often somebody asks, so that nobody keeps the others from being served.
+"""How often somebody asks, so that nobody keeps the others from being served or guesses passwords.
 
 The counts are in the cache "throttle", which all processes share: files beside the database by
 default (no further server, and no write to the database per request), Redis where several machines
 serve. Neither holds an address: only a keyed hash of it, for two windows. A cache that fails lets
-requests pass, for this protects the server's time and no secret; and a count lost between two
-processes lets one request more pass.
+requests pass: nobody is shut out of a site whose cache is down, and a password takes a tenth of a
+second of processor time to try even then.
 """
 
 from __future__ import annotations

@@ -82,7 +82,7 @@ INSTALLED_APPS = [
     "dpgeo.crowdsourcing",
     "dpgeo.api",
     "dpgeo.pages",
-    "django.contrib.admin",
+    "dpgeo.accounts.apps.AdministrationConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -203,6 +203,7 @@ FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 
+env.CACHE_SCHEMES["filecache"] = "dpgeo.accounts.counts_in_files.CountsInFiles"
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "throttle": env.cache_url(
@@ -214,6 +215,8 @@ DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
 DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=1200)
 DPGEO_PASSWORDS_AN_HOUR = env.int("DPGEO_PASSWORDS_AN_HOUR", default=20)
 """New passwords that may be asked for from one address; 0 is no limit."""
+DPGEO_FAILED_SIGN_INS = env.int("DPGEO_FAILED_SIGN_INS", default=20)
+"""Within 15 minutes from one address, and half as many with one name; 0 is no limit."""
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
 """Planned for one address, each way to share out the reward by itself; 0 is no limit."""
 

@@ -3,6 +3,7 @@
 from django.contrib.auth import views as doors
 from django.urls import path
 
+from dpgeo.accounts.signing_in import SignIn
 from dpgeo.pages.desk import (
     datasets,
     home,
@@ -17,9 +18,7 @@ from dpgeo.pages.desk import (
 )
 
 urlpatterns = [
-    path(
-        "accounts/login/", doors.LoginView.as_view(redirect_authenticated_user=True), name="login"
-    ),
+    path("accounts/login/", SignIn.as_view(), name="login"),
     path("accounts/logout/", doors.LogoutView.as_view(), name="logout"),
     path("accounts/password/", passwords.AskForPassword.as_view(), name="password_reset"),
     path(

@@ -1,0 +1,133 @@
+"""Passwords cannot be guessed by trying many, at the desk, at the administration or at both."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.core.cache import caches
+from django.test import Client
+
+from dpgeo.accounts.counts_in_files import CountsInFiles
+from dpgeo.accounts.models import User
+
+pytestmark = pytest.mark.django_db
+
+DESK, ADMINISTRATION = "/accounts/login/", "/admin/login/"
+PASSWORD = "right secret words"  # noqa: S105
+
+
+@pytest.fixture(autouse=True)
+def _six_attempts(settings: Any) -> Iterator[None]:
+    caches["throttle"].clear()
+    settings.DPGEO_FAILED_SIGN_INS = 6
+    User.objects.create_superuser("ann", "ann@example.org", PASSWORD)
+    yield
+    caches["throttle"].clear()
+
+
+def attempt(name: str, password: str, door: str = DESK, address: str = "192.0.2.1") -> Any:
+    return Client(REMOTE_ADDR=address).post(door, {"username": name, "password": password})
+
+
+@pytest.mark.parametrize("door", [DESK, ADMINISTRATION])
+def test_the_right_password_no_longer_opens_after_too_many_wrong_ones(door: str) -> None:
+    for number in range(6):
+        answer = attempt(f"nobody-{number}", "wrong", door)
+        assert answer.status_code == 200
+    refused = attempt("ann", PASSWORD, door)
+    assert refused.status_code == 429
+    assert 0 < int(refused["Retry-After"]) <= 900
+    assert "Too many attempts to sign in" in refused.content.decode()
+    assert "sessionid" not in refused.cookies
+    assert "dpgeo_session" not in refused.cookies
+    assert attempt("ann", PASSWORD, door, "192.0.2.2").status_code == 302
+
+
+def test_an_account_is_not_guessed_at_from_many_addresses_or_through_another_door() -> None:
+    doors = [DESK, ADMINISTRATION, DESK]
+    for number, (door, name) in enumerate(zip(doors, ["ann", "Ann", "ANN"], strict=True)):
+        assert attempt(name, "wrong", door, f"192.0.2.{number}").status_code == 200
+    assert attempt("ann", PASSWORD, address="192.0.2.9").status_code == 429
+    assert attempt("ann", PASSWORD, ADMINISTRATION, "192.0.2.9").status_code == 429
+
+
+def test_a_name_without_an_account_is_refused_in_the_same_words() -> None:
+    pages = []
+    for name in ("ann", "nobody"):
+        for number in range(3):
+            attempt(name, "wrong", address=f"198.51.100.{number}")
+        refused = attempt(name, "wrong", address="192.0.2.9")
+        pages.append(refused.content.decode().split('role="alert"')[1].split("</div>")[0])
+        caches["throttle"].clear()
+    assert pages[0] == pages[1]
+    assert "Too many" in pages[0]
+
+
+def test_who_signs_in_often_is_let_in_but_wins_no_guesses() -> None:
+    for _ in range(8):
+        assert attempt("ann", PASSWORD).status_code == 302
+    for number in range(6):
+        assert attempt(f"bob-{number}", "wrong").status_code == 200
+        assert attempt("ann", PASSWORD).status_code == (302 if number < 5 else 429)
+
+
+def test_no_limit_counts_nothing(settings: Any) -> None:
+    settings.DPGEO_FAILED_SIGN_INS = 0
+    for _ in range(8):
+        assert attempt("ann", "wrong").status_code == 200
+    assert attempt("ann", PASSWORD).status_code == 302
+
+
+ADDING = """
+import sys
+from dpgeo.accounts.counts_in_files import CountsInFiles
+counts = CountsInFiles(sys.argv[1], {})
+for _ in range(100):
+    counts.add("one", 0, 60)
+    counts.incr("one")
+"""
+
+
+def test_processes_that_count_at_once_lose_nothing(tmp_path: Path) -> None:
+    """Django's own cache of files forgets more than half of these 400."""
+    started = [subprocess.Popen([sys.executable, "-c", ADDING, str(tmp_path)]) for _ in range(4)]
+    assert [each.wait(timeout=60) for each in started] == [0] * 4
+    assert CountsInFiles(str(tmp_path), {}).get("one") == 400
+
+
+def test_a_count_ends_when_it_was_to_end_however_often_it_is_added_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts = CountsInFiles(str(tmp_path), {})
+    start = time.time()
+    counts.add("one", 0, 2 * 3600)
+    for minute in (0, 6, 60, 119):
+        monkeypatch.setattr("time.time", lambda minute=minute: start + 60 * minute)
+        counts.incr("one")
+    assert counts.get("one") == 4
+    monkeypatch.setattr("time.time", lambda: start + 2 * 3600 + 1)
+    assert counts.get("one") is None
+    with pytest.raises(ValueError, match="one"):
+        counts.incr("one")
+
+
+def test_asking_in_many_names_wipes_out_no_count(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dpgeo.accounts.counts_in_files.MAX_COUNTS", 50)
+    counts = CountsInFiles(str(tmp_path), {})
+    counts.add("one", 7, 60)
+    for number in range(200):
+        counts.add(f"name-{number}", 0, 0.001)
+        time.sleep(0.001)
+    assert counts.get("one") == 7
+    for number in range(200):
+        counts.add(f"other-{number}", 0, 30)
+    assert counts.get("one") == 7
+    assert len(list(tmp_path.glob("*.count"))) <= 50
