@@ -1,8 +1,33 @@
-import { defineConfig } from "vitest/config";
+import { defineConfig, type Plugin } from "vitest/config";
+
+const MAPLIBRE = decodeURI(new URL("node_modules/maplibre-gl/src/", import.meta.url).pathname);
+const NOTICE = "/*! MapLibre GL JS, 3-Clause BSD: https://github.com/maplibre/maplibre-gl-js */";
+
+// MapLibre's built files hold most of the library twice, for the page and for its worker. Built
+// from its source, the two share one chunk: nearly a quarter less to send.
+function mapWorker(): Plugin {
+  const name = "virtual:map-worker";
+  return {
+    name: "map-worker",
+    resolveId: (id) => (id === name ? name : null),
+    load(id) {
+      if (id !== name) return null;
+      const worker = { type: "chunk", name: "map-worker", id: `${MAPLIBRE}source/worker.ts` } as const;
+      return `export default import.meta.ROLLUP_FILE_URL_${this.emitFile(worker)}`;
+    },
+  };
+}
 
 // Django serves frontend/dist under /static/ and finds the hashed names in manifest.json.
 export default defineConfig({
   base: "/static/",
+  plugins: [mapWorker()],
+  resolve: { alias: [{ find: /^maplibre-gl$/, replacement: `${MAPLIBRE}index.ts` }] },
+  // As MapLibre is built: its subclasses declare again what their parents' constructors have set.
+  oxc: {
+    assumptions: { setPublicClassFields: true },
+    typescript: { removeClassFieldsWithoutInitializer: true },
+  },
   build: {
     target: "es2022",
     manifest: "manifest.json",
@@ -10,6 +35,10 @@ export default defineConfig({
     chunkSizeWarningLimit: 1200,
     rollupOptions: {
       input: ["src/site.ts", "src/release.ts", "src/planner.ts", "src/desk.ts", "src/about.ts"],
+      output: {
+        postBanner: ({ moduleIds }) =>
+          moduleIds.some((id) => id.includes("/maplibre-gl/src/")) ? NOTICE : "",
+      },
     },
   },
   test: { include: ["src/**/*.test.ts"], css: true },

@@ -1,6 +1,6 @@
 /** The interactive map of a release: the ground, and one layer at a time on it. */
-import workerUrl from "maplibre-gl/dist/maplibre-gl-worker.mjs?worker&url";
 import { Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
+import workerUrl from "virtual:map-worker";
 import { basemapStyle, FIRST_OVER, recolourBasemap } from "./basemap-layer";
 import type { MapLayer } from "./map-layer";
 import { drawNeatline } from "./neatline";
