@@ -13,6 +13,8 @@ NPM := $(PYTHON) frontend/scripts/npm.py
 MANAGE := $(PYTHON) manage.py
 DONE := .venv/done
 QUICK := not statistical and not browser and not services
+# Tests that need no server of their own run on every core.
+PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 SOURCES := $(shell find frontend/src frontend/scripts frontend/public -type f 2>/dev/null)
 
 help:  ## Show this
@@ -25,18 +27,20 @@ run: $(DONE)/run frontend  ## Install, build, make the demo city and serve it: m
 
 test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance
 	@$(NPM) --show test
-	@$(PYTHON) -m pytest -m "$(QUICK)" $(ARGS)
+	@$(PYTHON) -m pytest -m "$(QUICK)" $(PARALLEL) $(ARGS)
 
 test-all: export DPGEO_REQUIRE_ALL := 1
 test-all: test test-rest  ## Every test; a missing tool is a failure, not a skip
 
 test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser
-	@$(PYTHON) -m pytest -m "not ($(QUICK))" $(ARGS)
-	@$(PYTHON) -m tests.servers $(PYTHON) -m pytest tests/web -m "$(QUICK)" $(ARGS)
+	@$(PYTHON) -m pytest -m statistical $(PARALLEL) $(ARGS)
+	@$(PYTHON) -m pytest -m "browser or services" $(ARGS)
+	@$(PYTHON) -m tests.servers $(PYTHON) -m pytest tests/web -m "$(QUICK)" $(PARALLEL) $(ARGS)
 
 audit: export DPGEO_AUDIT := 1
 audit: $(DONE)/full frontend  ## The long suites at their full length
-	@$(PYTHON) -m pytest -m "not ($(QUICK))" --timeout 7200 $(ARGS)
+	@$(PYTHON) -m pytest -m statistical --timeout 7200 $(PARALLEL) $(ARGS)
+	@$(PYTHON) -m pytest -m "browser or services" --timeout 7200 $(ARGS)
 
 lint: $(DONE)/full frontend  ## Style, types, import contracts, migrations
 	@$(PYTHON) -m ruff check

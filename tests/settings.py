@@ -5,7 +5,8 @@ import os
 import shutil
 import tempfile
 
-if "DPGEO_VAR" not in os.environ:
+# Tests that run side by side have a folder each, though their processes share an environment.
+if "DPGEO_VAR" not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["DPGEO_VAR"] = tempfile.mkdtemp(prefix="dpgeo-tests-")
     atexit.register(shutil.rmtree, os.environ["DPGEO_VAR"], ignore_errors=True)
 

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.released import PhasedRelease, Released
+from dpgeo.core.released import PhasedRelease, Released, SparseRelease
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.boxes import box_sums, summed_area
 from tests.statistical.bounds import greatest_chance, least_chance
@@ -82,7 +82,8 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             continue
         structure.append((field.name, value.dtype.str, value.ndim))
         numbers += array_numbers(value)
-        if value.size == difference.known.size:
+        # What lists only some cells has values of other cells in each release.
+        if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
     if isinstance(released.content, PhasedRelease):
