@@ -43,15 +43,17 @@ DECLARED = (
     Field(name="title", description="For readers; the name if absent.", read=text, default=""),
     Field(
         name="layer",
-        description="A GeoJSON FeatureCollection of polygons in degrees, longitude first, taken "
-        "from a map and not from the data.",
+        description="A GeoJSON FeatureCollection in degrees, longitude first, taken from a map and "
+        "not from the data: polygons, for places points. A density can be the file of a map that "
+        "is published already.",
         read=members,
         schema={"type": "object", "additionalProperties": True},
         required=True,
     ),
     Field(
         name="key_property",
-        description="The property that tells features apart; found if absent.",
+        description="The property that tells features apart, in a density the number of people "
+        "in an area; found if absent.",
         read=text,
         default="",
     ),
@@ -131,8 +133,9 @@ class LayersView(DocumentView):
         problems=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Zones, such as wards, for the mechanism zones. They become public with the first release
-        that uses them, and can be removed until then."""
+        """Zones, such as wards, for the mechanism zones; places for prilocation; a density, as the
+        prior of planar-laplace. They become public with the first release that uses them, and can
+        be removed until then."""
         dataset = own_dataset(self.actor, slug, "declare")
         asked = read_body(request, DECLARED, most=MAX_BYTES)
         file = io.BytesIO(json.dumps(asked.pop("layer")).encode())

@@ -190,13 +190,19 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         )
     kind = kinds[document["type"]]
     values: dict[str, Any] = {}
+    # What a field that came later says of older releases is its default.
+    later = {
+        field.name
+        for field in dataclasses.fields(kind)
+        if field.default is not dataclasses.MISSING and field.name not in document["fields"]
+    }
     room = MAX_ARRAY_BYTES
     for name, hint in _fields(kind).items():
         dtype = _dtype(hint)
         if dtype is not None:
             values[name] = _read_member(archive, name, dtype, room)
             room -= values[name].nbytes
-        else:
+        elif name not in later:
             values[name] = _from_document(document["fields"][name], hint)
     return kind(**values)
 

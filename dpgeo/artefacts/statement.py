@@ -19,7 +19,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion
 from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
-from dpgeo.core.released import LocationsRelease, Released
+from dpgeo.core.released import LocationsRelease, PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
@@ -68,7 +68,7 @@ def statement(released: Released) -> dict[str, Any]:
         "spends": [_spend(line) for line in released.trace],
         "accounting": wording.ACCOUNTING,
         "expected_error": [_expected_error(layer) for layer in shown],
-        "post_processing": _post_processing(shown),
+        "post_processing": [*_post_processing(shown), *_prior(released)],
         "not_protected": _not_protected(released),
         "known_limits": wording.known_limits(
             released.counting, released.bound, released.guarantee.notion
@@ -83,6 +83,15 @@ def statement(released: Released) -> dict[str, Any]:
         "study_area": released.area.to_geojson(),
         "software": released.software,
     }
+
+
+def _prior(released: Released) -> list[str]:
+    """The public density by which points were put elsewhere, where there is one."""
+    content = released.content
+    if not isinstance(content, PointsRelease) or not content.prior:
+        return []
+    title = released.about.get("prior_title", content.prior)
+    return [wording.REMAPPED.format(title=title, sha256=released.about.get("prior_sha256", ""))]
 
 
 def _not_protected(released: Released) -> list[str]:

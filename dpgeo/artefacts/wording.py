@@ -61,6 +61,12 @@ SNAPPED = (
     "snapped; the promise holds for that distance."
 )
 
+REMAPPED = (
+    "Moved points: each was put where its report was likeliest made (at the least expected "
+    "distance) by a public density that was declared beforehand and does not follow the data: "
+    "{title}, SHA-256 {sha256}. The density recovered starts from it, too."
+)
+
 WAIVED = "Charged to the budget and not drawn: the mechanism had no use for it."
 
 OUTSIDE = (

@@ -1,6 +1,7 @@
 """The domain: what is publicly declared of where people may be, before any row is read.
 
-A study area, and layers by name: zones to count in, and in time places and prior densities.
+A study area, and layers by name: zones to count in, places to choose among, and densities known
+beforehand.
 Mechanisms name a layer by a parameter. All of it is public input, chosen from maps and never from
 the data.
 """
@@ -14,6 +15,7 @@ from typing import TypeVar
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.density import Density
 from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 
@@ -26,7 +28,7 @@ class LayerKind(StrEnum):
     DENSITY = "density"
 
 
-PublicLayer = Zones | Places
+PublicLayer = Zones | Places | Density
 """Any declared layer."""
 
 L = TypeVar("L", bound=PublicLayer)
@@ -34,8 +36,9 @@ L = TypeVar("L", bound=PublicLayer)
 LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
     LayerKind.ZONES: Zones,
     LayerKind.PLACES: Places,
+    LayerKind.DENSITY: Density,
 }
-"""The type that holds the layers of a kind; kinds without one cannot be declared yet."""
+"""The type that holds the layers of a kind."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -158,6 +158,8 @@ class PointsRelease:
     `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees, each in the study area,
     sorted by longitude, latitude and time. `time` is int64 (n,) in seconds since 1970, rounded as
     declared, the least int64 where a report has none, and of size 0 where times are dropped.
+    `prior` names the public layer by which points were put where their reports were likeliest made,
+    "" where they were left where the noise put them.
     `density` is float64 of the grid's shape, adds up to n, and is kept for the reason that
     `PhasedRelease.surface` is; it took so many `updates`.
     """
@@ -169,6 +171,7 @@ class PointsRelease:
     grid: Grid
     density: NDArray[np.float64]
     updates: int
+    prior: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

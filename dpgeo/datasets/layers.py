@@ -21,14 +21,12 @@ from django.db import IntegrityError, transaction
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
 from dpgeo.core import domain
-from dpgeo.core.domain import Domain, LayerKind
+from dpgeo.core.domain import LAYER_TYPES, Domain, LayerKind
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.places import Places
-from dpgeo.spatial.zones import Zones
 
 FOLDER = "layers"
 """Of the private storage: a layer is public with the first release that uses it, not before."""
@@ -53,7 +51,8 @@ def public_layer_add(
 ) -> PublicLayer:
     """Declare a layer from a GeoJSON file. `created_by` is None for the operator at the console.
 
-    `key_property` and `name_property` name the properties that hold a feature's key and name.
+    `key_property` and `name_property` name the properties that hold a feature's key and name; in a
+    density the key is how many people are expected.
     Raises NotAllowed, InvalidInput that names the field, and Conflict where there are too many.
     """
     _check_may(dataset, created_by)
@@ -137,8 +136,7 @@ def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
 def _reader(kind: str) -> Callable[..., domain.PublicLayer]:
     """How layers of a kind are read from GeoJSON. Raises InvalidInput."""
     readers: Mapping[str, Callable[..., domain.PublicLayer]] = {
-        LayerKind.ZONES.value: Zones.from_geojson,
-        LayerKind.PLACES.value: Places.from_geojson,
+        name.value: layer.from_geojson for name, layer in LAYER_TYPES.items()
     }
     if kind not in readers:
         raise InvalidInput(

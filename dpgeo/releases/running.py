@@ -28,6 +28,7 @@ from django.db import Error as DatabaseError
 
 from dpgeo.accounts.selectors import may
 from dpgeo.budgets.selectors import points_ledger
+from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, DataRefused
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, from_units
@@ -163,6 +164,7 @@ def about(release: Release) -> dict[str, str]:
         "attribution": dataset.attribution,
         "dataset_total_epsilon": format_epsilon(from_units(Notion.PURE_DP, release.total_units)),
         **_points_total(release),
+        **_prior(release),
     }
 
 
@@ -177,6 +179,12 @@ def _points_total(release: Release) -> dict[str, str]:
         "dataset_points_level": points.amount(units),
         "dataset_points_radius": str(points.radius),
     }
+
+
+def _prior(release: Release) -> dict[str, str]:
+    """The public density that a release was asked for with; it never changes."""
+    prior = release.layers.filter(kind=LayerKind.DENSITY.value).first()
+    return {"prior_title": prior.title, "prior_sha256": prior.sha256} if prior else {}
 
 
 def commit(release: Release, released: Released) -> None:

@@ -16,6 +16,7 @@ from dpgeo.core.parameters import Parameter, parameters, parse_parameters, settl
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import Mechanism
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.density import Density
 from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 from tests.views import ArrayView
@@ -41,9 +42,14 @@ STOPS = Places(
 )
 """Three levels; a few stops lie outside the area."""
 
-DOMAIN = Domain(AREA, {"wards": WARDS.within(AREA), "stops": STOPS.within(AREA)})
+CROWD = Density(zones=WARDS, amounts=np.array([30.0, 5.0, 1.0, 60.0]))
+"""How many people are expected in each of them."""
 
-LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES}
+DOMAIN = Domain(
+    AREA, {"wards": WARDS.within(AREA), "stops": STOPS.within(AREA), "crowd": CROWD.within(AREA)}
+)
+
+LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
 
 ENOUGH = {"people": [400, 450]}
 """Values of parameters that must not be less than what the city has."""

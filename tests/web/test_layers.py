@@ -208,7 +208,7 @@ def test_the_desk_declares_lists_and_removes_layers(desk: Desk) -> None:
     assert refused.status_code == 422
     assert b"Is not GeoJSON" in refused.content
     made = send(json.dumps(wards(dataset)).encode())
-    assert b"Declared: Wards of 2026, 3 zones." in made.content
+    assert b"Declared: Wards of 2026, 3 features." in made.content
     assert "Wards of 2026" in desk.page(f"/desk/datasets/{dataset.slug}/")
     removed = desk.client.post(f"{address}wards/remove/", follow=True)
     assert b"Removed: Wards of 2026." in removed.content

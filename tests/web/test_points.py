@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from pathlib import Path
 from typing import Any
 
@@ -9,14 +10,18 @@ import pytest
 from django.test import Client
 from django.urls import reverse
 
+from dpgeo.artefacts.statement import statement
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.errors import BudgetExceeded, Conflict, InvalidInput
 from dpgeo.core.guarantees import GeoInd
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease
-from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.layers import public_layer_add, public_layer_remove
+from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.services import dataset_update
+from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_quote
@@ -131,6 +136,52 @@ def test_after_a_publication_no_budget_for_points_can_be_declared(tmp_path: Path
     with pytest.raises(Conflict) as refused:
         dataset_update(dataset=dataset, changes={"points_budget": make_level("ln 4", 100)})
     assert refused.value.field == "points_budget"
+
+
+def declare(dataset: Dataset, document: bytes) -> PublicLayer:
+    return public_layer_add(
+        dataset=dataset,
+        name="crowd",
+        kind="density",
+        title="Census of 2021",
+        file=io.BytesIO(document),
+        created_by=None,
+    )
+
+
+def test_a_map_that_is_published_can_be_a_prior_and_is_held_and_stated(dataset: Dataset) -> None:
+    published = release_publish(release=make_release(dataset), by=None)
+    file = published.files.get(name="cells.geojson")
+    with public_storage().open(file.stored_name, "rb") as opened:
+        layer = declare(dataset, opened.read())
+    asked = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "crowd"}}
+    with_prior, without = make_release(dataset, **asked), make_release(dataset, **POINTS)
+    assert with_prior.job.failure == ""
+    released = released_of(with_prior)
+    assert released.guarantee == released_of(without).guarantee
+    assert isinstance(released.content, PointsRelease)
+    assert released.content.prior == "crowd"
+    said = " ".join(statement(released)["post_processing"])
+    assert f"Census of 2021, SHA-256 {layer.sha256}" in said
+    with pytest.raises(Conflict, match="rests on it"):
+        public_layer_remove(layer=layer, by=None)
+
+
+def test_a_prior_that_is_not_declared_is_refused(dataset: Dataset) -> None:
+    asked = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "crowd"}}
+    with pytest.raises(InvalidInput) as refused:
+        make_release(dataset, **asked)
+    assert refused.value.field == "prior"
+    assert ledger_of(dataset).spent_units == 0
+
+
+def test_the_desk_offers_densities_as_priors(dataset: Dataset) -> None:
+    published = make_release(dataset)
+    file = published.files.get(name="cells.geojson")
+    with private_storage().open(file.stored_name, "rb") as opened:
+        declare(dataset, opened.read())
+    form = ReleaseForm(dataset=dataset, publishes=False)
+    assert 'value="crowd"' in str(form["planar-laplace.prior"])
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])

@@ -33,8 +33,9 @@ class LayerForm(DeskForm):
     kind = forms.ChoiceField(choices=[])
     file = forms.FileField(
         label="GeoJSON file",
-        help_text="Polygons in degrees (WGS84), taken from a map and never from the data. They are "
-        "cut to the study area.",
+        help_text="Polygons in degrees (WGS84), taken from a map and never from the data; points "
+        "for places. They are cut to the study area. A density can also be the GeoJSON file of a "
+        "map that is published already.",
         widget=forms.FileInput(attrs={"accept": ".geojson,.json"}),
         error_messages={"required": "Choose a file first."},
     )
@@ -42,7 +43,8 @@ class LayerForm(DeskForm):
         required=False,
         max_length=200,
         label="Property that holds the key",
-        help_text="Empty: the feature's id, or a property named key, code or id.",
+        help_text="Empty: the feature's id, or a property named key, code or id. In a density: the "
+        "number of people; empty: people, population, estimate, count or value.",
     )
     name_property = forms.CharField(
         required=False,
@@ -84,7 +86,7 @@ def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return False
-    messages.success(request, f"Declared: {layer.title}, {layer.features:,} zones.")
+    messages.success(request, f"Declared: {layer.title}, {layer.features:,} features.")
     return True
 
 

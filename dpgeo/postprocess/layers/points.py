@@ -30,13 +30,20 @@ def _points_layers(content: PointsRelease, area: StudyArea) -> list[Layer]:
 
 def _points(content: PointsRelease) -> PointLayer:
     near, far = content.noise.radius(0.5), content.noise.radius(0.95)
+    put = ""
+    if content.prior:
+        put = (
+            " It was then put where the report was likeliest made by what is expected publicly "
+            f"({content.prior}), so that points gather where people are expected; how many there "
+            "are anywhere is told by the density alone."
+        )
     return PointLayer(
         name="points",
         title="Moved points",
         kind="measured",
         margin_label=NO_MARGIN,
         note=f"Each point is a report that was moved at random: half of them by less than "
-        f"{near:,.0f} m, 19 of 20 by less than {far:,.0f} m.",
+        f"{near:,.0f} m, 19 of 20 by less than {far:,.0f} m.{put}",
         columns={"time": _times(content.time)} if content.time.size else {},
         longitude=content.longitude / UNITS,
         latitude=content.latitude / UNITS,

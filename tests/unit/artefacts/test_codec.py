@@ -60,6 +60,19 @@ def with_header(data: bytes, **changes: Any) -> bytes:
     return rewrite(data, {"header": np.frombuffer(text, dtype=np.uint8)})
 
 
+def test_what_an_older_release_does_not_say_is_the_default() -> None:
+    """Points were moved before a prior could put them anywhere."""
+    made = points_release()
+    with np.load(io.BytesIO(encode(made)), allow_pickle=False) as archive:
+        content = json.loads(archive["header"].tobytes())["content"]
+    del content["fields"]["prior"]
+    again = decode(with_header(encode(made), content=content))
+    assert facts(again.content) == facts(made.content)
+    del content["fields"]["updates"]
+    with pytest.raises(UnreadableRelease):
+        decode(with_header(encode(made), content=content))
+
+
 @given(released_objects())
 @settings(max_examples=60, deadline=None)
 def test_what_goes_in_comes_out(released: Released) -> None:

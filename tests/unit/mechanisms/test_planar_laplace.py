@@ -8,8 +8,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
+import shapely
 from jsonschema import Draft202012Validator
 
+from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
@@ -22,7 +24,9 @@ from dpgeo.mechanisms.planar_laplace import MECHANISM, Params, price
 from dpgeo.postprocess.layers import BoxLayer, PointLayer, layers
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.density import Density
 from dpgeo.spatial.truncation import UNITS
+from dpgeo.spatial.zones import Zones
 from tests.randomness import SeededEntropy, ZeroNoise
 from tests.views import ArrayView
 
@@ -138,6 +142,36 @@ def test_times_are_published_as_declared(kept: str, text: str, tmp_path: Path) -
     build_files(dropped, tmp_path / "dropped")
     names = pq.read_table(tmp_path / "dropped" / "points.parquet").schema.names
     assert names == ["geometry", "bbox"]
+
+
+def density() -> Density:
+    """Nine in ten people are in the western fifth."""
+    zones = Zones(
+        keys=("west", "east"),
+        names=("West", "East"),
+        shapes=shapely.box([10.0, 10.04], 50.0, [10.04, 10.2], 50.1),
+    )
+    return Density(zones=zones, amounts=np.array([9.0, 1.0]))
+
+
+def test_a_prior_moves_points_and_changes_neither_price_nor_promise() -> None:
+    plain = released(Params(cells=16))
+    rows = dataclasses.replace(view(), declared={"crowd": density()})
+    put = released(Params(cells=16, prior="crowd"), rows)
+    assert (put.guarantee, put.trace) == (plain.guarantee, plain.trace)
+    assert isinstance(plain.content, PointsRelease)
+    assert isinstance(put.content, PointsRelease)
+    longitude, latitude = put.content.longitude / UNITS, put.content.latitude / UNITS
+    assert len(longitude) == 300
+    assert AREA.covers(longitude, latitude).all()
+    assert (np.diff(longitude) >= 0).all()
+    assert longitude.mean() < plain.content.longitude.mean() / UNITS
+    again = decode(encode(put))
+    assert isinstance(again.content, PointsRelease)
+    assert again.content.prior == "crowd"
+    [told] = [line for line in statement(put)["post_processing"] if "likeliest made" in line]
+    assert "crowd" in told
+    assert "crowd" in layers(put)[0].note
 
 
 def test_its_statement_has_the_published_form(tmp_path: Path) -> None:

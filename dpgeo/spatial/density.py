@@ -1,0 +1,121 @@
+"""A declared public density: how many people are expected where, known beforehand.
+
+For instance a census grid, or the areas of a map that was published earlier.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Self
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
+
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import to_degrees, to_mercator
+from dpgeo.spatial.zones import Zones
+
+Floats = NDArray[np.float64]
+
+AMOUNTS = ("people", "population", "estimate", "count", "value")
+"""Where an area's number is looked for, whatever the capitals; "estimate" is what files of releases
+say."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Density:
+    """Areas, and the number of people expected in each, float64 (n,), spread over it evenly.
+
+    Areas that overlap add up. Numbers below 0, as noisy counts can be, stand for 0. Raises
+    ValueError where nothing is left.
+    """
+
+    zones: Zones
+    amounts: Floats
+
+    def __post_init__(self) -> None:
+        if self.amounts.shape != (len(self.zones),) or not np.isfinite(self.amounts).all():
+            raise ValueError("Every area needs a number of people that is finite.")
+        if not (self.amounts > 0).any():
+            raise ValueError("No area has a number above 0; give at least one.")
+
+    def __len__(self) -> int:
+        return len(self.zones)
+
+    @classmethod
+    def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
+        """The density of a GeoJSON FeatureCollection of polygons.
+
+        `key` is the property that holds an area's number, by default a usual one. Raises
+        ValueError.
+        """
+        zones = Zones.from_geojson(document, name=name)
+        properties = [feature.get("properties") or {} for feature in document["features"]]
+        wanted = key or _usual(properties[0])
+        amounts = [_amount(each, wanted, place) for place, each in enumerate(properties, 1)]
+        return cls(zones=zones, amounts=np.array(amounts, dtype=np.float64))
+
+    def to_geojson(self) -> dict[str, Any]:
+        """A FeatureCollection that `from_geojson`, told the key "key", reads back as the same."""
+        document = self.zones.to_geojson()
+        for feature, amount in zip(document["features"], self.amounts.tolist(), strict=True):
+            feature["properties"]["key"] = amount
+        return document
+
+    def within(self, area: StudyArea) -> Self:
+        """What lies in a study area: of an area that is cut, as many as its share of ground.
+
+        Raises ValueError where nobody is expected in the study area.
+        """
+        cut = self.zones.within(area)
+        numbers = {key: number for number, key in enumerate(self.zones.keys)}
+        kept = [numbers[key] for key in cut.keys]
+        share = shapely.area(cut.shapes) / shapely.area(self.zones.shapes[kept])
+        return type(self)(zones=cut, amounts=self.amounts[kept] * share)
+
+    def on(self, grid: Grid) -> Floats:
+        """People expected in each cell, of the grid's shape.
+
+        An area counts to the cells whose centres lie in it, or else to the one it has a point in.
+        """
+        row, column = np.divmod(np.arange(grid.size), grid.columns)
+        x = grid.west + (column + 0.5) * grid.cell
+        y = grid.north - (row + 0.5) * grid.cell
+        longitude, latitude = to_degrees(x, y)
+        cell, zone = self.zones.locator().locate(longitude, latitude)
+        missed = np.setdiff1d(np.arange(len(self)), zone)
+        inner = shapely.get_coordinates(shapely.point_on_surface(self.zones.shapes[missed]))
+        found = grid.locate(*to_mercator(inner[:, 0], inner[:, 1]))
+        cell, zone = np.concatenate([cell, found]), np.concatenate([zone, missed])
+        cell, zone = cell[cell >= 0], zone[cell >= 0]
+        # A cell holds the more ground the nearer it is to the equator.
+        ground = np.cos(np.radians(latitude[cell])) ** 2
+        whole = np.bincount(zone, weights=ground, minlength=len(self))
+        part = np.maximum(self.amounts, 0)[zone] * ground / whole[zone]
+        laid = np.bincount(cell, weights=part, minlength=grid.size).astype(np.float64)
+        return laid.reshape(grid.shape)
+
+
+def _usual(properties: Mapping[str, Any]) -> str:
+    names = {str(name).lower(): str(name) for name in reversed(list(properties))}
+    found = next((names[usual] for usual in AMOUNTS if usual in names), None)
+    if found is None:
+        raise ValueError(
+            "Feature 1 has none of the properties "
+            f"{', '.join(AMOUNTS)}; say which property holds the number of people in an area."
+        )
+    return found
+
+
+def _amount(properties: Mapping[str, Any], wanted: str, place: int) -> float:
+    value = properties.get(wanted)
+    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+        raise ValueError(
+            f"Feature {place} has no number in its property {wanted!r}; give every area the number "
+            "of people expected in it."
+        )
+    return float(value)

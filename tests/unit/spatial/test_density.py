@@ -1,0 +1,115 @@
+"""Declared public densities: read, cut to an area, laid on a grid; and bad ones."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from dpgeo.artefacts.files import build_files
+from dpgeo.core.released import GridRelease
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.density import Density
+from dpgeo.spatial.grid import Grid
+from tests.unit.artefacts.releases import grid_release
+
+AREA = StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1)
+
+BOXES = [
+    (9.9, 50.0, 10.1, 50.1, 8),
+    (10.1, 50.0, 10.2, 50.1, 2.5),
+    (10.15, 50.05, 10.1501, 50.0501, 7),
+]
+
+
+def document(boxes: list[Any] = BOXES, name: str = "Population") -> dict[str, Any]:
+    return {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {name: amount},
+                "geometry": {
+                    "type": "Polygon",
+                    "coordinates": [[[w, s], [e, s], [e, n], [w, n], [w, s]]],
+                },
+            }
+            for w, s, e, n, amount in boxes
+        ],
+    }
+
+
+def test_numbers_are_found_by_their_usual_names_or_as_named() -> None:
+    assert Density.from_geojson(document()).amounts.tolist() == [8, 2.5, 7]
+    named = Density.from_geojson(document(name="souls"), key="souls")
+    assert named.amounts.tolist() == [8, 2.5, 7]
+
+
+def test_what_it_writes_it_reads_back() -> None:
+    density = Density.from_geojson(document())
+    again = Density.from_geojson(density.to_geojson(), key="key", name="name")
+    assert again.zones == density.zones
+    assert again.amounts.tolist() == density.amounts.tolist()
+
+
+def test_what_is_cut_off_takes_its_share_along() -> None:
+    within = Density.from_geojson(document()).within(AREA)
+    assert within.amounts == pytest.approx([4, 2.5, 7])
+
+
+@pytest.mark.parametrize("cells", [1, 7, 64])
+def test_everybody_is_on_the_grid_in_areas_smaller_than_a_cell_too(cells: int) -> None:
+    within = Density.from_geojson(document()).within(AREA)
+    laid = within.on(Grid.over(AREA, cells))
+    assert laid.sum() == pytest.approx(13.5)
+    assert (laid >= 0).all()
+
+
+def test_it_is_spread_evenly_over_the_ground() -> None:
+    grid = Grid.over(AREA, 64)
+    laid = Density.from_geojson(document(BOXES[:1])).within(AREA).on(grid)
+    found = laid[laid > 0]
+    assert found.max() / found.min() < 1.01
+    east = laid[:, 33:]
+    assert not east.any()
+
+
+def test_a_file_of_a_release_is_a_density(tmp_path: Path) -> None:
+    """Noisy counts below 0 stand for nobody."""
+    made = grid_release()
+    assert isinstance(made.content, GridRelease)
+    content = dataclasses.replace(made.content, counts=made.content.counts - 150)
+    released = dataclasses.replace(made, content=content)
+    build_files(released, tmp_path)
+    read = Density.from_geojson(json.loads((tmp_path / "cells.geojson").read_text()))
+    assert (read.amounts < 0).any()
+    inside = content.grid.inside(released.area)
+    expected = np.where(inside, np.maximum(content.counts, 0), 0)
+    assert read.on(content.grid) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("given", "key", "words"),
+    [
+        (document([]), "", "no features"),
+        (document(name="souls"), "", "say which property"),
+        (document(), "souls", "no number in its property 'souls'"),
+        (document([(*BOXES[0][:4], "many")]), "", "no number in its property 'Population'"),
+        (document([(*BOXES[0][:4], True)]), "", "no number in its property 'Population'"),
+        (document([(*BOXES[0][:4], float("inf"))]), "", "no number in its property"),
+        (document([(*BOXES[0][:4], 0)]), "", "No area has a number above 0"),
+    ],
+)
+def test_what_is_wrong_is_said(given: dict[str, Any], key: str, words: str) -> None:
+    with pytest.raises(ValueError, match=words):
+        Density.from_geojson(given, key=key)
+
+
+def test_a_density_without_anybody_in_the_study_area_is_refused() -> None:
+    density = Density.from_geojson(document([(10.0, 50.0, 10.2, 50.1, 0), (20, 50, 21, 51, 9)]))
+    with pytest.raises(ValueError, match="above 0"):
+        density.within(AREA)
