@@ -92,7 +92,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease
     cells = view.histogram(grid)
     noise = meter.noise(CELLS, cells.sensitivity)
     totals_noise = meter.noise(PARTITIONS, cells.sensitivity)
-    counts = np.where(inside, meter.measure(CELLS, cells), 0)
+    counts = meter.measure(CELLS, cells)
+    counts[~inside] = 0
     rule = Rule(
         cell_variance=noise.variance,
         total_variance=totals_noise.variance,

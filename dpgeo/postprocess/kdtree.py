@@ -30,17 +30,21 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.spatial.boxes import box_sums, summed_area
+from dpgeo.spatial.boxes import accumulate, box_sums, summed_area
 
 Boxes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CUTS_AT_ONCE = 1 << 19
 """Candidate cuts weighed at a time; bounds the memory."""
+
+FITS = 2.0**62
+"""Sums below this, rounding included, fit 63 bits."""
 
 GAIN_MARGIN = 3.0
 IMBALANCE = 0.2
@@ -63,19 +67,22 @@ class Rule:
 class _Tables:
     """Summed-area tables of the inside mask, the noisy cells and their squares."""
 
-    inside: NDArray[np.int64]
-    sums: NDArray[np.int64]
+    inside: NDArray[np.integer[Any]]
+    sums: NDArray[np.integer[Any]]
     squares: NDArray[np.int64]
-    rough_squares: Floats
+    rough_squares: Floats | None
+    """In floating point, where all squares together do not fit."""
 
     def squares_of(self, boxes: Boxes) -> Floats:
         """Sums of squares. Integers wrap around where millions fill a large grid; a box whose sum
         fits 63 bits comes out exactly all the same, and for others floating point will do."""
         exact = box_sums(self.squares, boxes).astype(np.float64)
-        top, bottom, left, right = boxes.T
         table = self.rough_squares
+        if table is None:
+            return exact
+        top, bottom, left, right = boxes.T
         rough = table[bottom, right] - table[top, right] - table[bottom, left] + table[top, left]
-        return np.where(rough < 2.0**62, exact, rough)
+        return np.where(rough < FITS, exact, rough)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -97,17 +104,60 @@ class _Level:
 class _Cuts:
     """All cuts of a level's boxes, box after box, rows before columns.
 
-    `box` is the box of each cut, `first` the half before it, `size` and `total` n and S of that
-    half; `starts` is where each box's cuts begin. `valid` cuts leave cells inside on both sides.
+    `box` is the box of each cut, `lines` how many rows, or columns, lie before it, `size` and
+    `total` n and S of that half; `starts` is where each box's cuts begin. `valid` cuts leave cells
+    inside on both sides.
     """
 
-    box: NDArray[np.intp]
-    starts: NDArray[np.intp]
-    first: Boxes
+    box: NDArray[np.int64]
+    starts: NDArray[np.int64]
+    lines: NDArray[np.int64]
     across_rows: NDArray[np.bool_]
     size: Floats
     total: Floats
     valid: NDArray[np.bool_]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Runs:
+    """A level's cuts as runs (2n,): of every box those across rows, then those across columns.
+
+    A summed-area table, row after row, has the corners of the cut after k lines at `base + k step`
+    plus `far` and plus `near`; the two corners that all cuts of a run share are at `base` plus
+    these. `length` is how many cuts there are, `breadth` how many cells each line has.
+    """
+
+    length: NDArray[np.int64]
+    breadth: NDArray[np.int64]
+    base: NDArray[np.int64]
+    step: NDArray[np.int64]
+    far: NDArray[np.int64]
+    near: NDArray[np.int64]
+
+    @classmethod
+    def of(cls, boxes: Boxes, width: int) -> _Runs:
+        """The runs of boxes (n, 4), for tables of so many columns."""
+        top, bottom, left, right = boxes.T
+        height, breadth, one = bottom - top, right - left, np.ones_like(top)
+        pairs = (
+            (height - 1, breadth - 1),
+            (breadth, height),
+            (top * width, left),
+            (width * one, one),
+            (right, bottom * width),
+            (left, top * width),
+        )
+        return cls(*(np.column_stack(pair).ravel() for pair in pairs))
+
+    def before(
+        self, table: NDArray[np.integer[Any]], run: NDArray[np.int64], lines: NDArray[np.int64]
+    ) -> Floats:
+        """Sums of what lies before cuts (m,), after so many lines of their runs."""
+        flat = table.ravel()
+        shared = flat[self.base + self.far] - flat[self.base + self.near]
+        place = self.base[run] + lines * self.step[run]
+        sums = flat[place + self.far[run]] - flat[place + self.near[run]] - shared[run]
+        return np.asarray(sums, dtype=np.float64)
 
 
 def grow_kdtree(
@@ -119,7 +169,9 @@ def grow_kdtree(
     row, row after the last, first column, column after the last), and every box holds a cell that
     is inside (unless none is, then there is one box).
     """
-    tables = _tables(np.where(inside, cells, 0), inside)
+    if not inside.all():
+        cells = np.where(inside, cells, 0)
+    tables = _tables(cells, inside)
     level = _root(tables, rule)
     leaves: list[Boxes] = []
     while len(level.boxes):
@@ -132,10 +184,21 @@ def grow_kdtree(
 
 
 def _tables(cells: NDArray[np.int64], inside: NDArray[np.bool_]) -> _Tables:
-    rough = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1))
-    np.cumsum(np.square(cells, dtype=np.float64), axis=0, out=rough[1:, 1:])
-    np.cumsum(rough[1:, 1:], axis=1, out=rough[1:, 1:])
-    return _Tables(summed_area(inside), summed_area(cells), summed_area(cells * cells), rough)
+    fits = float(np.einsum("ij,ij", cells, cells, dtype=np.float64)) < FITS
+    return _Tables(
+        inside=summed_area(inside),
+        sums=summed_area(cells),
+        squares=_squared_area(cells, np.int64),
+        rough_squares=None if fits else _squared_area(cells, np.float64),
+    )
+
+
+def _squared_area(cells: NDArray[np.int64], dtype: type[Any]) -> NDArray[Any]:
+    """The summed-area table of squares, see `summed_area`."""
+    table = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1), dtype=dtype)
+    np.square(cells, out=table[1:, 1:], dtype=dtype)
+    accumulate(table)
+    return table
 
 
 def _root(tables: _Tables, rule: Rule) -> _Level:
@@ -188,25 +251,29 @@ def _cut_counts(boxes: Boxes) -> NDArray[np.int64]:
 
 
 def _all_cuts(tables: _Tables, level: _Level) -> _Cuts:
-    counts = _cut_counts(level.boxes)
-    starts = np.cumsum(counts) - counts
-    box = np.repeat(np.arange(len(counts)), counts)
-    first = level.boxes[box]
-    offset = np.arange(len(box)) - starts[box] + 1
-    row_cuts = first[:, 1] - first[:, 0] - 1
-    across_rows = offset <= row_cuts
-    first[:, 1] = np.where(across_rows, first[:, 0] + offset, first[:, 1])
-    first[:, 3] = np.where(across_rows, first[:, 3], first[:, 2] + offset - row_cuts)
-    size = box_sums(tables.inside, first).astype(np.float64)
+    runs = _Runs.of(level.boxes, tables.sums.shape[1])
+    starts = np.cumsum(runs.length) - runs.length
+    run = np.repeat(np.arange(len(starts)), runs.length)
+    lines = np.arange(len(run)) - starts[run] + 1
+    box = run >> 1
+    # Most boxes lie inside the study area, where sizes need not be looked up.
+    size = (lines * runs.breadth[run]).astype(np.float64)
+    partly = np.flatnonzero((level.size < _areas(level.boxes))[box])
+    size[partly] = runs.before(tables.inside, run[partly], lines[partly])
     return _Cuts(
         box=box,
-        starts=starts,
-        first=first,
-        across_rows=across_rows,
+        starts=starts[::2],
+        lines=lines,
+        across_rows=run % 2 == 0,
         size=size,
-        total=box_sums(tables.sums, first).astype(np.float64),
+        total=runs.before(tables.sums, run, lines),
         valid=(size > 0) & (size < level.size[box]),
     )
+
+
+def _areas(boxes: Boxes) -> NDArray[np.int64]:
+    top, bottom, left, right = boxes.T
+    return np.asarray((bottom - top) * (right - left))
 
 
 def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
@@ -214,8 +281,8 @@ def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
     score = np.where(cuts.valid, score, -1.0)
     greatest = np.maximum.reduceat(score, cuts.starts)
     reached = np.flatnonzero(score == greatest[cuts.box])
-    _, first = np.unique(cuts.box[reached], return_index=True)
-    return np.asarray(reached[first])
+    box = cuts.box[reached]
+    return np.asarray(reached[np.flatnonzero(np.diff(box, prepend=-1))])
 
 
 def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
@@ -266,10 +333,10 @@ def _halves(
 ) -> _Level:
     leaves.append(level.boxes[~chosen])
     cut, expected, parent = cut[chosen], expected[chosen], level.take(chosen)
-    first, across = cuts.first[cut], cuts.across_rows[cut]
-    second = parent.boxes.copy()
-    second[:, 0] = np.where(across, first[:, 1], second[:, 0])
-    second[:, 2] = np.where(across, second[:, 2], first[:, 3])
+    lines, across = cuts.lines[cut], cuts.across_rows[cut]
+    first, second = parent.boxes.copy(), parent.boxes.copy()
+    first[across, 1] = second[across, 0] = (first[:, 0] + lines)[across]
+    first[~across, 3] = second[~across, 2] = (first[:, 2] + lines)[~across]
     return _Level(
         np.concatenate([first, second]),
         np.concatenate([cuts.size[cut], parent.size - cuts.size[cut]]),

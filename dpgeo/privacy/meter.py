@@ -92,8 +92,9 @@ class Meter:
             raise PrivacyError("Only private counts that a view made can be measured.")
         noise = self.noise(label, counts.sensitivity)
         self._close(label, noise)
-        drawn = sample(noise, math.prod(counts.shape), self._entropy.stream())
-        return counts._read_by_meter() + drawn.reshape(counts.shape)
+        noisy = sample(noise, math.prod(counts.shape), self._entropy.stream()).reshape(counts.shape)
+        noisy += counts._read_by_meter()
+        return noisy
 
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
         """Noisy sums, int64 (n, m). Raises PrivacyError before any draw.

@@ -5,26 +5,39 @@ A box is int32 (first row, row after the last, first column, column after the la
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 
-def summed_area(cells: NDArray[Any]) -> NDArray[np.int64]:
+def summed_area(cells: NDArray[Any]) -> NDArray[np.integer[Any]]:
     """Summed-area table of integer or boolean cells (rows, columns).
 
-    int64 of shape (rows + 1, columns + 1): entry (i, j) is the sum of the first i rows and j
-    columns, so that any box takes four look-ups (Crow 1984).
+    Of shape (rows + 1, columns + 1): entry (i, j) is the sum of the first i rows and j columns, so
+    that any box takes four look-ups (Crow 1984). int64, or int32 for boolean cells.
     """
     rows, columns = cells.shape
-    table = np.zeros((rows + 1, columns + 1), dtype=np.int64)
-    np.cumsum(cells, axis=0, dtype=np.int64, out=table[1:, 1:])
-    np.cumsum(table[1:, 1:], axis=1, out=table[1:, 1:])
+    small = cells.dtype == np.bool_ and cells.size <= np.iinfo(np.int32).max
+    table = np.zeros((rows + 1, columns + 1), dtype=np.int32 if small else np.int64)
+    table[1:, 1:] = cells
+    accumulate(table)
     return table
 
 
-def box_sums(table: NDArray[np.int64], boxes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
+def accumulate(table: NDArray[Any]) -> None:
+    """Add up numbers (rows, columns) along both axes, in place.
+
+    Down the columns row is added to row: NumPy's own sum down a column strides through memory and
+    takes many times as long.
+    """
+    np.cumsum(table, axis=1, out=table)
+    for above, row in itertools.pairwise(table):
+        row += above
+
+
+def box_sums(table: NDArray[np.integer[Any]], boxes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
     """Sums (n,) of boxes (n, 4) from a summed-area table."""
     top, bottom, left, right = np.asarray(boxes).T
     sums = table[bottom, right] - table[top, right] - table[bottom, left] + table[top, left]
@@ -43,13 +56,14 @@ def box_image(boxes: NDArray[np.integer[Any]], shape: tuple[int, int]) -> NDArra
     np.add.at(corners, (bottom, right), number)
     np.subtract.at(corners, (top, right), number)
     np.subtract.at(corners, (bottom, left), number)
-    np.cumsum(corners, axis=0, out=corners)
-    np.cumsum(corners, axis=1, out=corners)
+    accumulate(corners)
     return corners[:rows, :columns] - np.int32(1)
 
 
 def tiles(
-    boxes: NDArray[np.integer[Any]], parts: int | NDArray[np.int64], inside: NDArray[np.int64]
+    boxes: NDArray[np.integer[Any]],
+    parts: int | NDArray[np.int64],
+    inside: NDArray[np.integer[Any]],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Cut every box into `parts` x `parts` nearly equal ones; the tiles and whose each is.
 

@@ -334,6 +334,17 @@ def true_counts(layer: Layer, view: PrivateView) -> np.ndarray[Any, Any]:
     )
 
 
+@every_count
+def test_beside_its_noisy_counts_are_the_nearest_that_are_not_negative(
+    mechanism: Mechanism, params: Any
+) -> None:
+    """All together: they add up to what the noisy counts do, or to 0."""
+    for layer in measured_layers(release(mechanism, params, city())):
+        projected = layer.columns["non_negative"]
+        assert projected.min(initial=0.0) >= 0
+        assert projected.sum() == pytest.approx(max(layer.value.sum(), 0), abs=1e-6)
+
+
 @every_run
 def test_its_layers_list_each_cell_of_the_area_once(mechanism: Mechanism, params: Any) -> None:
     for layer in box_layers(release(mechanism, params, city())):

@@ -14,6 +14,7 @@ from dpgeo.postprocess.layers.layer import (
     noise_columns,
 )
 from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, areas_of_influence
 
@@ -29,6 +30,7 @@ def _cluster_layers(content: ClustersRelease, area: StudyArea) -> list[Layer]:
     shapes = areas_of_influence(centres, area)
     number = np.arange(1, len(centres) + 1, dtype=np.int32)
     margin, threshold = noise_columns(content.noise, len(number))
+    projected = non_negative(content.counts, np.ones(len(number)))
     held = np.flatnonzero(~shapely.is_empty(shapes))
     return [
         PointLayer(
@@ -40,7 +42,7 @@ def _cluster_layers(content: ClustersRelease, area: StudyArea) -> list[Layer]:
             value=content.counts,
             margin=margin,
             threshold=threshold,
-            columns={"cluster": number},
+            columns={"cluster": number, "non_negative": projected},
             longitude=content.longitude,
             latitude=content.latitude,
         ),
@@ -53,7 +55,7 @@ def _cluster_layers(content: ClustersRelease, area: StudyArea) -> list[Layer]:
             value=content.counts[held],
             margin=margin[held],
             threshold=threshold[held],
-            columns={"cluster": number[held]},
+            columns={"cluster": number[held], "non_negative": projected[held]},
             shapes=shapes[held],
         ),
     ]

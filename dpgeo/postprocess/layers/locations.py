@@ -20,6 +20,7 @@ from dpgeo.postprocess.layers.layer import (
     noise_columns,
 )
 from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, areas_of_influence
 
@@ -103,6 +104,7 @@ def _bins(content: LocationsRelease) -> PointLayer:
         columns={
             "unit": np.array(content.unit_names, dtype=object)[content.bin_unit],
             "cluster": content.bin_cluster + np.int32(1),
+            "non_negative": non_negative(content.counts, np.ones(len(pair))),
         },
         longitude=longitude,
         latitude=latitude,

@@ -16,6 +16,7 @@ from dpgeo.postprocess.layers.layer import (
     unit_boxes,
 )
 from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
@@ -40,7 +41,10 @@ def _phased_layers(content: PhasedRelease, area: StudyArea) -> list[Layer]:
         margin_label=EXACT_NOISE,
         note="The margin is the exact 95 % quantile of the fresh noise added to the partition.",
         threshold=threshold,
-        columns={"partition": np.arange(len(boxes), dtype=np.int32)},
+        columns={
+            "partition": np.arange(len(boxes), dtype=np.int32),
+            "non_negative": non_negative(counts, np.ones(len(boxes))),
+        },
     )
     return [partitions, _surface(content, boxes, counts, inside)]
 

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from dpgeo.core.released import SparseRelease
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, BoxLayer, Layer, same, unit_boxes
 from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
 
@@ -32,6 +33,7 @@ def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
         "it, and a cell not far above the threshold may be empty.",
         threshold=same(float(threshold), row.size),
         least_listed=content.threshold,
+        columns={"non_negative": non_negative(content.counts, np.ones(row.size))},
     )
     return [cells]
 

@@ -8,6 +8,7 @@ import shapely
 from dpgeo.core.released import ZonesRelease
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, noise_columns
 from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
 
@@ -28,6 +29,7 @@ def _zone_layers(content: ZonesRelease, area: StudyArea) -> list[Layer]:
         columns={
             "key": np.array(zones.keys, dtype=object),
             "name": np.array(zones.names, dtype=object),
+            "non_negative": non_negative(content.counts, np.ones(len(zones))),
         },
     )
     return [counted]
