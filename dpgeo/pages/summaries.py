@@ -16,10 +16,11 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
-from dpgeo.postprocess.summary import cells_standing_out, largest, total
+from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, layers
+from dpgeo.postprocess.summary import counted, largest, size, standing_out, total
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
+from dpgeo.spatial.area import ground_square_kilometres
 
 TABLE_ROWS = 20
 """Counts in the table that stands behind every map."""
@@ -30,13 +31,26 @@ FOR_EVER = None
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One large count: where its box has its middle (degrees), and how sure it is."""
+    """One large count and how sure it is: of a box of cells, a zone or a cluster.
 
-    latitude: float
-    longitude: float
+    `name` is empty where it has none; the middle is in degrees, None of named shapes.
+    """
+
+    name: str
+    latitude: float | None
+    longitude: float | None
     value: float
     margin: float
     cells: int
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """The ground between two contours, in people per square kilometre; `high` is the peak's."""
+
+    low: float
+    high: float
+    square_kilometres: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,15 +85,21 @@ class SpendLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Counts of boxes of cells, as they were measured."""
+    """Counts as they were measured: of boxes of cells, of zones or of clusters.
 
+    `size` is how many there are of what `of` names, `standing` how many of them stand out from
+    noise; `cell_metres` is 0 where there are no cells.
+    """
+
+    of: str
+    """"cells", "zones" or "clusters"."""
     total: int
     total_margin: float
     count_margin: float
     counts: int
     boxes: bool
-    cells: int
-    cells_standing_out: int
+    size: int
+    standing: int
     cell_metres: float
     rows: tuple[Row, ...]
 
@@ -108,6 +128,8 @@ class Moved:
     time: str
     updates: int
     cell_metres: float
+    rows: tuple[Row, ...]
+    """Where most of them were made, as far as it can be worked out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,7 +149,9 @@ class Summary:
     layers: tuple[LayerName, ...]
     spends: tuple[SpendLine, ...]
     figures: Figures | None
-    """Of what was measured in boxes of cells; None of releases that hold no such counts."""
+    """Of what was measured; None of releases that hold no counts."""
+    bands: tuple[Band, ...]
+    """Of contours, lowest first."""
     moved: Moved | None
     """Of points that were moved; None of releases that hold none."""
 
@@ -139,7 +163,12 @@ class Summary:
     @property
     def can_add_up(self) -> bool:
         """Whether there are counts that an area of the reader's can be added up from."""
-        return self.figures is not None or any(layer.look == "zones" for layer in self.layers)
+        return self.has_cells or any(layer.look == "zones" for layer in self.layers)
+
+    @property
+    def has_cells(self) -> bool:
+        """Whether what was measured are counts of boxes of cells."""
+        return self.figures is not None and self.figures.of == "cells"
 
     @property
     def by_person(self) -> bool:
@@ -158,9 +187,13 @@ class Summary:
         Somebody who is counted once in each of several cells of a box moves its count by as many.
         """
         drawn = [spend for spend in self.spends if spend.scale]
-        in_cells = self.figures is not None and not self.figures.boxes
+        in_cells = self.has_cells and self.figures is not None and not self.figures.boxes
         most = 1 if self.counts_people and in_cells else self.bound
         return max((most / spend.scale for spend in drawn), default=0.0)
+
+
+FIELDS = 2
+"""Counts up whenever the fields of a summary change, so that none kept before is read."""
 
 
 def summary_of(release: Release) -> Summary:
@@ -168,7 +201,7 @@ def summary_of(release: Release) -> Summary:
 
     Raises Conflict before there is a blob.
     """
-    key = f"dpgeo.pages.summary.{release.blob_sha256}"
+    key = f"dpgeo.pages.summary.{FIELDS}.{release.blob_sha256}"
     kept = cache.get(key) if release.blob_sha256 else None
     if isinstance(kept, Summary):
         return kept
@@ -180,7 +213,7 @@ def summary_of(release: Release) -> Summary:
 def summarise(released: Released) -> Summary:
     """The figures of a release; a function of the Released alone."""
     shown = layers(released)
-    boxes = [layer for layer in shown if isinstance(layer, BoxLayer)]
+    counts = [layer for layer in shown if layer.kind == "measured" and layer.value is not None]
     mechanism = MECHANISMS.get(released.mechanism)
     kind = kind_of(released.mechanism)
     return Summary(
@@ -198,8 +231,9 @@ def summarise(released: Released) -> Summary:
             for layer in shown
         ),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
-        moved=_moved(released),
-        figures=_figures(boxes[0]) if boxes and boxes[0].kind == "measured" else None,
+        moved=_moved(released, shown),
+        figures=_figures(counts[0]) if counts else None,
+        bands=_bands(shown),
     )
 
 
@@ -212,34 +246,68 @@ def _look(layer: Layer, kind: Kind | None) -> str:
     return "clusters" if kind is Kind.CLUSTERS and layer.value is not None else "points"
 
 
-def _figures(measured: BoxLayer) -> Figures:
+def _figures(measured: Layer) -> Figures:
     whole = total(measured)
+    boxes = isinstance(measured, BoxLayer)
     return Figures(
+        of="cells" if boxes else "zones" if isinstance(measured, ShapeLayer) else "clusters",
         total=whole.value,
         total_margin=whole.margin,
-        count_margin=float(measured.margin.max()) if measured.margin.size else 0.0,
+        count_margin=float(counted(measured)[1].max(initial=0.0)),
         counts=whole.counts,
-        boxes=bool((measured.cells > 1).any()),
-        cells=int(measured.cells.sum()),
-        cells_standing_out=cells_standing_out(measured),
-        cell_metres=measured.grid.ground_cell_metres,
+        boxes=isinstance(measured, BoxLayer) and bool((measured.cells > 1).any()),
+        size=size(measured),
+        standing=standing_out(measured),
+        cell_metres=measured.grid.ground_cell_metres if isinstance(measured, BoxLayer) else 0.0,
         rows=_rows(measured),
     )
 
 
-def _rows(layer: BoxLayer) -> tuple[Row, ...]:
-    chosen = largest(layer, TABLE_ROWS)
-    bounds = layer.grid.box_bounds(layer.boxes[chosen])
-    return tuple(
-        Row(
-            latitude=float((south + north) / 2),
-            longitude=float((west + east) / 2),
-            value=float(layer.value[index]),
-            margin=float(layer.margin[index]),
-            cells=int(layer.cells[index]),
-        )
-        for index, (west, south, east, north) in zip(chosen, bounds, strict=True)
+def _rows(layer: Layer) -> tuple[Row, ...]:
+    chosen = largest(layer, TABLE_ROWS).tolist()
+    return tuple(_row(layer, index) for index in chosen)
+
+
+def _row(layer: Layer, index: int) -> Row:
+    latitude, longitude = _middle(layer, index)
+    value, margin, _ = counted(layer)
+    return Row(
+        name=_name(layer, index),
+        latitude=latitude,
+        longitude=longitude,
+        value=float(value[index]),
+        margin=float(margin[index]),
+        cells=int(layer.cells[index]) if isinstance(layer, BoxLayer) else 1,
     )
+
+
+def _middle(layer: Layer, index: int) -> tuple[float | None, float | None]:
+    """Latitude and longitude of a feature's middle; of shapes, which have names, none."""
+    if isinstance(layer, PointLayer):
+        return float(layer.latitude[index]), float(layer.longitude[index])
+    if isinstance(layer, BoxLayer):
+        west, south, east, north = layer.grid.box_bounds(layer.boxes[[index]])[0]
+        return float((south + north) / 2), float((west + east) / 2)
+    return None, None
+
+
+def _name(layer: Layer, index: int) -> str:
+    """What a feature is called: its zone's name, or its unit and the number of its cluster."""
+    columns = [layer.columns[key] for key in ("name", "unit", "cluster") if key in layer.columns]
+    return ", ".join(str(column[index]) for column in columns)
+
+
+def _bands(shown: list[Layer]) -> tuple[Band, ...]:
+    for layer in shown:
+        if isinstance(layer, ShapeLayer) and layer.name == "bands":
+            columns = layer.columns["from_people_per_km2"], layer.columns["to_people_per_km2"]
+            ground = ground_square_kilometres(layer.shapes)
+            return tuple(
+                Band(float(low), float(high), float(held))
+                for low, high, held in zip(*columns, ground, strict=True)
+                if held > 0
+            )
+    return ()
 
 
 def _spend(line: Measured, whole: Fraction) -> SpendLine:
@@ -258,7 +326,7 @@ def _spend(line: Measured, whole: Fraction) -> SpendLine:
     )
 
 
-def _moved(released: Released) -> Moved | None:
+def _moved(released: Released, shown: list[Layer]) -> Moved | None:
     content = released.content
     if not isinstance(content, PointsRelease):
         return None
@@ -274,4 +342,5 @@ def _moved(released: Released) -> Moved | None:
         time=str(released.parameters["time"]),
         updates=content.updates,
         cell_metres=content.grid.ground_cell_metres,
+        rows=_rows(next(layer for layer in shown if isinstance(layer, BoxLayer))),
     )

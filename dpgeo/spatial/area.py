@@ -100,17 +100,8 @@ class StudyArea:
 
     @property
     def ground_square_kilometres(self) -> float:
-        """True area on the ground, by the equal-area cylindrical projection of the sphere."""
-        flat = shapely.transform(
-            self.shape,
-            lambda degrees: np.column_stack(
-                [
-                    np.radians(degrees[:, 0]) * EARTH_RADIUS_METRES / 1000,
-                    np.sin(np.radians(degrees[:, 1])) * EARTH_RADIUS_METRES / 1000,
-                ]
-            ),
-        )
-        return float(flat.area)
+        """True area on the ground."""
+        return float(ground_square_kilometres(self.shape))
 
     def covers(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.bool_]:
         """Which positions (degrees, one-dimensional arrays) lie in the area or on its edge.
@@ -125,3 +116,20 @@ class StudyArea:
             shapely.prepare(self.shape)
             inside[inside] = shapely.intersects_xy(self.shape, lon[inside], lat[inside])
         return inside
+
+
+def ground_square_kilometres(shapes: Any) -> Any:
+    """True areas on the ground of shapes in degrees: one or an array (n,) of them.
+
+    They are measured in the equal-area cylindrical projection of the sphere.
+    """
+    flat = shapely.transform(
+        shapes,
+        lambda degrees: np.column_stack(
+            [
+                np.radians(degrees[:, 0]) * EARTH_RADIUS_METRES / 1000,
+                np.sin(np.radians(degrees[:, 1])) * EARTH_RADIUS_METRES / 1000,
+            ]
+        ),
+    )
+    return shapely.area(flat)

@@ -196,6 +196,8 @@ def test_its_pages_speak_of_places_and_not_of_presence(
         assert page.status_code == 200
         assert "up to 200 m elsewhere" in text
         assert "Whether you were in the data" not in text
+        if name == "release":
+            assert ("The likeliest places as a table" in text) is (release == points)
 
 
 def test_the_api_says_what_points_cost(dataset: Dataset, client: Client) -> None:

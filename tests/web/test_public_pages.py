@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -14,12 +15,14 @@ from django.test import Client
 from django.urls import reverse
 
 from dpgeo.accounts.models import Membership, User
+from dpgeo.core.released import PointsRelease
 from dpgeo.pages import basemap as land
 from dpgeo.pages.summaries import summarise
 from dpgeo.pages.templatetags.figures import degrees, figure, metres, odds, size
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, install, partition_release
+from tests.unit.artefacts import releases
 
 pytestmark = pytest.mark.django_db
 
@@ -123,6 +126,49 @@ def test_a_partitioned_release_offers_both_layers(client: Client) -> None:
     page = words(client, reverse("release", args=[release.pk]))
     assert "As measured As estimated" in page
     assert "boxes of cells hold the most people per cell" in page
+
+
+def test_zones_are_listed_by_name_under_their_total(client: Client) -> None:
+    release = install(releases.zones_release(), "By ward")
+    page = words(client, reverse("release", args=[release.pk]))
+    assert re.search(r"People, added up over all zones [\d,]+ km² 67 ± 25 ", page)
+    assert "1 of 2 zones stand out from the noise. These 1 hold the most people." in page
+    assert "Zone People North, Upper 70 ± 18" in page
+    assert "Söder" not in page
+    assert "± 18 people" in words(client, reverse("catalogue"))
+
+
+def test_clusters_are_listed_with_their_middles(client: Client) -> None:
+    release = install(releases.clusters_release(), "Around centres")
+    page = words(client, reverse("release", args=[release.pk]))
+    assert "each person adds at most 3 in all" in page
+    assert "2 of 5 clusters stand out from the noise." in page
+    assert re.search(r"Cluster Middle People 4 52\.\d{4}° N, 4\.\d{4}° E 700 ± 36 1 52", page)
+    assert "Plan tasks on this map" not in page
+
+
+def test_contours_say_how_much_ground_lies_between_them(client: Client) -> None:
+    released = releases.contour_release()
+    release = install(released, "Lines")
+    page = words(client, reverse("release", args=[release.pk]))
+    bands = summarise(released).bands
+    assert "People per km² Ground 0.5 to 1 161 km² 1 to 2 220 km²" in page
+    assert sum(band.square_kilometres for band in bands) > 100
+    assert sum(band.square_kilometres for band in bands) < released.area.ground_square_kilometres
+
+
+def test_moved_points_are_summed_up_by_where_they_were_likely_made() -> None:
+    released = releases.points_release()
+    content = released.content
+    assert isinstance(content, PointsRelease)
+    nothing = summarise(released).moved
+    peak = np.zeros_like(content.density)
+    peak[4, 4] = 5.0
+    moved = summarise(replace(released, content=replace(content, density=peak))).moved
+    assert nothing is not None
+    assert moved is not None
+    assert nothing.rows == ()
+    assert [row.value for row in moved.rows] == [5.0]
 
 
 def test_a_record_is_not_said_to_be_bounded_by_records(client: Client) -> None:
