@@ -19,7 +19,6 @@ from rest_framework import exceptions
 from dpgeo.core.errors import (
     BudgetExceeded,
     Conflict,
-    DataRefused,
     DpgeoError,
     InvalidInput,
     NotAllowed,
@@ -149,7 +148,6 @@ KINDS = (
 
 OF_ERROR: Mapping[type[DpgeoError], Problem] = {
     InvalidInput: INVALID_INPUT,
-    DataRefused: INVALID_INPUT,
     NotAllowed: NOT_ALLOWED,
     BudgetExceeded: BUDGET_EXCEEDED,
     Conflict: CONFLICT,

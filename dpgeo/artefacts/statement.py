@@ -19,7 +19,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion
 from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
-from dpgeo.core.released import LocationsRelease, PointsRelease, Released
+from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
@@ -69,7 +69,7 @@ def statement(released: Released) -> dict[str, Any]:
         "accounting": wording.ACCOUNTING,
         "expected_error": [_expected_error(layer) for layer in shown],
         "post_processing": [*_post_processing(shown), *_prior(released)],
-        "not_protected": _not_protected(released),
+        "not_protected": wording.not_protected(released.guarantee.unit, released.guarantee.notion),
         "known_limits": wording.known_limits(
             released.counting, released.bound, released.guarantee.notion
         ),
@@ -92,14 +92,6 @@ def _prior(released: Released) -> list[str]:
         return []
     title = released.about.get("prior_title", content.prior)
     return [wording.REMAPPED.format(title=title, sha256=released.about.get("prior_sha256", ""))]
-
-
-def _not_protected(released: Released) -> list[str]:
-    guarantee = released.guarantee
-    facts = wording.not_protected(guarantee.unit, guarantee.notion)
-    if isinstance(released.content, LocationsRelease):
-        return [wording.at_most(released.content.people, guarantee.unit), *facts]
-    return facts
 
 
 def _total(released: Released) -> Fraction | None:

@@ -191,15 +191,6 @@ def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
     return facts
 
 
-def at_most(number: int, unit: Unit) -> str:
-    """What a declared number of people or records says of a dataset."""
-    things = "people" if unit is Unit.PERSON else "records"
-    return (
-        f"That there are at most {number:,} {things} in the data, as its publisher declared; with "
-        "more of them nothing would have been drawn."
-    )
-
-
 def known_limits(counting: Counting, limit: int, notion: Notion = Notion.PURE_DP) -> list[str]:
     """What a careful reader has to keep in mind."""
     if notion is Notion.GEO_IND:

@@ -19,14 +19,6 @@ class InvalidInput(DpgeoError):
     """An input is malformed or out of range."""
 
 
-class DataRefused(InvalidInput):
-    """The data are not what was declared of them.
-
-    Nobody knows that without having read them, so it is paid for: were it free, asking again with
-    other declarations would find out anything that can be declared.
-    """
-
-
 class BudgetExceeded(DpgeoError):
     """The privacy budget does not hold what was asked."""
 

@@ -176,14 +176,14 @@ class PointsRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LocationsRelease:
-    """Places drawn in the stead of people's own, and noisy counts of their units and clusters.
+    """Places drawn for made-up people, and noisy counts of the units and clusters of real ones'.
 
     Candidate places, all public: `longitude` and `latitude` float64 (m,) in degrees, `unit` and
     `cluster` int32 (m,). `unit_names` are the units that stay visible, `centre_longitude` and
     `centre_latitude` float64 (k,) the clusters' centres. A bin is a pair of unit and cluster that
     holds a place: `bin_unit` and `bin_cluster` int32 (b,), `counts` int64 (b,) its raw noisy number
-    of records. `person` int32 (e,) are fresh labels below `people`, ascending, and `place` int32
-    (e,) the places drawn for them.
+    of records. `person` int32 (e,) are fresh labels, below `people`, of made-up people, ascending,
+    and `place` int32 (e,) the places drawn for them.
     """
 
     longitude: NDArray[np.float64]

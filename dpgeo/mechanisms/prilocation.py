@@ -1,25 +1,27 @@
 """PriLocation: a dataset of people's places in which every place was drawn anew.
 
 Idea. A public hierarchy, such as country, city and street, says which places there are. Its finest
-levels are hidden: records go to their nearest place, places are clustered, and every person's
-number of records in each bin, a visible unit crossed with a cluster, is made noisy. So many places
-of the person are kept, or public ones added, and each is replaced by a nearby place of its bin.
-Published are the places drawn, under fresh labels, the clusters, and noisy counts of the bins.
+levels are hidden: records go to their nearest place, places are clustered, and people are dealt out
+to a public number of made-up people. How many records each of those has in each bin, a visible unit
+crossed with a cluster, is made noisy. So many of their places are kept, or public ones added, and
+each is replaced by a nearby place of its bin. Published are the places drawn, under fresh labels,
+the clusters, and noisy counts of the bins.
 
-Privacy argument. The hierarchy, the number of people N and the first centres are public. The data
-hold at most N people, or nothing is drawn and nothing published, and what that cost stays spent;
-whoever is not in them is one of the N without a record. Adding a person changes the records of one
-of the N by at most l. The spends, E being the whole epsilon, clustering C, weights W and
-replacement R with C + W + R = E:
+Privacy argument. The hierarchy, the number N of made-up people and the first centres are public.
+Everybody in the data is dealt to one of the N by a draw of their own, so adding a person adds at
+most l records to one of the N and moves nobody else, however many people there are
+(`privacy.visits`). Nothing is ever refused for what the data hold. The spends, E being the whole
+epsilon, clustering C, weights W and replacement R with C + W + R = E:
     - rounds of k-means on the replaced records and the counts of the bins: C in equal parts, of
       joint sensitivity 3 l and l (`privacy.sums`; bins are disjoint);
-    - counts of every pair of person and bin: W, of sensitivity l (`privacy.visits`);
+    - counts of every pair of made-up person and bin: W, of sensitivity l;
     - the replacement, given these counts: R (`privacy.replacing`).
 They add up to E for a person. For a single record of somebody who has no more than l it is E/l.
 
-Utility. Noise adds some l/W fake places to every bin of every one of the N people: with E = 1,
-l = 1 and 80 bins, about 160 where people have perhaps 16. The forecast tells how many before
-anything is paid. Where it is many, private clusters show the same hot spots far better.
+Utility. Noise adds some l/W fake places to every bin of every one of the N: with E = 1, l = 1 and
+80 bins, about 160 where people have perhaps 16. The forecast tells how many before anything is
+paid. Where it is many, private clusters show the same hot spots far better. Of p people, each
+shares a made-up one with nobody with a probability of some e^(-p/N).
 
 References. Zhu, Li, Zhou and Yu 2017, section 12.4 (Xiong, Zhu, Niu and Li 2014). Its proof does
 not close: noise on the objective protects no centre, candidates and sensitivity come from private
@@ -59,7 +61,7 @@ LATTICE = 4096
 """Cells along each side of the grid on which records look for their nearest declared place."""
 
 MOST_PAIRS = 2_000_000
-"""Pairs of person and bin: some 100 bytes each while a release is made."""
+"""Pairs of made-up person and bin: some 100 bytes each while a release is made."""
 
 MOST_PLACES = 5_000_000
 """Places that may be expected to be drawn."""
@@ -71,9 +73,9 @@ class Params:
 
     people: int = param(
         1000,
-        "A public number of people, at least as many as may be in the data: it is published, and "
-        "rows for so many are made. Do not count them in the data. With more of them in it nothing "
-        "is drawn, and what that cost stays spent.",
+        "How many made-up people to publish places of. Everybody in the data is dealt to one of "
+        "them at random: of a guessed number of people, twice as many leave six in ten alone. The "
+        "number is published; do not count people in the data.",
         low=1,
         high=200_000,
     )
@@ -124,7 +126,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
     names, unit = _visible(places, params)
     side = LATTICE if params.places else params.cells
     grid = Grid.over(view.domain.area, side)
-    visits = view.visits(grid).among(params.people)
+    visits = meter.deal(view.visits(grid), params.people)
     visits = visits.replaced(places.nearest_to_cells(grid), len(places))
     at = places.positions
     own_cell = grid.locate(at.x, at.y)
@@ -181,8 +183,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     if params.people * bins > MOST_PAIRS or drawn > MOST_PLACES:
         raise InvalidInput(
             f"Would draw about {drawn:,.0f} places for {bins:,} bins of each of {params.people:,} "
-            "people, nearly all of them noise; ask for fewer people or clusters or more epsilon, "
-            "or take private-clusters.",
+            "made-up people, nearly all of them noise; ask for fewer people or clusters or more "
+            "epsilon, or take private-clusters.",
             field="people",
         )
     part = epsilon * Fraction(params.clustering, 100) / (params.rounds + 1)
@@ -197,18 +199,19 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> str:
-    """How many places of each person are noise, and what to take instead where that is many."""
+    """How many places of a made-up person are noise, and what to take instead where it is many."""
     each = bins * fakes(params, epsilon, bound)
     if each * 4 < bound:
         return ""
     return (
-        f"Everybody gets some {each:,.0f} places that are noise, and keeps at most {bound:,} of "
-        "their own. Private clusters show where people gather with far less noise."
+        f"Every made-up person gets some {each:,.0f} places that are noise, and at most {bound:,} "
+        "of each real one dealt to it. Private clusters show where people gather with far less "
+        "noise."
     )
 
 
 def fakes(params: Params, epsilon: Fraction, bound: int) -> float:
-    """Fake places to expect in an empty bin of one person: E[max(0, X)] = a/(1 - a^2)."""
+    """Fake places to expect in an empty bin of a made-up person: E[max(0, X)] = a/(1 - a^2)."""
     noise = DiscreteLaplace(epsilon * Fraction(params.weights, 100), bound)
     ratio = float(np.exp(-float(noise.rate)))
     return ratio / max(1 - ratio**2, 1e-12)
@@ -234,8 +237,8 @@ def _visible(places: Places, params: Params) -> tuple[tuple[str, ...], NDArray[n
 MECHANISM = Mechanism(
     key="prilocation",
     title="PriLocation",
-    summary="Everybody's places drawn anew within their city or district, with fresh labels. Most "
-    "of them are noise unless people have many records: consider private clusters first.",
+    summary="Places of made-up people, drawn near those of real ones in their city or district. "
+    "Most of them are noise unless people have many records: consider private clusters first.",
     params=Params,
     plan=plan,
     release=release,

@@ -27,6 +27,10 @@ geo-indistinguishability, at the declared epsilon per metre for the reports of o
 Its outputs are sorted, since their order is that of the private rows. How many there are is public
 under this notion.
 
+`deal` deals people out to made-up ones, of whom there are as many as was declared. That is no
+measurement and costs nothing: it hides nothing and shows nothing, and its argument, that afterwards
+a person still changes at most l records, is in `privacy.visits`.
+
 `replace` draws places in the place of people's own, within public bins and as many as an earlier
 noisy count says; its argument is in `privacy.replacing`.
 
@@ -110,13 +114,19 @@ class Meter:
         drawn = [sample(column, sums.shape[0], stream) for column in columns]
         return sums._read_by_meter() + np.column_stack(drawn)
 
+    def deal(self, visits: PrivateVisits, people: int) -> PrivateVisits:
+        """The same visits, of so many made-up people. Raises PrivacyError before any draw."""
+        if type(visits) is not PrivateVisits or visits.people or people < 1:
+            raise PrivacyError("Private visits are dealt out once, to one made-up person or more.")
+        return visits.dealt(people, self._entropy.stream())
+
     def replace(
         self, label: str, visits: PrivateVisits, wanted: NDArray[np.int64], bins: Bins
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Fresh labels of people (m,) and places in the place of theirs (m,), by label and place.
+        """Fresh labels of made-up people (m,) and places in the place of theirs (m,), sorted.
 
-        `wanted` (people, bins) is how many, from a noisy count of `visits`. Raises PrivacyError
-        before any draw.
+        `wanted` (people, bins) is how many, from a noisy count of `visits` that were dealt out.
+        Raises PrivacyError before any draw.
         """
         if type(visits) is not PrivateVisits or visits.size != len(bins.of_place):
             raise PrivacyError("Only private visits to the places of the bins are replaced.")

@@ -1,6 +1,7 @@
 """Replacing places: as many of each person's as a noisy count says, each by one of its bin.
 
-What is drawn. Public bins divide the candidate places. For person u and bin b, w(u, b) is a whole
+What is drawn. People are the made-up ones that real people were dealt to (`privacy.visits`). Public
+bins divide the candidate places. For person u and bin b, w(u, b) is a whole
 number that was paid for (a noisy count, cut at 0). Of the n places that u has in b, the w that come
 first in the bin's public order are kept; if n < w, the first w - n places of that order, over and
 over, are appended. Each kept place t is replaced by a candidate c of its bin with a probability
@@ -8,15 +9,15 @@ proportional to exp(-r q(t, c)), where q(t, c) = min(K, floor(K d(t, c)/D)) is a
 0 to K, d the distance, D the bin's diameter, and r = epsilon/(2 K l). Then people get fresh labels
 by a uniformly random permutation, and places of a person are sorted.
 
-Privacy argument. Datasets are compared that differ in the at most l places of one person (see
-`privacy.visits`), given the same w. Adding one place to a bin changes what is kept there by at
-most one substitution: with w <= n it may push out the last of the first w, with w > n it takes the
-place of the last one appended. So the kept places differ in at most l substitutions, each within a
-bin. For any t, t', c the weights differ by a factor of at most e^(rK), and so do their sums over c:
-the log-ratio of the probabilities of a choice is at most 2 r K = epsilon/l. Draws are independent;
-a multiset's probability is a sum over assignments of products in which at most l factors differ,
-each by at most e^(epsilon/l): in all at most epsilon. Labels hide the order in which people were
-read: given the multiset of rows, every assignment of labels is equally likely. []
+Privacy argument. Datasets are compared that differ in the at most l places that a real person adds
+to one made-up person, whatever else that one has, given the same w. Adding one place to a bin
+changes what is kept there by at most one substitution: with w <= n it may push out the last of the
+first w, with w > n it takes the place of the last one appended. So the kept places differ in at
+most l substitutions, each within a bin. For any t, t', c the weights differ by a factor of at most
+e^(rK), and so do their sums over c: the log-ratio of the probabilities of a choice is at most
+2 r K = epsilon/l. Draws are independent; a multiset's probability is a sum over assignments of
+products in which at most l factors differ, each by at most e^(epsilon/l): in all at most epsilon.
+Fresh labels keep people of one release apart from those of the next. []
 
 Finite precision. A candidate is proposed uniformly (by rejection, exactly) and accepted if a
 geometric G of rate r, drawn exactly by `sampler`, is at least q: with probability exp(-r q),

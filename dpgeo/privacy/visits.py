@@ -1,11 +1,14 @@
 """Whose record is where: private records that keep apart the people they belong to.
 
-Privacy argument for a public number of people. Datasets are compared that hold at most `people`
-people, a number declared before anything is read; whoever is not in the data counts as one of the
-`people` without a record. So adding a person changes the records of one of them, from none to at
-most l, and of nobody else. The counts of (person, bin) then change in one row, by at most l in
-total: as a vector they have the L1 sensitivity l. In which order people are numbered must not show:
-see `privacy.replacing`, which shuffles them.
+Privacy argument for a public number of made-up people. There are as many of them as was declared
+before anything is read, whoever is in the data. Every real person is dealt to one of them by a
+uniform draw of their own, which depends on nobody else; a made-up person has all records of those
+dealt to it: of nobody, of one or of many. Fix the draws of all others: to add a person adds at most
+l records to one made-up person, takes none away and moves nobody. So of the counts of (made-up
+person, bin) one row grows, by at most l in total: as a vector they have the L1 sensitivity l,
+however many people there are. It holds whatever was drawn, hence also on average. Draws are handed
+out in the order in which people are read; being independent and alike, they would be no different
+in another order.
 """
 
 from __future__ import annotations
@@ -17,8 +20,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.core.errors import DataRefused
 from dpgeo.privacy.counts import Opaque, PrivateCounts
+from dpgeo.privacy.randomness import RandomWords
+from dpgeo.privacy.replacing import uniform
 from dpgeo.privacy.sparse import PrivateSparseCounts
 
 Ints = NDArray[np.int64]
@@ -48,7 +52,7 @@ class PrivateVisits(Opaque):
         sensitivity: int,
         people: int = 0,
     ) -> None:
-        """Persons (n,) and their items (n,), 0 to size - 1; see `among` for `people`."""
+        """Persons (n,) and their items (n,), 0 to size - 1; see `dealt` for `people`."""
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of visits is at least 1.")
         own = "_PrivateVisits"
@@ -70,22 +74,14 @@ class PrivateVisits(Opaque):
 
     @property
     def people(self) -> int:
-        """The public number of people; 0 before `among` declared it."""
+        """The public number of made-up people; 0 before real ones are `dealt` to them."""
         return self._people
 
-    def among(self, people: int) -> PrivateVisits:
-        """The same, of a public number of people; who has no item is one of them too.
-
-        To be asked before anything is drawn: raises DataRefused where there are more people.
-        """
-        if self.__persons.size and int(self.__persons.max()) >= people:
-            raise DataRefused(
-                "There are more people in the data than that. To have learnt so is paid for; ask "
-                "anew with a number that is surely large enough.",
-                field="people",
-            )
+    def dealt(self, people: int, random: RandomWords) -> PrivateVisits:
+        """The same, of so many made-up people; for `Meter.deal`, and argued in the module."""
+        real = int(self.__persons.max(initial=-1)) + 1
         return PrivateVisits(
-            self.__persons,
+            uniform(np.full(real, people), random)[self.__persons],
             self.__items,
             size=self._size,
             sensitivity=self._sensitivity,
@@ -113,9 +109,9 @@ class PrivateVisits(Opaque):
         return PrivateCounts(counts, sensitivity=self._sensitivity)
 
     def person_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Counts (people, groups) of every person's items by their public group (size,)."""
+        """Counts (people, groups) of every made-up person's items by their public group (size,)."""
         if not self._people:
-            raise ValueError("Say among how many people before counting them one by one.")
+            raise ValueError("Deal people out before counting them one by one.")
         key = self.__persons * groups + group[self.__items]
         counts = np.bincount(key, minlength=self._people * groups)
         return PrivateCounts(counts.reshape(self._people, groups), sensitivity=self._sensitivity)

@@ -10,9 +10,6 @@ after noise was drawn ends the job, with nothing given back and no further attem
 dies, loses its lease or cannot reach its disk or database between the draw and the commit point
 is another matter: nothing it drew was seen, and its noise did not bring that about. Its blob is
 adopted if it was stored, and a new attempt draws if not, `MAX_ATTEMPTS` times at the most.
-
-A refusal that only the data can bring about (`DataRefused`) is an answer about them, and is charged
-as a draw is. Refunded, it could be asked for again and again, until all is known.
 """
 
 from __future__ import annotations
@@ -30,7 +27,7 @@ from dpgeo.accounts.selectors import may
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.errors import Conflict, DataRefused
+from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, from_units
 from dpgeo.core.parameters import layers_named, parse_parameters
 from dpgeo.core.released import Released
@@ -128,9 +125,6 @@ def draw(release: Release, held: Held) -> Released:
             bounding = Bounding(release.bounding)
             return run(mechanism, view, params, release.epsilon, entropy, about(release), bounding)
         except (LeaseLost, DatabaseError):
-            raise
-        except DataRefused:
-            held.set_drawing()
             raise
         except Exception as error:
             if not entropy.announced:

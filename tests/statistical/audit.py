@@ -51,7 +51,8 @@ def proven_epsilon(without: Draw, with_person: Draw, difference: Difference, run
     exceeds the true epsilon by chance with at most twice exp(LOG_FALSE_ALARM).
     """
     seen = [[observe(draw(), difference) for _ in range(runs)] for draw in (without, with_person)]
-    columns = [padded([numbers for _, numbers in side]) for side in seen]
+    width = max(len(numbers) for side in seen for _, numbers in side)
+    columns = [padded([numbers for _, numbers in side], width) for side in seen]
     teach, choose, prove = (
         slice(runs // 5),
         slice(runs // 5, 2 * runs // 5),
@@ -132,9 +133,8 @@ def layer_numbers(layer: BoxLayer, difference: Difference) -> list[float]:
     return [*left_over.tolist(), float(left_over.sum()), float(sizes.sum()), distinct]
 
 
-def padded(rows: Sequence[Sequence[float]]) -> Floats:
-    """Rows of equal length, filled up with zeros."""
-    width = max(map(len, rows))
+def padded(rows: Sequence[Sequence[float]], width: int) -> Floats:
+    """Rows of this length, filled up with zeros."""
     return np.array([[*row, *[0.0] * (width - len(row))] for row in rows])
 
 

@@ -22,7 +22,7 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parameters, parse_parameters
 from dpgeo.core.released import GridRelease, Released
-from dpgeo.mechanisms import uniform_grid
+from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
@@ -158,11 +158,18 @@ def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
     return CountedOnce(view)
 
 
-def audited(mechanism: Mechanism, cells: NDArray[np.int64], first_seed: int, *, runs: int) -> float:
+def audited(
+    mechanism: Mechanism,
+    cells: NDArray[np.int64],
+    first_seed: int,
+    *,
+    runs: int,
+    **chosen: object,
+) -> float:
     """The epsilon that releases with and without the person prove."""
     has_cells = any(each.name == "cells" for each in parameters(mechanism.params))
     given: dict[str, object] = {"cells": SIDE} if has_cells else {}
-    given |= CHOSEN.get(mechanism.key, {})
+    given |= CHOSEN.get(mechanism.key, {}) | chosen
     params = parse_parameters(mechanism.params, given)
 
     def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:
@@ -188,6 +195,25 @@ def plant(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[DiscreteLaplace], An
 @every_mechanism
 def test_it_keeps_its_epsilon(mechanism: Mechanism, cells: NDArray[np.int64]) -> None:
     assert audited(mechanism, cells, 10, runs=3000) <= EPSILON
+
+
+@pytest.mark.parametrize(("people", "cells"), [(1, ONE_CELL), (4, TEN_CELLS)])
+def test_it_keeps_its_epsilon_with_more_people_than_made_up_ones(
+    people: int, cells: NDArray[np.int64]
+) -> None:
+    assert audited(prilocation.MECHANISM, cells, 50, runs=2000, people=people) <= EPSILON
+
+
+def test_one_record_of_somebody_costs_its_share_of_the_bound() -> None:
+    proven = audited(prilocation.MECHANISM, ONE_CELL[:1], 60, runs=3000)
+    assert proven <= EPSILON / BOUND
+
+
+def test_too_little_noise_is_caught_with_more_people_than_made_up_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon * 4, noise.sensitivity))
+    assert audited(prilocation.MECHANISM, ONE_CELL, 70, runs=2000, people=1) > EPSILON
 
 
 @every_mechanism

@@ -33,7 +33,8 @@ ADDED = (
 
 DRAWN = (
     "Each place was drawn in the stead of one that was kept or added: that somebody was there "
-    "cannot be told from it. Noise adds places to everybody, so most may stand for nothing."
+    "cannot be told from it. People are made up: real ones were dealt out among them. Noise adds "
+    "places to each, so most may stand for nothing."
 )
 
 

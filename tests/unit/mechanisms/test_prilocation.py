@@ -17,14 +17,16 @@ from dpgeo.privacy.mechanism import run
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.places import Places
-from tests.randomness import CountingEntropy, SeededEntropy, ZeroNoise
+from tests.randomness import SeededEntropy, ZeroNoise
 from tests.unit.mechanisms.views import TRIANGLE, view
 
 SMALL = {"people": 320, "clusters": 4, "cells": 16}
 
 
-def release(entropy: Entropy, *, epsilon: str = "8", people: int = 300, **values: Any) -> Released:
-    params = parse_parameters(prilocation.Params, SMALL | values)
+def release(
+    entropy: Entropy, *, epsilon: str = "8", people: int = 300, made_up: int = 320, **values: Any
+) -> Released:
+    params = parse_parameters(prilocation.Params, SMALL | {"people": made_up} | values)
     return run(prilocation.MECHANISM, view(people), params, Fraction(epsilon), entropy, {})
 
 
@@ -35,14 +37,11 @@ def content(released: Released) -> LocationsRelease:
 
 def test_without_noise_it_publishes_the_kept_places_under_fresh_labels() -> None:
     found = content(release(ZeroNoise(), epsilon="1000"))
-    persons, cells = view(300).visits(Grid.over(TRIANGLE, 16)).among(320)._read_by_meter()
+    cells = view(300).visits(Grid.over(TRIANGLE, 16))._read_by_meter()[1]
 
-    # Kept places of a bin are those nearest to its centre, here all.
-    assert len(found.person) == len(persons)
-    assert sorted(np.bincount(found.person)) == sorted(
-        [*np.bincount(persons), *[0] * (found.person.max() + 1 - len(np.bincount(persons)))]
-    )
-    assert found.counts.sum() == len(cells)
+    # Without randomness everybody is dealt to the same made-up person, who keeps all they have.
+    assert np.unique(found.person).size == 1
+    assert len(found.place) == found.counts.sum() == len(cells)
 
 
 def test_places_stay_in_their_unit_and_rows_are_sorted() -> None:
@@ -66,7 +65,7 @@ def test_its_margins_cover_as_often_as_they_say() -> None:
     assert np.mean(covered) > 0.7
 
 
-def test_noise_gives_rows_to_those_who_are_not_in_the_data() -> None:
+def test_noise_gives_places_to_made_up_people_nobody_was_dealt_to() -> None:
     found = content(release(SeededEntropy(1), people=0))
     fakes = prilocation.fakes(prilocation.Params(), Fraction(8), 2)
 
@@ -74,12 +73,14 @@ def test_noise_gives_rows_to_those_who_are_not_in_the_data() -> None:
     assert len(found.person) == pytest.approx(expected, rel=0.2)
 
 
-def test_a_person_too_many_is_refused_before_anything_is_drawn() -> None:
-    entropy = CountingEntropy()
-    with pytest.raises(InvalidInput) as refusal:
-        release(entropy, people=321)
-    assert refusal.value.field == "people"
-    assert entropy.opened == 0
+def test_more_people_than_made_up_ones_share_them() -> None:
+    found, shared = (
+        content(release(SeededEntropy(1), epsilon="1000", made_up=number)) for number in (320, 40)
+    )
+
+    # With so little noise all records are kept, whoever has them.
+    assert len(shared.place) == len(found.place)
+    assert set(shared.person.tolist()) == set(range(40))
 
 
 @pytest.mark.parametrize(
