@@ -1,19 +1,23 @@
 """Distance error of PriLocation beside plain Laplace noise and k-anonymity, per record.
 
 Epsilon is that of one record, as in the source (seed 003, section 12.4.5); a person with l records
-has l times as much. Errors are divided by the hierarchical sensitivity, the largest distance of two
-places in the city. With t the place before the replacement and z the one drawn for it:
-    de_output: sum of d(t, z) over the output's size, a person's mean (the source's equation);
+has l times as much. As many people are made up as there are real ones, who are dealt to them.
+Errors are divided by the hierarchical sensitivity, the largest distance of two places in the city,
+and are means over people, made-up ones here. With t the place before the replacement and z the one
+drawn for it:
+    de: sum of d(t, z) over the output's size, a person's mean (the source's equation);
     de_true: the same over the number of the person's true records (its text);
-    de_honest: distance of every place drawn, fakes too, to the nearest place where the person
-    really was, over the output's size.
+    de_honest: distance of every place drawn, fakes too, to the nearest place where somebody dealt
+    to the person really was, over the output's size.
 """
 
 from __future__ import annotations
 
 import argparse
+import dataclasses
 import time
-from collections.abc import Iterator, Sequence
+import tracemalloc
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -28,7 +32,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.clustering import clustered
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.replacing import STEPS, Bins, kept, replaced
+from dpgeo.privacy.replacing import STEPS, Bins, kept, replaced, uniform
 from dpgeo.privacy.sampler import sample
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
@@ -66,14 +70,11 @@ class Records:
     """Whose records are where: persons (n,) from 0 on, their positions and nearest places (n,)."""
 
     persons: Ints
+    people: int
     at: Centres
     places: Places
     place: Ints
     area: StudyArea
-
-    @property
-    def people(self) -> int:
-        return int(self.persons.max()) + 1
 
 
 def measure(options: argparse.Namespace) -> None:
@@ -102,7 +103,7 @@ def read(options: argparse.Namespace) -> Records:
     places = Places.of_cells(area, options.cells) if options.cells else _distinct(table, held)
     grid = Grid.over(area, LATTICE)
     place = places.nearest_to_cells(grid)(grid.locate(at.x, at.y))
-    return Records(persons, at, places, place, area)
+    return Records(persons, int(persons.max()) + 1, at, places, place, area)
 
 
 def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
@@ -179,21 +180,25 @@ def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, w
     pair, bin_of = np.unique(nearest(grid, own_cell, centres), return_inverse=True)
     middle = Centres(centres.x[pair[bin_of]], centres.y[pair[bin_of]])
     bins = Bins.ranked(bin_of.astype(np.int64), len(pair), at, ground_metres(at, middle))
-    key = records.persons * len(bins) + bins.of_place[records.place]
+    dealt = uniform(np.full(records.people, records.people), entropy.stream())
+    own = dataclasses.replace(records, persons=dealt[records.persons], people=records.people)
+    key = own.persons * len(bins) + bins.of_place[own.place]
     true = np.bincount(key, minlength=records.people * len(bins))
     noise = sample(DiscreteLaplace(epsilon / 4, 1), true.size, entropy.stream())
     wanted = np.maximum(true + noise, 0).reshape(records.people, -1)
-    persons, before = kept(records.persons, records.place, wanted, bins)
+    persons, before = kept(own.persons, own.place, wanted, bins)
     after = replaced(before, bins, epsilon / 4 / (2 * STEPS), entropy.stream())
     away = ground_metres(_taken(at, before), _taken(at, after)) / wide
-    whole = np.bincount(records.persons, minlength=records.people)
+    whole = np.bincount(own.persons, minlength=own.people)
+    held = whole > 0
+    of_true = np.bincount(persons, away, own.people)[held] / whole[held]
     return {
         "method": "prilocation",
         "epsilon": float(epsilon),
         "clusters": clusters,
         "de": _mean(persons, away, records.people),
-        "de_true": float(np.mean(np.bincount(persons, away, records.people) / whole)),
-        "de_honest": _mean(persons, _astray(records, persons, after) / wide, records.people),
+        "de_true": float(of_true.mean()),
+        "de_honest": _honest(own, persons, _astray(own, persons, after) / wide),
         "fakes_per_person": float(np.maximum(wanted.ravel() - true, 0).sum() / records.people),
         "records_per_person": float(whole.mean()),
     }
@@ -210,14 +215,20 @@ def _mean(persons: Ints, values: Floats, people: int) -> float:
     return float((sums[size > 0] / size[size > 0]).mean())
 
 
+def _honest(records: Records, persons: Ints, astray: Floats) -> float:
+    """The mean over people of whom there are true places; to others, nothing is near."""
+    held = np.isin(persons, records.persons)
+    return _mean(persons[held], astray[held], records.people)
+
+
 def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
-    """Metres from each place drawn to the nearest of the person's true places."""
+    """Metres from each place drawn to the nearest of the person's true places, 0 without any."""
     at = records.places.positions
     away = np.zeros(len(places))
     order = np.argsort(persons, kind="stable")
     ends = np.searchsorted(persons[order], np.arange(records.people + 1))
     own = [np.unique(records.place[records.persons == who]) for who in range(records.people)]
-    for who in range(records.people):
+    for who in np.unique(records.persons):
         held = order[ends[who] : ends[who + 1]]
         drawn, back = np.unique(places[held], return_inverse=True)
         tree = shapely.STRtree(shapely.points(at.x[own[who]], at.y[own[who]]))
@@ -234,23 +245,39 @@ def speed(records: Records) -> Line:
     start = spread_evenly(records.area, 80)
     labels = [str(number) for number in range(ROUNDS)]
     plan = [Spend(label=each, epsilon=Fraction(1, 5)) for each in labels]
-    ours, theirs = [], []
-    for _ in range(3):
-        begun = time.perf_counter()
+
+    def ours() -> None:
         cells, amounts = np.unique(grid.locate(records.at.x, records.at.y), return_counts=True)
         counts = PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=1)
         clustered(Meter(plan, SeededEntropy(1)), labels, counts, grid, start)
-        between = time.perf_counter()
+
+    def theirs() -> None:
         begin = np.column_stack([start.x, start.y])
-        KMeans(80, init=begin, n_init=1, max_iter=ROUNDS, tol=0).fit(
-            np.column_stack([records.at.x, records.at.y])
-        )
-        ours.append(between - begun)
-        theirs.append(time.perf_counter() - between)
+        positions = np.column_stack([records.at.x, records.at.y])
+        KMeans(80, init=begin, n_init=1, max_iter=ROUNDS, tol=0).fit(positions)
+
+    seconds = [[_seconds(run) for _ in range(3)] for run in (ours, theirs)]
     return {
         "method": "k-means, 5 rounds, 80 clusters",
         "records": float(records.persons.size),
-        "ours_s": min(ours),
-        "scikit_learn_s": min(theirs),
-        "ratio": min(ours) / min(theirs),
+        "ours_s": min(seconds[0]),
+        "scikit_learn_s": min(seconds[1]),
+        "ratio": min(seconds[0]) / min(seconds[1]),
+        "ours_mib": _mebibytes(ours),
+        "scikit_learn_mib": _mebibytes(theirs),
     }
+
+
+def _seconds(run: Callable[[], None]) -> float:
+    begun = time.perf_counter()
+    run()
+    return time.perf_counter() - begun
+
+
+def _mebibytes(run: Callable[[], None]) -> float:
+    """The most that arrays and objects took at a time beyond the positions themselves."""
+    tracemalloc.start()
+    run()
+    most = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    return most / 1024**2

@@ -212,7 +212,7 @@ def test_one_record_of_somebody_costs_its_share_of_the_bound() -> None:
 def test_too_little_noise_is_caught_with_more_people_than_made_up_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon * 4, noise.sensitivity))
+    plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon * 8, noise.sensitivity))
     assert audited(prilocation.MECHANISM, ONE_CELL, 70, runs=2000, people=1) > EPSILON
 
 
