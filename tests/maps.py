@@ -30,6 +30,7 @@ from dpgeo.core.released import (
 )
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.services import SIDES
 from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
@@ -171,6 +172,7 @@ def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
         organisation=organisation,
         title="Phones in Vessby",
         study_area=area.to_geojson(),
+        **dict(zip(SIDES, area.bounds, strict=True)),
         ledger=ledger,
         person_key=b"k" * 32,
     )

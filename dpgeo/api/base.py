@@ -116,6 +116,14 @@ class DocumentView(ApiView):
         """A document that caches may keep if they ask again; one for a member alone they never."""
         return Response(document, headers={"Cache-Control": caching(personal)})
 
+    def text(
+        self, body: bytes, *, personal: bool = False, media_type: str = "application/json"
+    ) -> HttpResponse:
+        """The same of a document that is text already."""
+        return HttpResponse(
+            body, content_type=media_type, headers={"Cache-Control": caching(personal)}
+        )
+
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
         """The view, with an ETag on what it answers."""

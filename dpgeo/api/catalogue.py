@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from django.db.models.functions import TruncDate
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
@@ -11,12 +10,13 @@ from rest_framework.response import Response
 
 from dpgeo.api import dcat, describing
 from dpgeo.api.base import DocumentView
+from dpgeo.api.listing import harvest_texts, listed
 from dpgeo.api.paging import CURSOR, next_url, page
 from dpgeo.api.queries import LIMIT, openapi
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.statement import VERSION
 from dpgeo.artefacts.statement_schema import statement_schema
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.selectors import releases_public
 
 
 class CatalogueView(DocumentView):
@@ -35,20 +35,13 @@ class CatalogueView(DocumentView):
             **describing.problem(429),
         },
     )
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """What is published, newest day first, as DCAT-AP; follow the Hydra view's next page."""
-        published = (
-            Release.objects.filter(state=ReleaseState.PUBLISHED)
-            .annotate(day=TruncDate("published_at"))
-            .select_related("dataset__organisation")
-            .prefetch_related("files")
-        )
         limit, cursor = self.asked["limit"], self.asked["cursor"]
-        rows, following = page(published, NEWEST_FIRST, limit=limit, cursor=cursor)
-        document = dcat.catalogue(request, rows, next_url(request._request, following))
-        answer = self.answer(document)
-        answer.content_type = dcat.MEDIA_TYPE
-        return answer
+        rows, following = page(releases_public(), NEWEST_FIRST, limit=limit, cursor=cursor)
+        document = dcat.catalogue(request, next_url(request._request, following))
+        texts = harvest_texts(request, rows)
+        return self.text(listed(document, "dcat:dataset", texts), media_type=dcat.MEDIA_TYPE)
 
 
 class StatementSchemaView(DocumentView):

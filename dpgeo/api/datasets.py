@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from django.http import Http404
+from django.http import Http404, HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -15,13 +15,18 @@ from dpgeo.api.bodies import read_body
 from dpgeo.api.declaring import CHANGED, DECLARED, change, declare
 from dpgeo.api.describing import describe, describe_action, in_path
 from dpgeo.api.documents import dataset_document
+from dpgeo.api.listing import dataset_texts, listed
 from dpgeo.api.paging import CURSOR, Order, next_url, page
-from dpgeo.api.places import datasets_near
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
 from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer, DeclaredSerializer
 from dpgeo.budgets.cautions import cautions_on
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.selectors import datasets_public, datasets_readable_by, datasets_visible_to
+from dpgeo.datasets.selectors import (
+    datasets_public,
+    datasets_readable_by,
+    datasets_visible_to,
+    near,
+)
 
 BY_SLUG = Order(("slug",), descending=False)
 
@@ -36,20 +41,18 @@ class DatasetsView(DocumentView):
     queries = (ORGANISATION, BBOX, LIMIT, CURSOR)
 
     @describe("datasets", "List datasets", DatasetListSerializer, queries=queries)
-    def get(self, request: Request) -> Response:
+    def get(self, request: Request) -> HttpResponse:
         """Those of which something is published; with a key, also its organisation's others."""
         personal = "Authorization" in request.headers
         found = datasets_readable_by(request.user) if personal else datasets_public()
         if slug := self.asked["organisation"]:
             found = found.filter(organisation__in=Organisation.objects.filter(slug=slug))
         if box := self.asked["bbox"]:
-            found = found.filter(pk__in=datasets_near(found, box))
+            found = found.filter(near(box))
         rows, cursor = page(found, BY_SLUG, limit=self.asked["limit"], cursor=self.asked["cursor"])
-        document: dict[str, Any] = {
-            "results": [dataset_document(request, dataset) for dataset in rows],
-            "next": next_url(request, cursor),
-        }
-        return self.answer(DatasetListSerializer(document).data, personal=personal)
+        following = {"next": next_url(request, cursor)}
+        texts = dataset_texts(request, rows)
+        return self.text(listed(following, "results", texts), personal=personal)
 
     @describe_action(
         "dataset_create",

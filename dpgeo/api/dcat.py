@@ -5,7 +5,6 @@ A harvester follows the link `next` of the Hydra view until there is none, as CK
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from rest_framework.request import Request
@@ -34,8 +33,8 @@ CHECKSUM = {"@id": "http://spdx.org/rdf/terms#checksumAlgorithm_sha256"}
 WHO_MADE_IT = "Publishers of this server"
 
 
-def catalogue(request: Request, releases: Sequence[Release], next_url: str | None) -> Document:
-    """A page of the catalogue."""
+def catalogue(request: Request, next_url: str | None) -> Document:
+    """The members of a page of the catalogue but its datasets."""
     view: Document = {
         "@id": request.build_absolute_uri(),
         "@type": "hydra:PartialCollectionView",
@@ -51,7 +50,6 @@ def catalogue(request: Request, releases: Sequence[Release], next_url: str | Non
         "much.",
         "dcterms:publisher": {"@type": "foaf:Agent", "foaf:name": WHO_MADE_IT},
         "foaf:homepage": {"@id": address_of(request, "catalogue")},
-        "dcat:dataset": [dataset(request, release) for release in releases],
         "hydra:view": view,
     }
 
@@ -76,7 +74,7 @@ def dataset(request: AnyRequest, release: Release) -> Document:
             "@type": "dcterms:Location",
             "dcat:bbox": {
                 "@type": "geosparql:wktLiteral",
-                "@value": _box(declared.area.bounds),
+                "@value": _box(declared.bounds),
             },
         },
         "dcterms:conformsTo": {

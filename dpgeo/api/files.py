@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -31,6 +32,9 @@ WITHDRAWN = (
     "Its publisher has withdrawn this release; its files are no longer served. What it was is at "
     "/api/v1/releases/{id}."
 )
+
+SMALL = 1 << 18
+"""Bytes of a file that is held in memory rather than handed over piece by piece."""
 
 INLINE = (".bin", ".json", ".png")
 """Read by pages and programs; the others are for people to keep."""
@@ -99,33 +103,29 @@ class ReleaseFileView(ApiView):
             raise Gone(WITHDRAWN.format(id=release.pk))
         plain = request._request
         try:
-            return serve(plain, release, file_of(release, name))
+            return serve(plain, file_of(release, name))
         except FileNotFoundError:
             # It was moved into the public storage between looking it up and opening it.
-            return serve(plain, release, file_of(release, name))
+            return serve(plain, file_of(release, name))
 
 
-def serve(request: HttpRequest, release: Release, stored: StoredFile) -> HttpResponseBase:
+def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
     """The answer to a request for a stored file. Raises FileNotFoundError when it has moved."""
     compressed = bool(
         stored.gzip_name and "Range" not in request.headers and accepts_gzip(request.headers)
     )
-    etag = f'"{stored.file.sha256}-gzip"' if compressed else f'"{stored.file.sha256}"'
-    headers = _headers(release, stored.file, etag)
+    etag = f'"{stored.sha256}-gzip"' if compressed else f'"{stored.sha256}"'
+    headers = _headers(stored, etag)
     known = get_conditional_response(request, etag=etag)
     if known is not None:
         return _with(known, {name: headers[name] for name in ("ETag", "Cache-Control", "Vary")})
     if compressed:
-        headers["Content-Encoding"] = "gzip"
-        size = stored.storage.size(stored.gzip_name)
-        return _whole(request, stored, stored.gzip_name, size, headers)
+        return _whole(request, stored, stored.gzip_name, headers | {"Content-Encoding": "gzip"})
     try:
-        span = wanted_span(request, etag, stored.file.size)
+        span = wanted_span(request, etag, stored.size)
     except Unsatisfiable:
-        return _beyond_the_end(stored.file.size)
-    if span is None:
-        return _whole(request, stored, stored.name, stored.file.size, headers)
-    return _part(stored, span, headers)
+        return _beyond_the_end(stored.size)
+    return _part(stored, span, headers) if span else _whole(request, stored, stored.name, headers)
 
 
 def accepts_gzip(headers: Mapping[str, str]) -> bool:
@@ -207,33 +207,45 @@ def file_of(release: Release, name: str) -> StoredFile:
         raise Http404 from None
 
 
-def _headers(release: Release, file: ReleaseFile, etag: str) -> dict[str, str]:
-    disposition = "inline" if file.name.endswith(INLINE) else "attachment"
-    saved_as = "-".join(filter(None, (slugify(release.title)[:60], file.name)))
+def _headers(stored: StoredFile, etag: str) -> dict[str, str]:
     return {
         "ETag": etag,
-        "Content-Type": file.media_type,
-        "Cache-Control": FOR_EVER if release.state == ReleaseState.PUBLISHED else NEVER,
-        "Content-Disposition": f'{disposition}; filename="{saved_as}"',
+        "Content-Type": stored.media_type,
+        "Cache-Control": FOR_EVER if stored.published else NEVER,
+        "Content-Disposition": _disposition(stored.title, stored.file_name),
         "Accept-Ranges": "bytes",
         "Vary": "Accept-Encoding",
     }
 
 
+@functools.lru_cache(maxsize=4096)
+def _disposition(title: str, name: str) -> str:
+    """Whether a file is shown or saved, and under which name."""
+    disposition = "inline" if name.endswith(INLINE) else "attachment"
+    saved_as = "-".join(filter(None, (slugify(title)[:60], name)))
+    return f'{disposition}; filename="{saved_as}"'
+
+
 def _whole(
-    request: HttpRequest, stored: StoredFile, name: str, size: int, headers: dict[str, str]
+    request: HttpRequest, stored: StoredFile, name: str, headers: dict[str, str]
 ) -> HttpResponseBase:
+    """All of a stored file, plain or compressed. Small ones are read at once, which is quicker."""
+    small = stored.size <= SMALL
+    if small and request.method != "HEAD":
+        with stored.storage.open(name, "rb") as file:
+            content = file.read()
+        return _with(HttpResponse(content), headers | {"Content-Length": str(len(content))})
+    size = stored.size if name == stored.name else stored.storage.size(name)
+    headers = headers | {"Content-Length": str(size)}
     if request.method == "HEAD":
-        return _with(HttpResponse(), headers | {"Content-Length": str(size)})
-    if not size:
-        return _with(HttpResponse(), headers | {"Content-Length": "0"})
-    content: Any = open_span(stored.storage, name, 0, size - 1)
-    return _with(FileResponse(content), headers | {"Content-Length": str(size)})
+        return _with(HttpResponse(), headers)
+    body: Any = open_span(stored.storage, name, 0, size - 1)
+    return _with(FileResponse(body), headers)
 
 
 def _part(stored: StoredFile, span: Span, headers: dict[str, str]) -> HttpResponseBase:
     part: Any = _Slice(open_span(stored.storage, stored.name, span.first, span.last), span)
-    content_range = f"bytes {span.first}-{span.last}/{stored.file.size}"
+    content_range = f"bytes {span.first}-{span.last}/{stored.size}"
     more = {"Content-Range": content_range, "Content-Length": str(span.length)}
     return _with(FileResponse(part, status=206), headers | more)
 

@@ -14,12 +14,10 @@ from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.datasets.selectors import Box
 
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
-
-Box = tuple[float, float, float, float]
-"""West, south, east, north in degrees."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -3,30 +3,26 @@
 from __future__ import annotations
 
 import datetime
-import json
-from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from django.db.models.functions import Coalesce, TruncDate
 from django.http import Http404, HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import viewer_of
-from dpgeo.api.base import DocumentView, caching, is_personal
+from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.describing import describe, describe_action
 from dpgeo.api.documents import release_document
-from dpgeo.api.listing import release_texts
+from dpgeo.api.listing import listed, release_texts
 from dpgeo.api.member_serializers import JobSerializer
 from dpgeo.api.paging import CURSOR, Order, next_url, page
-from dpgeo.api.places import datasets_near
-from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Box, Query, one_of, read_date, read_slug
+from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
 from dpgeo.api.requesting import REQUESTED, SAME_JOB, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.core.kinds import Kind
-from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.selectors import near
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_visible, releases_visible_to
@@ -81,22 +77,11 @@ class ReleasesView(DocumentView):
         """What is published, newest day first. Members also see their organisation's drafts."""
         viewer = viewer_of(request)
         found = narrowed(releases_visible_to(viewer), self.asked)
-        ordered = found.annotate(
-            day=TruncDate(Coalesce("published_at", "created_at"), tzinfo=datetime.UTC)
-        )
         limit, cursor = self.asked["limit"], self.asked["cursor"]
-        rows, cursor = page(ordered, NEWEST_FIRST, limit=limit, cursor=cursor)
-        return self.listed(request, rows, next_url(request, cursor), is_personal(viewer))
-
-    def listed(
-        self, request: Request, rows: Sequence[Release], following: str | None, personal: bool
-    ) -> HttpResponse:
-        """One page of releases, in the form of ReleaseListSerializer."""
-        results = b",".join(release_texts(request, rows))
-        body = b'{"results":[%s],"next":%s}' % (results, json.dumps(following).encode())
-        return HttpResponse(
-            body, content_type="application/json", headers={"Cache-Control": caching(personal)}
-        )
+        rows, cursor = page(found, NEWEST_FIRST, limit=limit, cursor=cursor)
+        following = {"next": next_url(request, cursor)}
+        texts = release_texts(request, rows)
+        return self.text(listed(following, "results", texts), personal=is_personal(viewer))
 
     @describe_action(
         "release_request",
@@ -145,17 +130,12 @@ def narrowed(found: QuerySet[Release], asked: dict[str, Any]) -> QuerySet[Releas
     if kind := asked["kind"]:
         found = found.filter(mechanism__in=[key for key in MECHANISMS if kind_of(key) == kind])
     if box := asked["bbox"]:
-        found = found.filter(dataset__in=_near(found, box))
+        found = found.filter(near(box, "dataset__"))
     if first := asked["published_from"]:
         found = found.filter(published_at__gte=_midnight(first))
     if last := asked["published_to"]:
         found = found.filter(published_at__lt=_midnight(last) + datetime.timedelta(days=1))
     return found
-
-
-def _near(found: QuerySet[Release], box: Box) -> list[int]:
-    datasets = Dataset.objects.filter(pk__in=found.order_by().values("dataset"))
-    return datasets_near(datasets, box)
 
 
 def _midnight(day: datetime.date) -> datetime.datetime:

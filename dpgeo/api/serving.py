@@ -35,7 +35,7 @@ def published_files(get_response: GetResponse) -> GetResponse:
         if found is None:
             return get_response(request)
         try:
-            answer = serve(request, *found)
+            answer = serve(request, found)
         except FileNotFoundError:  # withdrawn in this very moment, which the view will say
             return get_response(request)
         for name, value in HEADERS.items():

@@ -113,7 +113,7 @@ class TileView(ReleaseFileView):
         release, stored = _archive(request, release_id, layer)
         plain = request._request
         compressed = accepts_gzip(plain.headers)
-        etag = f'"{stored.file.sha256}-{z}-{x}-{y}{"-gzip" if compressed else ""}"'
+        etag = f'"{stored.sha256}-{z}-{x}-{y}{"-gzip" if compressed else ""}"'
         known: Any = get_conditional_response(plain, etag=etag)
         if known is None:
             with _opened(stored) as archive:

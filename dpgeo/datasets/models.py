@@ -25,6 +25,8 @@ class Dataset(models.Model):
     """A private table of locations, described by public facts alone.
 
     The facts marked "frozen" cannot change after the first upload is accepted (`frozen_at`).
+    `west` to `north` are the sides of the study area's bounding box in degrees: an area has up to
+    20,000 corners, and lists and searches read none of them.
     """
 
     slug = models.SlugField(unique=True, max_length=80)
@@ -37,6 +39,10 @@ class Dataset(models.Model):
     attribution = models.CharField(max_length=300, blank=True)
     unit = models.CharField(max_length=10, choices=UnitChoice.choices, default=UnitChoice.PERSON)
     study_area = models.JSONField(help_text="GeoJSON polygon, longitude first. Frozen.")
+    west = models.FloatField(editable=False)
+    south = models.FloatField(editable=False)
+    east = models.FloatField(editable=False)
+    north = models.FloatField(editable=False)
     time_zone = models.CharField(max_length=60, default="UTC", help_text="Frozen.")
     columns = models.JSONField(
         default=dict,
@@ -69,6 +75,11 @@ class Dataset(models.Model):
     def area(self) -> StudyArea:
         """The study area as geometry."""
         return StudyArea.from_geojson(self.study_area)
+
+    @property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """West, south, east, north of the study area in degrees."""
+        return self.west, self.south, self.east, self.north
 
 
 class UploadState(models.TextChoices):

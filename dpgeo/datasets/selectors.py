@@ -15,21 +15,32 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.storage import local_path, private_storage
 from dpgeo.jobs.models import JobState
 
+Box = tuple[float, float, float, float]
+"""West, south, east, north in degrees."""
+
+TABLES = ("organisation", "ledger__geo")
+"""What is said of a dataset wherever it is listed."""
+
 
 def datasets_visible_to(user: Visitor) -> QuerySet[Dataset]:
     """The datasets of a person's organisations, in whatever state."""
-    return Dataset.objects.filter(organisation__in=organisations_of(user)).select_related(
-        "organisation", "ledger"
-    )
+    return Dataset.objects.filter(organisation__in=organisations_of(user)).select_related(*TABLES)
 
 
 def datasets_public() -> QuerySet[Dataset]:
     """The datasets of which a release is published now."""
-    return (
-        Dataset.objects.filter(releases__state="published")
-        .distinct()
-        .select_related("organisation", "ledger")
-    )
+    shown = Dataset.objects.filter(releases__state="published").values("pk")
+    return Dataset.objects.filter(pk__in=shown).select_related(*TABLES)
+
+
+def near(box: Box, path: str = "") -> Q:
+    """Datasets whose study area's bounding box touches a box.
+
+    `path` leads to the dataset from what is filtered, such as "dataset__" from releases.
+    """
+    west, south, east, north = box
+    sides = {"west__lte": east, "east__gte": west, "south__lte": north, "north__gte": south}
+    return Q(**{f"{path}{side}": value for side, value in sides.items()})
 
 
 def entries_of_datasets(datasets: QuerySet[Dataset]) -> QuerySet[Entry]:
@@ -41,8 +52,7 @@ def entries_of_datasets(datasets: QuerySet[Dataset]) -> QuerySet[Entry]:
 def datasets_readable_by(user: Visitor) -> QuerySet[Dataset]:
     """The public datasets, and those of a person's organisations."""
     public, own = datasets_public().values("pk"), datasets_visible_to(user).values("pk")
-    found = Dataset.objects.filter(Q(pk__in=public) | Q(pk__in=own))
-    return found.select_related("organisation", "ledger")
+    return Dataset.objects.filter(Q(pk__in=public) | Q(pk__in=own)).select_related(*TABLES)
 
 
 def uploads_visible_to(user: Visitor) -> QuerySet[Upload]:

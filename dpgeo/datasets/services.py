@@ -25,12 +25,16 @@ from dpgeo.core.levels import Level
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.storage import private_storage, remove
+from dpgeo.spatial.area import StudyArea
 
 BUDGETS = ("budget", "points_budget")
 """What is kept in ledgers and not with the dataset."""
 
 SIGNS = "bcdfghjkmnpqrstvwxz23456789"
 """Of the random end of an address: none is taken for another, and they make no words."""
+
+SIDES = ("west", "south", "east", "north")
+"""Of the study area's bounding box."""
 
 FROZEN = ("unit", "study_area", "time_zone")
 """Declared facts on which the meaning of every release rests."""
@@ -183,7 +187,11 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
     for name in facts:
         if name not in readers:
             raise InvalidInput(f"{name} cannot be set; leave it out.", field=name)
-    return {name: readers[name](value) for name, value in facts.items()}
+    cleaned = {name: readers[name](value) for name, value in facts.items()}
+    if "study_area" in cleaned:
+        bounds = StudyArea.from_geojson(cleaned["study_area"]).bounds
+        cleaned |= zip(SIDES, bounds, strict=True)
+    return cleaned
 
 
 def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = None) -> None:

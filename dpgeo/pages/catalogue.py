@@ -8,18 +8,18 @@ from __future__ import annotations
 import datetime
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from urllib.parse import urlencode
 
-from django.db.models import Q, QuerySet
+from django.db.models import Count, Q, QuerySet
 
 from dpgeo.core.kinds import Kind
+from dpgeo.datasets.selectors import datasets_public, near
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.pages.overview import Overview, overview
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
-from dpgeo.spatial.area import StudyArea
 
 SIDES = ("west", "south", "east", "north")
 LIMITS = (180.0, 90.0, 180.0, 90.0)
@@ -107,15 +107,16 @@ def releases_wanted(wanted: Wanted) -> QuerySet[Release]:
     if wanted.last:
         found = found.filter(published_at__lt=_midnight(wanted.last) + datetime.timedelta(days=1))
     if wanted.bounds:
-        near = [key for key, area in public_areas() if _touch(area.bounds, wanted.bounds)]
-        found = found.filter(dataset__in=near)
+        found = found.filter(near(wanted.bounds, "dataset__"))
     return found
 
 
 def kind_facets(wanted: Wanted) -> list[Facet]:
     """The kinds there are maps of, each with its number under the other filters."""
-    found = releases_wanted(replace(wanted, kind=""))
-    counts = Counter(kind_of(key) for key in found.order_by().values_list("mechanism", flat=True))
+    found = releases_wanted(replace(wanted, kind="")).order_by().values_list("mechanism")
+    counts: Counter[Kind | None] = Counter()
+    for key, count in found.annotate(count=Count("pk")):
+        counts[kind_of(key)] += count
     return [
         Facet(
             kind.plural,
@@ -131,9 +132,7 @@ def kind_facets(wanted: Wanted) -> list[Facet]:
 def publisher_facets(wanted: Wanted) -> list[Facet]:
     """The publishers there are maps by, each with its number under the other filters."""
     found = releases_wanted(replace(wanted, publisher="")).order_by()
-    counts = Counter(
-        found.values_list("dataset__organisation__slug", "dataset__organisation__name")
-    )
+    named = found.values_list("dataset__organisation__slug", "dataset__organisation__name")
     return [
         Facet(
             name,
@@ -141,22 +140,17 @@ def publisher_facets(wanted: Wanted) -> list[Facet]:
             replace(wanted, publisher="" if slug == wanted.publisher else slug).query,
             slug == wanted.publisher,
         )
-        for (slug, name), count in sorted(counts.items(), key=lambda each: each[0][1].lower())
+        for slug, name, count in sorted(
+            named.annotate(count=Count("pk")), key=lambda each: (each[1].lower(), each[0])
+        )
     ]
 
 
 def area_overview(wanted: Wanted) -> Overview | None:
     """The study areas of all public maps on one small map; None where there is none."""
-    areas = dict.fromkeys(area.bounds for _, area in public_areas())
+    areas = datasets_public().order_by(*SIDES).values_list(*SIDES).distinct()
     links = [(each, replace(wanted, bounds=_rounded(each)).query) for each in areas]
     return overview(links, wanted.bounds) if links else None
-
-
-def public_areas() -> Iterator[tuple[int, StudyArea]]:
-    """Dataset by dataset, the study areas of what is published."""
-    rows = releases_public().order_by().values_list("dataset", "dataset__study_area")
-    for key, geometry in dict(rows).items():
-        yield key, StudyArea.from_geojson(geometry)
 
 
 def _mechanisms(kind: Kind) -> list[str]:
@@ -211,7 +205,3 @@ def _rounded(bounds: Bounds) -> Bounds:
         math.ceil(east * 1000) / 1000,
         math.ceil(north * 1000) / 1000,
     )
-
-
-def _touch(one: Bounds, other: Bounds) -> bool:
-    return one[0] <= other[2] and one[2] >= other[0] and one[1] <= other[3] and one[3] >= other[1]

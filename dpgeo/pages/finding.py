@@ -57,7 +57,7 @@ def structured(request: HttpRequest, release: Release) -> SafeString:
 def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
     """A release as schema.org's Dataset."""
     dataset, publisher = release.dataset, release.dataset.organisation
-    west, south, east, north = dataset.area.bounds
+    west, south, east, north = dataset.bounds
     files = list(release.files.all())
     document: dict[str, Any] = {
         "@context": "https://schema.org/",

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import datetime
 import secrets
 from fractions import Fraction
 
 from django.db import models
+from django.utils import timezone
 
 from dpgeo.accounts.models import User
 from dpgeo.budgets.models import Ledger, NotionChoice
@@ -18,6 +20,11 @@ from dpgeo.jobs.models import Job
 def make_public_id() -> str:
     """An unguessable id of 128 random bits, safe in URLs."""
     return secrets.token_urlsafe(16)
+
+
+def today() -> datetime.date:
+    """The day it is in UTC."""
+    return timezone.now().astimezone(datetime.UTC).date()
 
 
 class ReleaseState(models.TextChoices):
@@ -47,7 +54,8 @@ class Release(models.Model):
 
     `salt` chooses which contributions of a person are kept, the same for every attempt of the job.
     The row names the blob exactly once: `blob_name` and `blob_sha256` are set together by the
-    commit point and never change.
+    commit point and never change. Lists are ordered by `day`, and within it by the random id: an
+    exact order would tell when jobs ended, which depends on the private data.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)
@@ -90,6 +98,11 @@ class Release(models.Model):
     salt = models.BinaryField(max_length=16, editable=False)
     blob_name = models.CharField(max_length=255, blank=True, editable=False)
     blob_sha256 = models.CharField(max_length=64, blank=True, editable=False)
+    day = models.DateField(
+        default=today,
+        editable=False,
+        help_text="In UTC, of its publication; of its request while it is a draft.",
+    )
     created_at = models.DateTimeField(auto_now_add=True)
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     published_at = models.DateTimeField(null=True, blank=True)
@@ -97,6 +110,7 @@ class Release(models.Model):
 
     class Meta:
         ordering = ["-created_at"]
+        indexes = [models.Index(fields=["state", "-day", "-id"], name="release_newest_first")]
         constraints = [
             models.CheckConstraint(
                 condition=models.Q(state__in=ReleaseState.values), name="release_state_is_known"

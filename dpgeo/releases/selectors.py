@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import UTC
 
 from django.core.files.storage import Storage
 from django.db import connection
 from django.db.models import Q, QuerySet
-from django.db.models.functions import TruncDate
 
 from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.core.errors import Conflict
@@ -19,25 +17,31 @@ from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 TABLES = ("dataset__organisation", "dataset__ledger__geo", "job")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """An artefact and where it lies: `name` in `storage`, compressed at `gzip_name` or "" ."""
+    """A file of a release, and where it lies: `name` in `storage`, compressed at `gzip_name` or "".
 
-    file: ReleaseFile
+    `sha256` and `size` are of its plain bytes; `title` is the release's, and `published` says
+    whether that is what the release is. Plain facts, for a model takes longer to make than to send.
+    """
+
+    title: str
+    published: bool
+    file_name: str
+    media_type: str
+    sha256: str
+    size: int
     storage: Storage
     name: str
     gzip_name: str
 
 
 def releases_public() -> QuerySet[Release]:
-    """What is published now, newest day first; within a day by random id.
-
-    An exact order would tell when jobs ended, which depends on the private data.
-    """
+    """What is published now, newest day first; within a day by random id."""
     return (
         Release.objects.filter(state=ReleaseState.PUBLISHED)
         .select_related(*TABLES)
-        .order_by(TruncDate("published_at", tzinfo=UTC).desc(), "-pk")
+        .order_by("-day", "-pk")
     )
 
 
@@ -77,11 +81,10 @@ PUBLISHED_FILE = """
 """One statement for what is asked most often; building it anew takes longer than answering it."""
 
 
-def published_file(release_id: str, name: str) -> tuple[Release, StoredFile] | None:
-    """A file that everybody may have, with its release; None for any other.
+def published_file(release_id: str, name: str) -> StoredFile | None:
+    """A file that everybody may have; None for any other.
 
-    Asked of the database each time, so that a withdrawal holds from the next request on. Of the
-    release only its id, state and title are there.
+    Asked of the database each time, so that a withdrawal holds from the next request on.
     """
     with connection.cursor() as cursor:
         cursor.execute(PUBLISHED_FILE, [release_id, name])
@@ -89,13 +92,16 @@ def published_file(release_id: str, name: str) -> tuple[Release, StoredFile] | N
     if row is None:
         return None
     stored_name, media_type, sha256, size, gzipped, title = row
-    release = Release(pk=release_id, state=ReleaseState.PUBLISHED, title=title)
-    file = ReleaseFile(
-        release=release, name=name, media_type=media_type, sha256=sha256, size=size, public=True
-    )
-    gzip_name = f"{stored_name}.gz" if gzipped else ""
-    return release, StoredFile(
-        file=file, storage=public_storage(), name=stored_name, gzip_name=gzip_name
+    return StoredFile(
+        title=title,
+        published=True,
+        file_name=name,
+        media_type=media_type,
+        sha256=sha256,
+        size=size,
+        storage=public_storage(),
+        name=stored_name,
+        gzip_name=f"{stored_name}.gz" if gzipped else "",
     )
 
 
@@ -105,7 +111,12 @@ def stored_file(release: Release, name: str) -> StoredFile:
         raise ReleaseFile.DoesNotExist
     file = release.files.get(name=name)
     return StoredFile(
-        file=file,
+        title=release.title,
+        published=release.state == ReleaseState.PUBLISHED,
+        file_name=name,
+        media_type=file.media_type,
+        sha256=file.sha256,
+        size=file.size,
         storage=public_storage() if file.public else private_storage(),
         name=file.stored_name,
         gzip_name=f"{file.stored_name}.gz" if file.gzipped else "",

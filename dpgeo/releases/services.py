@@ -26,7 +26,7 @@ from dpgeo.jobs.models import JobState
 from dpgeo.jobs.running import Listener, job_run
 from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
 from dpgeo.releases import files
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release, ReleaseState, today
 from dpgeo.releases.quotes import Quote, release_quote
 
 __all__ = [
@@ -185,7 +185,7 @@ def publish(release: Release) -> Release:
         published = (
             Release.objects.filter(pk=release.pk, state=ReleaseState.DRAFT)
             .exclude(blob_name="")
-            .update(state=ReleaseState.PUBLISHED, published_at=timezone.now())
+            .update(state=ReleaseState.PUBLISHED, published_at=timezone.now(), day=today())
         )
         if not published:
             raise Conflict("Only a finished draft can be published.")

@@ -222,7 +222,7 @@ def test_no_public_answer_tells_when_within_its_day_a_release_was_published() ->
     for order in (releases, releases[::-1]):
         for hour, release in enumerate(order, 1):
             at = datetime.datetime(2026, 3, 1, hour, 7, 31, 123, tzinfo=datetime.UTC)
-            Release.objects.filter(pk=release.pk).update(published_at=at)
+            Release.objects.filter(pk=release.pk).update(published_at=at, day=at.date())
         addresses = ["/", "/api/v1/releases", "/api/v1/releases?limit=1"]
         for release in releases:
             addresses += [f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"]
@@ -239,7 +239,7 @@ def test_pages_follow_each_other_newest_day_first(client: Client) -> None:
     for index, release in enumerate(releases):
         # Two of them on the same day.
         at = moment + datetime.timedelta(days=index // 2)
-        Release.objects.filter(pk=release.pk).update(published_at=at)
+        Release.objects.filter(pk=release.pk).update(published_at=at, day=at.date())
     found: list[str] = []
     address = "/api/v1/releases?limit=2&dataset=walks"
     for size in (2, 2, 1):

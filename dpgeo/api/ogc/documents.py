@@ -129,17 +129,12 @@ def conformance(request: Request, form: str) -> Document:
     return {"conformsTo": list(CONFORMANCE), "links": themselves(request, form)}
 
 
-def collections(
-    request: Request, form: str, shown: Sequence[Collection], next_url: str | None
-) -> Document:
-    """A page of collections."""
+def collections(request: Request, form: str, next_url: str | None) -> Document:
+    """The members of a page of collections but the collections themselves."""
     links = themselves(request, form)
     if next_url:
         links.append(link("next", next_url, JSON if form == "json" else HTML, "Further ones"))
-    return {
-        "links": links,
-        "collections": [collection(request, each) for each in shown],
-    }
+    return {"links": links}
 
 
 def collection(request: AnyRequest, found: Collection, form: str = "json") -> Document:
@@ -162,7 +157,7 @@ def collection(request: AnyRequest, found: Collection, form: str = "json") -> Do
         "description": release.description,
         "attribution": release.dataset.attribution,
         "links": links,
-        "extent": {"spatial": {"bbox": [list(release.dataset.area.bounds)], "crs": CRS84}},
+        "extent": {"spatial": {"bbox": [list(release.dataset.bounds)], "crs": CRS84}},
         "itemType": "feature",
         "crs": [CRS84],
     }

@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any, ClassVar
 
-from django.db.models.functions import TruncDate
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import conditional_page
@@ -15,6 +14,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
+from dpgeo.api.listing import collection_texts, listed
 from dpgeo.api.ogc import asking, documents
 from dpgeo.api.ogc.description import description
 from dpgeo.api.ogc.documents import Collection, Document
@@ -23,7 +23,7 @@ from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.feature_pages import Feature, FeatureFile
 from dpgeo.datasets.storage import public_storage
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.selectors import releases_public
 
 
 class OgcView(ApiView):
@@ -46,7 +46,7 @@ class OgcView(ApiView):
         *,
         title: str,
         media_type: str = documents.JSON,
-        text: Callable[[], str] | None = None,
+        text: Callable[[], str | bytes] | None = None,
         **context: Any,
     ) -> HttpResponse:
         """The document in the form that was asked for; `text` writes its JSON where given."""
@@ -110,18 +110,14 @@ class CollectionsView(OgcView):
 
     def get(self, request: Request) -> HttpResponse:
         """A page of collections, newest release first; `limit` counts releases."""
-        published = (
-            Release.objects.filter(state=ReleaseState.PUBLISHED)
-            .annotate(day=TruncDate("published_at"))
-            .select_related("dataset")
-            .prefetch_related("files")
-        )
         limit, cursor = self.asked["limit"], self.asked["cursor"]
-        releases, following = page(published, NEWEST_FIRST, limit=limit, cursor=cursor)
-        shown = [each for release in releases for each in documents.collections_of(release)]
+        releases, following = page(releases_public(), NEWEST_FIRST, limit=limit, cursor=cursor)
         further = next_url(request._request, following)
-        document = documents.collections(request, self.form, shown, further)
-        return self.answer(document, title="Collections")
+        document = documents.collections(request, self.form, further)
+        body = listed(document, "collections", collection_texts(request, releases))
+        if self.form == "html":
+            document = json.loads(body)
+        return self.answer(document, title="Collections", text=lambda: body)
 
 
 @extend_schema(exclude=True)

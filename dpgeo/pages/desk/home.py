@@ -89,7 +89,7 @@ def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
 def desk(request: HttpRequest) -> HttpResponse:
     """Every dataset of the person's organisations, and what goes on."""
     user = person(request)
-    datasets = datasets_visible_to(user).select_related("organisation", "ledger")
+    datasets = datasets_visible_to(user)
     releases = Release.objects.filter(dataset__in=datasets).select_related("dataset", "job")
     uploads = Upload.objects.filter(dataset__in=datasets).select_related("dataset", "job")
     entries = entries_of_datasets(datasets)

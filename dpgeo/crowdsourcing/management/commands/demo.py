@@ -309,7 +309,7 @@ def keep_campaign(organisation: Organisation, owner: User) -> None:
     release = releases_public().filter(title=PLANNED_ON).first()
     if release is None or organisation.campaigns.filter(name=CAMPAIGN).exists():
         return
-    west, south, east, north = release.dataset.area.bounds
+    west, south, east, north = release.dataset.bounds
     campaign_create(
         organisation=organisation,
         release=release,
