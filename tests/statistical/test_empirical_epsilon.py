@@ -80,7 +80,7 @@ into centres, which show little of it, and half of that of PriLocation into rows
 COUNTING = [mechanism for mechanism in MECHANISMS.values() if mechanism.price is None]
 """What hides presence; moved points do not, see `test_moved_points`."""
 
-SLOW = {"auto", "prilocation", "private-clusters"}
+SLOW = {"prilocation", "private-clusters"}
 """Mechanisms of which half as many releases must do, for each takes several times as long."""
 
 every_mechanism = pytest.mark.parametrize("mechanism", COUNTING, ids=lambda each: each.key)
