@@ -1,4 +1,4 @@
-"""The figure of docs/mechanisms/prilocation.md from lines of `prilocation --json`, as SVG."""
+"""The figures of docs/mechanisms/prilocation.md from lines of `prilocation --json`, as SVG."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 
 WIDTH, HEIGHT = 640, 380
 LEFT, TOP, RIGHT, BOTTOM = 64, 16, 450, 330
-LEAST, MOST = 0.005, 5.0
+LEAST, MOST = 0.001, 1.0
 
 CLAIMS = {"claim: PriLocation, 80": 0.0239, "claim: plain DP": 0.0239 / (1 - 0.6914)}
 """Of the source, on Flickr at epsilon 1."""
@@ -81,13 +81,13 @@ def _svg(curves: dict[str, list[tuple[float, float]]], levels: dict[str, float],
     for name, claim in CLAIMS.items():
         parts.append(
             f'<path d="M{_x(1) - 5} {_y(claim) - 5}l10 10m0 -10l-10 10" stroke="#14202a"/>'
-            f'<text x="{_x(1) - 8}" y="{_y(claim) - 6:.1f}" text-anchor="end">{name}</text>'
+            f'<text x="{_x(1) + 12}" y="{_y(claim) + 4:.1f}">{name}</text>'
         )
     return "\n".join([*parts, "</svg>\n"])
 
 
 def _key(name: str, colour: str, row: int) -> str:
-    y = TOP + 14 + 20 * row
+    y = TOP + 202 + 20 * row
     return (
         f'<rect x="{RIGHT + 16}" y="{y - 8}" width="12" height="8" fill="{colour}"/>'
         f'<text x="{RIGHT + 34}" y="{y}">{name}</text>'
@@ -99,7 +99,7 @@ def _axes(data: str) -> list[str]:
         f'<line x1="{LEFT}" x2="{RIGHT}" y1="{_y(error):.1f}" y2="{_y(error):.1f}" '
         f'stroke="#ddd"/><text x="{LEFT - 8}" y="{_y(error) + 4:.1f}" text-anchor="end">'
         f"{error:g}</text>"
-        for error in (0.01, 0.1, 1.0)
+        for error in (0.001, 0.01, 0.1, 1.0)
     ]
     parts += [
         f'<text x="{_x(tenth / 10):.1f}" y="{BOTTOM + 16}" text-anchor="middle">'

@@ -14,7 +14,7 @@ from rest_framework.response import Response
 from dpgeo.accounts.models import Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.bodies import Field, members, read_body, text
+from dpgeo.api.bodies import Field, read_body, text
 from dpgeo.api.describing import describe_action, in_path
 from dpgeo.api.documents import AnyRequest, address_of
 from dpgeo.api.serializers import Serializer
@@ -25,6 +25,14 @@ from dpgeo.datasets.models import Dataset, PublicLayer
 SLUG = in_path("slug", "The dataset's short name.")
 
 KINDS = sorted(kind.value for kind in LAYER_TYPES)
+
+
+def _members_or_text(value: Any) -> dict[str, Any] | str:
+    """An object, or a text."""
+    if not isinstance(value, dict | str):
+        raise ValueError("Must be a GeoJSON object, {...}, or the text of a CSV table.")
+    return value
+
 
 DECLARED = (
     Field(
@@ -45,10 +53,19 @@ DECLARED = (
         name="layer",
         description="A GeoJSON FeatureCollection in degrees, longitude first, taken from a map and "
         "not from the data: polygons, for places points. A density can be the file of a map that "
-        "is published already.",
-        read=members,
-        schema={"type": "object", "additionalProperties": True},
+        "is published already. Places can be the text of a CSV table instead: a row each, with "
+        "longitude, latitude and a column for every level.",
+        read=_members_or_text,
+        schema={"type": ["object", "string"], "additionalProperties": True},
         required=True,
+    ),
+    Field(
+        name="levels",
+        description="Of places: the properties or columns that hold their units, the widest first, "
+        "as in country, city, street; all others if absent. Where a layer of zones has a level's "
+        "name, places have to lie in the zone that they name.",
+        read=text,
+        default="",
     ),
     Field(
         name="key_property",
@@ -138,7 +155,8 @@ class LayersView(DocumentView):
         be removed until then."""
         dataset = own_dataset(self.actor, slug, "declare")
         asked = read_body(request, DECLARED, most=MAX_BYTES)
-        file = io.BytesIO(json.dumps(asked.pop("layer")).encode())
+        layer = asked.pop("layer")
+        file = io.BytesIO((layer if isinstance(layer, str) else json.dumps(layer)).encode())
         layer = public_layer_add(dataset=dataset, file=file, created_by=self.actor, **asked)
         document = LayerSerializer(layer_document(request, layer)).data
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}

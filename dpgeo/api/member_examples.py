@@ -77,6 +77,7 @@ QUOTE: dict[str, Any] = {
         "radius_95": None,
         "ground_metres": 223.0,
         "caution": "",
+        "facts": [],
     },
     "left_before": "2",
     "left_after": "1.5",

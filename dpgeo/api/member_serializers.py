@@ -88,6 +88,10 @@ class ForecastSerializer(Serializer):
     caution = serializers.CharField(
         allow_blank=True, help_text="What to know before paying; empty where there is nothing."
     )
+    facts = serializers.ListField(
+        child=serializers.CharField(),
+        help_text="What follows from public inputs: the hierarchical sensitivity of each level.",
+    )
 
 
 class BoundErrorSerializer(Serializer):

@@ -379,6 +379,7 @@ def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
             "radius_95": far,
             "ground_metres": forecast.ground_metres,
             "caution": forecast.caution,
+            "facts": list(forecast.facts),
         },
         "left_before": quote.amount(quote.left_before),
         "left_after": quote.amount(quote.left_after),

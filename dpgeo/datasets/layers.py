@@ -27,6 +27,9 @@ from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.gazetteer import read_gazetteer
+from dpgeo.spatial.places import Places
+from dpgeo.spatial.zones import Zones
 
 FOLDER = "layers"
 """Of the private storage: a layer is public with the first release that uses it, not before."""
@@ -48,11 +51,15 @@ def public_layer_add(
     created_by: User | None,
     key_property: str = "",
     name_property: str = "",
+    levels: str = "",
 ) -> PublicLayer:
-    """Declare a layer from a GeoJSON file. `created_by` is None for the operator at the console.
+    """Declare a layer from a GeoJSON file, or places from a CSV table. `created_by` is None for the
+    operator at the console.
 
     `key_property` and `name_property` name the properties that hold a feature's key and name; in a
-    density the key is how many people are expected.
+    density the key is how many people are expected. `levels`, such as "country, city, street", are
+    the properties that hold the units of places. Where a layer of zones has a level's name, places
+    have to lie in the zone that they name.
     Raises NotAllowed, InvalidInput that names the field, and Conflict where there are too many.
     """
     _check_may(dataset, created_by)
@@ -60,8 +67,14 @@ def public_layer_add(
     words = clean_text(title or slug, field="title", longest=200, required=True)
     reader = _reader(kind)
     try:
-        layer = reader(_document(file), key=key_property.strip(), name=name_property.strip())
+        words_apart = {"key": key_property.strip(), "name": name_property.strip()}
+        document = _document(file, kind, words_apart)
+        if levels.strip() and kind == LayerKind.PLACES:
+            document["levels"] = [each.strip() for each in levels.split(",")]
+        layer = reader(document, **words_apart)
         layer.within(dataset.area)
+        if isinstance(layer, Places):
+            _check_places(dataset, layer)
     except ValueError as error:
         raise InvalidInput(str(error), field="file") from None
     content = json.dumps(layer.to_geojson(), separators=(",", ":")).encode()
@@ -172,17 +185,31 @@ def _taken(slug: str) -> str:
     return f"There is a layer {slug!r} already; choose another name."
 
 
-def _document(file: BinaryIO) -> dict[str, Any]:
-    """The JSON object of a file. Raises ValueError."""
+def _check_places(dataset: Dataset, places: Places) -> None:
+    """Raises ValueError for places outside the study area, or outside the zone of their unit."""
+    places.check_covered(dataset.area)
+    for layer in dataset.layers.filter(kind=LayerKind.ZONES, name__in=places.levels):
+        zones = domain_of(dataset, [layer.name]).layer(layer.name, Zones)
+        places.check_inside(layer.name, zones)
+
+
+def _document(file: BinaryIO, kind: str, apart: Mapping[str, str]) -> dict[str, Any]:
+    """The JSON object of a file, or of the table of a gazetteer. Raises ValueError."""
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ValueError(
             f"The file is larger than {MAX_BYTES // 1024**2} MiB; simplify the outlines."
         )
     try:
-        document = json.loads(content.decode("utf-8-sig"), parse_constant=_refuse_constant)
-    except (UnicodeDecodeError, RecursionError):
-        raise ValueError("Is not GeoJSON text in UTF-8; export it anew.") from None
+        text = content.decode("utf-8-sig")
+    except UnicodeDecodeError:
+        raise ValueError("Is not text in UTF-8; export it anew.") from None
+    if kind == LayerKind.PLACES and not text.lstrip().startswith(("{", "[")):
+        return read_gazetteer(text, **apart)
+    try:
+        document = json.loads(text, parse_constant=_refuse_constant)
+    except RecursionError:
+        raise ValueError("Is not GeoJSON: it nests too deeply; export it anew.") from None
     except ValueError as error:
         raise ValueError(f"Is not GeoJSON: {str(error)[:200]}.") from None
     if not isinstance(document, dict):

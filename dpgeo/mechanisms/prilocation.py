@@ -33,6 +33,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
@@ -49,6 +50,7 @@ from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.replacing import Bins
 from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, ground_metres, nearest, spread_evenly
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.places import Places
@@ -87,7 +89,7 @@ class Params:
         optional=True,
     )
     hidden: int = param(
-        2, "Levels to hide: 1 hides the finest, such as streets; 2 the next as well.", low=1, high=3
+        2, "Levels to hide: 1 hides the finest, such as streets; 2 the next as well.", low=1, high=8
     )
     clusters: int = param(10, "How many clusters to divide the places into.", low=1, high=100)
     rounds: int = param(3, "How often the clusters' centres are moved.", low=1, high=20)
@@ -193,8 +195,20 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         region="unit and cluster",
         regions=bins,
         noise=DiscreteLaplace(part, bound),
-        ground_metres=places.sensitivity(params.hidden),
-        caution=_caution(params, epsilon, bound, bins),
+        ground_metres=(domain.area.ground_square_kilometres / bins) ** 0.5 * 1000,
+        caution=f"{_alone(places, params)} {_caution(params, epsilon, bound, bins)}".strip(),
+        facts=_hiding(places),
+    )
+
+
+def _alone(places: Places, params: Params) -> str:
+    """Which visible units hide nothing, though others do."""
+    names = places.alone(params.hidden)
+    if not names:
+        return ""
+    return (
+        f"A single place lies in {len(names):,} of the units that stay visible, such as "
+        f"{names[0]}: nothing is hidden there."
     )
 
 
@@ -224,7 +238,19 @@ def _labels(params: Params) -> list[str]:
 def _places(params: Params, domain: Domain) -> Places:
     if params.places:
         return domain.layer(params.places, Places)
-    return Places.of_cells(domain.area, params.cells)
+    return _blocks(domain.area, params.cells)
+
+
+@lru_cache(maxsize=8)
+def _blocks(area: StudyArea, cells: int) -> Places:
+    """Kept, for a form asks again with every key."""
+    return Places.of_cells(area, cells)
+
+
+@lru_cache(maxsize=16)
+def _hiding(places: Places) -> tuple[str, ...]:
+    """The hierarchical sensitivities; kept likewise, by the layer itself."""
+    return tuple(places.hiding())
 
 
 def _visible(places: Places, params: Params) -> tuple[tuple[str, ...], NDArray[np.int32]]:

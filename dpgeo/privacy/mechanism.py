@@ -29,7 +29,8 @@ class Forecast:
 
     `region` names what is counted ("cell"), `regions` how many there are at most, `noise` what
     each count carries or what moves each point, and `ground_metres` is the side of the smallest
-    region on the ground. `caution` is what whoever pays should know first, "" where nothing.
+    region on the ground. `caution` is what whoever pays should know first, "" where nothing, and
+    `facts` are sentences that follow from what is public, such as how far apart hidden places are.
     """
 
     region: str
@@ -37,6 +38,7 @@ class Forecast:
     noise: Noise
     ground_metres: float
     caution: str = ""
+    facts: tuple[str, ...] = ()
 
     @property
     def moves(self) -> bool:

@@ -18,6 +18,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import MAX_LATITUDE
+from dpgeo.spatial.zones import Zones
 
 MOST_PLACES = 200_000
 
@@ -30,6 +31,9 @@ CELL_LEVELS = ("district", "quarter", "block")
 """Levels of the hierarchy made of cells, each unit of 4 x 4 units of the next."""
 
 FAN_OUT = 4
+
+FEW = 32
+"""Positions whose pairs are all compared; of more, those on their hull are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -79,13 +83,23 @@ class Places:
             raise ValueError("Must be a GeoJSON FeatureCollection of points with their units.")
         records = [_properties(feature, place) for place, feature in enumerate(features, 1)]
         apart = {key or "key", name or "name"}
-        levels = document.get("levels") or [
-            each
-            for each, value in records[0].items()
-            if isinstance(value, str) and each not in apart
-        ]
+        levels = document.get("levels")
+        if levels is None:
+            levels = [
+                each
+                for each, value in records[0].items()
+                if isinstance(value, str) and each not in apart
+            ]
         if not isinstance(levels, list) or not all(isinstance(each, str) for each in levels):
             raise ValueError("The member 'levels' is a list of properties, the widest first.")
+        if not levels:
+            raise ValueError("Has no levels: give every place a text for each, such as its city.")
+        missing = [level for level in levels if not any(level in each for each in records)]
+        if missing:
+            raise ValueError(
+                f"No place has {missing[0]!r}, which is named as a level; the first place has: "
+                f"{', '.join(map(str, records[0]))[:200]}."
+            )
         lon, lat = np.array([_position(each, place) for place, each in enumerate(features, 1)]).T
         return cls(
             levels=tuple(levels),
@@ -156,6 +170,50 @@ class Places:
             latitude=self.latitude[held],
         )
 
+    def check_covered(self, area: StudyArea) -> None:
+        """Raises ValueError that names a place outside a study area."""
+        self._refuse(
+            ~area.covers(self.longitude, self.latitude),
+            "lies outside the study area; take it out, or mend its position (longitude first, in "
+            "degrees)",
+        )
+
+    def check_inside(self, level: str, zones: Zones) -> None:
+        """Raises ValueError that names a place outside the zone of its unit of a level.
+
+        Zones are units by their keys or names.
+        """
+        number = self.levels.index(level)
+        unit = np.array([units[number] for units in self.units], dtype=object)
+        for name in sorted(set(unit)):
+            held = np.flatnonzero(unit == name)
+            own = [
+                zone
+                for zone, words in enumerate(zip(zones.keys, zones.names, strict=True))
+                if name in words
+            ]
+            if not own:
+                raise ValueError(
+                    f"Place {self.keys[held[0]]!r} is an orphan: no zone of the layer {level!r} in "
+                    f"the study area is called {name!r}. Name one of them, or take the place out."
+                )
+            shape = shapely.union_all(zones.shapes[own])
+            shapely.prepare(shape)
+            outside = np.zeros(len(self), dtype=np.bool_)
+            outside[held] = ~shapely.intersects_xy(shape, self.longitude[held], self.latitude[held])
+            self._refuse(
+                outside,
+                f"lies outside its {level} {name!r}, as the layer {level!r} has it; mend its "
+                f"position, or name the {level} it lies in",
+            )
+
+    def _refuse(self, wrong: NDArray[np.bool_], words: str) -> None:
+        """Raises ValueError for the first wrong place, saying how many there are."""
+        found = np.flatnonzero(wrong)
+        if found.size:
+            others = f" So do {found.size - 1:,} more." if found.size > 1 else ""
+            raise ValueError(f"Place {self.keys[found[0]]!r} {words}.{others}")
+
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """The units that stay visible when so many levels, from the finest on, are hidden.
 
@@ -174,14 +232,30 @@ class Places:
             np.array([number[path] for path in paths], dtype=np.int32),
         )
 
+    def alone(self, hidden: int) -> list[str]:
+        """The visible units, by name, that have a single place: nothing is hidden there."""
+        names, unit = self.parents(hidden)
+        size = np.bincount(unit, minlength=len(names))
+        return [names[number] for number in np.flatnonzero(size == 1)]
+
     def sensitivity(self, hidden: int) -> float:
         """Hierarchical sensitivity (seed 003, definition 12.3), in metres: the largest distance of
         two places in one of the units that stay visible.
         """
         names, unit = self.parents(hidden)
         at = self.positions
-        members = (np.flatnonzero(unit == number) for number in range(len(names)))
+        order = np.argsort(unit, kind="stable")
+        members = np.split(order, np.searchsorted(unit[order], np.arange(1, len(names))))
         return max(diameter(Centres(at.x[held], at.y[held])) for held in members)
+
+    def hiding(self) -> list[str]:
+        """For every number of levels that can be hidden, in words, the hierarchical sensitivity."""
+        return [
+            f"Hiding {', '.join(self.levels[-hidden:])}: two places of one "
+            f"{self.levels[-hidden - 1] if hidden < len(self.levels) else 'study area'} are up to "
+            f"{self.sensitivity(hidden) / 1000:,.3g} km apart."
+            for hidden in range(1, len(self.levels) + 1)
+        ]
 
     @property
     def positions(self) -> Centres:
@@ -258,8 +332,10 @@ def diameter(at: Centres) -> float:
     """The largest great-circle distance of two positions, in metres."""
     if len(at) < 2:
         return 0.0
-    points = shapely.multipoints(np.column_stack([at.x, at.y]))
-    x, y = shapely.get_coordinates(shapely.convex_hull(points)).T
+    x, y = at.x, at.y
+    if len(at) > FEW:
+        points = shapely.multipoints(np.column_stack([x, y]))
+        x, y = shapely.get_coordinates(shapely.convex_hull(points)).T
     away = ground_metres(Centres(x[:, None], y[:, None]), Centres(x[None], y[None]))
     return float(away.max())
 

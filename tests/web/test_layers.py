@@ -25,6 +25,7 @@ from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
+from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 from tests.makers import make_dataset, make_organisation, make_ready, make_release, make_user
 from tests.web.api import Program, program_of
@@ -214,6 +215,81 @@ def test_the_desk_declares_lists_and_removes_layers(desk: Desk) -> None:
     assert b"Removed: Wards of 2026." in removed.content
     stranger = desk.signed_in("stranger", role=None)
     assert stranger.get(address).status_code == 404
+
+
+STOPS = """line,stop,lon,lat
+1,Harbour,10.05,50.01
+1,Market,10.05,50.06
+2,Mill,10.09,50.01
+"""
+
+
+def stops(**changes: Any) -> dict[str, Any]:
+    """A request for a layer of places from a table."""
+    return {"name": "stops", "kind": "places", "layer": STOPS, **changes}
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"layer": STOPS + "2,Moon,0.0,0.0\n"}, "'4' lies outside the study area"),
+        ({"layer": STOPS + ",Nowhere,10.06,50.02\n"}, "'4' is an orphan: it has no line"),
+        ({"layer": STOPS + "Mill,1,10.06,50.02\nMill,2,10.06,50.02\n"}, "runs in a circle"),
+        ({"levels": "country, line"}, "'country', which is named as a level"),
+        ({"layer": "line,stop\n"}, "no column longitude"),
+    ],
+)
+def test_bad_hierarchies_are_refused_by_name(
+    desk: Desk, changes: dict[str, str], words: str
+) -> None:
+    dataset = desk.declare()
+    address = f"/api/v1/datasets/{dataset.slug}/layers"
+    refusal = program_of(desk).ask("POST", address, stops(**changes), 400)
+    assert (refusal["field"], words in refusal["detail"]) == ("file", True), refusal["detail"]
+    assert not PublicLayer.objects.exists()
+
+
+def test_places_lie_in_the_zones_that_they_name(desk: Desk) -> None:
+    dataset, asks = desk.declare(), program_of(desk)
+    address = f"/api/v1/datasets/{dataset.slug}/layers"
+    asks.ask("POST", address, {"name": "ward", "layer": wards(dataset)}, 201)
+    table = "ward,lon,lat\nw,{west},50.01\nWard e,{east},50.01\nw,{odd},50.01\n"
+    wrong = table.format(west=10.01, east=10.09, odd=10.08)
+    refusal = asks.ask("POST", address, stops(layer=wrong), 400)
+    assert "'3' lies outside its ward 'w'" in refusal["detail"]
+    asks.ask("POST", address, stops(layer=table.format(west=10.01, east=10.09, odd=10.02)), 201)
+
+
+def test_the_sensitivity_of_each_level_is_shown_before_anything_is_paid(desk: Desk) -> None:
+    dataset, asks = desk.declare(ready=True), program_of(desk)
+    made = asks.ask("POST", f"/api/v1/datasets/{dataset.slug}/layers", stops(), 201)
+    assert (made["kind"], made["features"]) == ("places", 3)
+    parameters = {"people": 10, "places": "stops", "hidden": 1, "clusters": 2}
+    request = {"mechanism": "prilocation", "epsilon": "1", "bound": 1, "parameters": parameters}
+    address = f"/api/v1/datasets/{dataset.slug}/quote"
+    forecast = asks.ask("POST", address, request)["forecast"]
+    assert forecast["facts"] == [
+        "Hiding stop: two places of one line are up to 5.56 km apart.",
+        "Hiding line, stop: two places of one study area are up to 6.25 km apart.",
+    ]
+    assert (
+        "A single place lies in 1 of the units that stay visible, such as 2"
+        in (forecast["caution"])
+    )
+    many = {**request, "parameters": {**parameters, "clusters": 4}}
+    refusal = asks.ask("POST", address, many, 400)
+    assert (refusal["field"], "more than the 3 places" in refusal["detail"]) == ("clusters", True)
+
+
+def test_the_desk_takes_a_gazetteer(desk: Desk) -> None:
+    dataset = desk.declare()
+    file = SimpleUploadedFile("stops.csv", STOPS.encode())
+    typed = {"name": "stops", "kind": "places", "levels": "line, stop", "file": file}
+    address = f"/desk/datasets/{dataset.slug}/layers/"
+    made = desk.client.post(address, typed, follow=True)
+    assert b"Declared: stops, 3 features." in made.content
+    found = domain_of(dataset, ["stops"]).layer("stops", Places)
+    assert found.levels == ("line", "stop")
 
 
 def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:

@@ -101,6 +101,7 @@ class Forecast(TypedDict):
     radius_95: float | None
     ground_metres: float
     caution: str
+    facts: list[str]
 
 
 class Job(TypedDict):

@@ -32,11 +32,12 @@ class LayerForm(DeskForm):
     )
     kind = forms.ChoiceField(choices=[])
     file = forms.FileField(
-        label="GeoJSON file",
-        help_text="Polygons in degrees (WGS84), taken from a map and never from the data; points "
-        "for places. They are cut to the study area. A density can also be the GeoJSON file of a "
-        "map that is published already.",
-        widget=forms.FileInput(attrs={"accept": ".geojson,.json"}),
+        label="GeoJSON file, or CSV for places",
+        help_text="Polygons in degrees (WGS84), taken from a map and never from the data, are cut "
+        "to the study area. Places are points, or a CSV table with a row each: longitude, latitude "
+        "and a column for every level. A density can also be the GeoJSON file of a map that is "
+        "published already.",
+        widget=forms.FileInput(attrs={"accept": ".geojson,.json,.csv"}),
         error_messages={"required": "Choose a file first."},
     )
     key_property = forms.CharField(
@@ -51,6 +52,14 @@ class LayerForm(DeskForm):
         max_length=200,
         label="Property that holds the name",
         help_text="Empty: a property named name, title or label.",
+    )
+    levels = forms.CharField(
+        required=False,
+        max_length=500,
+        label="Levels of places",
+        help_text="Properties or columns from the widest to the finest, such as country, city, "
+        "street. Empty: all others, as they stand. Where a layer of zones is called city, say, "
+        "places have to lie in the city that they name.",
     )
 
     def __init__(self, *given: object) -> None:

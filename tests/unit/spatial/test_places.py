@@ -6,10 +6,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import shapely
 
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.gazetteer import read_gazetteer
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.places import EVERYWHERE, Places
+from dpgeo.spatial.zones import Zones
 
 AREA = StudyArea.from_bounds(10, 50, 11, 51)
 
@@ -118,6 +121,90 @@ def test_places_outside_the_study_area_are_left_out() -> None:
 def test_bad_hierarchies_are_refused_by_name(rows: list[tuple[Any, ...]], words: str) -> None:
     with pytest.raises(ValueError, match=f"(?i){words}"):
         places(rows)
+
+
+def test_the_sensitivity_of_every_level_is_told_in_words() -> None:
+    street, city = places().hiding()
+    assert street == "Hiding street: two places of one city are up to 28.5 km apart."
+    assert city.startswith("Hiding city, street: two places of one study area are up to 57")
+
+
+def test_units_with_a_single_place_are_found() -> None:
+    assert places().alone(1) == []
+    assert places([*ROWS, ("e", "West", "Far", 10.3, 50.3)]).alone(1) == ["West"]
+
+
+TABLE = """key,city,street,longitude,latitude
+a,North,Main Street,10.1,50.1
+b,North,"Main Street, rear",10.2,50.1
+"""
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        TABLE,
+        "Lon;LAT;city;street;key\r\n10.1;50.1;North; Main Street;a\r\n\r\n"
+        "10.2;50.1;North;Main Street, rear;b\r\n",
+        "key\tcity\tstreet\tlng\tlat\n"
+        "a\tNorth\tMain Street\t10.1\t50.1\nb\tNorth\tMain Street, rear\t10.2\t50.1",
+    ],
+)
+def test_a_table_is_read_as_it_stands(text: str) -> None:
+    made = Places.from_geojson(read_gazetteer(text))
+    assert made.levels == ("city", "street")
+    assert made.keys == ("a", "b")
+    assert made.units == (("North", "Main Street"), ("North", "Main Street, rear"))
+    assert (made.longitude.tolist(), made.latitude.tolist()) == ([10.1, 10.2], [50.1, 50.1])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "no column longitude.* none"),
+        ("city,lat\nA,1\n", "no column longitude.* city, lat"),
+        ("city,lon,lon,lat\n", "two columns are named 'lon'"),
+        ("city,,lon,lat\n", "a column has no name"),
+        (TABLE + "c,South,10.1,50.2\n", "row 3 has 4 cells where the first line has 5"),
+        (TABLE + "c,South,Side,10.1,north\n", "row 3 has no position"),
+        (TABLE + 'c,South,"Side"x,10.1,50.2\n', "is not a CSV table"),
+        (TABLE + "c,,Side,10.1,50.2\n", "'c' is an orphan: it has no city"),
+        (TABLE + "c,Main Street,North,10.1,50.2\n", "runs in a circle"),
+        (TABLE + "a,South,Side,10.1,50.2\n", "two places have the key 'a'"),
+        (TABLE.split("b,")[0], "at least two"),
+        (TABLE.split("a,")[0], "no row but the first line"),
+        ("lon,lat\n1,1\n2,2\n", "has no levels"),
+    ],
+)
+def test_what_is_wrong_with_a_table_is_named(text: str, words: str) -> None:
+    with pytest.raises(ValueError, match=f"(?i){words}"):
+        Places.from_geojson(read_gazetteer(text))
+
+
+def test_a_level_that_no_place_has_is_named() -> None:
+    with pytest.raises(ValueError, match=r"'country'.*first place has: key, city, street"):
+        Places.from_geojson(document(levels=["country", "city"]))
+
+
+def test_places_outside_the_area_are_named() -> None:
+    places().check_covered(AREA)
+    with pytest.raises(ValueError, match=r"'e' lies outside the study area.* So do 1 more\."):
+        places(
+            [*ROWS, ("e", "West", "Far", 3.0, 50.0), ("f", "West", "Far", 3.1, 50.0)]
+        ).check_covered(AREA)
+
+
+def test_places_outside_their_unit_are_named() -> None:
+    cities = Zones(
+        keys=("N", "S"),
+        names=("North", "South"),
+        shapes=shapely.box([10, 10.3], [50, 50], [10.3, 11], [51, 51]),
+    )
+    places().check_inside("city", cities)
+    with pytest.raises(ValueError, match="'e' lies outside its city 'North', as the layer 'city'"):
+        places([*ROWS, ("e", "North", "Far", 10.6, 50.1)]).check_inside("city", cities)
+    with pytest.raises(ValueError, match=r"'e' is an orphan: no zone .* is called 'West'"):
+        places([*ROWS, ("e", "West", "Far", 10.6, 50.1)]).check_inside("city", cities)
 
 
 @pytest.mark.parametrize("broken", [{}, {"features": [1]}, {"features": [{"properties": {}}]}])
