@@ -25,6 +25,9 @@ SURROUNDINGS = 1.5
 DETAIL = 3000
 """Bends and islands finer than this fraction of the area's side are left out."""
 
+PLAIN_DETAIL = 1000
+"""The same, where land is only to find one's way by."""
+
 SOURCE_DETAIL = 2e-4
 """Degrees below which the source has no bends to straighten."""
 
@@ -43,6 +46,17 @@ def basemap(area: StudyArea) -> dict[str, Any]:
         "land": _to_geojson(shapely.MultiPolygon(_parts(clipped, "Polygon"))),
         "inside": _to_geojson(shapely.MultiPolygon(_parts(inside, "Polygon"))),
         "coast": _to_geojson(_coast(land, bounds)),
+    }
+
+
+def plain_land(area: StudyArea) -> dict[str, Any]:
+    """Land alone, to find one's way by; as `basemap`, with "bounds" and "land"."""
+    bounds = surroundings(area)
+    land = _near_land(land_polygons(land_file()), bounds, area, detail=PLAIN_DETAIL)
+    clipped = shapely.clip_by_rect(land, *bounds)
+    return {
+        "bounds": list(bounds),
+        "land": _to_geojson(shapely.MultiPolygon(_parts(clipped, "Polygon"))),
     }
 
 
@@ -73,12 +87,15 @@ def land_polygons(path: Path) -> NDArray[np.object_]:
 
 
 def _near_land(
-    polygons: NDArray[np.object_], bounds: tuple[float, float, float, float], area: StudyArea
+    polygons: NDArray[np.object_],
+    bounds: tuple[float, float, float, float],
+    area: StudyArea,
+    detail: int = DETAIL,
 ) -> NDArray[np.object_]:
     """The whole polygons that reach into the bounds, no more detailed than a map of the area."""
     near: NDArray[np.object_] = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
     west, south, east, north = area.bounds
-    tolerance = max(east - west, north - south) / DETAIL
+    tolerance = max(east - west, north - south) / detail
     if tolerance > SOURCE_DETAIL:
         near = shapely.simplify(near[shapely.area(near) > tolerance**2], tolerance)
     return near

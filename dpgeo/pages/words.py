@@ -62,6 +62,7 @@ WORDS = (
     _("The map's shapes did not load ({status})."),
     _("The picture is made."),
     _("The server did not answer; try again."),
+    _("The study area is {width} km wide and {height} km high."),
     _("These shapes are too many to be drawn here. Take the files."),
     _("This browser could not make the picture."),
     _("This browser has no WebGL, so the map stands still. The table holds its figures."),

@@ -3,11 +3,10 @@ import { landMask } from "./cell-picture";
 import { formatNumber } from "./format";
 import { Heatmap } from "./heatmap";
 import { INVENTED_HOODS, noise } from "./invented-town";
-import type { Scene } from "./map-layer";
 import { fetchArray } from "./open-release";
 import { onThemeChange, readPalette } from "./ramps";
 import type { Grid, ReleaseArray } from "./release-array";
-import { drawStaticMap } from "./static-map";
+import { drawStaticMap, type Ground } from "./static-map";
 import { Surface } from "./surface";
 
 type Plan = {
@@ -19,7 +18,6 @@ type Plan = {
   counting: ReleaseArray["counting"];
   people: number;
 };
-type Ground = Pick<Scene, "basemap" | "area" | "bounds">;
 
 const PLAIN = { show: "estimate", scale: "log", opacity: 1 } as const;
 
@@ -49,7 +47,7 @@ export async function rehearse(figure: HTMLElement): Promise<void> {
   redraw = (): void => {
     const palette = readPalette(canvas);
     heatmap.restyle(PLAIN, palette);
-    drawStaticMap(canvas, { ...ground, counting: plan.counting, urlOf: String }, heatmap, palette);
+    drawStaticMap(canvas, ground, heatmap, palette);
   };
   redraw();
   figure.dataset.state = "drawn";

@@ -10,6 +10,9 @@ followJobs(document);
 installRequest(document);
 installUpload(document);
 
+const map = document.querySelector<HTMLElement>("figure.area-map");
+if (map) void import("./desk-area").then(({ AreaMap }) => new AreaMap(map));
+
 // A form that spends is sent once; the server refuses a second payment all the same.
 for (const form of document.querySelectorAll<HTMLFormElement>("form[data-once]")) {
   form.addEventListener("submit", (event) => {

@@ -82,7 +82,8 @@ function parted(geometry: Geometry): Position[][] {
   }
 }
 
-function boundsOf(positions: Position[]): number[] {
+/** West, south, east and north of positions. */
+export function boundsOf(positions: Position[]): number[] {
   return positions.reduce<number[]>(
     ([west, south, east, north], [x, y]) => [
       Math.min(west!, x!),

@@ -3,9 +3,12 @@ import { type Basemap, WATERLINES } from "./basemap";
 import { shapePath } from "./land-path";
 import type { Bounds, MapLayer, Place, Scene } from "./map-layer";
 import { toDegrees, toMercator } from "./mercator";
-import { drawFrame } from "./neatline";
+import { drawFrame, type Edges } from "./neatline";
 import type { View } from "./permalink";
 import { mix, type Palette } from "./ramps";
+
+/** What a map lies on. */
+export type Ground = Pick<Scene, "basemap" | "area" | "bounds">;
 
 const TILE = 512;
 const WORLD = 2 * Math.PI * 6378137;
@@ -13,7 +16,7 @@ const WORLD = 2 * Math.PI * 6378137;
 /** Fills a canvas on the page with the study area. */
 export function drawStaticMap(
   canvas: HTMLCanvasElement,
-  scene: Scene,
+  scene: Ground,
   layer: MapLayer,
   palette: Palette,
   placed: (width: number, height: number) => Place = (width, height) => fit(scene.bounds, width, height),
@@ -32,7 +35,7 @@ export function drawStaticMap(
 /** Draws ground, layer and frame over the place; the pen is scaled to CSS pixels. */
 export function drawPicture(
   pen: CanvasRenderingContext2D,
-  { basemap, area }: Scene,
+  { basemap, area }: Ground,
   layer: MapLayer,
   palette: Palette,
   place: Place,
@@ -109,7 +112,8 @@ function stroke(
   pen.stroke(shape);
 }
 
-function frameEdges(place: Place) {
+/** Where degrees lie along the edges of a place. */
+export function frameEdges(place: Place): Edges {
   const { west, north, perPixel, width, height } = place;
   const northWest = toDegrees(west, north);
   const southEast = toDegrees(west + width * perPixel, north - height * perPixel);

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import pytest
@@ -19,6 +20,9 @@ from tests.web.desk import Desk, make_desk
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 DRAWN = ".rehearsal[data-state=drawn]"
+GROUND = ".area-map[data-state=drawn]"
+NEW_DATASET = "/desk/datasets/new/"
+SIDES = ("west", "south", "east", "north")
 
 
 @pytest.fixture
@@ -114,3 +118,73 @@ def test_axe_finds_nothing_on_the_desk_and_its_doors(
         found[address] = violations(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
     assert {address: words for address, words in found.items() if words} == {}
+
+
+def sides(page: Any) -> list[float]:
+    """What the four fields of the study area hold."""
+    return [float(page.input_value(f"[name={name}]")) for name in SIDES]
+
+
+def press_all(page: Any, *keys: str) -> None:
+    """Keys, one after the other, on what has the focus."""
+    for key in keys:
+        page.keyboard.press(key)
+
+
+@pytest.mark.parametrize(
+    ("size", "theme"), [((320, 720), "dark"), ((768, 900), "light"), ((1440, 900), "light")]
+)
+def test_a_study_area_is_drawn_on_a_map_by_pointer(
+    open_page: Open, live_server: Any, desk: Desk, size: tuple[int, int], theme: str
+) -> None:
+    page = open_page(NEW_DATASET, size, theme, wait=GROUND, prepare=signed_in(desk, live_server))
+    canvas = page.locator(".area-map canvas")
+    canvas.scroll_into_view_if_needed()
+    before = screenshot(page, ".area-map canvas")
+    assert share(before, "map-land", theme) > 0.1
+    assert share(before, "accent", theme) < 0.001
+    box = canvas.bounding_box()
+    middle = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(*middle)
+    page.mouse.down()
+    page.mouse.move(middle[0] + 60, middle[1] + 40, steps=4)
+    page.mouse.up()
+    west, south, east, north = sides(page)
+    assert west == pytest.approx(0, abs=2)
+    assert east - west == pytest.approx(360 * 60 / box["width"], rel=0.15)
+    assert south < north
+    assert "km wide" in page.inner_text(".area-map figcaption")
+    assert share(screenshot(page, ".area-map canvas"), "accent", theme) > 0.001
+    # The numbers stay the owner's: what is typed is what the map shows.
+    for name, value in zip(SIDES, ("12.4", "55.5", "12.8", "55.8"), strict=True):
+        page.fill(f"[name={name}]", value)
+    page.keyboard.press("Tab")
+    typed = screenshot(page, ".area-map canvas")
+    assert share(typed, "accent", theme) > share(before, "accent", theme)
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert violations(page) == []
+
+
+def test_a_study_area_is_drawn_on_a_map_by_keys(
+    open_page: Open, live_server: Any, desk: Desk
+) -> None:
+    page = open_page(NEW_DATASET, (1440, 900), wait=GROUND, prepare=signed_in(desk, live_server))
+    page.focus(".area-map canvas")
+    press_all(page, "+", "+", "+", "Enter", "Shift+ArrowRight", "ArrowDown", "ArrowDown", "Enter")
+    west, south, east, north = sides(page)
+    assert west < east
+    assert south < north
+    page.focus("[data-choose=tool] [data-value=outline]")
+    press_all(page, "Enter", "Tab", "Tab")
+    assert page.evaluate("document.activeElement.tagName") == "CANVAS"
+    press_all(page, "Enter", "Shift+ArrowUp", "Enter", "Shift+ArrowLeft", "Enter", "Enter")
+    outline = json.loads(page.input_value("[name=outline]"))
+    assert outline["type"] == "Polygon"
+    assert len(outline["coordinates"][0]) == 4
+    assert page.input_value("[name=west]") == ""
+    page.fill("[name=title]", "Drawn by keys")
+    page.fill("[name=budget]", "2")
+    page.keyboard.press("Enter")
+    page.wait_for_url("**/upload/")
+    made = Dataset.objects.get(title="Drawn by keys")
+    assert len(made.study_area["coordinates"][0]) == 4

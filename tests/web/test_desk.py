@@ -6,6 +6,7 @@ from fractions import Fraction
 
 import pytest
 from django.test import Client
+from django.urls import reverse
 
 from dpgeo.accounts.models import Role, User
 from dpgeo.datasets.models import Dataset
@@ -229,3 +230,22 @@ def test_a_steward_takes_the_ledger_as_csv_and_a_stranger_finds_nothing(desk: De
     assert ",debit," in line
     assert desk.signed_in("nobody", role=None).get(address).status_code == 404
     assert desk.client.post(address).status_code == 405
+
+
+def test_land_to_draw_a_study_area_on_is_there_for_those_who_may_declare(desk: Desk) -> None:
+    address = reverse("desk-land")
+    sides = {"west": 12, "south": 55, "east": 13, "north": 56}
+    assert Client().get(address, sides).status_code == 302
+    answer = desk.client.get(address, sides)
+    west, south, east, north = answer.json()["bounds"]
+    assert west < 12 < 13 < east
+    assert south < 55 < 56 < north
+    assert answer.json()["land"]["type"] == "MultiPolygon"
+    for wrong in ({}, sides | {"west": "nan"}, sides | {"west": 14}, sides | {"north": "x"}):
+        assert desk.client.get(address, wrong).status_code == 400
+
+
+def test_a_declaration_offers_a_map_until_the_area_is_fixed(desk: Desk) -> None:
+    assert 'class="area-map"' in desk.page(reverse("desk-dataset-new"))
+    frozen = desk.declare(ready=True)
+    assert 'class="area-map"' not in desk.page(reverse("desk-dataset-edit", args=[frozen.slug]))

@@ -7,8 +7,9 @@ from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import Http404, HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 from django.shortcuts import redirect, render
+from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dpgeo.accounts.selectors import may, organisations_of
@@ -19,9 +20,11 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_update
+from dpgeo.pages.basemap import plain_land
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.figures import budget_of, outline_of
 from dpgeo.pages.desk.forms import DatasetForm, licence_choices
+from dpgeo.spatial.area import StudyArea
 
 REFUSED = 422
 
@@ -122,6 +125,21 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
     }
     status = REFUSED if form.errors else 200
     return render(request, "desk/dataset_form.html", context, status=status)
+
+
+@login_required
+@require_safe
+@gzip_page
+def land(request: HttpRequest) -> HttpResponse:
+    """The land around four sides in degrees, to choose a study area on; see `plain_land`."""
+    try:
+        sides = [float(request.GET[name]) for name in DatasetForm.side_names]
+        area = StudyArea.from_bounds(*sides)
+    except (KeyError, ValueError):
+        return HttpResponseBadRequest("Give west, south, east and north in degrees.")
+    answer = JsonResponse(plain_land(area))
+    answer["Cache-Control"] = "private, max-age=86400"
+    return answer
 
 
 @login_required

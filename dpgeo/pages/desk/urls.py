@@ -40,6 +40,7 @@ urlpatterns = [
     path("desk/ledger/", home.ledger, name="desk-ledger"),
     path("desk/keys/", keys.keys, name="desk-keys"),
     path("desk/keys/<int:key_id>/revoke/", keys.revoke, name="desk-key-revoke"),
+    path("desk/land.json", datasets.land, name="desk-land"),
     path("desk/datasets/new/", datasets.dataset_new, name="desk-dataset-new"),
     path("desk/datasets/<slug:slug>/", datasets.dataset, name="desk-dataset"),
     path("desk/datasets/<slug:slug>/edit/", datasets.dataset_edit, name="desk-dataset-edit"),
