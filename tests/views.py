@@ -13,7 +13,7 @@ from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Share, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.area import StudyArea
@@ -55,7 +55,7 @@ class ArrayView:
         counts = np.bincount(self._cells(grid), minlength=grid.size).reshape(grid.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
 
-    def positions(self, *, time_step: int | None) -> PrivatePositions:
+    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
         """At most `bound` reports of each unit: those of the least hash of their numbers."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
@@ -65,6 +65,8 @@ class ArrayView:
             number = _ranks(persons, np.arange(persons.size))
             rank = _ranks(persons, _hash(self.salt, persons, number))
             kept = kept[rank < self.bound]
+        units = kept if self.unit is Unit.RECORD else np.asarray(self.persons, dtype=np.int64)[kept]
+        kept = kept[units % share.parts == share.number]
         time = round_times(kept * 1000, time_step)
         return PrivatePositions(
             lambda: iter([Reports(lon[kept], lat[kept], time)]), sensitivity=self.bound

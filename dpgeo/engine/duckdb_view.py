@@ -44,7 +44,7 @@ from dpgeo.core.released import NO_TIME
 from dpgeo.engine.zoned import write_zoned
 from dpgeo.privacy.bounding import Popularity, RankTable, Regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Share, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.grid import Grid
@@ -159,7 +159,8 @@ _ROWS = """
 SELECT count(*) FROM read_parquet($path)"""
 
 _REPORTS = """
-SELECT x, y, time FROM read_parquet($path)"""
+SELECT x, y, time FROM read_parquet($path, file_row_number = true)
+WHERE file_row_number % $parts = $part"""
 
 _BOUNDED_REPORTS = """
 SELECT x, y, time FROM (
@@ -174,6 +175,7 @@ SELECT x, y, time FROM (
             PARTITION BY person_high, person_low, time ORDER BY file_row_number
         ) AS number
         FROM read_parquet($path, file_row_number = true)
+        WHERE hash(person_high, person_low) % $parts::UBIGINT = $part::UBIGINT
     )
 )
 WHERE rank <= $bound"""
@@ -331,31 +333,33 @@ class DuckDBView:
         view._popularity = popularity
         return view
 
-    def positions(self, *, time_step: int | None) -> PrivatePositions:
+    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
         """At most `bound` reports of each unit, in parts, chosen by person, time and, among reports
         of one person and time, by their order in the file.
 
         Moving one of a person's reports must not change which of them are kept, so a report's key
         hashes the salt, the person, the time and that number, and no position. Files may be sorted
         by place, in which case a report that is moved changes the numbers of others; with times
-        that differ this does no harm.
+        that differ this does no harm. A person's share follows from their keyed hash; a record's,
+        where records are the unit, from its place in the file.
         """
-        return PrivatePositions(lambda: self._reports(time_step), sensitivity=self._bound)
+        return PrivatePositions(lambda: self._reports(time_step, share), sensitivity=self._bound)
 
-    def _reports(self, time_step: int | None) -> Iterator[Reports]:
+    def _reports(self, time_step: int | None, share: Share) -> Iterator[Reports]:
         with tempfile.TemporaryDirectory(prefix="dpgeo-points-", dir=self._folder) as scratch:
             connection = self._connect(scratch)
             try:
-                yield from self._report_parts(connection, time_step)
+                yield from self._report_parts(connection, time_step, share)
             finally:
                 connection.close()
 
     def _report_parts(
-        self, connection: duckdb.DuckDBPyConnection, time_step: int | None
+        self, connection: duckdb.DuckDBPyConnection, time_step: int | None, share: Share
     ) -> Iterator[Reports]:
         path = glob.escape(str(self._path))
         [(rows,)] = connection.execute(_ROWS, {"path": path}).fetchall()
-        parameters: Parameters = {"path": path}
+        rows = -(-rows // share.parts)
+        parameters: Parameters = {"path": path, "part": share.number, "parts": share.parts}
         query = _REPORTS
         if self._unit is Unit.PERSON:
             query = _BOUNDED_REPORTS

@@ -13,7 +13,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.positions import PrivatePositions
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.area import StudyArea
@@ -84,7 +84,7 @@ class CountsView:
         """The same: there is nothing to choose among the places of a record."""
         return self
 
-    def positions(self, *, time_step: int | None) -> PrivatePositions:
+    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
         """Raises TypeError: cells have no positions."""
         raise TypeError("There are counts of cells here, and no positions.")
 

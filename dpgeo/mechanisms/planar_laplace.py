@@ -46,9 +46,10 @@ from dpgeo.core.released import PointsRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.recovery import recover
 from dpgeo.postprocess.remapping import remap
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, Parted
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.perturbing import Perturbed, gather
+from dpgeo.privacy.positions import WHOLE, Share
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.density import Density
@@ -129,12 +130,16 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 def release(view: PrivateView, params: Params, meter: Meter) -> PointsRelease:
     """Move every report, then work with what came out."""
-    reports = view.positions(time_step=TIME_STEPS[params.time])
-    moved = meter.perturb(LABEL, reports, _truncation(params, view.domain.area))
-    return _content(moved, params, view.domain)
+    return content(move(view, params, meter), params, view.domain)
 
 
-def _content(moved: Perturbed, params: Params, domain: Domain) -> PointsRelease:
+def move(view: PrivateView, params: Params, meter: Meter, share: Share = WHOLE) -> Perturbed:
+    """Move every report of a share of the units."""
+    reports = view.positions(time_step=TIME_STEPS[params.time], share=share)
+    return meter.perturb(LABEL, reports, _truncation(params, view.domain.area))
+
+
+def content(moved: Perturbed, params: Params, domain: Domain) -> PointsRelease:
     """The density recovered from moved points, and the points where a prior puts them."""
     area = domain.area
     grid = Grid.over(area, params.cells)
@@ -212,4 +217,5 @@ MECHANISM = Mechanism(
     price=price,
     kind=Kind.POINTS,
     notion=Notion.GEO_IND,
+    parted=Parted(move=move, content=content),
 )

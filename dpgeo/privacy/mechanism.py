@@ -11,13 +11,15 @@ from typing import Any
 import dpgeo
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
-from dpgeo.core.guarantees import Bounding, Notion, guarantee
+from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, guarantee
 from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
-from dpgeo.core.spend import Spend
+from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.bounding import LOOK, Popularity, Regions, split
 from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.perturbing import Perturbed, gather
+from dpgeo.privacy.positions import Share
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
@@ -64,6 +66,23 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Parted:
+    """How a mechanism that moves points is dealt among workers.
+
+    `move(view, params, meter, share)` measures one share of the units, with all of the plan's
+    epsilon, and `content(moved, params, domain)` works with what came out of all of them together.
+
+    Privacy argument. Every unit is in one share, so that its reports are moved once, as they would
+    be if one worker moved all: the parts' noise is independent, as is that of any two reports. A
+    part that is drawn again, because nobody has seen what was drawn before, is one draw for all
+    that is ever seen.
+    """
+
+    move: Callable[[PrivateView, Any, Meter, Share], Perturbed]
+    content: Callable[[Perturbed, Any, Domain], Content]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
     """A mechanism: public facts, a plan that sees no data, and the release itself.
 
@@ -74,7 +93,8 @@ class Mechanism:
     the bound: `price(params, bound, area)` is the epsilon per metre of one unit's reports
     together, and raises InvalidInput for parameters that do not fit the area.
     `regions(params, domain)` is the public list on which the popularity of places is measured;
-    where there is none, a person's places are chosen at random alone.
+    where there is none, a person's places are chosen at random alone. `parted` is there where
+    large files may be dealt among workers.
     """
 
     key: str
@@ -88,6 +108,7 @@ class Mechanism:
     notion: Notion = Notion.PURE_DP
     price: Callable[[Any, int, StudyArea], Fraction] | None = None
     regions: Callable[[Any, Domain], Regions] | None = None
+    parted: Parted | None = None
 
 
 def checked_plan(
@@ -130,16 +151,90 @@ def run(
         popularity = Popularity(regions, meter.measure(LOOK, view.popularity(regions)))
         view = view.preferring(popularity)
     content = mechanism.release(view, params, meter)
+    terms = Terms(view.domain, view.unit, view.counting, view.bound)
+    made = _released(mechanism, terms, params, epsilon, about, meter.finish(), content)
+    return dataclasses.replace(made, bounding=bounding)
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What is public of a view."""
+
+    domain: Domain
+    unit: Unit
+    counting: Counting
+    bound: int
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Part:
+    """What came out of one share of the units, and what was spent on it."""
+
+    moved: Perturbed
+    trace: tuple[Measured, ...]
+
+
+def run_part(
+    mechanism: Mechanism,
+    view: PrivateView,
+    params: Any,
+    epsilon: Fraction,
+    entropy: Entropy,
+    share: Share,
+) -> Part:
+    """Run a parted mechanism once on one share of the units. Nothing of it may be public yet."""
+    meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
+    moved = _parted(mechanism).move(view, params, meter, share)
+    return Part(moved, meter.finish())
+
+
+def run_parted(
+    mechanism: Mechanism,
+    terms: Terms,
+    params: Any,
+    epsilon: Fraction,
+    about: Mapping[str, str],
+    parts: Sequence[Part],
+) -> Released:
+    """Put the parts of all shares together, in an order that tells nothing of them.
+
+    Raises PrivacyError for parts of different plans.
+    """
+    first = parts[0]
+    if any(part.trace != first.trace for part in parts):
+        raise PrivacyError("Only parts of one release can be put together.")
+    moved = gather(
+        first.moved.noise,
+        ((part.moved.longitude, part.moved.latitude, part.moved.time) for part in parts),
+    )
+    content = _parted(mechanism).content(moved, params, terms.domain)
+    return _released(mechanism, terms, params, epsilon, about, first.trace, content)
+
+
+def _parted(mechanism: Mechanism) -> Parted:
+    if mechanism.parted is None:
+        raise PrivacyError(f"{mechanism.key} is not dealt among workers.")
+    return mechanism.parted
+
+
+def _released(
+    mechanism: Mechanism,
+    terms: Terms,
+    params: Any,
+    epsilon: Fraction,
+    about: Mapping[str, str],
+    trace: tuple[Measured, ...],
+    content: Content,
+) -> Released:
     return Released(
         mechanism=mechanism.key,
         parameters=dataclasses.asdict(params),
         software=f"dpgeo {dpgeo.__version__}",
         about=about,
-        area=view.domain.area,
-        counting=view.counting,
-        bound=view.bound,
-        guarantee=guarantee(mechanism.notion, epsilon, view.unit),
-        trace=meter.finish(),
+        area=terms.domain.area,
+        counting=terms.counting,
+        bound=terms.bound,
+        guarantee=guarantee(mechanism.notion, epsilon, terms.unit),
+        trace=trace,
         content=content,
-        bounding=bounding,
     )

@@ -25,6 +25,21 @@ class Reports:
     time: NDArray[np.int64] | None
 
 
+@dataclass(frozen=True, slots=True)
+class Share:
+    """One of `parts` shares of a dataset's units, by number from 0: each unit is in one of them."""
+
+    number: int
+    parts: int
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.number < self.parts:
+            raise ValueError("Shares are numbered from 0.")
+
+
+WHOLE = Share(0, 1)
+
+
 def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] | None:
     """Times (n,) rounded down to whole steps of so many seconds; None where none are wanted."""
     if step is None:

@@ -8,7 +8,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.positions import PrivatePositions
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.grid import Grid
@@ -37,10 +37,11 @@ class PrivateView(Protocol):
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
 
-    def positions(self, *, time_step: int | None) -> PrivatePositions:
-        """At most `bound` reports of each unit, chosen without regard to where they are.
+    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
+        """At most `bound` reports of each unit of a share, chosen without regard to where they are.
 
-        Times are rounded down to so many seconds, or left out.
+        Times are rounded down to so many seconds, or left out. Which share a unit is in follows
+        from who it is, never from where its reports are.
         """
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:

@@ -154,6 +154,30 @@ class Release(models.Model):
         return self.ledger.words(self.cost_units)
 
 
+class Part(models.Model):
+    """A share of a release's people, whose reports are moved by a job of its own.
+
+    `upload` is the version of the data that they are read from. `blob_name` names what came out,
+    once, until the release's own blob is committed.
+    """
+
+    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="parts")
+    upload = models.ForeignKey(Upload, on_delete=models.PROTECT, related_name="+")
+    number = models.PositiveIntegerField()
+    job = models.OneToOneField(Job, on_delete=models.PROTECT, related_name="part")
+    blob_name = models.CharField(max_length=255, blank=True, editable=False)
+    blob_sha256 = models.CharField(max_length=64, blank=True, editable=False)
+
+    class Meta:
+        ordering = ["release", "number"]
+        constraints = [
+            models.UniqueConstraint(fields=["release", "number"], name="part_once_per_release")
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.release}, part {self.number}"
+
+
 class ReleaseFile(models.Model):
     """One artefact of a release: a deterministic function of its blob.
 

@@ -1,74 +1,34 @@
-"""The job of a release: count, draw once, commit, write files. The only opener of noise.
+"""The job of a release: count, draw once, commit, write files. Noise is opened in `drawing`.
 
 Whatever a worker drew is in one blob, and the first blob that `Release.blob_name` names stands for
 good: a later draw deletes its own. Everything after that reads the blob, never the data. Draws
 that are discarded are never logged.
-
-Privacy argument for discarded draws. To draw again until an attempt succeeds is to choose among
-draws, unless whether it succeeds does not depend on the noise. So a mechanism that breaks off
-after noise was drawn ends the job, with nothing given back and no further attempt. A worker that
-dies, loses its lease or cannot reach its disk or database between the draw and the commit point
-is another matter: nothing it drew was seen, and its noise did not bring that about. Its blob is
-adopted if it was stored, and a new attempt draws if not, `MAX_ATTEMPTS` times at the most.
 """
 
 from __future__ import annotations
 
-import logging
 import os
 import secrets
-import traceback
 from contextlib import suppress
 from datetime import UTC
-
-from django.db import Error as DatabaseError
 
 from dpgeo.accounts.selectors import may
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, from_units
-from dpgeo.core.parameters import layers_named, parse_parameters
+from dpgeo.core.guarantees import Bounding, Notion, from_units
 from dpgeo.core.released import Released
-from dpgeo.datasets.layers import domain_of
-from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.jobs.running import Held
-from dpgeo.jobs.services import LeaseLost
 from dpgeo.mechanisms.registry import find_mechanism
-from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.mechanism import run
-from dpgeo.privacy.randomness import RandomWords
-from dpgeo.releases import files
+from dpgeo.releases import files, parts
 from dpgeo.releases.blobs import adopt, blob_prefix, name_blob
+from dpgeo.releases.drawing import broken_off, read_and_draw
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
-
-logger = logging.getLogger(__name__)
-
-COUNTING = "Counting"
-
-
-class AnnouncedEntropy:
-    """Production randomness that records `drawing` before its first word is drawn.
-
-    Counting may fail and be refunded; from the first stream on there is no refund.
-    """
-
-    def __init__(self, held: Held) -> None:
-        self._held = held
-        self._entropy = SystemEntropy()
-        self.announced = False
-
-    def stream(self) -> RandomWords:
-        """A fresh stream. Raises LeaseLost, with nothing drawn, if the job was taken over."""
-        if not self.announced:
-            self._held.set_drawing()
-            self.announced = True
-        self._held.step("Drawing noise")
-        return self._entropy.stream()
 
 
 def work_on(release_id: str, held: Held) -> None:
@@ -78,6 +38,7 @@ def work_on(release_id: str, held: Held) -> None:
     )
     if not release.blob_name and not adopt(release, held):
         commit(release, draw(release, held))
+    parts.discard_parts(release)
     if release.state == ReleaseState.WITHDRAWN:
         return
     build_files(release, held)
@@ -99,47 +60,23 @@ def still_may_publish(release: Release) -> bool:
 
 
 def draw(release: Release, held: Held) -> Released:
-    """Count in the private data and add noise, once.
+    """Count in the private data and add noise, once; large files in parts, with other workers.
 
     Raises what the count raises before any draw, and Conflict for whatever breaks off after it.
     """
-    from dpgeo.engine.duckdb_view import DuckDBView
-
-    dataset = release.dataset
     mechanism = find_mechanism(release.mechanism)
-    params = parse_parameters(mechanism.params, release.parameters)
-    held.step(COUNTING)
-    with canonical_path(release.upload) as path, work_folder() as folder:
-        view = DuckDBView(
-            path,
-            domain=domain_of(dataset, layers_named(params)),
-            unit=Unit(dataset.unit),
-            counting=Counting(release.counting),
-            bound=release.bound,
-            salt=bytes(release.salt),
-            folder=folder,
-            progress=lambda done, total: held.step(COUNTING, done, total),
-        )
-        entropy = AnnouncedEntropy(held)
-        try:
-            bounding = Bounding(release.bounding)
-            return run(mechanism, view, params, release.epsilon, entropy, about(release), bounding)
-        except (LeaseLost, DatabaseError):
-            raise
-        except Exception as error:
-            if not entropy.announced:
-                raise
-            raise _broken_off(release, error) from None
-
-
-def _broken_off(release: Release, error: Exception) -> Conflict:
-    """The end of a job whose draw came to nothing; logged by kind and place alone."""
-    place = "".join(traceback.format_tb(error.__traceback__))
-    logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
-    return Conflict(
-        "The mechanism broke off after noise was drawn. To draw again would be to choose among "
-        "draws, so what it cost stays spent; ask for a release anew, perhaps of another mechanism, "
-        "and report this as a fault."
+    words = about(release)
+    number = parts.number_of_parts(release)
+    if mechanism.parted and number > 1:
+        return parts.draw_in_parts(release, held, number, words)
+    bounding = Bounding(release.bounding)
+    return read_and_draw(
+        release,
+        release.upload,
+        held,
+        lambda view, params, entropy: run(
+            mechanism, view, params, release.epsilon, entropy, words, bounding
+        ),
     )
 
 
@@ -191,7 +128,7 @@ def commit(release: Release, released: Released) -> None:
     try:
         blob = encode(released)
     except Exception as error:
-        raise _broken_off(release, error) from None
+        raise broken_off(release, error) from None
     storage = private_storage()
     with work_folder() as folder:
         path = folder / "blob"

@@ -26,6 +26,7 @@ from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import adopt, stored_blobs
 from dpgeo.releases.files import make_public, remove_all
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.parts import sweep_parts
 
 logger = logging.getLogger(__name__)
 
@@ -51,7 +52,7 @@ def releases_sweep() -> Swept:
     completed = _complete_publications() + _complete_withdrawals()
     adopted, debited = _settle_blobs()
     return Swept(
-        files=_sweep_blobs() + _sweep_artefacts(),
+        files=_sweep_blobs() + _sweep_artefacts() + sweep_parts(),
         adopted=adopted,
         debited=debited + _debit_unpaid(),
         completed=completed,

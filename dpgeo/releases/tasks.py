@@ -7,6 +7,7 @@ from uuid import UUID
 from celery import shared_task
 
 from dpgeo.releases.models import Release
+from dpgeo.releases.parts import PART_TASK, part_run
 from dpgeo.releases.services import RUN_TASK, release_run
 
 
@@ -16,3 +17,9 @@ def run(job_id: str) -> None:
     release = Release.objects.filter(job_id=UUID(job_id)).first()
     if release is not None:
         release_run(release_id=release.pk)
+
+
+@shared_task(name=PART_TASK)  # type: ignore[untyped-decorator]
+def run_part(job_id: str) -> None:
+    """Do the job of a part of a release."""
+    part_run(job_id=UUID(job_id))

@@ -31,6 +31,61 @@ def prepare(rows: int) -> dict[str, Any]:
     return {"dataset": dataset.pk, "ledger": dataset.ledger_id}
 
 
+def prepare_points(rows: int) -> dict[str, Any]:
+    """A dataset with data and a budget for points."""
+    from dpgeo.core.levels import make_level
+    from dpgeo.datasets.models import Dataset
+    from dpgeo.datasets.services import dataset_update
+
+    made = prepare(rows)
+    dataset = Dataset.objects.get(pk=made["dataset"])
+    dataset_update(dataset=dataset, changes={"points_budget": make_level("ln 16", 200)})
+    return made
+
+
+def request_points(dataset: int) -> dict[str, Any]:
+    """Moved points, to be published when done."""
+    from dpgeo.datasets.models import Dataset
+    from tests.makers import make_request
+
+    release = make_request(
+        Dataset.objects.get(pk=dataset),
+        mechanism="planar-laplace",
+        parameters={"cells": 8},
+        epsilon=None,
+        bound=2,
+        publish_when_done=True,
+    )
+    return {"release": release.pk}
+
+
+def look_at_points(release: str) -> dict[str, Any]:
+    """Longitudes in the parts that are written, by number, and in the release."""
+    from dpgeo.budgets.models import Ledger
+    from dpgeo.core.released import PointsRelease
+    from dpgeo.datasets.storage import private_storage
+    from dpgeo.datasets.sweeping import stored_names
+    from dpgeo.releases import parts
+    from dpgeo.releases.models import Release
+    from dpgeo.releases.selectors import released_of
+
+    found = Release.objects.select_related("dataset__ledger").get(pk=release)
+    written = {
+        str(part.number): parts._read(part).moved.longitude.tolist()
+        for part in found.parts.exclude(blob_name="")
+    }
+    content = released_of(found).content if found.blob_name else None
+    jobs = [str(job) for job in found.parts.values_list("job_id", flat=True)]
+    names = list(stored_names(private_storage(), parts.FOLDER))
+    return {
+        "parts": found.parts.count(),
+        "written": written,
+        "files": len([name for name in names if any(job in name for job in jobs)]),
+        "released": content.longitude.tolist() if isinstance(content, PointsRelease) else [],
+        "spent": Ledger.objects.get(beside=found.dataset.ledger).spent_units,
+    }
+
+
 def request(dataset: int) -> dict[str, Any]:
     """A release to be published when done, sent to the workers."""
     from dpgeo.datasets.models import Dataset
@@ -205,6 +260,7 @@ def total(ledger: int) -> dict[str, Any]:
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     action.__name__: action
     for action in (
+        *(prepare_points, request_points, look_at_points),
         *(prepare, request, request_unheard, look, stored, sign_in),
         *(lapse, exhaust, age, debits, total),
     )

@@ -55,7 +55,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
     from dpgeo.engine import duckdb_view
     from dpgeo.jobs import services as jobs
     from dpgeo.jobs.running import Held
-    from dpgeo.releases import files, running
+    from dpgeo.releases import files, parts, running
     from dpgeo.releases import services as releases
 
     return {
@@ -63,6 +63,8 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
         "counting": (duckdb_view.DuckDBView, "histogram", before),
         "drawing set": (Held, "set_drawing", after),
         "drawn": (running, "commit", before),
+        "part drawn": (parts, "_write", before),
+        "part written": (parts, "_write", after),
         "committed": (running, "commit", after),
         "one file stored": (files, "keep_file", after),
         "files stored": (running, "publish", before),

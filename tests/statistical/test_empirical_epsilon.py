@@ -30,7 +30,7 @@ from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.positions import PrivatePositions
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.visits import PrivateVisits
@@ -135,8 +135,8 @@ class CountedOnce:
     def preferring(self, popularity: Popularity) -> ArrayView:
         return self.view.preferring(popularity)
 
-    def positions(self, *, time_step: int | None) -> PrivatePositions:
-        return self.view.positions(time_step=time_step)
+    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
+        return self.view.positions(time_step=time_step, share=share)
 
 
 def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:

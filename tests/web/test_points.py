@@ -6,6 +6,7 @@ import io
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -21,11 +22,16 @@ from dpgeo.datasets.layers import public_layer_add, public_layer_remove
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.datasets.sweeping import stored_names
+from dpgeo.jobs.models import Job, JobState
 from dpgeo.pages.desk.request_form import ReleaseForm
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases import parts
+from dpgeo.releases.models import Part, Release, ReleaseState
+from dpgeo.releases.parts import PART_TASK
 from dpgeo.releases.selectors import released_of
-from dpgeo.releases.services import release_publish, release_quote
-from tests.makers import make_dataset, make_ready, make_release
+from dpgeo.releases.services import release_publish, release_quote, release_run
+from dpgeo.releases.sweeping import releases_sweep
+from tests.makers import make_dataset, make_ready, make_release, make_request
 
 pytestmark = pytest.mark.django_db
 
@@ -182,6 +188,132 @@ def test_the_desk_offers_densities_as_priors(dataset: Dataset) -> None:
         declare(dataset, opened.read())
     form = ReleaseForm(dataset=dataset, publishes=False)
     assert 'value="crowd"' in str(form["planar-laplace.prior"])
+
+
+@pytest.fixture
+def small_parts(settings: Any) -> None:
+    """The 200 rows of the dataset are dealt into four parts."""
+    settings.DPGEO_ROWS_A_PART = 50
+
+
+def part_files() -> list[str]:
+    return list(stored_names(private_storage(), "parts"))
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_large_file_is_moved_in_parts_that_nobody_sees(dataset: Dataset) -> None:
+    before = part_files()
+    release = make_release(dataset, **POINTS)
+    assert (release.job.state, release.job.failure) == (JobState.DONE, "")
+    content = released_of(release).content
+    assert isinstance(content, PointsRelease)
+    assert len(content.longitude) == 40
+    assert (np.diff(content.longitude) >= 0).all()
+    assert ledger_of(dataset).spent_units == 2 * make_level("ln 2", 200).pico
+    assert not Part.objects.exists()
+    assert part_files() == before
+    assert not Job.objects.filter(task=PART_TASK).exists()
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_what_is_in_parts_is_what_is_released(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Every part holds the reports of its people, and all of them are put together unchanged."""
+    found: list[Any] = []
+    decode = parts.decode_part
+
+    def watched(data: bytes) -> Any:
+        found.append(decode(data))
+        return found[-1]
+
+    monkeypatch.setattr(parts, "decode_part", watched)
+    release = make_release(dataset, **POINTS)
+    assert len(found) == 4
+    content = released_of(release).content
+    assert isinstance(content, PointsRelease)
+    together = np.concatenate([part.moved.longitude for part in found])
+    assert np.array_equal(np.sort(together), content.longitude)
+    assert all(part.trace == released_of(release).trace for part in found)
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_part_that_was_written_is_not_drawn_again(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker is told to end when two of four parts are written."""
+    release = make_request(dataset, **POINTS)
+    write = parts._write
+    written: list[int] = []
+
+    def told(part: Part, drawn: Any) -> None:
+        if len(written) == 2:
+            raise SystemExit
+        written.append(part.number)
+        write(part, drawn)
+
+    monkeypatch.setattr(parts, "_write", told)
+    with pytest.raises(SystemExit):
+        release_run(release_id=release.pk)
+    named = dict(Part.objects.exclude(blob_name="").values_list("number", "blob_sha256"))
+    assert len(named) == 2
+    release.refresh_from_db()
+    assert (release.blob_name, release.job.drawing) == ("", True)
+    monkeypatch.setattr(parts, "_write", write)
+    read: dict[int, str] = {}
+    real = parts._read
+    monkeypatch.setattr(
+        parts, "_read", lambda part: read.update({part.number: part.blob_sha256}) or real(part)
+    )
+    assert release_run(release_id=release.pk)
+    assert named.items() <= read.items()
+    assert len(read) == 4
+    release.refresh_from_db()
+    assert release.blob_name
+    assert not Part.objects.exists()
+    assert ledger_of(dataset).entries.count() == 1
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_a_part_that_breaks_off_after_its_noise_ends_the_release(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def broken(*_: Any) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("dpgeo.privacy.meter.gather", broken)
+    release = make_release(dataset, **POINTS)
+    assert release.job.state == JobState.FAILED
+    assert "broke off after noise was drawn" in release.job.failure
+    assert ledger_of(dataset).spent_units == 2 * make_level("ln 2", 200).pico
+    assert Part.objects.count() == 4
+    releases_sweep()
+    assert not Part.objects.exists()
+    assert not Job.objects.filter(task=PART_TASK).exists()
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_parts_of_two_versions_of_the_data_are_never_put_together(
+    dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A person is erased when one part is written: all are drawn from the new version."""
+    release = make_request(dataset, **POINTS)
+    write = parts._write
+    uploads: list[Any] = []
+
+    def erase_then(part: Part, drawn: Any) -> None:
+        write(part, drawn)
+        uploads.append(part.upload_id)
+        if len(uploads) == 1:
+            newer = make_ready(dataset, tmp_path, rows=100)
+            Release.objects.filter(pk=release.pk).update(upload=newer)
+
+    monkeypatch.setattr(parts, "_write", erase_then)
+    assert release_run(release_id=release.pk)
+    newest = Release.objects.get(pk=release.pk).upload_id
+    assert uploads[0] != newest
+    assert uploads[1:] == [newest] * 4
+    assert part_files() == []
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])

@@ -293,7 +293,7 @@ def test_drawing_is_on_record_before_the_first_word_of_noise(
             recorded.append(Job.objects.get(pk=release.job_id).drawing)
             return super().stream()
 
-    monkeypatch.setattr("dpgeo.releases.running.SystemEntropy", Watched)
+    monkeypatch.setattr("dpgeo.releases.drawing.SystemEntropy", Watched)
     release_run(release_id=release.pk)
     assert recorded == [True]
 
@@ -374,7 +374,7 @@ def test_a_mechanism_that_breaks_off_after_its_draw_draws_no_second_time(
     def choosy(*_: object) -> None:
         raise RuntimeError("this draw does not please")
 
-    monkeypatch.setattr("dpgeo.releases.running.SystemEntropy", Counted)
+    monkeypatch.setattr("dpgeo.releases.drawing.SystemEntropy", Counted)
     monkeypatch.setattr("dpgeo.privacy.mechanism.Released", choosy)
     for _ in range(3):
         release_run(release_id=release.pk)

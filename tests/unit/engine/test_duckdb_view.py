@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.released import NO_TIME
 from dpgeo.engine.duckdb_view import HEAP_LIMIT, DuckDBView, Sampling, choose_sampling
+from dpgeo.privacy.positions import WHOLE, Share
 from dpgeo.spatial.grid import Grid
 from tests.unit.engine.canonical import AREA, Row, centre, located, wanderers, write
 
@@ -322,17 +324,25 @@ def test_sparse_counts_are_the_dense_ones(tmp_path: Path, counting: Counting, pa
     assert (sparse.size, sparse.sensitivity) == (256, 3)
 
 
-def reports(path: Path, *, bound: int, time_step: int | None = 1, salt: bytes = SALT) -> list[Any]:
+def reports(
+    path: Path,
+    *,
+    bound: int,
+    unit: Unit = Unit.PERSON,
+    time_step: int | None = 1,
+    salt: bytes = SALT,
+    share: Share = WHOLE,
+) -> list[Any]:
     """The reports that a view would have moved, which only tests may look at."""
     view = DuckDBView(
         path,
         domain=Domain(AREA),
-        unit=Unit.PERSON,
+        unit=unit,
         counting=Counting.VISITS,
         bound=bound,
         salt=salt,
     )
-    private = view.positions(time_step=time_step)
+    private = view.positions(time_step=time_step, share=share)
     assert private.sensitivity == bound
     return [
         (lon, lat, time)
@@ -387,6 +397,22 @@ def test_which_reports_are_moved_does_not_depend_on_the_order_of_the_file(tmp_pa
     ]
     assert kept[0] == kept[1]
     assert len(kept[0]) == 60
+
+
+@pytest.mark.parametrize(("unit", "bound"), [(Unit.PERSON, 3), (Unit.RECORD, 1)])
+def test_every_unit_is_in_one_share(tmp_path: Path, unit: Unit, bound: int) -> None:
+    random = np.random.default_rng(8)
+    rows: list[Row] = [
+        (int(random.integers(0, 50)), random.uniform(0, 1000), 2.0, time) for time in range(400)
+    ]
+    path = write(tmp_path / "rows.parquet", rows)
+    shares = [reports(path, unit=unit, bound=bound, share=Share(number, 3)) for number in range(3)]
+    assert all(len(share) > 30 for share in shares)
+    assert sorted(itertools.chain(*shares)) == sorted(reports(path, unit=unit, bound=bound))
+    if unit is Unit.PERSON:
+        whose = {time: person for person, _, _, time in rows}
+        people = [{whose[time] for _, _, time in share} for share in shares]
+        assert sum(map(len, people)) == len(set.union(*people)) == 50
 
 
 def test_a_person_s_reports_are_chosen_without_regard_to_others(tmp_path: Path) -> None:

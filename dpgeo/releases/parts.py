@@ -1,0 +1,234 @@
+"""Large files of points, moved in parts: each by whichever worker takes it, the first one too.
+
+The job of the release deals its people into parts, each with a job of its own, and wakes the
+workers. It then takes parts itself while there are any, waits for those in other hands, and puts
+all of them together. So one worker alone comes to the end, and any number help.
+
+Privacy argument. The whole cost is charged, and `drawing` set, before there is a part. Every
+person is in one part of one version of the data, so that their reports are moved once
+(`privacy.mechanism.Parted`). What came out of a part is written once: the first blob that
+`Part.blob_name` names stands, a later draw deletes its own. Until the release's own blob is
+committed nothing of any part is seen by anybody, and afterwards the parts are deleted. So a worker
+that is killed before its part is named has shown nothing, and its part is drawn again; one killed
+later has left it behind. Whether a worker is killed does not depend on its noise. A part that
+breaks off after its noise was drawn ends the release, as any mechanism that does.
+
+Where a person is erased meanwhile, all parts are thrown away and drawn from the new version: one
+release never holds parts of two. How many parts there are follows from the number of rows. It is
+shown to nobody who may not see that number, and a release of points says how many there are.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import logging
+import secrets
+import time
+from collections.abc import Mapping
+from typing import Any
+from uuid import UUID
+
+import numpy as np
+from django.conf import settings
+from django.db import transaction
+
+from dpgeo.core.errors import Conflict
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.noise import PlanarLaplace
+from dpgeo.core.parameters import layers_named, parse_parameters
+from dpgeo.core.released import Released
+from dpgeo.core.spend import Measured
+from dpgeo.datasets.layers import domain_of
+from dpgeo.datasets.storage import private_storage, remove, store, work_folder
+from dpgeo.datasets.sweeping import stored_names, sweep
+from dpgeo.jobs.models import UNFINISHED, Job, JobState
+from dpgeo.jobs.running import Held, job_run
+from dpgeo.jobs.services import job_create, job_give_up, job_wake
+from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.privacy import mechanism as mechanisms
+from dpgeo.privacy.mechanism import Terms, run_part, run_parted
+from dpgeo.privacy.perturbing import Perturbed
+from dpgeo.privacy.positions import Share
+from dpgeo.releases.drawing import read_and_draw
+from dpgeo.releases.models import Part, Release
+
+logger = logging.getLogger(__name__)
+
+PART_TASK = "releases.part"
+
+FOLDER = "parts"
+"""Of the private storage."""
+
+MOST_PARTS = 64
+
+MOVING = "Moving points"
+
+POLL_SECONDS = 0.5
+"""Between two looks at parts in other hands."""
+
+
+def number_of_parts(release: Release) -> int:
+    """Into how many parts a release is dealt, if its mechanism can be: by the file's rows."""
+    rows = int((release.upload.report or {}).get("accepted", 0))
+    most: int = settings.DPGEO_ROWS_A_PART
+    return max(1, min(-(-rows // most), MOST_PARTS))
+
+
+def draw_in_parts(release: Release, held: Held, number: int, about: Mapping[str, str]) -> Released:
+    """Move all points, with what other workers do of it, and put them together.
+
+    Raises Conflict where a part failed for good.
+    """
+    held.set_drawing()
+    while not _finished(release, held, number):
+        waiting = list(release.parts.filter(blob_name="").values_list("job_id", flat=True))
+        if not any(part_run(job_id=job) for job in waiting):
+            time.sleep(POLL_SECONDS)
+    mechanism = find_mechanism(release.mechanism)
+    params = parse_parameters(mechanism.params, release.parameters)
+    dataset = release.dataset
+    terms = Terms(
+        domain_of(dataset, layers_named(params)),
+        Unit(dataset.unit),
+        Counting(release.counting),
+        release.bound,
+    )
+    found = [_read(part) for part in release.parts.order_by("number")]
+    return run_parted(mechanism, terms, params, release.epsilon, about, found)
+
+
+def _finished(release: Release, held: Held, number: int) -> bool:
+    """Whether every part of the newest version of the data has been written.
+
+    Parts are dealt where there are none. Raises LeaseLost, and Conflict where one failed.
+    """
+    held.step(MOVING)  # whoever lost the lease deals no parts
+    release.refresh_from_db(fields=["upload"])
+    parts = list(release.parts.select_related("job"))
+    if any(part.upload_id != release.upload_id for part in parts):
+        discard_parts(release)
+        parts = []
+    if not parts:
+        parts = _deal(release, number)
+    held.step(MOVING, sum(bool(part.blob_name) for part in parts), len(parts))
+    for part in parts:
+        if part.job.state == JobState.FAILED or job_give_up(job=part.job):
+            part.job.refresh_from_db()
+            raise Conflict(part.job.failure)
+    return all(part.blob_name for part in parts)
+
+
+def _deal(release: Release, number: int) -> list[Part]:
+    """The parts, all of them or none, and a word to the workers for each."""
+    with transaction.atomic():
+        parts = [
+            Part.objects.create(
+                release=release,
+                upload_id=release.upload_id,
+                number=place,
+                job=job_create(task=PART_TASK),
+            )
+            for place in range(number)
+        ]
+        for part in parts:
+            job_wake(job=part.job)
+    return parts
+
+
+def part_run(*, job_id: UUID) -> bool:
+    """Do the job of a part. False when it was not to be had."""
+    return job_run(job_id=job_id, work=_work_on)
+
+
+def _work_on(held: Held) -> None:
+    """Move the reports of a part and name what came out. Nothing to do where the release ended."""
+    part = (
+        Part.objects.filter(job_id=held.job_id, blob_name="", release__blob_name="")
+        .filter(release__job__state__in=UNFINISHED)
+        .select_related("release__dataset", "upload")
+        .first()
+    )
+    if part is None:
+        return
+    release = part.release
+    mechanism = find_mechanism(release.mechanism)
+    share = Share(part.number, release.parts.count())
+    drawn = read_and_draw(
+        release,
+        part.upload,
+        held,
+        lambda view, params, entropy: run_part(
+            mechanism, view, params, release.epsilon, entropy, share
+        ),
+    )
+    _write(part, drawn)
+
+
+def _write(part: Part, drawn: mechanisms.Part) -> None:
+    """Store what came out of a part, and name it if it is the first."""
+    data = encode_part(drawn)
+    storage = private_storage()
+    with work_folder() as folder:
+        path = folder / "part"
+        path.write_bytes(data)
+        name = store(storage, f"{FOLDER}/{part.job_id}-{secrets.token_hex(16)}", path)
+    unnamed = Part.objects.filter(pk=part.pk, blob_name="")
+    if not unnamed.update(blob_name=name, blob_sha256=hashlib.sha256(data).hexdigest()):
+        remove(storage, name)
+
+
+def _read(part: Part) -> mechanisms.Part:
+    with private_storage().open(part.blob_name, "rb") as file:
+        data = file.read()
+    if hashlib.sha256(data).hexdigest() != part.blob_sha256:
+        raise Conflict("A part of the points was damaged in the storage; ask for a release anew.")
+    return decode_part(data)
+
+
+def encode_part(part: mechanisms.Part) -> bytes:
+    """Arrays of what came out, and the trace, as an .npz without pickles."""
+    moved = part.moved
+    arrays: dict[str, Any] = {"longitude": moved.longitude, "latitude": moved.latitude}
+    if moved.time is not None:
+        arrays["time"] = moved.time
+    trace = json.dumps([line.to_json() for line in part.trace]).encode()
+    buffer = io.BytesIO()
+    np.savez(buffer, trace=np.frombuffer(trace, dtype=np.uint8), **arrays)
+    return buffer.getvalue()
+
+
+def decode_part(data: bytes) -> mechanisms.Part:
+    """Invert `encode_part`."""
+    with np.load(io.BytesIO(data), allow_pickle=False) as archive:
+        lines = json.loads(archive["trace"].tobytes())
+        trace = tuple(Measured.from_json(line) for line in lines)
+        [noise] = [line.noise for line in trace if isinstance(line.noise, PlanarLaplace)]
+        moved = Perturbed(
+            noise, archive["longitude"], archive["latitude"], archive.get("time", None)
+        )
+    return mechanisms.Part(moved, trace)
+
+
+def discard_parts(release: Release) -> None:
+    """Delete the parts of a release that nobody needs any more, with their jobs and files.
+
+    Whoever works on one loses the lease with the job.
+    """
+    for part in release.parts.all():
+        with transaction.atomic():
+            part.delete()
+            Job.objects.filter(pk=part.job_id).delete()
+        if part.blob_name:
+            remove(private_storage(), part.blob_name)
+
+
+def sweep_parts() -> int:
+    """Discard the parts of releases that came to an end, and delete files that no part names."""
+    ended = Release.objects.filter(parts__isnull=False).exclude(job__state__in=UNFINISHED)
+    for release in ended.distinct():
+        discard_parts(release)
+    found = list(stored_names(private_storage(), FOLDER))
+    named = Part.objects.exclude(blob_name="").values_list("blob_name", flat=True)
+    return sweep(private_storage(), found, keep=set(named))

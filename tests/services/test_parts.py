@@ -1,0 +1,69 @@
+"""Points that are moved in parts by several workers: what was written outlives its worker."""
+
+from __future__ import annotations
+
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from dpgeo.core.levels import make_level
+from tests.services.installation import Installation, kill, wait_until_exists
+
+pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+
+COST = 2 * make_level("ln 4", 200).pico
+"""Two reports of each person."""
+
+
+@pytest.fixture
+def dataset(installation: Installation) -> int:
+    """500 rows of twenty people, to be moved in five parts."""
+    installation.environment["DPGEO_ROWS_A_PART"] = "100"
+    return int(installation.ask("prepare_points", rows=500)["dataset"])
+
+
+@pytest.mark.parametrize(
+    ("point", "written", "stored"), [("part drawn", 0, 0), ("part written", 1, 1), ("drawn", 5, 5)]
+)
+def test_a_killed_worker_s_unwritten_part_alone_is_drawn_again(
+    installation: Installation, dataset: int, tmp_path: Path, point: str, written: int, stored: int
+) -> None:
+    gate, log = tmp_path / "gate", installation.folder / "log"
+    with installation.halting("worker", point, gate) as worker:
+        release = str(installation.ask("request_points", dataset=dataset)["release"])
+        wait_until_exists(gate, worker, log)
+        kill(worker)
+    killed = installation.ask("look_at_points", release=release)
+    assert (killed["parts"], len(killed["written"]), killed["files"]) == (5, written, stored)
+    assert installation.ask("look", release=release)["drawing"]
+    installation.ask("lapse")
+    with installation.reaper(), installation.worker(), installation.worker():
+        seen = installation.wait_for(release, job="done")
+    assert (seen["state"], seen["attempts"], seen["draws_in_files"]) == ("published", 2, 1)
+    done = installation.ask("look_at_points", release=release)
+    assert (done["parts"], done["spent"], len(done["released"])) == (0, COST, 40)
+    for longitudes in killed["written"].values():
+        assert Counter(longitudes) <= Counter(done["released"])
+
+
+def test_other_workers_move_parts_while_one_stands_still(
+    installation: Installation, dataset: int, tmp_path: Path
+) -> None:
+    gate, log = tmp_path / "gate", installation.folder / "log"
+    with installation.halting("worker", "part drawn", gate) as first:
+        release = str(installation.ask("request_points", dataset=dataset)["release"])
+        wait_until_exists(gate, first, log)
+        with installation.worker():
+            for _ in range(120):
+                seen = installation.ask("look_at_points", release=release)
+                if len(seen["written"]) == 4:
+                    break
+            assert len(seen["written"]) == 4
+            gate.unlink()
+            # It halts before every part it writes, but none is left.
+            installation.wait_for(release, job="done", attempts=1)
+    done = installation.ask("look_at_points", release=release)
+    assert (done["parts"], done["spent"], len(done["released"])) == (0, COST, 40)
+    for longitudes in seen["written"].values():
+        assert Counter(longitudes) <= Counter(done["released"])
