@@ -28,6 +28,9 @@ RING_POWER = 1.75
 FEWEST_POINTS, MOST_POINTS = 8, 48
 """Places at which a ring's density is read: one for each cell it holds, within these limits."""
 
+TOGETHER = 256
+"""Tasks whose surroundings are read at once: their arrays stay in the processor's cache."""
+
 GOLDEN_SHARE = (math.sqrt(5) - 1) / 2
 
 
@@ -59,21 +62,22 @@ class DensitySurface:
 
     @cached_property
     def _pyramid(self) -> list[Floats]:
-        """Density at each halving of the resolution, (rows, columns) each."""
+        """Density at each halving of the resolution, with a cell's margin that repeats the edge."""
         counts = self.counts
         area = np.broadcast_to(self.ground[:, None], counts.shape)
         levels = [counts / area]
         while max(counts.shape) > 1:
             counts, area = _halved(counts), _halved(area)
             levels.append(counts / np.maximum(area, np.finfo(np.float64).tiny))
-        return levels
+        return [np.pad(level, 1, mode="edge") for level in levels]
 
     def at(
         self, longitude: Floats, latitude: Floats, rule: DensityRule = DensityRule.BILINEAR
     ) -> Floats:
         """People per square metre at positions (n,) in degrees; 0 outside the grid."""
         x, y = to_mercator(longitude, latitude)
-        return self._ruled(self._read(x, y, 0), rule)
+        column, row = self._place(x, y)
+        return self._ruled(self._read(column, row, 0), rule)
 
     def noise_at(self, longitude: Floats, latitude: Floats) -> Floats:
         """Variance of the noise for each square metre, by the cell around each position (n,)."""
@@ -94,8 +98,19 @@ class DensitySurface:
         """
         x, y = to_mercator(longitude, latitude)
         scale = np.cosh(y / MERCATOR_RADIUS_METRES) * MERCATOR_RADIUS_METRES / EARTH_RADIUS_METRES
-        cell = self.grid.ground_cell_metres
         found = np.empty((len(x), len(edges) - 1))
+        for start in range(0, len(x), TOGETHER):
+            part = slice(start, start + TOGETHER)
+            place = self._place(x[part, None], y[part, None])
+            found[part] = self._rings(*place, scale[part, None] / self.grid.cell, edges, rule)
+        return found
+
+    def _rings(
+        self, column: Floats, row: Floats, scale: Floats, edges: Floats, rule: DensityRule
+    ) -> Floats:
+        """`rings` around places (n, 1) in cells; `scale` (n, 1) cells to a metre on the ground."""
+        cell = self.grid.ground_cell_metres
+        found = np.empty((len(column), len(edges) - 1))
         for ring, (inner, outer) in enumerate(itertools.pairwise(edges)):
             area = math.pi * (outer**2 - inner**2)
             points = int(np.clip(area / cell**2, FEWEST_POINTS, MOST_POINTS))
@@ -106,33 +121,33 @@ class DensitySurface:
             angle = 2 * math.pi * index / points
             radius = np.sqrt(inner**2 + index * GOLDEN_SHARE % 1 * (outer**2 - inner**2))
             across, along = radius * np.cos(angle), radius * np.sin(angle)
-            density = self._read(
-                x[:, None] + scale[:, None] * across, y[:, None] + scale[:, None] * along, level
-            )
+            density = self._read(column + scale * across, row - scale * along, level)
             found[:, ring] = self._ruled(density, rule).mean(axis=1)
         return found
 
-    def _read(self, x: Floats, y: Floats, level: int) -> Floats:
+    def _place(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
+        """Columns and rows, with fractions, of Mercator positions."""
+        return (x - self.grid.west) / self.grid.cell, (self.grid.north - y) / self.grid.cell
+
+    def _read(self, column: Floats, row: Floats, level: int) -> Floats:
         """Bilinear between the centres of cells at a level of the pyramid, 0 outside the grid."""
         surface = self._pyramid[level]
-        rows, columns = surface.shape
-        cell = self.grid.cell * 2**level
-        column = (x - self.grid.west) / cell
-        row = (self.grid.north - y) / cell
-        outside = (column < 0) | (column > columns) | (row < 0) | (row > rows)
-        column = np.clip(column - 0.5, 0, columns - 1)
-        row = np.clip(row - 0.5, 0, rows - 1)
+        rows, columns = surface.shape[0] - 2, surface.shape[1] - 2
+        # In cells of this level, and from the centre of the margin's first cell.
+        column, row = column / 2**level + 0.5, row / 2**level + 0.5
+        outside = (column < 0.5) | (column > columns + 0.5) | (row < 0.5) | (row > rows + 0.5)
+        column, row = np.clip(column, 0.5, columns + 0.5), np.clip(row, 0.5, rows + 0.5)
         left, top = column.astype(np.int64), row.astype(np.int64)
         column -= left
         row -= top
-        right = np.minimum(left + 1, columns - 1) - left
-        place = top * columns + left
-        below = np.where(top + 1 < rows, columns, 0)
+        place = top * (columns + 2) + left
         flat = surface.ravel()
-        upper = flat[place] * (1 - column) + flat[place + right] * column
-        place += below
-        lower = flat[place] * (1 - column) + flat[place + right] * column
-        return np.where(outside, 0.0, upper * (1 - row) + lower * row)
+        upper, lower = flat.take(place), flat.take(place + columns + 2)
+        upper += (flat.take(place + 1) - upper) * column
+        lower += (flat.take(place + columns + 3) - lower) * column
+        upper += (lower - upper) * row
+        upper[outside] = 0.0
+        return upper
 
     def _ruled(self, density: Floats, rule: DensityRule) -> Floats:
         return between_lines(density, self.lines) if rule is DensityRule.CONTOURS else density

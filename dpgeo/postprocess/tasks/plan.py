@@ -240,15 +240,15 @@ def _planned(
     if offered is None:
         reason[kept] = Reason.TOTAL_TOO_LOW
     elif len(kept):
-        radius = reach.radius(offered)
-        met = np.isfinite(radius)
+        expected = reach.expect(offered)
+        met = np.isfinite(expected.radius)
         reason[kept[~met]] = Reason.OUT_OF_REACH
-        within = np.where(met, radius, settings.travel_metres)
+        within = np.where(met, expected.radius, settings.travel_metres)
         columns["reward"][kept] = offered
-        columns["radius"][kept] = np.where(met, radius, np.nan)
-        columns["success"][kept] = np.where(met, settings.target, reach.best(offered))
-        columns["notified"][kept] = reach.notified(within)
-        columns["acceptance"][kept] = reach.acceptance(within, offered)
+        columns["radius"][kept] = np.where(met, expected.radius, np.nan)
+        columns["success"][kept] = np.where(met, settings.target, expected.success)
+        columns["notified"][kept] = expected.notified
+        columns["acceptance"][kept] = expected.acceptance
         noise = surface.noise_at(tasks.longitude[kept], tasks.latitude[kept])
         deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
         # ln 20 / sqrt 2 standard errors hold 95 % of Laplace noise, and more of its sums.

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,6 +37,24 @@ MOST_STEPS = 80
 CURVE_POINTS = 1000
 """Radii between which `FieldReach.curves` interpolates."""
 
+TOGETHER = 1024
+"""Tasks that are worked on at once: their arrays stay in the processor's cache."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Expectation:
+    """What to expect of n tasks at given rewards, arrays (n,).
+
+    `radius` in metres, inf where the target is out of reach; there the others hold for a notice to
+    everybody within the travel limit. `notified` people are within it, each accepts with chance
+    `acceptance`, and `success` is the chance that anybody does.
+    """
+
+    radius: Floats
+    notified: Floats
+    acceptance: Floats
+    success: Floats
+
 
 class Reach(Protocol):
     """What is expected around each of n tasks: all arrays are (n,), distances in metres."""
@@ -50,14 +68,8 @@ class Reach(Protocol):
     def notified(self, radius: Floats) -> Floats:
         """Expected number of workers within a radius."""
 
-    def success(self, radius: Floats, reward: Floats) -> Floats:
-        """Chance that at least one of them accepts."""
-
-    def best(self, reward: Floats) -> Floats:
-        """Chance of success when everyone within the travel limit is asked."""
-
-    def acceptance(self, radius: Floats, reward: Floats) -> Floats:
-        """Mean chance that one worker within a radius accepts."""
+    def expect(self, reward: Floats) -> Expectation:
+        """What follows from the rewards (n,) that are offered."""
 
     def curves(self, rewards: Floats) -> Floats:
         """Expected workers to notify (n, rewards) for the same rewards (g,) offered to every task.
@@ -84,11 +96,18 @@ class FieldReach:
 
     def radius(self, reward: Floats) -> Floats:
         pull = self.acceptance_model.willingness * reward
-        before, ring, reached = self._crossing(pull)
-        row = np.arange(len(pull))
-        density = np.where(reached, self.density[row, ring], 1.0)
+        found = np.empty(len(pull))
+        for part in _parts(len(pull)):
+            found[part] = self._radius(pull[part], self.density[part])
+        return found
+
+    def _radius(self, pull: Floats, density: Floats) -> Floats:
+        even = pull.size and (pull == pull[0]).all()  # one row of areas serves all tasks
+        areas = accepting_area(self.edges, pull[: 1 if even else None, None])
+        before, ring, reached = self._crossing(areas, density)
+        here = np.where(reached, density[np.arange(len(pull)), ring], 1.0)
         start = accepting_area(self.edges[ring], pull)
-        area = start + np.where(reached, self.needed - before, 0.0) / (2 * math.pi * density)
+        area = start + np.where(reached, self.needed - before, 0.0) / (2 * math.pi * here)
         found = increasing_root(
             lambda r: accepting_area(r, pull),
             lambda r: r * _tanh_ratio(pull, r),
@@ -98,11 +117,14 @@ class FieldReach:
         )
         return np.asarray(np.where(reached, found, np.inf))
 
-    def _crossing(self, pull: Floats) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-        """H at the inner edge of the ring in which it reaches what is needed, and that ring."""
-        if pull.size and (pull == pull[0]).all():
-            pull = pull[:1]  # an even reward: one row of areas serves all tasks
-        steps = 2 * math.pi * self.density * np.diff(accepting_area(self.edges, pull[:, None]))
+    def _crossing(
+        self, areas: Floats, density: Floats
+    ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
+        """H at the inner edge of the ring in which it reaches what is needed, and that ring.
+
+        `areas` (n or 1, k + 1) are the accepting areas within the edges.
+        """
+        steps = 2 * math.pi * density * np.diff(areas)
         total = np.cumsum(steps, axis=1)
         ring = np.minimum((total < self.needed).sum(axis=1), total.shape[1] - 1)
         row = np.arange(len(total))
@@ -122,32 +144,39 @@ class FieldReach:
         areas = np.diff(accepting_area(inner, pull[:, None]))
         return np.asarray((2 * math.pi * self.density * areas).sum(axis=1))
 
-    def success(self, radius: Floats, reward: Floats) -> Floats:
-        return -np.expm1(-self.accepting(radius, reward))
-
-    def best(self, reward: Floats) -> Floats:
-        return self.success(np.full(len(reward), self.edges[-1]), reward)
-
-    def acceptance(self, radius: Floats, reward: Floats) -> Floats:
-        people, accepting = self.notified(radius), self.accepting(radius, reward)
+    def expect(self, reward: Floats) -> Expectation:
+        radius = self.radius(reward)
+        unmet = ~np.isfinite(radius)
+        within = np.where(unmet, self.edges[-1], radius)
+        people = self.notified(within)
+        accepting = np.full(len(reward), self.needed)  # what a radius reaches, exactly
+        accepting[unmet] = self.part(unmet).accepting(within[unmet], reward[unmet])
         share = np.divide(accepting, people, out=np.zeros(len(people)), where=people > 0)
-        return np.minimum(share, 1.0)
+        return Expectation(
+            radius=radius,
+            notified=people,
+            acceptance=np.minimum(share, 1.0),
+            success=-np.expm1(-accepting),
+        )
 
     def curves(self, rewards: Floats) -> Floats:
-        inside = np.cumsum(math.pi * self.density * np.diff(self.edges**2), axis=1)
-        row = np.arange(len(self.density))
+        pulls = self.acceptance_model.willingness * rewards[:, None]
         fine = np.linspace(0, self.edges[-1] ** 0.5, CURVE_POINTS) ** 2
+        at_edges, at_fine = accepting_area(self.edges, pulls), accepting_area(fine, pulls)
         curves = np.empty((len(self.density), len(rewards)))
-        for column, reward in enumerate(rewards):
-            pull = self.acceptance_model.willingness * reward
-            before, ring, reached = self._crossing(np.full(1, pull))
-            density = np.where(reached, self.density[row, ring], 1.0)
-            missing = np.where(reached, self.needed - before, 0.0) / (2 * math.pi * density)
-            outer = accepting_area(self.edges, pull)[ring] + missing
-            square = np.interp(outer, accepting_area(fine, pull), fine**2)
-            added = math.pi * density * (square - self.edges[ring] ** 2)
-            already = np.where(ring > 0, inside[row, ring - 1], 0.0)
-            curves[:, column] = np.where(reached, already + added, np.inf)
+        for part in _parts(len(curves)):
+            density = self.density[part]
+            inside = np.cumsum(math.pi * density * np.diff(self.edges**2), axis=1)
+            row = np.arange(len(density))
+            for column in range(len(rewards)):
+                before, ring, reached = self._crossing(at_edges[column], density)
+                here = np.where(reached, density[row, ring], 1.0)
+                missing = np.where(reached, self.needed - before, 0.0) / (2 * math.pi * here)
+                outer = at_edges[column][ring] + missing
+                square = np.interp(outer, at_fine[column], fine**2)
+                added = math.pi * here * (square - self.edges[ring] ** 2)
+                already = np.where(ring > 0, inside[row, ring - 1], 0.0)
+                curves[part, column] = np.where(reached, already + added, np.inf)
         return curves
 
     def part(self, chosen: NDArray[np.bool_]) -> FieldReach:
@@ -173,14 +202,22 @@ class CircleReach:
         return math.pi * radius**2 * self.density
 
     def success(self, radius: Floats, reward: Floats) -> Floats:
+        """Chance that at least one of those within a radius accepts."""
         pull = self.acceptance_model.willingness * reward
-        return -np.expm1(-math.pi * self.density * _refusing(radius, pull))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            refusing = radius**2 * _log_refusal(3 * pull / radius)
+        return -np.expm1(-math.pi * self.density * np.where(radius > 0, refusing, 0.0))
 
-    def best(self, reward: Floats) -> Floats:
-        return self.success(np.full(len(reward), 1.5 * self.acceptance_model.travel_metres), reward)
-
-    def acceptance(self, radius: Floats, reward: Floats) -> Floats:
-        return _tanh_ratio(1.5 * self.acceptance_model.willingness * reward, radius)
+    def expect(self, reward: Floats) -> Expectation:
+        radius = self.radius(reward)
+        # The mean distance is two thirds of the radius, and at most the travel limit.
+        within = np.minimum(radius, 1.5 * self.acceptance_model.travel_metres)
+        return Expectation(
+            radius=radius,
+            notified=self.notified(within),
+            acceptance=_tanh_ratio(1.5 * self.acceptance_model.willingness * reward, within),
+            success=self.success(within, reward),
+        )
 
     def curves(self, rewards: Floats) -> Floats:
         shape = (len(self.density), len(rewards))
@@ -198,31 +235,34 @@ class CircleReach:
 def circle_radius(needed: float, density: Floats, pull: Floats) -> Floats:
     """The r (n,) at which r^2 ln((exp(3 a/r) + 1)/2) is needed/(pi den); a = c w in metres.
 
-    ln((e^x + 1)/2) lies between x/2 and x, so the root lies between A/(3 a) and twice that, where
-    A = needed/(pi den).
+    With u = r/a, g(u) = u^2 ln((exp(3/u) + 1)/2) has to be K = needed/(pi den a^2). Since
+    ln((e^x + 1)/2) is at most x and at most x/2 + x^2/8, the root is at least both K/3 and
+    (2 K - 9/4)/3. g rises and is concave, so Newton's steps from there rise to it and never pass.
     """
-    area = needed / (math.pi * density)
-    low = area / (3 * pull)
-    return increasing_root(
-        lambda r: _refusing(r, pull), lambda r: _refusing_slope(r, pull), low, 2 * low, area
-    )
+    size = needed / (math.pi * density * pull**2)
+    ratio = np.empty_like(size)
+    for part in _parts(len(size)):
+        ratio[part] = _circle_ratio(size[part])
+    return np.asarray(ratio * pull)
 
 
-def _refusing(radius: Floats, pull: Floats) -> Floats:
-    """-r^2 ln(1 - theta) with theta = tanh(3 a/(2 r)): 0 where the radius is."""
-    with np.errstate(divide="ignore", invalid="ignore"):
-        found = radius**2 * _log_refusal(3 * pull / radius)
-    return np.where(radius > 0, found, 0.0)
-
-
-def _refusing_slope(radius: Floats, pull: Floats) -> Floats:
-    x = 3 * pull / radius
-    return np.asarray(radius * (2 * _log_refusal(x) - x / (1 + np.exp(-x))))
+def _circle_ratio(size: Floats) -> Floats:
+    """The u (n,) at which g(u) of `circle_radius` is `size`."""
+    u = np.maximum(size / 3, (2 * size - 2.25) / 3)
+    for _ in range(MOST_STEPS):
+        x = 3 / u
+        fall = np.expm1(-x)
+        log = x + np.log1p(fall / 2)
+        step = (size - u * u * log) / (2 * u * log - 3 / (2 + fall))
+        u += step
+        if np.all(np.abs(step) <= PRECISION * u):
+            break
+    return u
 
 
 def _log_refusal(x: Floats) -> Floats:
-    """ln((exp(x) + 1)/2), exact near 0 too, and without overflow."""
-    return np.where(x < 40, np.log1p(np.expm1(np.minimum(x, 40)) / 2), x - math.log(2))
+    """ln((exp(x) + 1)/2), exact near 0 too, and without overflow: -ln(1 - tanh(x/2))."""
+    return np.asarray(x + np.log1p(np.expm1(-x) / 2))
 
 
 def taylor_radius(needed: float, density: Floats, pull: Floats) -> Floats:
@@ -267,3 +307,8 @@ def _tanh_ratio(pull: Floats, radius: Floats) -> Floats:
     """tanh(a/r), 1 at radius 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(radius > 0, np.tanh(pull / radius), 1.0)
+
+
+def _parts(size: int) -> Iterator[slice]:
+    """Slices of TOGETHER tasks each."""
+    return (slice(start, start + TOGETHER) for start in range(0, size, TOGETHER))

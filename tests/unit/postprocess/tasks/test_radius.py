@@ -54,12 +54,15 @@ def test_no_reward_pulls_nobody() -> None:
 
 def test_the_field_radius_reaches_the_target_exactly() -> None:
     reach, reward = some_field(), np.full(200, 4.0)
-    radius = reach.radius(reward)
-    met = np.isfinite(radius)
+    expected = reach.expect(reward)
+    met = np.isfinite(expected.radius)
     assert 0 < np.count_nonzero(met) < 200
-    assert np.allclose(reach.success(np.where(met, radius, 0.0), reward)[met], 0.9, atol=1e-12)
-    assert (reach.best(reward)[~met] < 0.9).all()
-    assert (reach.best(reward)[met] >= 0.9).all()
+    reached = -np.expm1(-reach.accepting(np.where(met, expected.radius, EDGES[-1]), reward))
+    assert np.allclose(reached[met], 0.9, atol=1e-12)
+    assert (reached[~met] < 0.9).all()
+    assert np.allclose(expected.success, reached, atol=1e-12)
+    accepting = -np.log1p(-reached) / expected.notified
+    assert np.allclose(expected.acceptance, accepting, rtol=1e-9)
 
 
 def test_tasks_are_solved_apart_as_together() -> None:
@@ -127,11 +130,13 @@ def test_the_circle_is_sure_of_workers_who_are_not_there() -> None:
     radius, reward = circle.radius(np.array([50.0])), np.array([50.0])
     assert circle.notified(radius)[0] < 0.1
     even = field(np.full((1, EDGES.size - 1), 1e-4))
-    assert even.success(radius, reward)[0] < 0.1
+    assert -np.expm1(-even.accepting(radius, reward)[0]) < 0.1
 
 
 def test_the_circle_refuses_mean_distances_beyond_the_travel_limit() -> None:
     circle = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=np.array([1e-9, 1e-2]))
-    radius = circle.radius(np.array([1.0, 1.0]))
-    assert np.isinf(radius[0])
-    assert np.isfinite(radius[1])
+    expected = circle.expect(np.array([1.0, 1.0]))
+    assert np.isinf(expected.radius[0])
+    assert 0 < expected.success[0] < 0.9
+    assert np.isfinite(expected.radius[1])
+    assert expected.success[1] == pytest.approx(0.9)
