@@ -20,11 +20,12 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
-from dpgeo.evaluation.tasks import Outcome, outcome
+from dpgeo.evaluation.tasks import cast_outcome, outcome
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.tasks.density import DensityRule, ring_edges
-from dpgeo.postprocess.tasks.expected import density_surface
-from dpgeo.postprocess.tasks.plan import Allocation, Model, Settings, Tasks, plan_tasks
+from dpgeo.postprocess.tasks.expected import density_surface, partition_of
+from dpgeo.postprocess.tasks.geocast import Partition
+from dpgeo.postprocess.tasks.plan import Allocation, Model, Plan, Settings, Tasks, plan_tasks
 from dpgeo.postprocess.tasks.radius import FieldReach, circle_radius
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
@@ -54,6 +55,7 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--epsilon", action="append", help="only this one; may be repeated")
     parser.add_argument("--travel", type=float, default=3000.0, help="MTD in metres")
     parser.add_argument("--willingness", type=float, default=250.0, help="c in metres")
+    parser.add_argument("--geocast", action="store_true", help="grow regions too, and compare")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--figures", type=Path, help="write charts of errors here")
     parser.add_argument("--speed", action="store_true", help="time 10,000 tasks, read no file")
@@ -81,28 +83,25 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
     longitude, latitude, tasks = _workers(options)
     area = _area(longitude, latitude)
     view = _view(area, longitude, latitude)
-    total = REWARD_A_TASK * options.tasks
     for epsilon in options.epsilon or EPSILONS:
-        found: dict[tuple[float, str, str], list[Outcome]] = {}
+        found: dict[tuple[float, str, str], list[dict[str, float]]] = {}
         entropy = SeededEntropy(options.seed)
         for _ in range(options.trials):
             released = _release(view, options, parse_epsilon(epsilon), entropy)
+            partition = partition_of(released) if options.geocast else None
             surface = density_surface(released)
-            for target in TARGETS:
-                for model in Model:
-                    settings = Settings(
-                        target=target,
-                        total_reward=total,
-                        willingness=options.willingness,
-                        least_reward=LEAST_REWARD,
-                        travel_metres=options.travel,
-                        model=model,
-                    )
-                    for plan in plan_tasks(surface, area, tasks, settings, list(Allocation)):
-                        if plan.planned.any():
-                            key = (target, model.value, plan.allocation.value)
-                            judged = outcome(plan, tasks, settings.acceptance, longitude, latitude)
-                            found.setdefault(key, []).append(judged)
+            for settings in _settings(options):
+                plans = plan_tasks(surface, area, tasks, settings, list(Allocation))
+                limit = _source_limit(plans[0])
+                for plan in plans:
+                    if plan.planned.any():
+                        judged = outcome(plan, tasks, settings.acceptance, longitude, latitude)
+                        figures = dataclasses.asdict(judged)
+                        figures["source_rejected"] = float(np.mean(~(plan.radius <= limit)))
+                        if partition is not None and settings.model is Model.FIELD:
+                            figures |= _casts(partition, plan, tasks, settings, longitude, latitude)
+                        key = (settings.target, settings.model.value, plan.allocation.value)
+                        found.setdefault(key, []).append(figures)
         for (target, of_model, allocation), outcomes in sorted(found.items()):
             yield {
                 "data": options.file.stem + (" records" if options.records else ""),
@@ -116,9 +115,66 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
             }
 
 
-def _means(outcomes: list[Outcome]) -> dict[str, float]:
-    names = [field.name for field in dataclasses.fields(Outcome)]
-    return {name: float(np.mean([getattr(each, name) for each in outcomes])) for name in names}
+def _means(outcomes: list[dict[str, float]]) -> dict[str, float]:
+    """Over the trials; geocasts may reach nobody in some, and then say nothing."""
+    names = [name for name in outcomes[0] if all(name in each for each in outcomes)]
+    return {name: float(np.mean([each[name] for each in outcomes])) for name in names}
+
+
+def _settings(options: argparse.Namespace) -> Iterator[Settings]:
+    for target in TARGETS:
+        for model in Model:
+            yield Settings(
+                target=target,
+                total_reward=REWARD_A_TASK * options.tasks,
+                willingness=options.willingness,
+                least_reward=LEAST_REWARD,
+                travel_metres=options.travel,
+                model=model,
+            )
+
+
+def _source_limit(even: Plan) -> float:
+    """The radius that nine in ten tasks stay within at an even reward.
+
+    The source takes its travel limit from there (figure 13.9a), after radii without any: give a
+    large --travel to measure its RejR as it does.
+    """
+    radius = np.sort(np.where(even.planned, even.radius, math.inf))
+    return float(radius[math.ceil(0.9 * len(radius)) - 1])
+
+
+def _casts(
+    partition: Partition,
+    plan: Plan,
+    tasks: Tasks,
+    settings: Settings,
+    longitude: Floats,
+    latitude: Floats,
+) -> dict[str, float]:
+    """Geocasts of the same tasks at the same rewards, beside the circles of those they reach."""
+    casts = {}
+    for task in np.flatnonzero(plan.planned).tolist():
+        cast = partition.geocast(
+            float(tasks.longitude[task]),
+            float(tasks.latitude[task]),
+            reward=float(plan.reward[task]),
+            acceptance=settings.acceptance,
+            target=settings.target,
+        )
+        if cast.reached:
+            casts[task] = cast
+    if not casts:
+        return {"cast_planned": 0.0}
+    both = np.isin(np.arange(len(plan.radius)), list(casts))
+    circles = dataclasses.replace(plan, radius=np.where(both, plan.radius, math.nan))
+    beside = outcome(circles, tasks, settings.acceptance, longitude, latitude)
+    judged = cast_outcome(partition, casts, plan, tasks, settings.acceptance, longitude, latitude)
+    return {
+        **{f"cast_{name}": float(value) for name, value in dataclasses.asdict(judged).items()},
+        "beside_cast_success_rate": beside.success_rate,
+        "beside_cast_notified": beside.notified,
+    }
 
 
 def _workers(options: argparse.Namespace) -> tuple[Floats, Floats, Tasks]:

@@ -147,7 +147,7 @@ class DensitySurface:
         lower += (flat.take(place + columns + 3) - lower) * column
         upper += (lower - upper) * row
         upper[outside] = 0.0
-        return upper
+        return np.asarray(upper)
 
     def _ruled(self, density: Floats, rule: DensityRule) -> Floats:
         return between_lines(density, self.lines) if rule is DensityRule.CONTOURS else density

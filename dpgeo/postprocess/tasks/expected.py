@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import math
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -23,22 +26,29 @@ MOST_CELLS = 1024
 
 LEAST_VARIANCE = 1e-12
 
+KNOWN = 2.0
+"""Standard errors of a sum within which it is known: 95 of 100 times."""
+
 
 def density_surface(released: Released) -> DensitySurface:
     """Expected people in each cell, from the last layer of boxes and never negative.
 
     Where that layer is not of single cells, each box spreads its count evenly over its cells inside
-    the study area. Raises Conflict for a release without counts of boxes.
+    the study area. All people together are what the measured counts allow, see `reconciled`. Raises
+    Conflict for a release without counts of boxes.
     """
     shown = _shown(released)
     last, measured = shown[-1], shown[0]
     step = -(-max(last.grid.shape) // MOST_CELLS)
+    people = expected_people(last)
+    if measured.cells.sum() == last.cells.sum():  # else nothing says how many the rest holds
+        people = reconciled(people, last.cells, measured.value, _variance(measured))
     lines = np.zeros(0)
     if isinstance(released.content, ContourRelease):
         lines = released.content.lines / SQUARE_KILOMETRE
     return DensitySurface(
         grid=_coarser(last.grid, step),
-        counts=_pooled(last, expected_people(last), released.area, step),
+        counts=_pooled(last, people, released.area, step),
         noise=_pooled(measured, _variance(measured), released.area, step),
         lines=lines,
     )
@@ -60,6 +70,25 @@ def expected_people(layer: BoxLayer) -> Floats:
     if layer.kind == "inferred" and layer.value.size and layer.value.min() >= 0:
         return np.asarray(layer.value, dtype=np.float64)
     return non_negative(layer.value, np.maximum(_variance(layer), LEAST_VARIANCE))
+
+
+def reconciled(
+    people: Floats, cells: NDArray[Any], measured: NDArray[Any], variance: Floats
+) -> Floats:
+    """Expected people (n,) in boxes of so many cells (n,), in all as many as measured counts allow.
+
+    An estimate that draws every box towards its surroundings errs in the same direction in many of
+    them. Under strong noise thousands of empty boxes each keep a little, and together more people
+    than the measured counts (m,), whose sum is right on average, allow: then all are scaled down to
+    the most that the sum's standard error admits. Where the sum stands out from its noise and the
+    boxes hold fewer, those whom sparse boxes have lost are given back evenly.
+    """
+    total, error = float(measured.sum()), math.sqrt(float(variance.sum()))
+    found, most = float(people.sum()), max(total + KNOWN * error, 0.0)
+    if found > most:
+        return np.asarray(people * (most / found))
+    lost = total - found if total > KNOWN * error else 0.0
+    return np.asarray(people + max(lost, 0.0) * cells / cells.sum())
 
 
 def _shown(released: Released) -> list[BoxLayer]:

@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 import shapely
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.postprocess.tasks.acceptance import Acceptance, Floats
 from dpgeo.spatial.boxes import box_image
@@ -76,11 +76,11 @@ class Partition:
         others, start = self._beside
         return others[start[region] : start[region + 1]]
 
-    def region_at(self, longitude: float, latitude: float) -> int:
-        """The region that holds a position, -1 where none does."""
-        x, y = to_mercator(longitude, latitude)
-        cell = int(self.grid.locate(x, y))
-        return -1 if cell < 0 else int(self._labels.ravel()[cell])
+    def regions_at(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.int64]:
+        """The regions (n,) that hold positions (n,) in degrees, -1 where none does."""
+        cell = self.grid.locate(*to_mercator(longitude, latitude))
+        found = self._labels.ravel()[np.maximum(cell, 0)]
+        return np.where(cell >= 0, found, -1).astype(np.int64)
 
     def geocast(
         self,
@@ -94,28 +94,28 @@ class Partition:
     ) -> Geocast:
         """Grow a region around a task; `share` of the people are workers."""
         here = self._here(longitude, latitude)
-        region = self.region_at(longitude, latitude)
+        first = self.regions_at([longitude], [latitude])
         needed = -math.log1p(-target) if target < 1 else math.inf
-        queue: list[tuple[float, int]] = []
-        seen = {region}
-        if region >= 0:
-            heapq.heappush(queue, (-math.inf, region))
+        # Least first: the most people, and among as many the region that was found first.
+        queue = [(-math.inf, int(region)) for region in first if region >= 0]
+        seen = {int(first[0])}
         chosen: list[int] = []
-        accepting = notified = 0.0
+        accepting = 0.0
         while queue and accepting < needed and len(chosen) < MOST_REGIONS:
             _, region = heapq.heappop(queue)
             chosen.append(region)
-            accepting += share * self._accepting(region, here, reward, acceptance)
-            notified += share * float(self.people[region])
-            for other in self.neighbours(region).tolist():
-                if other not in seen:
+            accepting += share * float(
+                self._accepting(np.array([region]), here, reward, acceptance)[0]
+            )
+            beside = self.neighbours(region)
+            gains = self._accepting(beside, here, reward, acceptance)
+            for other, gain in zip(beside.tolist(), gains.tolist(), strict=True):
+                if gain > 0 and other not in seen:
                     seen.add(other)
-                    gain = self._accepting(other, here, reward, acceptance)
-                    if gain > 0:
-                        heapq.heappush(queue, (-gain, other))
+                    heapq.heappush(queue, (-gain, other))
         return Geocast(
             regions=np.array(chosen, dtype=np.int64),
-            notified=notified,
+            notified=share * float(self.people[chosen].sum()),
             success=-math.expm1(-accepting),
             reached=accepting >= needed,
         )
@@ -130,18 +130,17 @@ class Partition:
 
     def _accepting(
         self,
-        region: int,
+        regions: NDArray[np.int64],
         here: tuple[float, float, float],
         reward: float,
         acceptance: Acceptance,
-    ) -> float:
-        """How many people of a region are expected to accept."""
-        if self.people[region] <= 0:
-            return 0.0
+    ) -> Floats:
+        """How many people of each region (m,) are expected to accept."""
         x, y, scale = here
-        top, bottom, left, right = self.boxes[region].tolist()
+        top, bottom, left, right = self.boxes[regions].T[:, :, None]
         part = (np.arange(SAMPLES) + 0.5) / SAMPLES
         across = self.grid.west + (left + part * (right - left)) * self.grid.cell - x
         along = self.grid.north - (top + part * (bottom - top)) * self.grid.cell - y
-        metres = np.hypot(across[None, :], along[:, None]) * scale
-        return float(self.people[region] * acceptance.chance(reward, metres).mean())
+        metres = np.hypot(across[:, None, :], along[:, :, None]) * scale
+        chance = acceptance.chance(reward, metres).mean(axis=(1, 2))
+        return np.asarray(np.maximum(self.people[regions], 0.0) * chance)

@@ -11,7 +11,7 @@ from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.postprocess.tasks import expected
-from dpgeo.postprocess.tasks.expected import density_surface, partition_of
+from dpgeo.postprocess.tasks.expected import density_surface, partition_of, reconciled
 from tests.unit.artefacts import releases
 
 KINDS: list[Callable[[], Released]] = [
@@ -30,8 +30,13 @@ def test_a_surface_holds_the_people_of_its_layer_and_nobody_outside(
 ) -> None:
     released = make()
     surface = density_surface(released)
-    layer = box_layers(released)[-1]
-    assert surface.counts.sum() == pytest.approx(expected.expected_people(layer).sum())
+    shown = box_layers(released)
+    layer, measured = shown[-1], shown[0]
+    people = expected.expected_people(layer)
+    if measured.cells.sum() == layer.cells.sum():
+        variance = 2 * (measured.margin / np.log(20)) ** 2
+        people = reconciled(people, layer.cells, measured.value, variance)
+    assert surface.counts.sum() == pytest.approx(people.sum())
     assert (surface.counts >= 0).all()
     assert not surface.counts[~layer.grid.inside(released.area)].any()
     assert (surface.noise >= 0).all()
@@ -77,3 +82,22 @@ def test_noise_of_a_cell_is_that_of_its_release() -> None:
     inside = surface.noise[surface.noise > 0]
     margin = box_layers(released)[0].margin[0]
     assert np.allclose(inside, 2 * (margin / np.log(20)) ** 2)
+
+
+def test_people_whom_sparse_boxes_lost_are_given_back_evenly() -> None:
+    cells = np.array([1.0, 1.0, 2.0])
+    found = reconciled(np.array([80.0, 0.0, 0.0]), cells, np.array([90.0, 4.0, 6.0]), np.ones(3))
+    assert np.allclose(found, [85.0, 5.0, 10.0])
+
+
+def test_people_whom_noise_added_are_scaled_away_to_what_it_admits() -> None:
+    people, cells = np.array([6.0, 3.0]), np.ones(2)
+    measured, variance = np.array([1.0, -2.0]), np.array([2.0, 2.0])
+    assert np.allclose(reconciled(people, cells, measured, variance), [2.0, 1.0])
+    assert not reconciled(people, cells, measured - 10, variance).any()
+
+
+def test_a_sum_that_says_little_changes_nothing() -> None:
+    people = np.array([6.0, 3.0])
+    found = reconciled(people, np.ones(2), np.array([20.0, -5.0]), np.full(2, 50.0))
+    assert np.array_equal(found, people)
