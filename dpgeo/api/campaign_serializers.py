@@ -43,6 +43,34 @@ TOTALS: dict[str, Any] = {
     },
 }
 
+GEOCAST: dict[str, Any] = {
+    "type": ["object", "null"],
+    "description": "The regions of the map that are notified instead of a circle, where asked for: "
+    "their outline, how many people live in them, and the chance that anybody accepts.",
+    "properties": {
+        "regions": {"type": "integer"},
+        "notified": {"type": "number"},
+        "success": {"type": "number"},
+        "reached": {"type": "boolean", "description": "Whether that is the target."},
+        "outline": {"type": "object", "description": "GeoJSON, in degrees."},
+    },
+    "required": ["regions", "notified", "success", "reached", "outline"],
+}
+
+GEOCASTS: dict[str, Any] = {
+    "type": "object",
+    "description": "Sums over the regions of all tasks, where asked for: by which allocation they "
+    "were grown, and over the tasks met both ways how many people regions and circles notify.",
+    "properties": {
+        "allocation": {"type": "string"},
+        "planned": {"type": "integer"},
+        "not_planned": {"type": "integer"},
+        "met_both_ways": {"type": "integer"},
+        "notified": {"type": "number"},
+        "notified_in_circles": {"type": "number"},
+    },
+}
+
 TASK: dict[str, Any] = {
     "type": "object",
     "properties": {
@@ -51,7 +79,7 @@ TASK: dict[str, Any] = {
         "latitude": NUMBER_OR_NULL,
         "density_per_km2": NUMBER_OR_NULL,
         "plans": {"type": "object", "additionalProperties": PLANNED},
-        "geocast": {"type": ["object", "null"]},
+        "geocast": GEOCAST,
     },
     "required": ["name", "longitude", "latitude", "density_per_km2", "plans"],
 }
@@ -72,6 +100,11 @@ class TasksField(serializers.JSONField):
     """Tasks as they were sent."""
 
 
+@extend_schema_field(GEOCASTS)
+class GeocastsField(serializers.JSONField):
+    """Sums over regions."""
+
+
 class PlanSerializer(Serializer):
     """A plan, which nobody keeps."""
 
@@ -81,6 +114,7 @@ class PlanSerializer(Serializer):
     )
     totals = TotalsField(help_text="Sums over the planned tasks, by allocation.")
     tasks = PlannedTasksField()
+    geocast = GeocastsField(required=False)
 
 
 class CampaignSerializer(Serializer):

@@ -33,6 +33,9 @@ CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 
 BY_NAME = Order(("name", "pk"), descending=False)
 
+GEOCAST_WEIGHT = 200
+"""Growing the regions of one task takes as long as planning so many."""
+
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 
 
@@ -208,7 +211,8 @@ class PlanView(DocumentView):
             allocations=asked["allocations"],
             geocast=asked["geocast"],
         )
-        count_tasks(request, len(read.names) * len(read.allocations))
+        weight = len(read.allocations) + GEOCAST_WEIGHT * read.geocast
+        count_tasks(request, len(read.names) * weight)
         return self.answer(plan_document(release, read), personal=True)
 
 

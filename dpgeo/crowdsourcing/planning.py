@@ -82,15 +82,15 @@ def plan_document(release: Release, asked: Asked) -> dict[str, Any]:
 
     surface, area = ground_of(release)
     plans = plan_tasks(surface, area, asked.tasks, asked.settings, asked.allocations)
-    rows = [_row(asked, plans, number) for number in range(len(asked.names))]
-    if asked.geocast:
-        _add_geocasts(release, asked, plans[0], rows)
-    return {
+    document = {
         "release": release.pk,
         "lines_per_km2": [round(line * SQUARE_KILOMETRE, 3) for line in surface.lines.tolist()],
         "totals": {plan.allocation.value: _totals(plan) for plan in plans},
-        "tasks": rows,
+        "tasks": [_row(asked, plans, number) for number in range(len(asked.names))],
     }
+    if asked.geocast:
+        _add_geocasts(release, asked, plans[0], document)
+    return document
 
 
 def _settings(values: Mapping[str, Any]) -> Settings:
@@ -185,31 +185,51 @@ def _kept(value: float, decimals: int) -> float | None:
     return round(float(value), decimals) if math.isfinite(value) else None
 
 
-def _add_geocasts(
-    release: Release, asked: Asked, plan: Plan, rows: Sequence[dict[str, Any]]
-) -> None:
-    """Grow regions for every task of the first allocation that was offered a reward."""
+def _add_geocasts(release: Release, asked: Asked, plan: Plan, document: dict[str, Any]) -> None:
+    """Grow regions for every task that the first allocation offers a reward, and sum them up."""
+    casts = _geocasts(release, asked, plan)
+    for row, cast in zip(document["tasks"], casts, strict=True):
+        row["geocast"] = cast
+    reached = [cast is not None and bool(cast["reached"]) for cast in casts]
+    both = [number for number, here in enumerate(reached) if here and plan.planned[number]]
+    document["geocast"] = {
+        "allocation": plan.allocation.value,
+        "planned": sum(reached),
+        "not_planned": len(reached) - sum(reached),
+        "met_both_ways": len(both),
+        "notified": round(sum(casts[number]["notified"] for number in both), 3),
+        "notified_in_circles": round(float(plan.notified[both].sum()), 3),
+    }
+
+
+def _geocasts(release: Release, asked: Asked, plan: Plan) -> list[Any]:
+    """The regions of each task as JSON, None where there is no reward to offer."""
     import json
 
     import shapely
 
     partition = regions_of(release)
-    for number, row in enumerate(rows):
-        row["geocast"] = None
-        if not math.isfinite(plan.reward[number]):
+    found: list[Any] = []
+    for number, reward in enumerate(plan.reward.tolist()):
+        if not math.isfinite(reward):
+            found.append(None)
             continue
-        found = partition.geocast(
+        cast = partition.geocast(
             float(asked.tasks.longitude[number]),
             float(asked.tasks.latitude[number]),
-            reward=float(plan.reward[number]),
+            reward=reward,
             acceptance=asked.settings.acceptance,
             target=asked.settings.target,
             share=asked.settings.worker_share,
         )
-        row["geocast"] = {
-            "regions": len(found.regions),
-            "notified": round(found.notified, 3),
-            "success": round(found.success, 6),
-            "reached": found.reached,
-            "outline": json.loads(shapely.to_geojson(partition.outline(found.regions))),
-        }
+        outline = shapely.transform(partition.outline(cast.regions), lambda each: each.round(6))
+        found.append(
+            {
+                "regions": len(cast.regions),
+                "notified": round(cast.notified, 3),
+                "success": round(cast.success, 6),
+                "reached": cast.reached,
+                "outline": json.loads(shapely.to_geojson(outline)),
+            }
+        )
+    return found

@@ -14,7 +14,7 @@ def script_words() -> dict[str, str]:
     """The English words of the scripts and what they are in the page's language."""
     if (get_language() or "en").split("-")[0] == "en":
         return {}
-    return {word: gettext(word) for word in WORDS}
+    return {word: gettext(word) for word in (*WORDS, *ANSWERS)}
 
 
 WORDS = (
@@ -25,6 +25,8 @@ WORDS = (
     _("A polygon of this file has a corner that is not a longitude and a latitude in degrees."),
     _("Adding up…"),
     _("An area needs three corners at least."),
+    _("Asking everybody in reach would do it with {chance} %."),
+    _("At most {most} tasks are planned at once."),
     _("Bands between contour lines"),
     _("Below the lowest line"),
     _("Cannot be told from zero"),
@@ -38,6 +40,8 @@ WORDS = (
     _("Each side must be a number of degrees, such as 12.58."),
     _("Each zone is {range} {counting}."),
     _("Half moved up to {near} m, 95 % up to {far} m"),
+    _("It was not kept ({status})."),
+    _("Kept, at "),
     _("Larger is less sure"),
     _("Longitudes lie between -180 and 180, latitudes between -90 and 90."),
     _("Margin (±) of people per zone"),
@@ -49,11 +53,20 @@ WORDS = (
     _("People per square kilometre"),
     _("People per zone"),
     _("People per {side} square"),
+    _("Remove {name}"),
     _("Reports, each moved at random"),
     _("South must be less than north."),
     _("Stands out from noise"),
+    _("Task {number}"),
     _("That a report was made shows, and how many there are; not where."),
     _("The area could not be added up ({status})."),
+    _("The first line names no longitude and latitude. Call the columns so, or lon and lat."),
+    _("The first {shown} of {count} tasks; all are on the map and in the files."),
+    _(
+        "The link holds the settings, but {most} tasks at most. Send the file along, or "
+        "keep the campaign."
+    ),
+    _("The link is copied, tasks and settings in it."),
     _("The link is copied; it holds all that you see."),
     _(
         "The map's data did not load ({status}). The table and the files below hold the "
@@ -61,12 +74,20 @@ WORDS = (
     ),
     _("The map's shapes did not load ({status})."),
     _("The picture is made."),
+    _("The plan was refused ({status})."),
     _("The server did not answer; try again."),
     _("The study area is {width} km wide and {height} km high."),
     _("These shapes are too many to be drawn here. Take the files."),
     _("This browser could not make the picture."),
+    _(
+        "This browser has no WebGL, so tasks cannot be placed by clicking. Upload them or "
+        "type their places."
+    ),
     _("This browser has no WebGL, so the map stands still. The table holds its figures."),
+    _("This file begins like GeoJSON and is not. Export it again."),
     _("This file holds no polygon."),
+    _("This file holds no task. Give CSV with columns longitude and latitude, or GeoJSON points."),
+    _("This file holds {count} tasks, and {most} are planned at once. Divide it."),
     _("This file is not GeoJSON: it cannot be read as JSON."),
     _("This file is too large; outlines of up to 2 MB can be added up here."),
     _("This outline is too detailed for the link."),
@@ -78,19 +99,46 @@ WORDS = (
     _("West must be less than east."),
     _("Your area"),
     _(
-        "Your square shows {count}, give or take {margin}. Whether you were there changes"
-        " the odds of any such picture by at most a factor {odds}."
+        "Your square shows {count}, give or take {margin}. Whether you were there changes "
+        "the odds of any such picture by at most a factor {odds}."
     ),
     _("cannot be told from zero"),
     _("in {count} cells, {each} per {side} square"),
     _("made within the inner circle one time in two, within the outer one 19 times in 20"),
     _("nearest to this centre"),
     _("noise can push a count below zero"),
+    _("not met"),
+    _("of {count}"),
     _("outside the study area"),
     _("people"),
     _("people per km²"),
+    _("regions do not suffice"),
     _("visits"),
     _("visits per km²"),
     _("{counting}, between {low} and {high} in 95 of 100 releases like this one."),
+    _("{count} tasks read."),
     _("{low} to {high}"),
+    _("{people} in {count} regions"),
 )
+
+ANSWERS = (
+    _("Its coordinates are not a longitude and latitude in degrees; correct them."),
+    _("It lies outside the study area, where the map says nothing; move it."),
+    _("A target of 100 % is never reached: nobody is sure to accept. Lower the target."),
+    _("Nobody travels 0 metres; raise the travel limit."),
+    _("The map shows nobody within the travel limit; move it or raise the limit."),
+    _(
+        "Too few people live within the travel limit, whatever is paid; lower the target, "
+        "raise the limit or move it."
+    ),
+    _("Its reward is below the least that anybody accepts; raise it."),
+    _(
+        "The total reward does not give every task the least that anybody accepts; raise "
+        "it or plan fewer tasks."
+    ),
+    _(
+        "At this reward the target would take people from beyond the travel limit; raise "
+        "the reward or lower the target."
+    ),
+)
+"""What the planner answers in English, and the page says in its own language."""

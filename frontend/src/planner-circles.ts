@@ -45,8 +45,31 @@ export class Circles {
     canvas.height = Math.round(canvas.clientHeight * ratio);
     const pen = canvas.getContext("2d")!;
     pen.scale(ratio, ratio);
+    this.tasks.forEach((task, index) => this.drawRegions(pen, task, index));
     this.tasks.forEach((task, index) => this.drawCircle(pen, task, index));
     this.tasks.forEach((task, index) => this.drawMark(pen, task, index));
+  }
+
+  private drawRegions(pen: CanvasRenderingContext2D, { cast }: PlannedTask, index: number): void {
+    if (!cast) return;
+    const { accent } = this.palette();
+    const { type, coordinates } = cast.outline;
+    const path = new Path2D();
+    for (const ring of type === "Polygon" ? coordinates : coordinates.flat()) {
+      for (const [at, corner] of ring.entries()) {
+        const { x, y } = this.map.project([corner[0]!, corner[1]!]);
+        if (at) path.lineTo(x, y);
+        else path.moveTo(x, y);
+      }
+      path.closePath();
+    }
+    pen.globalAlpha = index === this.chosen ? 0.3 : 0.14;
+    pen.fillStyle = accent;
+    pen.fill(path, "evenodd");
+    pen.globalAlpha = 1;
+    pen.lineWidth = 1.2;
+    pen.strokeStyle = accent;
+    pen.stroke(path);
   }
 
   private drawCircle(pen: CanvasRenderingContext2D, task: PlannedTask, index: number): void {
@@ -106,9 +129,10 @@ export class Circles {
   }
 
   private place({ task }: PlannedTask): { x: number; y: number; perMetre: number } | null {
-    if (Math.abs(task.latitude) > 85 || Math.abs(task.longitude) > 180) return null;
-    const { x, y } = this.map.project([task.longitude, task.latitude]);
-    const ground = (Math.cos((task.latitude * Math.PI) / 180) * EARTH_RADIUS) / RADIUS;
+    const { longitude, latitude } = task;
+    if (longitude === null || latitude === null || Math.abs(latitude) > 85 || Math.abs(longitude) > 180) return null;
+    const { x, y } = this.map.project([longitude, latitude]);
+    const ground = (Math.cos((latitude * Math.PI) / 180) * EARTH_RADIUS) / RADIUS;
     const perMercator = (TILE * 2 ** this.map.getZoom()) / (2 * Math.PI * RADIUS);
     return { x, y, perMetre: perMercator / ground };
   }

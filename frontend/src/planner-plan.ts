@@ -1,5 +1,6 @@
 /** Asking the server for a plan: the last question wins. */
 import type { Task } from "./planner-tasks";
+import { t } from "./translate";
 
 export type Planned = {
   reward: number | null;
@@ -12,7 +13,10 @@ export type Planned = {
   explanation: string;
 };
 
-export type PlannedTask = { task: Task; density: number | null; even: Planned | null; chosen: Planned | null };
+/** The regions of the map that are notified instead of a circle. */
+export type Cast = { regions: number; notified: number; success: number; reached: boolean; outline: GeoJSON.Polygon | GeoJSON.MultiPolygon };
+
+export type PlannedTask = { task: Task; even: Planned | null; chosen: Planned | null; cast: Cast | null };
 
 export type Totals = {
   planned: number;
@@ -23,11 +27,15 @@ export type Totals = {
   largest_radius_metres: number;
 };
 
-export type Plan = { tasks: PlannedTask[]; even: Totals; chosen: Totals };
+/** Sums over the tasks that regions and circles both meet. */
+export type Casts = { planned: number; met_both_ways: number; notified: number; notified_in_circles: number };
+
+export type Plan = { tasks: PlannedTask[]; even: Totals; chosen: Totals; casts: Casts | null };
 
 type Answer = {
   totals: Record<string, Totals>;
-  tasks: { density_per_km2: number | null; plans: Record<string, Planned> }[];
+  tasks: { plans: Record<string, Planned>; geocast?: Cast | null }[];
+  geocast?: Casts;
 };
 
 export type Settings = Record<string, number | string>;
@@ -48,11 +56,11 @@ export class Planner {
   ) {}
 
   /** The plan, or null where another was asked for in the meantime. Raises Refused. */
-  async plan(tasks: readonly Task[], settings: Settings, allocation: string): Promise<Plan | null> {
+  async plan(tasks: readonly Task[], settings: Settings, allocation: string, geocast: boolean): Promise<Plan | null> {
     this.asking?.abort();
     const asking = new AbortController();
     this.asking = asking;
-    const body = { release: this.release, tasks, ...settings, allocations: ["uniform", allocation] };
+    const body = { release: this.release, tasks, ...settings, allocations: [allocation, "uniform"], geocast };
     try {
       const response = await fetch(this.address, {
         method: "POST",
@@ -62,7 +70,7 @@ export class Planner {
       });
       if (!response.ok) {
         const problem = (await response.json()) as { detail?: string; field?: string };
-        throw new Refused(problem.detail ?? `The plan was refused (${response.status}).`, problem.field ?? "");
+        throw new Refused(problem.detail ?? t("The plan was refused ({status}).", { status: response.status }), problem.field ?? "");
       }
       return joined(tasks, (await response.json()) as Answer, allocation);
     } catch (error) {
@@ -75,48 +83,58 @@ export class Planner {
 function joined(tasks: readonly Task[], answer: Answer, allocation: string): Plan {
   return {
     tasks: tasks.map((task, index) => {
-      const { density_per_km2: density, plans } = answer.tasks[index]!;
-      return { task, density, even: plans.uniform!, chosen: plans[allocation]! };
+      const { plans, geocast } = answer.tasks[index]!;
+      return { task, even: plans.uniform!, chosen: plans[allocation]!, cast: geocast ?? null };
     }),
     even: answer.totals.uniform!,
     chosen: answer.totals[allocation]!,
+    casts: answer.geocast ?? null,
   };
 }
 
+const REGIONS = ["regions", "notified", "success"] as const;
 const COLUMNS = ["reward", "radius_metres", "notified", "notified_margin", "acceptance", "success", "reason"] as const;
 
 /** One row a task, both ways to share out the reward beside each other. */
 export function planCsv(plan: Plan): string {
   const header = ["name", "longitude", "latitude", ...["even", "shared"].flatMap((way) => COLUMNS.map((each) => `${way}_${each}`))];
-  const lines = plan.tasks.map(({ task, even, chosen }) => [
+  if (plan.casts) header.push(...REGIONS.map((each) => `geocast_${each}`));
+  const lines = plan.tasks.map(({ task, even, chosen, cast }) => [
     task.name,
     task.longitude,
     task.latitude,
     ...[even, chosen].flatMap((planned) => COLUMNS.map((each) => planned?.[each] ?? "")),
+    ...(plan.casts ? REGIONS.map((each) => cast?.[each] ?? "") : []),
   ]);
   return [header, ...lines].map((cells) => cells.map(quoted).join(",")).join("\r\n") + "\r\n";
 }
 
 /** Spreadsheets run cells that begin like formulas. */
-function quoted(cell: string | number): string {
-  if (typeof cell === "number") return String(cell);
+function quoted(cell: string | number | null): string {
+  if (typeof cell !== "string") return String(cell ?? "");
   const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
   return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
 }
 
 /** A point for every task, and the circle that it notifies as a polygon. */
 export function planGeoJson(plan: Plan): string {
-  const features = plan.tasks.flatMap(({ task, even, chosen }) => {
+  const features = plan.tasks.flatMap(({ task, even, chosen, cast }) => {
     const properties = {
       name: task.name,
       ...Object.fromEntries(COLUMNS.map((each) => [`even_${each}`, even?.[each] ?? null])),
       ...Object.fromEntries(COLUMNS.map((each) => [each, chosen?.[each] ?? null])),
     };
-    const point = { type: "Point", coordinates: [task.longitude, task.latitude] };
+    const { longitude, latitude } = task;
+    const placed = longitude !== null && latitude !== null;
+    const point = placed ? { type: "Point", coordinates: [longitude, latitude] } : null;
     const found: object[] = [{ type: "Feature", properties: { ...properties, feature: "task" }, geometry: point }];
-    if (chosen?.radius_metres) {
-      const geometry = { type: "Polygon", coordinates: [circle(task, chosen.radius_metres)] };
+    if (chosen?.radius_metres && placed) {
+      const geometry = { type: "Polygon", coordinates: [circle(longitude, latitude, chosen.radius_metres)] };
       found.push({ type: "Feature", properties: { ...properties, feature: "circle" }, geometry });
+    }
+    if (cast?.regions) {
+      const { outline, ...figures } = cast;
+      found.push({ type: "Feature", properties: { name: task.name, ...figures, feature: "regions" }, geometry: outline });
     }
     return found;
   });
@@ -126,7 +144,7 @@ export function planGeoJson(plan: Plan): string {
 const CORNERS = 64;
 const METRES_PER_DEGREE = (Math.PI / 180) * 6371008.8;
 
-function circle({ longitude, latitude }: Task, metres: number): number[][] {
+function circle(longitude: number, latitude: number, metres: number): number[][] {
   const across = metres / (METRES_PER_DEGREE * Math.cos((latitude * Math.PI) / 180));
   const up = metres / METRES_PER_DEGREE;
   return Array.from({ length: CORNERS + 1 }, (_, corner) => {

@@ -1,6 +1,8 @@
 /** Tasks as an operator enters them: by clicks, files and links. */
+import { t } from "./translate";
 
-export type Task = { name: string; longitude: number; latitude: number; reward: number | null };
+/** What is no number stays as it was typed, or null: the server answers it with its reason. */
+export type Task = { name: string; longitude: number | null; latitude: number | null; reward: number | string | null };
 
 export const MOST_TASKS = 10_000;
 /** More do not fit an address that mail and chat keep whole. */
@@ -9,19 +11,17 @@ export const MOST_LINKED = 150;
 /** A file is not one of tasks; the message is for the person who chose it. */
 export class UnreadableTasks extends Error {}
 
-export type ReadTasks = { tasks: Task[]; skipped: number };
-
-/** Reads CSV with a header, or GeoJSON points. Rows without a position are skipped and counted. */
-export function readTasks(text: string): ReadTasks {
+/** Reads CSV with a header, or GeoJSON points. */
+export function readTasks(text: string): Task[] {
   const start = text.replace(/^\uFEFF/, "").trimStart();
-  const read = start.startsWith("{") ? readGeoJson(start) : readCsv(start);
-  if (read.tasks.length === 0) {
-    throw new UnreadableTasks("This file holds no task. Give CSV with columns longitude and latitude, or GeoJSON points.");
+  const tasks = start.startsWith("{") ? readGeoJson(start) : readCsv(start);
+  if (tasks.length === 0) {
+    throw new UnreadableTasks(t("This file holds no task. Give CSV with columns longitude and latitude, or GeoJSON points."));
   }
-  if (read.tasks.length > MOST_TASKS) {
-    throw new UnreadableTasks(`This file holds ${read.tasks.length} tasks, and ${MOST_TASKS} are planned at once. Divide it.`);
+  if (tasks.length > MOST_TASKS) {
+    throw new UnreadableTasks(t("This file holds {count} tasks, and {most} are planned at once. Divide it.", { count: tasks.length, most: MOST_TASKS }));
   }
-  return read;
+  return tasks;
 }
 
 const LONGITUDE = ["longitude", "lon", "lng", "long", "x"];
@@ -29,18 +29,15 @@ const LATITUDE = ["latitude", "lat", "y"];
 const NAME = ["name", "task", "title", "id"];
 const REWARD = ["reward", "fixed_reward"];
 
-function readCsv(text: string): ReadTasks {
+function readCsv(text: string): Task[] {
   const [first = [], ...lines] = rows(text, separatorOf(text));
   const header = first.map((name) => name.trim().toLowerCase());
   const column = (names: string[]): number => header.findIndex((name) => names.includes(name));
   const [x, y, name, reward] = [column(LONGITUDE), column(LATITUDE), column(NAME), column(REWARD)];
   if (x < 0 || y < 0) {
-    throw new UnreadableTasks("The first line names no longitude and latitude. Call the columns so, or lon and lat.");
+    throw new UnreadableTasks(t("The first line names no longitude and latitude. Call the columns so, or lon and lat."));
   }
-  const tasks = lines.map((cells, index) =>
-    taskOf(cells[x], cells[y], cells[name] || String(index + 1), cells[reward]),
-  );
-  return kept(tasks);
+  return lines.map((cells, index) => taskOf(cells[x], cells[y], cells[name] || String(index + 1), cells[reward]));
 }
 
 function separatorOf(text: string): string {
@@ -82,28 +79,25 @@ type LooseFeature = {
   geometry?: { type?: string; coordinates?: unknown[] } | null;
 };
 
-function readGeoJson(text: string): ReadTasks {
+function readGeoJson(text: string): Task[] {
   let document: { type?: string; features?: LooseFeature[] } & LooseFeature;
   try {
     document = JSON.parse(text);
   } catch {
-    throw new UnreadableTasks("This file begins like GeoJSON and is not. Export it again.");
+    throw new UnreadableTasks(t("This file begins like GeoJSON and is not. Export it again."));
   }
   const features = document.type === "Feature" ? [document] : (document.features ?? []);
-  const tasks = features.map(({ properties, geometry }, index) => {
-    if (geometry?.type !== "Point") return null;
+  return features.map(({ properties, geometry }, index) => {
     const named = NAME.map((name) => properties?.[name]).find((each) => each !== undefined && each !== null);
     const reward = REWARD.map((name) => properties?.[name]).find((each) => each !== undefined);
-    const [longitude, latitude] = geometry.coordinates ?? [];
+    const [longitude, latitude] = (geometry?.type === "Point" && geometry.coordinates) || [];
     return taskOf(longitude, latitude, String(named ?? index + 1), reward);
   });
-  return kept(tasks);
 }
 
-function taskOf(longitude: unknown, latitude: unknown, name: string, reward: unknown): Task | null {
-  const [x, y] = [number(longitude), number(latitude)];
-  if (x === null || y === null) return null;
-  return { name: name.slice(0, 200), longitude: x, latitude: y, reward: number(reward) };
+function taskOf(longitude: unknown, latitude: unknown, name: string, reward: unknown): Task {
+  const typed = String(reward ?? "").trim();
+  return { name: name.slice(0, 200), longitude: number(longitude), latitude: number(latitude), reward: number(typed) ?? (typed || null) };
 }
 
 function number(value: unknown): number | null {
@@ -112,17 +106,12 @@ function number(value: unknown): number | null {
   return Number.isFinite(found) ? found : null;
 }
 
-function kept(tasks: (Task | null)[]): ReadTasks {
-  const found = tasks.filter((task) => task !== null);
-  return { tasks: found, skipped: tasks.length - found.length };
-}
-
 /** Settings and tasks as they stand in a link: `#tasks=18.05,59.3,,Quay;...&target=0.9`. */
 export function formatPlanLink(tasks: readonly Task[], settings: Record<string, string>): string {
   const parts = Object.entries(settings).map(([name, value]) => `${name}=${encodeURIComponent(value)}`);
   if (tasks.length <= MOST_LINKED) {
     const listed = tasks.map(({ longitude, latitude, reward, name }) =>
-      [longitude.toFixed(5), latitude.toFixed(5), reward ?? "", encodeURIComponent(name)].join(","),
+      [longitude?.toFixed(5), latitude?.toFixed(5), encodeURIComponent(reward ?? ""), encodeURIComponent(name)].join(","),
     );
     if (listed.length) parts.push(`tasks=${listed.join(";")}`);
   }
@@ -136,7 +125,7 @@ export function parsePlanLink(hash: string): { tasks: Task[]; settings: Record<s
     const [name, value = ""] = part.split(/=(.*)/s);
     if (name === "tasks") {
       const listed = value.split(";").map((each) => each.split(","));
-      tasks = kept(listed.map(([x, y, reward, text]) => taskOf(x, y, decoded(text ?? ""), reward))).tasks;
+      tasks = listed.map(([x, y, reward, text]) => taskOf(x, y, decoded(text ?? ""), decoded(reward ?? "")));
     } else if (name) settings[name] = decoded(value);
   }
   return { tasks: tasks.slice(0, MOST_LINKED), settings };

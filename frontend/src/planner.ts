@@ -7,16 +7,19 @@ import { drawLegend } from "./legend";
 import type { MapLayer } from "./map-layer";
 import { type OpenRelease, openRelease } from "./open-release";
 import { Circles } from "./planner-circles";
-import { type Plan, planCsv, planGeoJson, type Planned, Planner, type PlannedTask, Refused, type Settings } from "./planner-plan";
+import { type Cast, type Plan, planCsv, planGeoJson, type Planned, Planner, type PlannedTask, Refused, type Settings } from "./planner-plan";
 import { formatPlanLink, MOST_LINKED, MOST_TASKS, parsePlanLink, readTasks, type Task } from "./planner-tasks";
 import { onThemeChange, readPalette } from "./ramps";
 import { drawStaticMap } from "./static-map";
 import { choices } from "./switch";
+import { t } from "./translate";
 
 /** Milliseconds that a slider must rest before the server is asked. */
 const REST = 120;
 /** Rows of the table; more tasks are on the map and in the files. */
 const MOST_ROWS = 200;
+/** Growing regions takes the server long. */
+const MOST_GEOCASTS = 100;
 const PLACES = 6;
 
 class Page {
@@ -57,8 +60,8 @@ class Page {
     });
     this.tasks = campaign.tasks.map(({ name, longitude, latitude, reward }, index) => ({
       name: String(name ?? index + 1),
-      longitude: Number(longitude),
-      latitude: Number(latitude),
+      longitude: longitude ?? null,
+      latitude: latitude ?? null,
       reward: reward ?? null,
     }));
   }
@@ -70,7 +73,8 @@ class Page {
       if (field instanceof HTMLInputElement) {
         // A reward may lie beyond where the slider ends.
         if (field.type === "range" && Number(value) > Number(field.max)) field.max = value;
-        field.value = value;
+        if (field.type === "checkbox") field.checked = true;
+        else field.value = value;
       }
       if (field instanceof HTMLSelectElement && [...field.options].some((each) => each.value === value)) field.value = value;
     }
@@ -135,7 +139,7 @@ class Page {
     let palette = readPalette(frame);
     const drawn = new DrawnMap(need(frame, ".canvas"), opened, layer, palette, null);
     const { map } = drawn;
-    map.getCanvas().setAttribute("aria-label", frame.dataset.label ?? "Map");
+    map.getCanvas().setAttribute("aria-label", frame.dataset.label!);
     frameMap(map, need<HTMLCanvasElement>(frame, ".neatline"), () => palette);
     this.circles = new Circles(map, need(frame, ".circles"), () => palette);
     onThemeChange(() => {
@@ -157,7 +161,7 @@ class Page {
       if (hit !== null) this.choose(hit);
       else if (place.getAttribute("aria-pressed") === "true") {
         const round = (degrees: number): number => Number(degrees.toFixed(PLACES));
-        const name = `Task ${this.tasks.length + 1}`;
+        const name = t("Task {number}", { number: this.tasks.length + 1 });
         this.add({ name, longitude: round(lngLat.lng), latitude: round(lngLat.lat), reward: null });
       }
     });
@@ -169,11 +173,11 @@ class Page {
     const canvas = document.createElement("canvas");
     need(this.frame, ".canvas").append(canvas);
     drawStaticMap(canvas, scene, layer, readPalette(this.frame));
-    this.say("This browser has no WebGL, so tasks cannot be placed by clicking. Upload them or type their places.");
+    this.say(t("This browser has no WebGL, so tasks cannot be placed by clicking. Upload them or type their places."));
   }
 
   private add(task: Task): void {
-    if (this.tasks.length >= MOST_TASKS) return this.say(`At most ${MOST_TASKS} tasks are planned at once.`);
+    if (this.tasks.length >= MOST_TASKS) return this.say(t("At most {most} tasks are planned at once.", { most: MOST_TASKS }));
     this.tasks.push(task);
     this.chosen = this.tasks.length - 1;
     this.changed();
@@ -189,10 +193,9 @@ class Page {
     input.value = "";
     if (!file) return;
     try {
-      const { tasks, skipped } = readTasks(await file.text());
-      this.tasks = tasks;
+      this.tasks = readTasks(await file.text());
       this.chosen = null;
-      this.say(`${formatNumber(tasks.length)} tasks read${skipped ? `, ${formatNumber(skipped)} rows without a position left out` : ""}.`);
+      this.say(t("{count} tasks read.", { count: formatNumber(this.tasks.length) }));
       this.changed();
     } catch (error) {
       this.say(error instanceof Error ? error.message : String(error));
@@ -213,7 +216,7 @@ class Page {
   private async ask(): Promise<void> {
     const error = need<HTMLElement>(document, "#plan-error");
     try {
-      this.plan = this.tasks.length ? await this.planner.plan(this.tasks, this.settings(), this.allocation) ?? this.plan : null;
+      this.plan = this.tasks.length ? await this.planner.plan(this.tasks, this.settings(), this.allocation, this.regions()) ?? this.plan : null;
       error.hidden = true;
     } catch (refusal) {
       this.plan = null;
@@ -235,16 +238,20 @@ class Page {
   }
 
   private settings(): Settings {
-    const { model, density, allocation: _, ...numbers } = this.raw();
+    const { model, density, allocation: _, geocast: __, ...numbers } = this.raw();
     const read = Object.fromEntries(Object.entries(numbers).map(([name, value]) => [name, Number(value)]));
     return { ...read, target: read.target! / 100, worker_share: read.worker_share! / 100, model: model!, density: density! };
+  }
+
+  private regions(): boolean {
+    return "geocast" in this.raw() && this.tasks.length <= MOST_GEOCASTS;
   }
 
   private planned(): PlannedTask[] {
     const known = this.plan?.tasks ?? [];
     return this.tasks.map((task, index) => {
       const planned = known[index];
-      return planned?.task === task ? planned : { task, density: null, even: null, chosen: null };
+      return planned?.task === task ? planned : { task, even: null, chosen: null, cast: null };
     });
   }
 
@@ -265,14 +272,19 @@ class Page {
     const result = need<HTMLElement>(document, "#result");
     result.hidden = !this.plan;
     if (!this.plan) return;
-    const { even, chosen, tasks } = this.plan;
+    const { even, chosen, tasks, casts } = this.plan;
     const figure = (name: string, ...content: (Node | string)[]): void =>
       need(result, `[data-figure=${name}]`).replaceChildren(...content);
-    const of = (): Node => element("small", "", ` of ${formatNumber(tasks.length)}`);
+    const of = (): Node => element("small", "", ` ${t("of {count}", { count: formatNumber(tasks.length) })}`);
     figure("met-even", formatNumber(even.planned), of());
     figure("met-chosen", formatNumber(chosen.planned), of());
     figure("notified-even", formatNumber(even.notified));
     figure("notified-chosen", formatNumber(chosen.notified));
+    for (const each of document.querySelectorAll<HTMLElement>("[data-geocast]")) each.hidden = !casts;
+    if (!casts) return;
+    figure("met-regions", formatNumber(casts.planned), of());
+    figure("notified-circles", formatNumber(casts.notified_in_circles));
+    figure("notified-regions", formatNumber(casts.notified));
   }
 
   private showTable(planned: readonly PlannedTask[]): void {
@@ -284,16 +296,16 @@ class Page {
     table.tBodies[0]!.replaceChildren(...rows);
     const more = need<HTMLElement>(document, "#more-tasks");
     more.hidden = planned.length <= MOST_ROWS;
-    more.textContent = `The first ${MOST_ROWS} of ${formatNumber(planned.length)} tasks; all are on the map and in the files.`;
+    more.textContent = t("The first {shown} of {count} tasks; all are on the map and in the files.", { shown: MOST_ROWS, count: formatNumber(planned.length) });
   }
 
-  private row({ task, even, chosen }: PlannedTask, index: number, most: number): HTMLTableRowElement {
+  private row({ task, even, chosen, cast }: PlannedTask, index: number, most: number): HTMLTableRowElement {
     const name = element("button", "name", element("span", "no", String(index + 1)), ` ${task.name}`);
     name.type = "button";
     name.addEventListener("click", () => this.choose(this.chosen === index ? null : index));
     const remove = element("button", "remove", "\u00d7");
     remove.type = "button";
-    remove.setAttribute("aria-label", `Remove ${task.name}`);
+    remove.setAttribute("aria-label", t("Remove {name}", { name: task.name }));
     remove.addEventListener("click", () => {
       this.tasks.splice(index, 1);
       this.chosen = null;
@@ -301,7 +313,7 @@ class Page {
     });
     const row = element("tr", index === this.chosen ? "on" : "", element("td", "", name));
     if (chosen && chosen.radius_metres === null && (even?.radius_metres ?? null) === null) {
-      const why = element("td", "why small", chosen.explanation, reached(chosen));
+      const why = element("td", "why small", t(chosen.explanation), reached(chosen));
       // On a phone the column of distances is not there.
       why.colSpan = matchMedia("(max-width: 720px)").matches ? 3 : 4;
       row.append(why);
@@ -310,7 +322,7 @@ class Page {
         element("td", "r num", offered(even)),
         element("td", "r num new", offered(chosen)),
         element("td", "r num reach", chosen?.radius_metres ? formatMetres(chosen.radius_metres) : ""),
-        element("td", "people", ...people(even, chosen, most)),
+        element("td", "people", ...people(even, chosen, most), ...(cast ? [inRegions(cast)] : [])),
       );
     }
     row.append(element("td", "r", remove));
@@ -329,8 +341,8 @@ class Page {
       await navigator.clipboard?.writeText(location.href).catch(() => undefined);
       this.say(
         this.tasks.length > MOST_LINKED
-          ? `The link holds the settings, but ${MOST_LINKED} tasks at most. Send the file along, or keep the campaign.`
-          : "The link is copied, tasks and settings in it.",
+          ? t("The link holds the settings, but {most} tasks at most. Send the file along, or keep the campaign.", { most: MOST_LINKED })
+          : t("The link is copied, tasks and settings in it."),
       );
     }
   }
@@ -352,10 +364,10 @@ class Page {
     });
     const answer = (await response.json()) as { page?: string; detail?: string };
     const said = need<HTMLElement>(document, "#said");
-    if (!response.ok || !answer.page) return this.say(answer.detail ?? `It was not kept (${response.status}).`);
-    const link = element("a", "", "its address");
+    if (!response.ok || !answer.page) return this.say(answer.detail ?? t("It was not kept ({status}).", { status: response.status }));
+    const link = element("a", "", answer.page);
     link.href = answer.page;
-    said.replaceChildren("Kept, at ", link, ".");
+    said.replaceChildren(t("Kept, at "), link);
   }
 
   private say(message: string): void {
@@ -365,12 +377,12 @@ class Page {
 
 /** The chance that is left for a task that misses the target. */
 function reached({ success }: Planned): string {
-  return success === null ? "" : ` Asking everybody in reach would do it with ${formatNumber(success * 100)} %.`;
+  return success === null ? "" : ` ${t("Asking everybody in reach would do it with {chance} %.", { chance: formatNumber(success * 100) })}`;
 }
 
 function offered(planned: Planned | null): string {
   if (!planned) return "";
-  return planned.radius_metres === null ? "not met" : formatNumber(planned.reward ?? 0);
+  return planned.radius_metres === null ? t("not met") : formatNumber(planned.reward ?? 0);
 }
 
 /** People notified both ways: two dots on one line, and the figure with its margin. */
@@ -388,6 +400,11 @@ function people(even: Planned | null, chosen: Planned | null, most: number): (No
   const margin = chosen?.notified_margin ?? null;
   const figure = after === null ? "" : formatNumber(after);
   return [holder, element("span", "num", figure, element("span", "pm", margin === null || !figure ? "" : ` \u00b1 ${formatNumber(margin)}`))];
+}
+
+function inRegions({ notified, regions, reached }: Cast): Node {
+  const words = reached ? t("{people} in {count} regions", { people: formatNumber(notified), count: regions }) : t("regions do not suffice");
+  return element("span", "xs quiet by-regions", words);
 }
 
 function download(name: string, type: string, text: string): void {

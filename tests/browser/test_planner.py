@@ -15,7 +15,7 @@ from django.core.cache import cache
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.browser.pixels import ramp_share, screenshot, share
-from tests.maps import BOUNDS, contour_release, grid_release, install
+from tests.maps import BOUNDS, contour_release, grid_release, install, partition_release
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -127,6 +127,77 @@ def test_downloads_hold_the_plan(contours: Release, open_planner: Open) -> None:
     kinds = [each["geometry"]["type"] for each in document["features"]]
     assert kinds.count("Point") == 3
     assert kinds.count("Polygon") == 2
+
+
+def test_regions_are_drawn_beside_circles_and_compared_in_numbers(open_planner: Open) -> None:
+    cache.clear()
+    release = install(partition_release(AREA, 32), "In boxes")
+    page = open_planner(f"/plan/?release={release.pk}")
+    upload(page)
+    planned(page, 3)
+    before = screenshot(page, "#map")
+    assert not page.locator("[data-figure=notified-regions]").is_visible()
+    page.check("[name=geocast]")
+    page.wait_for_selector("[data-figure=notified-regions]", timeout=PATIENCE)
+    assert page.inner_text("[data-figure=met-regions]").endswith("of 3")
+    assert "regions" in page.inner_text("#tasks tbody tr")
+    after = screenshot(page, "#map")
+    assert (after != before).any(axis=-1).mean() > 1e-3
+    with page.expect_download() as taken:
+        page.click("[data-take=geojson]")
+    features = json.loads(Path(taken.value.path()).read_text())["features"]
+    assert "regions" in [each["properties"]["feature"] for each in features]
+    with page.expect_download() as taken:
+        page.click("[data-take=csv]")
+    rows = list(csv.DictReader(io.StringIO(Path(taken.value.path()).read_text())))
+    assert int(rows[0]["geocast_regions"]) >= 1
+    link = page.evaluate("location.search + location.hash")
+    assert open_planner(f"/plan/{link}").is_checked("[name=geocast]")
+
+
+BAD = """name,longitude,latitude,reward
+Good,12.555,55.65,
+Away,2.0,48.0,
+Not a number,NaN,55.65,
+Word,far,55.65,
+Out of range,12.5,400.17,
+Cheap,12.555,55.65,0.5
+Not an amount,12.555,55.65,seven
+"""
+
+
+def test_every_bad_row_of_a_file_is_answered_and_the_rest_planned(
+    contours: Release, open_planner: Open
+) -> None:
+    page = open_planner()
+    upload(page, BAD)
+    planned(page, 7)
+    with page.expect_download() as taken:
+        page.click("[data-take=csv]")
+    rows = list(csv.DictReader(io.StringIO(Path(taken.value.path()).read_text())))
+    assert [row["even_reason"] for row in rows] == [
+        "",
+        "outside_area",
+        "not_a_place",
+        "not_a_place",
+        "not_a_place",
+        "reward_too_low",
+        "reward_too_low",
+    ]
+    assert page.locator("#tasks .why").count() == 6
+    for field, value, reason in (
+        ("least_reward", "1000", "least that anybody accepts"),
+        ("travel_metres", "0", "Nobody travels 0 metres"),
+    ):
+        page.locator(".workers").evaluate("each => each.open = true")
+        kept = page.input_value(f"#{field}")
+        page.fill(f"#{field}", value)
+        page.wait_for_function(
+            "words => document.querySelector('#tasks tbody tr').innerText.includes(words)",
+            arg=reason,
+            timeout=PATIENCE,
+        )
+        page.fill(f"#{field}", kept)
 
 
 def test_a_link_holds_the_whole_plan(contours: Release, open_planner: Open) -> None:

@@ -11,7 +11,7 @@ from dpgeo.accounts.models import Role, Scope
 from dpgeo.accounts.services import key_create
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.releases.models import Release
-from tests.unit.artefacts.releases import clusters_release, contour_release
+from tests.unit.artefacts.releases import clusters_release, contour_release, partition_release
 from tests.web.api import Program
 from tests.web.published import install, make_dataset, make_member, make_organisation
 
@@ -171,10 +171,29 @@ def test_a_map_without_cells_is_refused_with_its_reason() -> None:
 
 
 def test_regions_are_grown_where_asked(release: Release) -> None:
-    first, away = plan(release, tasks=[HILL, AWAY], geocast=True)["tasks"]
+    answer = plan(release, tasks=[HILL, AWAY, SLOPE], geocast=True)
+    first, away, second = answer["tasks"]
     assert first["geocast"]["reached"]
     assert first["geocast"]["outline"]["type"] in {"Polygon", "MultiPolygon"}
     assert away["geocast"] is None
+    beside = [task["plans"]["uniform"]["notified"] for task in (first, second)]
+    assert answer["geocast"] == {
+        "allocation": "uniform",
+        "planned": 2,
+        "not_planned": 1,
+        "met_both_ways": 2,
+        "notified": pytest.approx(first["geocast"]["notified"] + second["geocast"]["notified"]),
+        "notified_in_circles": pytest.approx(sum(beside), abs=2e-3),
+    }
+    assert "geocast" not in plan(release)
+
+
+def test_regions_are_those_of_a_partition_where_the_map_has_one() -> None:
+    release = install(make_dataset(), partition_release())
+    (task,) = plan(release, tasks=[HILL], geocast=True, worker_share=1)["tasks"]
+    assert task["geocast"]["regions"] >= 1
+    corners = task["geocast"]["outline"]["coordinates"]
+    assert corners
 
 
 def test_tasks_of_one_address_are_limited(release: Release, settings: Any) -> None:
@@ -182,6 +201,13 @@ def test_tasks_of_one_address_are_limited(release: Release, settings: Any) -> No
     settings.DPGEO_TASKS_A_MINUTE = 6
     plan(release)
     plan(release, status=429)
+
+
+def test_regions_count_for_the_time_that_they_take(release: Release, settings: Any) -> None:
+    caches["throttle"].clear()
+    settings.DPGEO_TASKS_A_MINUTE = 400
+    plan(release)
+    plan(release, status=429, geocast=True)
 
 
 def test_ten_thousand_tasks_are_planned_at_once(release: Release) -> None:

@@ -15,7 +15,8 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from dpgeo.pages.words import WORDS
+from dpgeo.pages.words import ANSWERS, WORDS
+from dpgeo.postprocess.tasks.plan import REASONS
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, install
 
@@ -60,6 +61,10 @@ def test_every_word_of_the_scripts_is_listed_and_every_listed_word_is_used() -> 
     assert [word for word in WORDS if f'"{word}"' not in everything] == []
 
 
+def test_every_reason_of_the_planner_can_be_said_in_another_language() -> None:
+    assert set(ANSWERS) == set(REASONS.values()) - {""}
+
+
 @pytest.mark.django_db
 def test_pages_hand_their_scripts_the_words_of_their_language(
     client: Client,
@@ -73,7 +78,7 @@ def test_pages_hand_their_scripts_the_words_of_their_language(
     assert '<html lang="de">' in page
     handed = re.search(r'<script id="words" type="application/json">(.*?)</script>', page)
     assert handed
-    assert set(json.loads(handed[1])) == set(WORDS)
+    assert set(json.loads(handed[1])) == {*WORDS, *ANSWERS}
 
 
 @pytest.mark.django_db
