@@ -29,9 +29,7 @@ def campaign_create(
     """Keep a campaign. Raises InvalidInput, and NotAllowed for who is no member."""
     if not organisations_of(created_by).filter(pk=organisation.pk).exists():
         raise NotAllowed("Only members of an organisation keep campaigns in it; ask to be one.")
-    name = name.strip()
-    if not 1 <= len(name) <= 200 or not name.isprintable():
-        raise InvalidInput("Give the campaign a name of 1 to 200 characters.", field="name")
+    name = _read_name(name)
     read_asked(tasks=tasks, settings=settings, allocations=["uniform"])
     if Campaign.objects.filter(organisation=organisation).count() >= MOST_CAMPAIGNS:
         raise InvalidInput(
@@ -49,8 +47,26 @@ def campaign_create(
     )
 
 
+def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) -> Campaign:
+    """Call it otherwise, or say who may read it. Raises as `campaign_create` does."""
+    if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
+        raise NotAllowed("Only members of its organisation change a campaign; ask one.")
+    campaign.name = _read_name(name)
+    campaign.shared = shared
+    campaign.save(update_fields=["name", "shared"])
+    return campaign
+
+
 def campaign_delete(*, campaign: Campaign, by: User) -> None:
     """Forget a campaign. Raises NotAllowed for who is no member."""
     if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
         raise NotAllowed("Only members of its organisation delete a campaign; ask one.")
     campaign.delete()
+
+
+def _read_name(name: str) -> str:
+    """What a campaign may be called. Raises InvalidInput."""
+    name = name.strip()
+    if not 1 <= len(name) <= 200 or not name.isprintable():
+        raise InvalidInput("Give the campaign a name of 1 to 200 characters.", field="name")
+    return name

@@ -83,3 +83,48 @@ def test_a_campaign_is_opened_by_its_members_and_where_shared_by_anybody(client:
 def test_strangers_are_not_offered_to_keep(client: Client) -> None:
     install(make_dataset(), contour_release())
     assert "Keep this campaign" not in client.get(reverse("plan")).content.decode()
+
+
+def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:
+    release = install(make_dataset(), contour_release())
+    campaign = keep(release, shared=False)
+    assert campaign.created_by
+    client.force_login(campaign.created_by)
+    listed = client.get(reverse("desk-campaigns")).content.decode()
+    assert f"{reverse('plan')}?campaign={campaign.pk}" in listed
+    address = reverse("desk-campaign-change", args=[campaign.pk])
+    client.post(address, {"name": " Benches ", "shared": "on"})
+    campaign.refresh_from_db()
+    assert (campaign.name, campaign.shared) == ("Benches", True)
+    assert Client().get(reverse("plan"), {"campaign": campaign.pk}).status_code == 200
+    refused = client.post(address, {"name": ""}, follow=True).content.decode()
+    assert "1 to 200 characters" in refused
+    campaign.refresh_from_db()
+    assert (campaign.name, campaign.shared) == ("Benches", True)
+    client.post(reverse("desk-campaign-delete", args=[campaign.pk]))
+    assert not Campaign.objects.exists()
+    assert "None is kept yet" in client.get(reverse("desk-campaigns")).content.decode()
+
+
+def test_strangers_neither_see_nor_change_campaigns(client: Client) -> None:
+    release = install(make_dataset(), contour_release())
+    campaign = keep(release, shared=True)
+    change = reverse("desk-campaign-change", args=[campaign.pk])
+    delete = reverse("desk-campaign-delete", args=[campaign.pk])
+    assert client.get(reverse("desk-campaigns")).status_code == 302
+    assert client.post(delete).status_code == 302
+    client.force_login(make_member(make_organisation("other-town"), "other"))
+    assert "Lamps" not in client.get(reverse("desk-campaigns")).content.decode()
+    assert client.post(change, {"name": "Mine"}).status_code == 404
+    assert client.post(delete).status_code == 404
+    assert Campaign.objects.get().name == "Lamps"
+
+
+def test_a_campaign_of_a_withdrawn_map_is_listed_without_a_link(client: Client) -> None:
+    release = install(make_dataset(), contour_release(), withdrawn=True)
+    campaign = keep(release, shared=False)
+    assert campaign.created_by
+    client.force_login(campaign.created_by)
+    listed = client.get(reverse("desk-campaigns")).content.decode()
+    assert "withdrawn" in listed
+    assert f"?campaign={campaign.pk}" not in listed

@@ -5,6 +5,7 @@ from django.urls import path
 
 from dpgeo.accounts.signing_in import SignIn
 from dpgeo.pages.desk import (
+    campaigns,
     datasets,
     home,
     jobs,
@@ -38,6 +39,9 @@ urlpatterns = [
     ),
     path("desk/", home.desk, name="desk"),
     path("desk/ledger/", home.ledger, name="desk-ledger"),
+    path("desk/campaigns/", campaigns.campaigns, name="desk-campaigns"),
+    path("desk/campaigns/<str:campaign_id>/change/", campaigns.change, name="desk-campaign-change"),
+    path("desk/campaigns/<str:campaign_id>/delete/", campaigns.delete, name="desk-campaign-delete"),
     path("desk/keys/", keys.keys, name="desk-keys"),
     path("desk/keys/<int:key_id>/revoke/", keys.revoke, name="desk-key-revoke"),
     path("desk/land.json", datasets.land, name="desk-land"),

@@ -1,0 +1,69 @@
+"""Campaigns of tasks that an organisation keeps: to open, to share, to rename and to delete."""
+
+from __future__ import annotations
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.paginator import Paginator
+from django.http import Http404, HttpRequest, HttpResponse
+from django.shortcuts import get_object_or_404, redirect, render
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_POST, require_safe
+
+from dpgeo.accounts.selectors import organisations_of
+from dpgeo.core.errors import InvalidInput
+from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.crowdsourcing.selectors import campaigns_of
+from dpgeo.crowdsourcing.services import campaign_change, campaign_delete
+from dpgeo.pages.desk.access import person
+from dpgeo.releases.models import ReleaseState
+
+PAGE_CAMPAIGNS = 50
+
+
+@login_required
+@require_safe
+@never_cache
+def campaigns(request: HttpRequest) -> HttpResponse:
+    """Those of the person's organisations, newest first."""
+    user = person(request)
+    if not organisations_of(user).exists():
+        raise Http404("No such page.")
+    # Tasks may be thousands in each and are not shown here.
+    kept = campaigns_of(user).select_related("created_by").defer("tasks", "settings")
+    page = Paginator(kept, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
+    context = {"nav": "campaigns", "page": page, "published": ReleaseState.PUBLISHED}
+    return render(request, "desk/campaigns.html", context)
+
+
+@login_required
+@require_POST
+def change(request: HttpRequest, campaign_id: str) -> HttpResponse:
+    """Rename a campaign, and share it or not."""
+    try:
+        campaign = campaign_change(
+            campaign=_own(request, campaign_id),
+            name=request.POST.get("name", ""),
+            shared="shared" in request.POST,
+            by=person(request),
+        )
+    except InvalidInput as refusal:
+        messages.error(request, str(refusal))
+    else:
+        messages.success(request, f"Saved: {campaign.name}.")
+    return redirect("desk-campaigns")
+
+
+@login_required
+@require_POST
+def delete(request: HttpRequest, campaign_id: str) -> HttpResponse:
+    """Forget a campaign."""
+    campaign = _own(request, campaign_id)
+    campaign_delete(campaign=campaign, by=person(request))
+    messages.success(request, f"Deleted: {campaign.name}. Its link opens nothing any more.")
+    return redirect("desk-campaigns")
+
+
+def _own(request: HttpRequest, campaign_id: str) -> Campaign:
+    """A campaign of the person's organisations. Raises Http404."""
+    return get_object_or_404(campaigns_of(person(request)), pk=campaign_id)
