@@ -17,6 +17,7 @@ from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.kinds import Kind
 from dpgeo.core.parameters import parameters, parse_parameters
 from dpgeo.evaluation.arrays import CountsView, coarsened, drawn
+from dpgeo.evaluation.distributions import divergence, earth_movers, weighted_variance
 from dpgeo.evaluation.ranges import (
     mean_absolute_error,
     random_boxes,
@@ -25,8 +26,9 @@ from dpgeo.evaluation.ranges import (
     spread,
 )
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
-from dpgeo.postprocess.layers import box_layers
+from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.privacy.mechanism import Mechanism, run
+from dpgeo.spatial.boxes import box_image
 from tests.randomness import SeededEntropy
 
 HEATMAPS = [key for key, mechanism in MECHANISMS.items() if mechanism.kind is Kind.HEATMAP]
@@ -60,18 +62,18 @@ def measure(options: argparse.Namespace) -> None:
         takes_cells = any(param.name == "cells" for param in parameters(mechanism.params))
         chosen = {"cells": options.cells} | given if takes_cells else given
         params = parse_parameters(mechanism.params, chosen)
-        trials = np.array(list(_trials(mechanism, params, counts, options)))
-        error = trials[:, 0].std() / max(1, options.trials - 1) ** 0.5
-        report(
-            {
-                "mechanism": key,
-                "mae": float(trials[:, 0].mean()),
-                "mae_standard_error": float(error),
-                "l2_scaled": float(trials[:, 1].mean()),
-                "seconds": float(trials[:, 2].mean()),
-            },
-            options.json,
-        )
+        trials = list(_trials(mechanism, params, counts, options))
+        means = {name: float(np.mean([trial[name] for trial in trials])) for name in trials[0]}
+        errors = np.array([trial["mae"] for trial in trials])
+        spread_of_mean = float(errors.std() / max(1, options.trials - 1) ** 0.5)
+        line = {"mechanism": key, "mae": means.pop("mae"), "mae_standard_error": spread_of_mean}
+        report({**line, **means}, options.json)
+
+
+def _partitions(layer: BoxLayer) -> NDArray[np.int32]:
+    """The number of the measured box that each cell lies in; what is not listed is one more."""
+    image = box_image(layer.boxes, layer.grid.shape)
+    return np.where(image < 0, np.int32(len(layer)), image)
 
 
 def _counts(options: argparse.Namespace) -> NDArray[np.int64]:
@@ -94,8 +96,13 @@ def _whole(scale: float) -> int:
 
 def _trials(
     mechanism: Mechanism, params: Any, counts: NDArray[np.int64], options: argparse.Namespace
-) -> Iterator[tuple[float, float, float]]:
-    """Mean absolute error, scaled L2 error and seconds of each trial."""
+) -> Iterator[dict[str, float]]:
+    """What each trial came to.
+
+    Errors of range counts ("mae", "l2_scaled") and, of the cells as a distribution, the divergence
+    from the true one in nats ("kl") and the earth mover's distance in cells ("earth_movers"); how
+    uneven true counts are within the partitions ("weighted_variance"); and the seconds it took.
+    """
     epsilon = parse_epsilon(options.epsilon)
     boxes = random_boxes(len(counts))
     truth = range_counts(counts, boxes)
@@ -103,11 +110,17 @@ def _trials(
     for _ in range(options.trials):
         started = time.perf_counter()
         released = run(mechanism, CountsView(counts=counts), params, epsilon, entropy, {})
-        estimate = spread(box_layers(released)[-1])
+        shown = box_layers(released)
+        estimate = spread(shown[-1])
         seconds = time.perf_counter() - started
         answers = range_counts(estimate, boxes)
-        yield (
-            mean_absolute_error(answers, truth),
-            scaled_l2_error(answers, truth, int(counts.sum())),
-            seconds,
-        )
+        # Where nobody is thought to be anywhere, all places are alike.
+        somebody = estimate if estimate.max() > 0 else np.ones_like(estimate)
+        yield {
+            "mae": mean_absolute_error(answers, truth),
+            "l2_scaled": scaled_l2_error(answers, truth, int(counts.sum())),
+            "kl": divergence(counts, estimate),
+            "earth_movers": earth_movers(counts, somebody),
+            "weighted_variance": weighted_variance(counts, _partitions(shown[0])),
+            "seconds": seconds,
+        }

@@ -18,7 +18,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parameters, parse_parameters
 from dpgeo.core.released import GridRelease, Released
@@ -26,7 +26,7 @@ from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
-from dpgeo.privacy.bounding import Popularity, Regions
+from dpgeo.privacy.bounding import LOOK_SHARE, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
@@ -139,6 +139,22 @@ class CountedOnce:
         return self.view.positions(time_step=time_step, share=share)
 
 
+def view_of(
+    visited: NDArray[np.int64], persons: NDArray[np.int64], *, bound: int = BOUND, salt: int = 1
+) -> ArrayView:
+    """People's records at the middles of cells."""
+    row, column = np.divmod(visited, SIDE)
+    return ArrayView(
+        area=AREA,
+        longitude=0.1 * (column + 0.5) / SIDE,
+        latitude=0.1 * (SIDE - row - 0.5) / SIDE,
+        persons=persons,
+        bound=bound,
+        salt=salt,
+        declared={"tiles": TILES},
+    )
+
+
 def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
     """Twenty people, and where `cells` are given one more with a record in each of them."""
     others = np.random.default_rng(3).integers(0, SIDE**2, 60)
@@ -146,16 +162,7 @@ def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
     persons = np.arange(others.size) // 3
     if cells is not None:
         persons = np.concatenate([persons, np.full(cells.size, 1000)])
-    row, column = np.divmod(visited, SIDE)
-    view = ArrayView(
-        area=AREA,
-        longitude=0.1 * (column + 0.5) / SIDE,
-        latitude=0.1 * (SIDE - row - 0.5) / SIDE,
-        persons=persons,
-        bound=BOUND,
-        declared={"tiles": TILES},
-    )
-    return CountedOnce(view)
+    return CountedOnce(view_of(visited, persons))
 
 
 def audited(
@@ -180,6 +187,42 @@ def audited(
     runs = runs // 2 if mechanism.key in SLOW else runs
     known = dataset(None).histogram(Grid.over(AREA, SIDE))._read_by_meter()
     return proven_epsilon(without, with_person, Difference(np.unique(cells), known), runs * EFFORT)
+
+
+def torn(mechanism: Mechanism, params: Any) -> tuple[ArrayView, ArrayView]:
+    """Twenty people of two places each, of whom the bound keeps one; and with one person more.
+
+    Both places are as popular by the sample that the look counts, and the person who joins tips
+    the scales: if anybody could see that, everybody's choice would tell.
+    """
+    assert mechanism.regions is not None
+    places = np.tile([6, 9], 20)
+    for salt in range(1, 200):
+        without, with_person = (
+            view_of(visited, np.arange(visited.size) // 2, bound=1, salt=salt)
+            for visited in (places, np.concatenate([places, [9, 9]]))
+        )
+        regions = mechanism.regions(params, without.domain)
+        popular = without.popularity(regions)._read_by_meter()
+        if popular[popular > 0].tolist() == [10, 10]:
+            return without, with_person
+    raise AssertionError("No salt makes both places as popular.")
+
+
+def audited_choice(mechanism: Mechanism, first_seed: int, *, runs: int) -> float:
+    """The epsilon that releases of popular places prove, with and without who tips the scales."""
+    params = parse_parameters(mechanism.params, CHOSEN.get(mechanism.key, {"cells": SIDE}))
+    views = torn(mechanism, params)
+
+    def draws(view: ArrayView, entropy: SeededEntropy) -> Callable[[], Released]:
+        return lambda: run(mechanism, view, params, EPSILON, entropy, {}, Bounding.POPULAR)
+
+    known = views[0].histogram(Grid.over(AREA, SIDE))._read_by_meter()
+    without, with_person = (
+        draws(view, SeededEntropy(seed(first_seed + number))) for number, view in enumerate(views)
+    )
+    difference = Difference(np.array([6, 9]), known)
+    return proven_epsilon(without, with_person, difference, runs * EFFORT)
 
 
 def plant(monkeypatch: pytest.MonkeyPatch, wrong: Callable[[DiscreteLaplace], Any]) -> None:
@@ -232,6 +275,23 @@ def test_a_dropped_bound_is_caught(
     # What is halved for being slow is made up for here: over ten cells half would not prove it.
     runs = 4000 if mechanism.key in SLOW else 1500
     assert audited(mechanism, cells, 30, runs=runs) > EPSILON
+
+
+choosing = pytest.mark.parametrize("key", ["uniform-grid", "zones"])
+
+
+@choosing
+def test_choosing_popular_places_keeps_its_epsilon(key: str) -> None:
+    assert audited_choice(MECHANISMS[key], 50, runs=800) <= EPSILON
+
+
+@choosing
+def test_a_look_at_popularity_without_noise_is_caught(
+    key: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    look, exact = EPSILON * LOOK_SHARE, DiscreteLaplace(Fraction(1000), 1)
+    plant(monkeypatch, lambda noise: exact if noise.epsilon == look else noise)
+    assert audited_choice(MECHANISMS[key], 60, runs=500) > EPSILON
 
 
 def test_structure_that_follows_the_data_is_caught() -> None:

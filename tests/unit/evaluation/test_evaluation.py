@@ -86,7 +86,13 @@ def test_accuracy_prints_a_line_for_every_heatmap(
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert status == 0
     assert [line["mechanism"] for line in lines] == HEATMAPS
-    assert all(line["mae"] > 0 and line["l2_scaled"] > 0 and line["seconds"] > 0 for line in lines)
+    measures = ("mae", "l2_scaled", "kl", "earth_movers", "seconds")
+    assert all(line[name] > 0 for line in lines for name in measures)
+    # Single cells have nothing uneven in them.
+    assert {line["mechanism"] for line in lines if line["weighted_variance"] == 0} >= {
+        "uniform-grid",
+        "quadtree",
+    }
 
 
 def test_a_benchmark_of_nonsense_says_so(
