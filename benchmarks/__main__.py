@@ -8,6 +8,7 @@ import sys
 from benchmarks import (
     accuracy,
     bounding,
+    coverage,
     crowdsourcing,
     geoind,
     geoind_picture,
@@ -22,6 +23,7 @@ from dpgeo.core.errors import DpgeoError
 SUBCOMMANDS = (
     accuracy,
     bounding,
+    coverage,
     crowdsourcing,
     geoind,
     geoind_picture,

@@ -18,6 +18,7 @@ def script_words() -> dict[str, str]:
 
 
 WORDS = (
+    _(", as measured on invented maps"),
     _(", by a formula"),
     _(", for the noise alone"),
     _("A moved report"),

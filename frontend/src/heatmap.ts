@@ -186,5 +186,6 @@ export class Heatmap implements MapLayer {
 /** What is to be said of a margin that is not the whole truth; see `postprocess.layers`. */
 function how(label: string): string {
   if (label === "nominal") return t(", by a formula");
+  if (label === "calibrated") return t(", as measured on invented maps");
   return label === "noise only" ? t(", for the noise alone") : "";
 }

@@ -16,6 +16,7 @@ from dpgeo.postprocess.layers import (
     zones,
 )
 from dpgeo.postprocess.layers.layer import (
+    CALIBRATED,
     EXACT_NOISE,
     NO_MARGIN,
     NOISE_ONLY,
@@ -29,6 +30,7 @@ from dpgeo.postprocess.layers.layer import (
 from dpgeo.postprocess.layers.making import box_layers, layers
 
 __all__ = [
+    "CALIBRATED",
     "EXACT_NOISE",
     "NOISE_ONLY",
     "NOMINAL",

@@ -21,6 +21,9 @@ NOISE_ONLY = "noise only"
 NOMINAL = "nominal"
 """The margin follows from a formula whose conditions hold only in part."""
 
+CALIBRATED = "calibrated"
+"""The margin follows from a rule whose coverage was measured on generated maps."""
+
 NO_MARGIN = "none"
 """The layer has no values, or values that carry no noise of their own."""
 
@@ -45,7 +48,7 @@ class Layer:
     kind: str
     """"measured" or "inferred"."""
     margin_label: str
-    """EXACT_NOISE, NOISE_ONLY, NOMINAL or NO_MARGIN."""
+    """EXACT_NOISE, NOISE_ONLY, NOMINAL, CALIBRATED or NO_MARGIN."""
     note: str
     """What the margin covers and what not, in a sentence for readers."""
     value: Numbers | None = None

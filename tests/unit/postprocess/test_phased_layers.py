@@ -9,7 +9,13 @@ from numpy.typing import NDArray
 from dpgeo.core.released import PhasedRelease
 from dpgeo.evaluation.arrays import CountsView
 from dpgeo.mechanisms import auto
-from dpgeo.postprocess.layers import EXACT_NOISE, NOMINAL, BoxLayer, box_layers, quantisation_step
+from dpgeo.postprocess.layers import (
+    CALIBRATED,
+    EXACT_NOISE,
+    BoxLayer,
+    box_layers,
+    quantisation_step,
+)
 from dpgeo.privacy.mechanism import run
 from tests.randomness import SeededEntropy
 
@@ -51,7 +57,7 @@ def test_the_measured_layer_is_the_last_phase_with_exact_margins() -> None:
     assert (partitions.kind, partitions.margin_label) == ("measured", EXACT_NOISE)
     assert partitions.value.tolist() == content.counts[last].tolist()
     assert set(partitions.margin) == {content.noises[-1].margin()}
-    assert (estimate.kind, estimate.margin_label) == ("inferred", NOMINAL)
+    assert (estimate.kind, estimate.margin_label) == ("inferred", CALIBRATED)
     assert estimate.value.sum() == pytest.approx(content.surface.sum())
     raw = partitions.value[estimate.columns["partition"]]
     assert estimate.columns["noisy_count"].tolist() == raw.tolist()
