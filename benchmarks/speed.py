@@ -31,7 +31,7 @@ from dpgeo.spatial.grid import Grid
 
 Line = dict[str, str | float]
 
-CELLS, LARGE = 1024, 4096
+CELLS = 1024
 BOUND = 10
 SALT = bytes(16)
 
@@ -42,6 +42,7 @@ def add_to(subcommands: Any) -> None:
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the generated file")
     parser.add_argument("--people", type=int, default=200_000)
     parser.add_argument("--draws", type=int, default=10_000_000, help="draws of noise")
+    parser.add_argument("--large", type=int, default=4096, help="cells a side for DPCube")
     parser.add_argument("--repeat", type=int, default=3, help="the best of so many runs counts")
     parser.add_argument("--json", action="store_true", help="one JSON object per line")
     parser.set_defaults(run=measure)
@@ -100,19 +101,20 @@ def kdtree(options: argparse.Namespace) -> Line:
 
 
 def dpcube(options: argparse.Namespace) -> Line:
-    """DPCube on LARGE x LARGE cells, from counts to release, beside drawing one noise for each."""
-    view = _Counted(counts=trips.city(LARGE, people=options.rows))
+    """DPCube on many cells, from counts to release, beside drawing one noise for each."""
+    large = options.large
+    view = _Counted(counts=trips.city(large, people=options.rows))
     mechanism = find_mechanism("dpcube")
-    params = parse_parameters(mechanism.params, {"cells": LARGE})
+    params = parse_parameters(mechanism.params, {"cells": large})
     law = DiscreteLaplace(Fraction(1, 10), 1)
     words = SystemEntropy().stream()
     ours, reference = best_of(
         options.repeat,
         lambda: run(mechanism, view, params, law.epsilon, SystemEntropy(), {}),
-        lambda: sample(law, LARGE * LARGE, words),
+        lambda: sample(law, large * large, words),
     )
     return line(
-        f"dpcube: {LARGE} x {LARGE} counts of {options.rows:,} people to the release",
+        f"dpcube: {large} x {large} counts of {options.rows:,} people to the release",
         ours,
         "drawing the noise of as many cells",
         reference,

@@ -17,11 +17,12 @@ def test_speed_compares_each_slow_step_with_what_a_user_would_take(
         need(False, "OpenDP: pip install opendp")
 
     small = ["--rows", "20000", "--people", "500", "--draws", "20000", "--repeat", "1"]
+    small += ["--large", "256"]
     assert main(["speed", "--json", *small]) == 0
 
     lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     kinds = [line["name"].split(":")[0] for line in lines]
-    assert kinds == ["noise", "kd-tree", "counts", "counts", "release"]
+    assert kinds == ["noise", "kd-tree", "dpcube", "counts", "counts", "release"]
     for line in lines:
         assert line["ratio"] == pytest.approx(line["ours_s"] / line["reference_s"])
         assert line["reference"]
