@@ -16,6 +16,7 @@ from dpgeo.api.queries import LIMIT, openapi
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.statement import VERSION
 from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.releases.kept import release_rows
 from dpgeo.releases.selectors import releases_public
 
 
@@ -38,7 +39,9 @@ class CatalogueView(DocumentView):
     def get(self, request: Request) -> HttpResponse:
         """What is published, newest day first, as DCAT-AP; follow the Hydra view's next page."""
         limit, cursor = self.asked["limit"], self.asked["cursor"]
-        rows, following = page(releases_public(), NEWEST_FIRST, limit=limit, cursor=cursor)
+        rows, following = page(
+            release_rows(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
+        )
         document = dcat.catalogue(request, next_url(request._request, following))
         texts = harvest_texts(request, rows)
         return self.text(listed(document, "dcat:dataset", texts), media_type=dcat.MEDIA_TYPE)

@@ -27,6 +27,7 @@ from dpgeo.datasets.selectors import (
     datasets_visible_to,
     near,
 )
+from dpgeo.releases.kept import dataset_rows
 
 BY_SLUG = Order(("slug",), descending=False)
 
@@ -49,7 +50,8 @@ class DatasetsView(DocumentView):
             found = found.filter(organisation__in=Organisation.objects.filter(slug=slug))
         if box := self.asked["bbox"]:
             found = found.filter(near(box))
-        rows, cursor = page(found, BY_SLUG, limit=self.asked["limit"], cursor=self.asked["cursor"])
+        limit, cursor = self.asked["limit"], self.asked["cursor"]
+        rows, cursor = page(dataset_rows(found), BY_SLUG, limit=limit, cursor=cursor)
         following = {"next": next_url(request, cursor)}
         texts = dataset_texts(request, rows)
         return self.text(listed(following, "results", texts), personal=personal)

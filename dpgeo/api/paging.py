@@ -8,15 +8,13 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import date
-from typing import Any, TypeVar
+from typing import Any
 
-from django.db.models import Model, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 
 from dpgeo.api.queries import Query
 from dpgeo.core.errors import InvalidInput
-
-M = TypeVar("M", bound=Model)
 
 CURSOR = Query(
     name="cursor",
@@ -34,8 +32,8 @@ class Order:
 
 
 def page(
-    found: QuerySet[M], order: Order, *, limit: int, cursor: str | None
-) -> tuple[list[M], str | None]:
+    found: QuerySet[Any], order: Order, *, limit: int, cursor: str | None
+) -> tuple[list[Any], str | None]:
     """Up to `limit` rows from a cursor on, and the cursor of the next page or None.
 
     Raises InvalidInput for a cursor that no page gave.

@@ -24,6 +24,7 @@ from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.core.kinds import Kind
 from dpgeo.datasets.selectors import near
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
+from dpgeo.releases.kept import release_rows
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_visible, releases_visible_to
 
@@ -78,7 +79,7 @@ class ReleasesView(DocumentView):
         viewer = viewer_of(request)
         found = narrowed(releases_visible_to(viewer), self.asked)
         limit, cursor = self.asked["limit"], self.asked["cursor"]
-        rows, cursor = page(found, NEWEST_FIRST, limit=limit, cursor=cursor)
+        rows, cursor = page(release_rows(found), NEWEST_FIRST, limit=limit, cursor=cursor)
         following = {"next": next_url(request, cursor)}
         texts = release_texts(request, rows)
         return self.text(listed(following, "results", texts), personal=is_personal(viewer))

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -10,7 +10,10 @@ from django.core.cache import cache
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import render
+from django.template.loader import render_to_string
 from django.urls import reverse
+from django.utils.safestring import SafeString, mark_safe
+from django.utils.translation import get_language
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -31,6 +34,7 @@ from dpgeo.pages.catalogue import (
 from dpgeo.pages.finding import structured
 from dpgeo.pages.sharing import comparable, sharing
 from dpgeo.pages.summaries import Summary, summary_of
+from dpgeo.releases.kept import Kept, Row, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import release_visible
 
@@ -41,13 +45,7 @@ RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
 """Keys (`frontend/src/ramps.ts`) and names of the colour ramps to choose from."""
 
 
-@dataclass(frozen=True, slots=True)
-class Card:
-    """One map of the catalogue."""
-
-    release: Release
-    summary: Summary
-    array_url: str
+_cards = Kept()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,12 +62,12 @@ class Download:
 def catalogue(request: HttpRequest) -> HttpResponse:
     """The published maps that are asked for, newest first."""
     wanted = read_wanted(request.GET)
-    page = Paginator(releases_wanted(wanted), MAPS_PER_PAGE).get_page(request.GET.get("page"))
-    cards = [Card(found, summary_of(found), file_url(found, map_array.NAME)) for found in page]
+    found = release_rows(releases_wanted(wanted))
+    page = Paginator(found, MAPS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "section": "maps",
         "page": page,
-        "cards": cards,
+        "cards": cards(list(page)),
         "wanted": wanted,
         "kinds": kind_facets(wanted),
         "publishers": publisher_facets(wanted),
@@ -78,6 +76,18 @@ def catalogue(request: HttpRequest) -> HttpResponse:
         "overview": area_overview(wanted),
     }
     return render(request, "public/catalogue.html", context)
+
+
+def cards(rows: Sequence[Row]) -> list[SafeString]:
+    """Maps of the catalogue, each in a few words."""
+
+    def write(found: Release) -> bytes:
+        about = {"release": found, "summary": summary_of(found)}
+        about["array_url"] = file_url(found, map_array.NAME)
+        return render_to_string("public/_card.html", about).encode()
+
+    texts = _cards.texts(rows, make_of_releases(write), beside=get_language())
+    return [mark_safe(text.decode()) for text in texts]  # noqa: S308 - written by a template
 
 
 @require_safe

@@ -14,7 +14,7 @@ from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 
-TABLES = ("dataset__organisation", "dataset__ledger__geo", "job")
+TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,9 +15,10 @@ from django.test.utils import CaptureQueriesContext
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.api import listing
-from dpgeo.api.kept import Kept
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.services import dataset_update
+from dpgeo.pages import public_views
+from dpgeo.releases.kept import Kept
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_visible_to
 from dpgeo.releases.services import publish, release_withdraw
@@ -56,6 +57,7 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_releases", "_datasets", "_collections", "_harvested"):
         monkeypatch.setattr(listing, name, Kept())
+    monkeypatch.setattr(public_views, "_cards", Kept())
 
 
 def queries(address: str) -> int:
@@ -78,7 +80,7 @@ def test_many_releases_take_no_more_queries_than_few(
     install(datasets[0])
     first, again = queries(address), queries(address)
     assert again <= MOST_QUERIES[address]
-    assert first <= again + 1
+    assert first <= again + 3
     for dataset in datasets:
         install(dataset)
     forget(monkeypatch)
@@ -198,16 +200,17 @@ def test_files_on_their_way_into_the_public_storage_are_not_kept_as_they_are(
 
 
 def test_the_oldest_texts_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dpgeo.api.kept.MOST_KEPT", 2)
+    monkeypatch.setattr("dpgeo.releases.kept.MOST_KEPT", 2)
     kept, made = Kept(), []
 
     def make(missing: Any) -> Iterator[tuple[bytes, bool]]:
         made.extend(missing)
         return ((str(each).encode(), True) for each in missing)
 
-    for things in ([1, 2], [2, 3], [3, 2], [1]):
-        assert kept.texts(things, lambda each: each, make) == [str(x).encode() for x in things]
-    assert made == [1, 2, 3, 1]
+    for numbers in ([1, 2], [2, 3], [3, 2], [1]):
+        texts = kept.texts([(number,) for number in numbers], make)
+        assert texts == [b"(%d,)" % number for number in numbers]
+    assert made == [(1,), (2,), (3,), (1,)]
 
 
 def test_the_bounds_of_a_study_area_follow_its_outline() -> None:

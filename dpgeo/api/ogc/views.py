@@ -23,6 +23,7 @@ from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.feature_pages import Feature, FeatureFile
 from dpgeo.datasets.storage import public_storage
+from dpgeo.releases.kept import release_rows
 from dpgeo.releases.selectors import releases_public
 
 
@@ -111,7 +112,9 @@ class CollectionsView(OgcView):
     def get(self, request: Request) -> HttpResponse:
         """A page of collections, newest release first; `limit` counts releases."""
         limit, cursor = self.asked["limit"], self.asked["cursor"]
-        releases, following = page(releases_public(), NEWEST_FIRST, limit=limit, cursor=cursor)
+        releases, following = page(
+            release_rows(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
+        )
         further = next_url(request._request, following)
         document = documents.collections(request, self.form, further)
         body = listed(document, "collections", collection_texts(request, releases))
