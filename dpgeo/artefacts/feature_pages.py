@@ -45,7 +45,8 @@ class FeatureFile:
     def __init__(self, file: IO[bytes]) -> None:
         import pyarrow.parquet
 
-        self._parquet = pyarrow.parquet.ParquetFile(file)
+        # What lies together is read at once: each read from a remote store takes its time.
+        self._parquet = pyarrow.parquet.ParquetFile(file, pre_buffer=True)
         metadata = self._parquet.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self._starts: NDArray[np.int64] = np.cumsum([0, *sizes])

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import shutil
 import tempfile
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import IO, Any, cast
 
@@ -63,6 +64,51 @@ def open_span(storage: Storage, name: str, first: int, last: int) -> IO[bytes]:
         return cast(IO[bytes], file)
     body: IO[bytes] = remote.get(Range=f"bytes={first}-{last}")["Body"]
     return body
+
+
+def open_parts(storage: Storage, name: str) -> IO[bytes]:
+    """A stored file of which some parts will be read; an object store sends those alone.
+
+    Raises FileNotFoundError.
+    """
+    file: Any = storage.open(name, "rb")
+    remote = getattr(file, "obj", None)
+    return cast(IO[bytes], file if remote is None else io.BufferedReader(_Remote(remote)))
+
+
+class _Remote(io.RawIOBase):
+    """An object in a store as a file: what is read of it is asked for, and nothing else."""
+
+    def __init__(self, remote: Any) -> None:
+        self._remote = remote
+        self._size = int(remote.content_length)
+        self._at = 0
+
+    def readable(self) -> bool:
+        """It is."""
+        return True
+
+    def seekable(self) -> bool:
+        """It is."""
+        return True
+
+    def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
+        """Go somewhere. Nothing is sent."""
+        start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
+        self._at = start + offset
+        return self._at
+
+    def readinto(self, buffer: Any) -> int:
+        """The next bytes, as many as there are and the buffer holds."""
+        wanted = min(len(buffer), self._size - self._at)
+        if wanted <= 0:
+            return 0
+        span = f"bytes={self._at}-{self._at + wanted - 1}"
+        with closing(self._remote.get(Range=span)["Body"]) as body:
+            data = body.read()
+        buffer[: len(data)] = data
+        self._at += len(data)
+        return len(data)
 
 
 @contextmanager

@@ -137,7 +137,7 @@ def test_everything_works_where_files_have_no_path(settings: Any) -> None:
     assert released_of(release).mechanism == "uniform-grid"
     answer = Client().get(f"/api/v1/releases/{release.pk}/files/cells.csv")
     assert answer.status_code == 200
-    content = b"".join(answer.streaming_content)  # type: ignore[attr-defined]
+    content = answer.getvalue()
     assert hashlib.sha256(content).hexdigest() == release.files.get(name="cells.csv").sha256
     assert not list((Path(settings.VAR_DIR) / WORK_FOLDER).iterdir())
 

@@ -22,7 +22,7 @@ from dpgeo.api.paging import next_url, page
 from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.feature_pages import Feature, FeatureFile
-from dpgeo.datasets.storage import public_storage
+from dpgeo.datasets.storage import open_parts, public_storage
 from dpgeo.releases.kept import release_rows
 from dpgeo.releases.selectors import releases_public
 
@@ -193,7 +193,7 @@ class NothingHere(ApiView):
 def opened(found: Collection) -> Iterator[FeatureFile]:
     """The file of a collection. Raises Http404 where it is withdrawn in this very moment."""
     try:
-        with public_storage().open(found.file.stored_name, "rb") as file:
+        with open_parts(public_storage(), found.file.stored_name) as file:
             yield FeatureFile(file)
     except FileNotFoundError:
         raise Http404 from None
