@@ -65,11 +65,16 @@ class ArrayView:
             number = _ranks(persons, np.arange(persons.size))
             rank = _ranks(persons, _hash(self.salt, persons, number))
             kept = kept[rank < self.bound]
-        units = kept if self.unit is Unit.RECORD else np.asarray(self.persons, dtype=np.int64)[kept]
+        units = kept
+        if self.unit is Unit.PERSON and kept.size:
+            units = np.asarray(self.persons, dtype=np.int64)[kept]
         kept = kept[units % share.parts == share.number]
+        people = np.unique(units[units % share.parts == share.number]).size
         time = round_times(kept * 1000, time_step)
         return PrivatePositions(
-            lambda: iter([Reports(lon[kept], lat[kept], time)]), sensitivity=self.bound
+            lambda: iter([Reports(lon[kept], lat[kept], time)]),
+            sensitivity=self.bound,
+            lacking=lambda: people * self.bound - kept.size,
         )
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:

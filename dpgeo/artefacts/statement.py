@@ -22,7 +22,9 @@ from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
 from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
+from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
+from dpgeo.spatial.projection import ground_scale
 
 FORMAT = "dpgeo-privacy-statement"
 VERSION = "1.1"
@@ -69,7 +71,7 @@ def statement(released: Released) -> dict[str, Any]:
         "accounting": wording.ACCOUNTING,
         "expected_error": [_expected_error(layer) for layer in shown],
         "post_processing": [*_post_processing(shown), *_prior(released)],
-        "not_protected": wording.not_protected(released.guarantee.unit, released.guarantee.notion),
+        "not_protected": _not_protected(released),
         "known_limits": wording.known_limits(
             released.counting, released.bound, released.guarantee.notion
         ),
@@ -83,6 +85,24 @@ def statement(released: Released) -> dict[str, Any]:
         "study_area": released.area.to_geojson(),
         "software": released.software,
     }
+
+
+def _not_protected(released: Released) -> list[str]:
+    """What is not hidden; where points are padded, how many reports somebody made is, so far."""
+    facts = wording.not_protected(released.guarantee.unit, released.guarantee.notion)
+    content = released.content
+    if isinstance(content, PointsRelease) and content.padded:
+        across = _across(content.grid) + 2 * Fraction(FURTHEST_SNAP) * content.noise.step
+        factor = wording.format_odds(content.noise.declared * across)
+        facts[0] = wording.PADDED.format(padded=content.padded, factor=factor)
+    return facts
+
+
+def _across(grid: Grid) -> Fraction:
+    """Metres, rounded up, that two places of a grid's frame are apart at most."""
+    _, south, _, north = grid.bounds
+    widest = ground_scale(0.0 if south < 0 < north else min(abs(south), abs(north)))
+    return Fraction(math.ceil(grid.cell * math.hypot(grid.rows, grid.columns) * widest))
 
 
 def _prior(released: Released) -> list[str]:

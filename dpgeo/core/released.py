@@ -159,7 +159,8 @@ class PointsRelease:
     sorted by longitude, latitude and time. `time` is int64 (n,) in seconds since 1970, rounded as
     declared, the least int64 where a report has none, and of size 0 where times are dropped.
     `prior` names the public layer by which points were put where their reports were likeliest made,
-    "" where they were left where the noise put them.
+    "" where they were left where the noise put them. Every unit has `padded` points, some of them
+    made up; 0 where none is.
     `density` is float64 of the grid's shape, adds up to n, and is kept for the reason that
     `PhasedRelease.surface` is; it took so many `updates`.
     """
@@ -172,6 +173,7 @@ class PointsRelease:
     density: NDArray[np.float64]
     updates: int
     prior: str = ""
+    padded: int = 0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -180,6 +180,13 @@ SELECT x, y, time FROM (
 )
 WHERE rank <= $bound"""
 
+_LACKING = """
+SELECT coalesce(sum(greatest($bound - reports, 0)), 0) FROM (
+    SELECT count(*) AS reports FROM read_parquet($path)
+    WHERE hash(person_high, person_low) % $parts::UBIGINT = $part::UBIGINT
+    GROUP BY person_high, person_low
+)"""
+
 REPORTS = 131_072
 """Reports in a part."""
 
@@ -343,7 +350,27 @@ class DuckDBView:
         that differ this does no harm. A person's share follows from their keyed hash; a record's,
         where records are the unit, from its place in the file.
         """
-        return PrivatePositions(lambda: self._reports(time_step, share), sensitivity=self._bound)
+        return PrivatePositions(
+            lambda: self._reports(time_step, share),
+            sensitivity=self._bound,
+            lacking=lambda: self._lacking(share),
+        )
+
+    def _lacking(self, share: Share) -> int:
+        """Reports that people of a share have fewer than the bound; a record lacks none."""
+        if self._unit is Unit.RECORD:
+            return 0
+        path = glob.escape(str(self._path))
+        asked: Parameters = {"path": path, "part": share.number, "parts": share.parts}
+        with tempfile.TemporaryDirectory(prefix="dpgeo-points-", dir=self._folder) as scratch:
+            connection = self._connect(scratch)
+            try:
+                [(lacking,)] = connection.execute(
+                    _LACKING, {**asked, "bound": self._bound}
+                ).fetchall()
+            finally:
+                connection.close()
+        return int(lacking)
 
     def _reports(self, time_step: int | None, share: Share) -> Iterator[Reports]:
         with tempfile.TemporaryDirectory(prefix="dpgeo-points-", dir=self._folder) as scratch:

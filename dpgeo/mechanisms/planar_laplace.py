@@ -7,7 +7,9 @@ them can be worked out, for it is known how the noise spreads it.
 Privacy argument. The notion is geo-indistinguishability (Andres et al. 2013), not differential
 privacy of presence: moving one unit's reports x to as many x' changes the odds of any output by at
 most exp(sum e d(x_i, x'_i)), e = level/radius, hence by e^level for a report that is moved by the
-radius. That a report was made, and how many, is seen by anybody. Positions are snapped to a public
+radius. That a report was made, and how many, is seen by anybody; where units are padded, that they
+are in the data is, and a report that is made up instead of made changes the odds by at most
+exp(e D), D across the area. Positions are snapped to a public
 grid; each is moved by one `perturb` (the argument is in `privacy.perturbing`, what finite precision
 costs in `core.noise.PlanarLaplace`); the output is snapped, brought into the area by a map of the
 output alone, and sorted by itself. Raw positions d apart are at most d + 1.5 steps apart once
@@ -102,14 +104,26 @@ class Params:
         layer=LayerKind.DENSITY,
         optional=True,
     )
+    padded: bool = param(
+        False,
+        "Give everybody in the data exactly as many points as the bound allows: who made fewer "
+        "reports gets points of made-up ones anywhere in the study area, so that their number does "
+        "not show. Times have to be dropped.",
+    )
 
 
 def price(params: Params, bound: int, area: StudyArea) -> Fraction:
     """Epsilon per metre of one unit's reports: as many times level/radius.
 
     Raises InvalidInput where the radius reaches beyond the study area, or the area holds no point
-    of the grid.
+    of the grid, or where times are asked for of points that are made up.
     """
+    if params.padded and TIME_STEPS[params.time] is not None:
+        raise InvalidInput(
+            "Points that are made up have no times; choose dropped, or leave everybody the points "
+            "they have.",
+            field="time",
+        )
     level = make_level(params.level, params.radius)
     across = _metres_across(area)
     if params.radius > across:
@@ -136,12 +150,13 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PointsRelease:
 def move(view: PrivateView, params: Params, meter: Meter, share: Share = WHOLE) -> Perturbed:
     """Move every report of a share of the units."""
     reports = view.positions(time_step=TIME_STEPS[params.time], share=share)
-    return meter.perturb(LABEL, reports, _truncation(params, view.domain.area))
+    area = _truncation(params, view.domain.area)
+    return meter.perturb(LABEL, reports, area, padded=params.padded)
 
 
 def content(moved: Perturbed, params: Params, domain: Domain) -> PointsRelease:
     """The density recovered from moved points, and the points where a prior puts them."""
-    area = domain.area
+    area, bound = domain.area, moved.noise.sensitivity
     grid = Grid.over(area, params.cells)
     prior = domain.layer(params.prior, Density) if params.prior else None
     recovered = recover(
@@ -162,6 +177,7 @@ def content(moved: Perturbed, params: Params, domain: Domain) -> PointsRelease:
         density=recovered.density,
         updates=recovered.updates,
         prior=params.prior,
+        padded=bound if params.padded and bound > 1 else 0,
     )
 
 

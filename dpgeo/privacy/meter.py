@@ -25,7 +25,7 @@ one record can add there; its argument is in `privacy.sums`.
 `perturb` moves positions; its argument is in `privacy.perturbing`, and its promise is another:
 geo-indistinguishability, at the declared epsilon per metre for the reports of one unit together.
 Its outputs are sorted, since their order is that of the private rows. How many there are is public
-under this notion.
+under this notion; where units are padded, that is as many as units times the bound.
 
 `deal` deals people out to made-up ones, of whom there are as many as was declared. That is no
 measurement and costs nothing: it hides nothing and shows nothing, and its argument, that afterwards
@@ -46,7 +46,7 @@ see Rogers, Roth, Ullman and Vadhan 2016.)
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -57,9 +57,9 @@ from dpgeo.core.noise import DiscreteLaplace, Noise, PlanarLaplace
 from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.passing import passing_chance, sample_passing
-from dpgeo.privacy.perturbing import Perturbed, gather, move
-from dpgeo.privacy.positions import PrivatePositions
-from dpgeo.privacy.randomness import Entropy
+from dpgeo.privacy.perturbing import Perturbed, gather, move, scatter
+from dpgeo.privacy.positions import PrivatePositions, Reports
+from dpgeo.privacy.randomness import Entropy, RandomWords
 from dpgeo.privacy.replacing import STEPS, Bins, kept, permutation, replaced
 from dpgeo.privacy.sampler import sample, sample_geometric
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -70,6 +70,9 @@ from dpgeo.spatial.truncation import Truncation
 
 MOST_PASSING = 5_000_000
 """Empty cells that may be expected to pass: some 100 bytes each while a release is made."""
+
+MADE_UP = 131_072
+"""Reports that are made up at a time."""
 
 
 class Meter:
@@ -200,10 +203,13 @@ class Meter:
         order = np.argsort(cells)
         return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
 
-    def perturb(self, label: str, positions: PrivatePositions, area: Truncation) -> Perturbed:
+    def perturb(
+        self, label: str, positions: PrivatePositions, area: Truncation, *, padded: bool = False
+    ) -> Perturbed:
         """Reports moved on the sphere and brought into the area, sorted by what came out.
 
-        Raises PrivacyError before any draw.
+        Where `padded`, what units lack of their reports is made up anywhere in the area; reports
+        then have no times. Raises PrivacyError before any draw.
         """
         if type(positions) is not PrivatePositions:
             raise PrivacyError("Only private positions that a view made can be perturbed.")
@@ -215,7 +221,7 @@ class Meter:
             noise,
             (
                 (*area.apply(*move(part.longitude, part.latitude, noise, stream)), part.time)
-                for part in positions._read_by_meter()
+                for part in _reports(positions, area, padded, stream)
             ),
         )
 
@@ -247,3 +253,16 @@ class Meter:
         self._trace.append(
             Measured(label=label, epsilon=epsilon, noise=noise, splits=splits, choices=choices)
         )
+
+
+def _reports(
+    positions: PrivatePositions, area: Truncation, padded: bool, stream: RandomWords
+) -> Iterator[Reports]:
+    """The reports there are, and those that are made up. Raises PrivacyError for times of these."""
+    for part in positions._read_by_meter():
+        if padded and part.time is not None:
+            raise PrivacyError("Reports that are made up have no times; drop those of all.")
+        yield part
+    lacking = positions._count_lacking() if padded else 0
+    for start in range(0, lacking, MADE_UP):
+        yield Reports(*scatter(area.area, min(MADE_UP, lacking - start), stream), None)

@@ -15,6 +15,14 @@ add up. What is done to outputs afterwards, snapping and bringing them into the 
 at the output alone. What finite precision costs is derived at `core.noise.PlanarLaplace` and
 taken off the rate beforehand.
 
+Padding. Where every unit is to have as many reports, those it lacks are made up: a place is drawn
+evenly over public cells and moved like any other. With K(x) the law of what comes out of a report
+at x and u the place drawn, K(x) <= exp(rate d(x, u)) K(u) for every u, and the other way round; the
+same holds for the mean of K(u) over u with the largest of these distances, D across the cells that
+touch the area. So whether a report was made or made up changes the odds by at most exp(rate D), as
+much as moving it across the area does: how many reports a unit has is hidden in the currency of
+distances.
+
 Randomness. An exponential is -ln U. U is read from as many random bits as its size needs: leading
 words of zeros are followed by more, so that no distance, however far, is out of reach, and its
 relative precision is 2^-53 at any size. (A plain 53-bit U ends at 36.7/rate, ten kilometres at
@@ -33,13 +41,18 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.privacy.randomness import RandomWords
+from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import GroundGrid
-from dpgeo.spatial.projection import EARTH_RADIUS_METRES
+from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees
 
 Floats = NDArray[np.float64]
 
 CHUNK = 1 << 14
 """Points moved at a time, so that every array in hand stays in the cache."""
+
+SCATTERED = 256
+"""Cells along each side of the grid over which reports that are made up are scattered."""
 
 LONG = np.uint64(1) << np.uint64(53)
 """Words from here on hold U to a relative 2^-53; smaller ones are followed by another."""
@@ -73,6 +86,19 @@ def gather(noise: PlanarLaplace, parts: Iterable[Part]) -> Perturbed:
     order = np.lexsort(keys)
     return Perturbed(
         noise, longitude[order], latitude[order], None if time is None else time[order]
+    )
+
+
+def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Floats]:
+    """Positions (size,) in degrees, evenly over the cells of a public grid that touch an area."""
+    grid = Grid.over(area, SCATTERED)
+    cells = np.flatnonzero(grid.inside(area))
+    drawn = [random.words(size) * 2.0**-64 for _ in range(3)]
+    # A share of a word can round up to 1.
+    found = cells[np.minimum((drawn[0] * cells.size).astype(np.int64), cells.size - 1)]
+    row, column = np.divmod(found, grid.columns)
+    return to_degrees(
+        grid.west + (column + drawn[1]) * grid.cell, grid.north - (row + drawn[2]) * grid.cell
     )
 
 

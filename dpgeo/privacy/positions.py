@@ -51,18 +51,27 @@ class PrivatePositions(Opaque):
     """Reports of which one unit has at most `sensitivity`, to be perturbed by the Meter alone.
 
     Which reports of a unit are kept must not depend on where they are: moving one report then
-    moves one report of what is perturbed, and nothing else.
+    moves one report of what is perturbed, and nothing else. `lacking` says how many more there
+    would be if every unit had that many.
     """
 
-    __slots__ = ("__parts", "_sensitivity")
+    __slots__ = ("__lacking", "__parts", "_sensitivity")
 
     __parts: Callable[[], Iterator[Reports]]
+    __lacking: Callable[[], int]
     _sensitivity: int
 
-    def __init__(self, parts: Callable[[], Iterator[Reports]], *, sensitivity: int) -> None:
+    def __init__(
+        self,
+        parts: Callable[[], Iterator[Reports]],
+        *,
+        sensitivity: int,
+        lacking: Callable[[], int],
+    ) -> None:
         if operator.index(sensitivity) < 1:
             raise ValueError("One unit has at least one report.")
         object.__setattr__(self, "_PrivatePositions__parts", parts)
+        object.__setattr__(self, "_PrivatePositions__lacking", lacking)
         object.__setattr__(self, "_sensitivity", operator.index(sensitivity))
 
     @property
@@ -73,6 +82,10 @@ class PrivatePositions(Opaque):
     def _read_by_meter(self) -> Iterator[Reports]:
         """The reports part by part, for `Meter.perturb` alone."""
         return self.__parts()
+
+    def _count_lacking(self) -> int:
+        """How many reports units lack, for `Meter.perturb` alone."""
+        return self.__lacking()
 
     def __repr__(self) -> str:
         return f"PrivatePositions(sensitivity={self._sensitivity})"

@@ -42,6 +42,11 @@ class Truncation:
         self._refuge = self._find_refuge()
 
     @property
+    def area(self) -> StudyArea:
+        """Into which points are brought."""
+        return self._area
+
+    @property
     def step(self) -> int:
         """Of the grid, in metres."""
         return self._grid.step

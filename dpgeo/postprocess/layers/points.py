@@ -31,9 +31,14 @@ def _points_layers(content: PointsRelease, area: StudyArea) -> list[Layer]:
 def _points(content: PointsRelease) -> PointLayer:
     near, far = content.noise.radius(0.5), content.noise.radius(0.95)
     put = ""
-    if content.prior:
+    if content.padded:
         put = (
-            " It was then put where the report was likeliest made by what is expected publicly "
+            f" Everybody has {content.padded} of them, some moved from where nobody was: reports "
+            "that were made up anywhere in the study area."
+        )
+    if content.prior:
+        put += (
+            " Each was then put where its report was likeliest made by what is expected publicly "
             f"({content.prior}), so that points gather where people are expected; how many there "
             "are anywhere is told by the density alone."
         )

@@ -415,6 +415,25 @@ def test_every_unit_is_in_one_share(tmp_path: Path, unit: Unit, bound: int) -> N
         assert sum(map(len, people)) == len(set.union(*people)) == 50
 
 
+@pytest.mark.parametrize(("unit", "bound", "lacking"), [(Unit.PERSON, 3, 5), (Unit.RECORD, 1, 0)])
+def test_it_knows_how_many_reports_people_lack(
+    tmp_path: Path, unit: Unit, bound: int, lacking: int
+) -> None:
+    numbers = {1: 1, 2: 5, 3: 3, 4: 2, 5: 1}
+    rows: list[Row] = [(who, 1.0, 2.0, 1) for who, number in numbers.items() for _ in range(number)]
+    view = DuckDBView(
+        write(tmp_path / "rows.parquet", rows),
+        domain=Domain(AREA),
+        unit=unit,
+        counting=Counting.VISITS,
+        bound=bound,
+        salt=SALT,
+    )
+    shares = [view.positions(time_step=None, share=Share(number, 2)) for number in range(2)]
+    assert view.positions(time_step=None)._count_lacking() == lacking
+    assert sum(share._count_lacking() for share in shares) == lacking
+
+
 def test_a_person_s_reports_are_chosen_without_regard_to_others(tmp_path: Path) -> None:
     random = np.random.default_rng(6)
     rows = [(int(random.integers(0, 10)), 1.0, 2.0, time) for time in range(200)]

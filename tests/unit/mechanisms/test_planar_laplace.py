@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import math
+import re
 from fractions import Fraction
 from pathlib import Path
 
@@ -142,6 +144,36 @@ def test_times_are_published_as_declared(kept: str, text: str, tmp_path: Path) -
     build_files(dropped, tmp_path / "dropped")
     names = pq.read_table(tmp_path / "dropped" / "points.parquet").schema.names
     assert names == ["geometry", "bbox"]
+
+
+def test_padded_everybody_has_as_many_points_at_the_same_price() -> None:
+    few = view(size=301, bound=3)  # 150 people with two reports, one with one
+    plain, padded = released(Params(cells=16), few), released(Params(cells=16, padded=True), few)
+    assert (padded.guarantee, padded.trace) == (plain.guarantee, plain.trace)
+    assert isinstance(padded.content, PointsRelease)
+    assert len(padded.content.longitude) == 151 * 3
+    assert padded.content.padded == 3
+    assert padded.content.density.sum() == pytest.approx(151 * 3)
+    first = statement(padded)["not_protected"][0]
+    assert "everybody has exactly 3 points" in first
+    # ln 4 / 200 m over the 22 km across the frame.
+    exponent = float(re.search(r"e(\d+)\b", first).group(1))  # type: ignore[union-attr]
+    assert exponent == pytest.approx(math.log(4) / 200 * 20_300 / math.log(10), rel=0.05)
+    assert "everybody has" in layers(padded)[0].note.lower()
+    assert "how many in all" in statement(plain)["not_protected"][0]
+
+
+def test_where_everybody_has_one_point_none_is_made_up() -> None:
+    padded = released(Params(cells=16, padded=True), view(bound=1))
+    assert isinstance(padded.content, PointsRelease)
+    assert len(padded.content.longitude) == 150
+    assert padded.content.padded == 0
+
+
+def test_made_up_points_have_no_times() -> None:
+    with pytest.raises(InvalidInput, match="no times") as refused:
+        price(Params(padded=True, time="hour"), 3, AREA)
+    assert refused.value.field == "time"
 
 
 def density() -> Density:

@@ -12,7 +12,7 @@ from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
 from dpgeo.core.released import NO_TIME
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.perturbing import draw_arcs, move, travel
+from dpgeo.privacy.perturbing import draw_arcs, move, scatter, travel
 from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.ground_grid import GroundGrid
@@ -95,10 +95,14 @@ def test_a_promise_too_small_for_computers_is_refused() -> None:
         PlanarLaplace(Fraction(0), 1, 1)
 
 
-def positions(lon: list[float], lat: list[float], time: int | None = None) -> PrivatePositions:
+def positions(
+    lon: list[float], lat: list[float], time: int | None = None, lacking: int = 0
+) -> PrivatePositions:
     times = None if time is None else np.full(len(lon), time)
     return PrivatePositions(
-        lambda: iter([Reports(np.array(lon), np.array(lat), times)]), sensitivity=3
+        lambda: iter([Reports(np.array(lon), np.array(lat), times)]),
+        sensitivity=3,
+        lacking=lambda: lacking,
     )
 
 
@@ -120,6 +124,35 @@ def test_the_meter_sorts_by_output_and_charges_all_reports_of_a_unit() -> None:
     assert used.finish()[0].noise == moved.noise
     with pytest.raises(PrivacyError):
         used.perturb("reports", several, area)
+
+
+def test_what_is_lacking_is_made_up_anywhere_where_that_is_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("dpgeo.privacy.meter.MADE_UP", 700)
+    area = Truncation(CITY, GroundGrid(2))
+    few = positions([10.1], [50.05], lacking=2000)
+    assert len(meter().perturb("reports", few, area).longitude) == 1
+    moved = meter().perturb("reports", few, area, padded=True)
+    assert len(moved.longitude) == 2001
+    assert (np.diff(moved.longitude) >= 0).all()
+    quarters = np.histogram2d(moved.longitude / 1e7, moved.latitude / 1e7, bins=2)[0]
+    assert quarters.min() > 400
+    with pytest.raises(PrivacyError, match="no times"):
+        meter().perturb("reports", positions([10.1], [50.05], 7), area, padded=True)
+
+
+def test_made_up_reports_lie_where_the_area_is() -> None:
+    triangle = StudyArea.from_geojson(
+        {"type": "Polygon", "coordinates": [[[10, 50], [10.2, 50], [10, 50.1], [10, 50]]]}
+    )
+    lon, lat = scatter(triangle, 4000, SeededWords(1))
+    inside = triangle.covers(lon, lat)
+    assert 0.95 < inside.mean() < 1  # cells on the edge lie in it in part
+    assert scatter(CITY, 0, SeededWords(1))[0].size == 0
+    ones = CraftedWords([(1 << 64) - 1] * 3)
+    lon, lat = scatter(CITY, 1, ones)
+    assert lon[0] <= 10.21
 
 
 def test_nothing_but_private_positions_is_perturbed_and_nothing_else_reads_them() -> None:
