@@ -5,17 +5,20 @@ from __future__ import annotations
 import csv
 import io
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 from django.core.cache import cache
+from django.test import Client
 
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.browser.pixels import ramp_share, screenshot, share
+from tests.browser.test_accessibility import tab_to, violations
 from tests.maps import BOUNDS, contour_release, grid_release, install, partition_release
+from tests.web.published import make_member, make_organisation
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -42,11 +45,15 @@ def open_planner(browser: Any, live_server: Any) -> Iterator[Open]:
     contexts, faults = [], []
 
     def open_one(
-        path: str = "/plan/", size: tuple[int, int] = (1440, 900), theme: str = "light"
+        path: str = "/plan/",
+        size: tuple[int, int] = (1440, 900),
+        theme: str = "light",
+        cookies: Sequence[Any] = (),
     ) -> Any:
         context = browser.new_context(
             viewport={"width": size[0], "height": size[1]}, color_scheme=theme
         )
+        context.add_cookies(list(cookies))
         contexts.append(context)
         page = context.new_page()
         page.on("pageerror", lambda error: faults.append(f"script failed: {error}"))
@@ -243,3 +250,79 @@ def test_nothing_overflows_and_circles_are_seen(
     image = screenshot(page, "#map")
     assert ramp_share(image, theme) > 0.02
     assert share(image, "accent", theme) > 1e-4
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+@pytest.mark.parametrize("size", [(320, 720), (1440, 900)])
+def test_axe_finds_nothing_on_a_plan(
+    contours: Release, open_planner: Open, size: tuple[int, int], theme: str
+) -> None:
+    page = open_planner("/plan/#geocast=on", size, theme)
+    assert violations(page) == []
+    upload(page)
+    planned(page, 3)
+    for details in page.locator("details").all():
+        details.evaluate("each => each.open = true")
+    page.locator("#tasks tbody .name").first.click()
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+
+
+def test_a_whole_plan_by_keyboard(contours: Release, open_planner: Open) -> None:
+    """Type a place, move the target, share out otherwise, compare regions and remove the task."""
+    page = open_planner()
+    tab_to(page, ".add summary")
+    page.keyboard.press("Enter")
+    for field, value in (("longitude", "12.555"), ("latitude", "55.65")):
+        tab_to(page, f"#add-{field}")
+        page.keyboard.type(value)
+    page.keyboard.press("Enter")
+    planned(page, 1)
+    tab_to(page, "#target")
+    page.keyboard.press("Home")
+    tab_to(page, "[data-choose=allocation] [data-value=optimal]")
+    page.keyboard.press("Enter")
+    tab_to(page, "[name=geocast]")
+    page.keyboard.press("Space")
+    page.wait_for_selector("[data-figure=notified-regions]", timeout=PATIENCE)
+    link = page.evaluate("location.hash")
+    assert "target=50" in link
+    assert "allocation=optimal" in link
+    tab_to(page, "#tasks .remove")
+    page.keyboard.press("Enter")
+    planned(page, 0)
+
+
+@pytest.mark.parametrize("size", [(320, 720), (1440, 900)])
+def test_a_member_keeps_a_plan_and_finds_it_again(
+    contours: Release, open_planner: Open, live_server: Any, size: tuple[int, int]
+) -> None:
+    organisation = make_organisation()
+    member = make_member(organisation, "planner")
+    client = Client()
+    client.force_login(member)
+    cookie = {
+        "name": "sessionid",
+        "value": client.cookies["sessionid"].value,
+        "url": live_server.url,
+    }
+    page = open_planner("/plan/", size, cookies=[cookie])
+    upload(page)
+    planned(page, 3)
+    page.fill("#keep-name", "Spring lamps")
+    page.check("#keep [name=shared]")
+    page.click("#keep button")
+    page.wait_for_selector("#said a", timeout=PATIENCE)
+    assert violations(page) == []
+    shared = page.get_attribute("#said a", "href").removeprefix(live_server.url)
+    planned(open_planner(shared), 3)
+    page.goto(f"{live_server.url}/desk/campaigns/")
+    assert violations(page) == []
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    page.get_by_label("Name of Spring lamps").fill("Summer lamps")
+    page.get_by_role("button", name="Save Spring lamps").click()
+    page.get_by_role("link", name="Summer lamps").click()
+    planned(page, 3)
+    page.goto(f"{live_server.url}/desk/campaigns/")
+    page.get_by_role("button", name="Delete Summer lamps").click()
+    assert "None is kept yet" in page.inner_text("main")
