@@ -51,7 +51,7 @@ export class Circles {
   }
 
   private drawRegions(pen: CanvasRenderingContext2D, { cast }: PlannedTask, index: number): void {
-    if (!cast) return;
+    if (!cast?.regions) return;
     const { accent } = this.palette();
     const { type, coordinates } = cast.outline;
     const path = new Path2D();

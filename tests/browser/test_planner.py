@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from django.conf import settings
 from django.core.cache import cache
 from django.test import Client
 
@@ -302,8 +303,8 @@ def test_a_member_keeps_a_plan_and_finds_it_again(
     client = Client()
     client.force_login(member)
     cookie = {
-        "name": "sessionid",
-        "value": client.cookies["sessionid"].value,
+        "name": settings.SESSION_COOKIE_NAME,
+        "value": client.cookies[settings.SESSION_COOKIE_NAME].value,
         "url": live_server.url,
     }
     page = open_planner("/plan/", size, cookies=[cookie])

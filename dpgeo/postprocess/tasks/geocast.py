@@ -4,7 +4,8 @@ A circle cuts through regions of which only the count is known. A geocast does n
 the region that holds the task and adds the neighbour that raises the expected acceptance most,
 until the target is reached (seed 003, section 13.2.2). Within a region people are taken to be
 spread evenly. As a Poisson field, regions add what they hold, whatever was added before, so the
-best neighbour is the one in which most people are expected to accept.
+best neighbour is the one in which most people are expected to accept. Where no neighbour holds
+anybody, it looks past empty ones, the nearest first, and takes those on the way to the next people.
 """
 
 from __future__ import annotations
@@ -28,7 +29,10 @@ SAMPLES = 4
 """Points along each side of a region at which the chance of accepting is read."""
 
 MOST_REGIONS = 2_000
-"""A geocast that needs more is given up: such a notice goes to everybody."""
+"""A geocast that has looked at more is given up: such a notice goes to everybody."""
+
+OUTSIDE = -1
+"""Stands for the region of a position that no region holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -77,10 +81,10 @@ class Partition:
         return others[start[region] : start[region + 1]]
 
     def regions_at(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.int64]:
-        """The regions (n,) that hold positions (n,) in degrees, -1 where none does."""
+        """The regions (n,) that hold positions (n,) in degrees, OUTSIDE where none does."""
         cell = self.grid.locate(*to_mercator(longitude, latitude))
         found = self._labels.ravel()[np.maximum(cell, 0)]
-        return np.where(cell >= 0, found, -1).astype(np.int64)
+        return np.where(cell >= 0, found, OUTSIDE).astype(np.int64)
 
     def geocast(
         self,
@@ -95,27 +99,33 @@ class Partition:
         """Grow a region around a task; `share` of the people are workers."""
         here = self._here(longitude, latitude)
         first = self.regions_at([longitude], [latitude])
+        beside = first[first >= 0]
         needed = -math.log1p(-target) if target < 1 else math.inf
-        # Least first: the most people, and among as many the region that was found first.
-        queue = [(-math.inf, int(region)) for region in first if region >= 0]
-        seen = {int(first[0])}
-        chosen: list[int] = []
-        accepting = 0.0
-        while queue and accepting < needed and len(chosen) < MOST_REGIONS:
-            _, region = heapq.heappop(queue)
-            chosen.append(region)
-            accepting += share * float(
-                self._accepting(np.array([region]), here, reward, acceptance)[0]
-            )
+        found_from: dict[int, int] = {}
+        # Least first: where most people accept, and among empty regions the nearest.
+        queue: list[tuple[float, float, int]] = []
+        chosen = dict.fromkeys(beside.tolist())
+        accepting, region = 0.0, OUTSIDE
+        while accepting < needed and len(found_from) < MOST_REGIONS:
+            chances = self._chances(beside, here, reward, acceptance)
+            gains = share * self.people[beside] * chances
+            for other, chance, gain in zip(
+                *map(np.ndarray.tolist, (beside, chances, gains)), strict=True
+            ):
+                if chance > 0 and other not in found_from:
+                    found_from[other] = region
+                    heapq.heappush(queue, (-gain, -chance, other))
+            if not queue:
+                break
+            loss, _, region = heapq.heappop(queue)
+            if loss < 0:
+                accepting -= loss
+                chosen |= dict.fromkeys(_way(region, found_from))
             beside = self.neighbours(region)
-            gains = self._accepting(beside, here, reward, acceptance)
-            for other, gain in zip(beside.tolist(), gains.tolist(), strict=True):
-                if gain > 0 and other not in seen:
-                    seen.add(other)
-                    heapq.heappush(queue, (-gain, other))
+        regions = np.array(list(chosen), dtype=np.int64)
         return Geocast(
-            regions=np.array(chosen, dtype=np.int64),
-            notified=share * float(self.people[chosen].sum()),
+            regions=regions,
+            notified=share * float(self.people[regions].sum()),
             success=-math.expm1(-accepting),
             reached=accepting >= needed,
         )
@@ -128,19 +138,27 @@ class Partition:
         x, y = to_mercator(longitude, latitude)
         return float(x), float(y), ground_scale(latitude)
 
-    def _accepting(
+    def _chances(
         self,
         regions: NDArray[np.int64],
         here: tuple[float, float, float],
         reward: float,
         acceptance: Acceptance,
     ) -> Floats:
-        """How many people of each region (m,) are expected to accept."""
+        """The mean chance (m,) with which people of each region accept."""
         x, y, scale = here
         top, bottom, left, right = self.boxes[regions].T[:, :, None]
         part = (np.arange(SAMPLES) + 0.5) / SAMPLES
         across = self.grid.west + (left + part * (right - left)) * self.grid.cell - x
         along = self.grid.north - (top + part * (bottom - top)) * self.grid.cell - y
         metres = np.hypot(across[:, None, :], along[:, :, None]) * scale
-        chance = acceptance.chance(reward, metres).mean(axis=(1, 2))
-        return np.asarray(np.maximum(self.people[regions], 0.0) * chance)
+        return np.asarray(acceptance.chance(reward, metres).mean(axis=(1, 2)))
+
+
+def _way(region: int, found_from: dict[int, int]) -> list[int]:
+    """The regions by which one was found, from the task's own on."""
+    way = []
+    while region != OUTSIDE:
+        way.append(region)
+        region = found_from[region]
+    return way[::-1]

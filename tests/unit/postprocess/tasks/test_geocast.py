@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import numpy as np
 import pytest
@@ -28,6 +29,12 @@ def cells() -> Partition:
     return Partition(surface.grid, boxes, surface.counts.ravel())
 
 
+def accepting(partition: Partition, regions: np.ndarray, here: Any) -> np.ndarray:
+    """How many people of each region are expected to accept."""
+    chances = partition._chances(regions, here, 5.0, MODEL)
+    return np.asarray(partition.people[regions] * chances)
+
+
 def test_regions_know_who_is_beside_them() -> None:
     partition = halves_and_quarters()
     assert partition.neighbours(0).tolist() == [1, 2]
@@ -51,7 +58,7 @@ def test_without_its_last_region_the_target_is_missed() -> None:
     partition = cells()
     found = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
     here = partition._here(18.08, 59.32)
-    parts = partition._accepting(found.regions, here, 5.0, MODEL)
+    parts = accepting(partition, found.regions, here)
     assert -math.expm1(-sum(parts)) == pytest.approx(found.success)
     assert -math.expm1(-sum(parts[:-1])) < 0.9
 
@@ -65,8 +72,8 @@ def test_each_region_added_is_the_best_beside_those_before() -> None:
         beside = {int(o) for r in chosen[:step] for o in partition.neighbours(r)} - set(
             chosen[:step]
         )
-        best = partition._accepting(np.array(sorted(beside)), here, 5.0, MODEL).max()
-        (gain,) = partition._accepting(np.array([chosen[step]]), here, 5.0, MODEL)
+        best = accepting(partition, np.array(sorted(beside)), here).max()
+        (gain,) = accepting(partition, np.array([chosen[step]]), here)
         assert gain == pytest.approx(best)
 
 
@@ -80,3 +87,18 @@ def test_nothing_grows_outside_every_region() -> None:
     found = cells().geocast(0.0, 0.0, reward=5.0, acceptance=MODEL, target=0.9)
     assert found.regions.size == 0
     assert not found.reached
+
+
+def test_it_looks_past_empty_regions_and_stays_in_one_piece() -> None:
+    grid = Grid.over(AREA, 64)
+    people = np.zeros(grid.size)
+    row, column = np.divmod(np.arange(grid.size), grid.columns)
+    boxes = np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
+    partition = Partition(grid, boxes, people)
+    (here,) = partition.regions_at([18.08], [59.32])
+    people[here + 4] = 50.0
+    found = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
+    assert found.reached
+    assert found.notified == 50
+    assert found.regions.tolist() == [here, here + 1, here + 2, here + 3, here + 4]
+    assert partition.outline(found.regions).geom_type == "Polygon"
