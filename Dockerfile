@@ -20,6 +20,7 @@ COPY locks/ locks/
 RUN python -m pip install --require-hashes -r "locks/${LOCK}.txt"
 COPY manage.py ./
 COPY dpgeo/ dpgeo/
+COPY locale/ locale/
 COPY --from=frontend /build/frontend/dist/ frontend/dist/
 # Collected as root and read by all: no process of the site can change its own scripts. The secret
 # key that the settings make on the way is not left in the image.

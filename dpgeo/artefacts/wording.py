@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
@@ -89,32 +90,44 @@ PICTURE = (
 )
 
 
-def privacy_sentence(total: Fraction, unit: Unit) -> str:
-    """What presence in the data may change, in one sentence for everybody."""
-    who = "you were" if unit is Unit.PERSON else "any one record was"
-    return (
-        f"Whether {who} in the data changes the odds of anything published from it by at most a "
-        f"factor {format_odds(total)}."
-    )
+PRESENCE = {
+    Unit.PERSON: "Whether you were in the data changes the odds of anything published from it by "
+    "at most a factor {odds}.",
+    Unit.RECORD: "Whether any one record was in the data changes the odds of anything published "
+    "from it by at most a factor {odds}.",
+}
+"""What presence in the data may change, in one sentence for everybody."""
+
+WHEREABOUTS = {
+    Unit.PERSON: "Had all your reports been made up to {radius} m elsewhere, the odds of anything "
+    "published from these data would change by at most a factor {moved}. Points show that reports "
+    "were made, and how many; the maps of counts alone also hide whether you were in the data, up "
+    "to a factor {odds}.",
+    Unit.RECORD: "Had any one report been made up to {radius} m elsewhere, the odds of anything "
+    "published from these data would change by at most a factor {moved}. Points show that reports "
+    "were made, and how many; the maps of counts alone also hide whether any one record was in the "
+    "data, up to a factor {odds}.",
+}
+"""What a dataset with points promises, in place of the sentence about presence."""
 
 
-def points_sentence(total: Fraction, unit: Unit, per_metre: Fraction, radius: int) -> str:
-    """What a dataset with points promises, in place of the sentence about presence.
+def privacy_sentence(total: Fraction, unit: Unit, say: Callable[[str], str] = str) -> str:
+    """PRESENCE with its figure, in the language that `say` puts sentences into."""
+    return say(PRESENCE[unit]).format(odds=format_odds(total))
+
+
+def points_sentence(
+    total: Fraction, unit: Unit, per_metre: Fraction, radius: int, say: Callable[[str], str] = str
+) -> str:
+    """WHEREABOUTS with its figures, in the language that `say` puts sentences into.
 
     Moving one unit's reports, the same number, by at most d each changes the odds by at most
     e^(2 E + e_g d): counts lose the old reports and gain the new ones, points are moved. `total`
     is E, `per_metre` e_g, and `radius` the metres within which levels are told. Snapping, to no
     grid coarser than that of the radius, can bring positions further apart, which d includes.
     """
-    factor = format_odds(2 * total + per_metre * snapped_apart(radius))
-    whose = "all your reports" if unit is Unit.PERSON else "any one report"
-    who = "you were" if unit is Unit.PERSON else "any one record was"
-    return (
-        f"Had {whose} been made up to {radius:,} m elsewhere, the odds of anything published from "
-        f"these data would change by at most a factor {factor}. Points show that reports were "
-        f"made, and how many; the maps of counts alone also hide whether {who} in the data, up to "
-        f"a factor {format_odds(total)}."
-    )
+    moved = format_odds(2 * total + per_metre * snapped_apart(radius))
+    return say(WHEREABOUTS[unit]).format(radius=f"{radius:,}", moved=moved, odds=format_odds(total))
 
 
 def odds_factor(epsilon: Fraction) -> float | None:

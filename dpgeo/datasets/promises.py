@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from dpgeo.artefacts.wording import points_sentence, privacy_sentence
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset
 
 
-def promise_of(dataset: Dataset, unit: Unit) -> str:
+def promise_of(dataset: Dataset, unit: Unit, say: Callable[[str], str] = str) -> str:
     """In one or two sentences for everybody: about presence, or whereabouts where points may be
-    published too. `unit` is whose.
+    published too. `unit` is whose, and `say` puts sentences into a reader's language.
     """
     total = dataset.ledger.total
     points = points_ledger(dataset.ledger)
     if points is None or points.radius is None:
-        return privacy_sentence(total, unit)
-    return points_sentence(total, unit, points.total, points.radius)
+        return privacy_sentence(total, unit, say)
+    return points_sentence(total, unit, points.total, points.radius, say)

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -167,7 +167,7 @@ def release_page(
     summary = summary_of(found)
     figures = {
         "summary": summary,
-        "promise": promise_of(found.dataset, Unit(summary.unit)),
+        "promise": promise_of(found.dataset, Unit(summary.unit), gettext),
         "array_url": file_url(found, map_array.NAME),
         "ramps": RAMPS,
         "sharing": sharing(request, found, summary),

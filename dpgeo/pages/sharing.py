@@ -7,8 +7,9 @@ from dataclasses import dataclass
 
 from django.http import HttpRequest
 from django.urls import reverse
-from django.utils.dateformat import format as format_date
+from django.utils.formats import date_format
 from django.utils.text import slugify
+from django.utils.translation import gettext
 
 from dpgeo.artefacts import map_array
 from dpgeo.mechanisms.registry import kind_of
@@ -44,21 +45,42 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
     """What names a release outside of this site; a function of its public facts alone."""
     address = request.build_absolute_uri(reverse("release", args=[release.pk]))
     publisher = release.dataset.organisation.name
-    day = format_date(release.published_at, "j F Y") if release.published_at else "draft"
+    draft = gettext("draft")
+    day = date_format(release.published_at) if release.published_at else draft
     licence = ", ".join(filter(None, [release.dataset.licence, release.dataset.attribution]))
     paid = cost(release)
-    used = f"epsilon {paid}" if release.ledger.radius is None else paid
-    notion = "Geo-indistinguishable" if summary.moved else "Differentially private"
+    used = (
+        gettext("epsilon {epsilon}").format(epsilon=paid) if release.ledger.radius is None else paid
+    )
+    words = {
+        "publisher": publisher,
+        "day": day,
+        "year": release.published_at.year if release.published_at else draft,
+        "title": release.title,
+        "used": used,
+        "unit": gettext(summary.unit),
+        "mechanism": gettext(summary.mechanism),
+        "licence": licence,
+        "address": address,
+    }
+    if summary.moved:
+        notion = gettext("Geo-indistinguishable: {used} per {unit}. {mechanism}.")
+        cited = gettext(
+            "{publisher} ({year}). {title}. Geo-indistinguishable map ({used} per {unit}; "
+            "{mechanism}). {licence}. {address}"
+        )
+    else:
+        notion = gettext("Differentially private: {used} per {unit}. {mechanism}.")
+        cited = gettext(
+            "{publisher} ({year}). {title}. Differentially private map ({used} per {unit}; "
+            "{mechanism}). {licence}. {address}"
+        )
     imprint = [
         f"{publisher}, {day}. {release.dataset.title}.",
-        f"{notion}: {used} per {summary.unit}. {summary.mechanism}.",
-        f"{licence}. Outlines: Natural Earth. {address}",
+        notion.format(**words),
+        gettext("{licence}. Outlines: Natural Earth. {address}").format(**words),
     ]
-    year = release.published_at.year if release.published_at else "draft"
-    citation = (
-        f"{publisher} ({year}). {release.title}. {notion} map ({used} per "
-        f"{summary.unit}; {summary.mechanism}). {release.dataset.licence}. {address}"
-    )
+    citation = cited.format(**words | {"licence": release.dataset.licence})
     return Sharing(
         address, json.dumps(imprint), citation, f"{slugify(release.title)[:60] or 'map'}.png"
     )

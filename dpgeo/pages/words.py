@@ -143,3 +143,100 @@ ANSWERS = (
     ),
 )
 """What the planner answers in English, and the page says in its own language."""
+
+TERMS = (
+    # What the figures of a page name.
+    _("person"),
+    _("record"),
+    _("people"),
+    _("visits"),
+    # Kinds of release, one and many.
+    _("Map"),
+    _("Heatmap"),
+    _("Heatmaps"),
+    _("Counts of zones"),
+    _("Perturbed points"),
+    _("Clusters"),
+    _("Contours"),
+    # Mechanisms that are not called by a name of their own.
+    _("Automatic"),
+    _("Uniform grid"),
+    _("Adaptive grid"),
+    _("Quadtree"),
+    _("Sparse grid"),
+    _("Private clusters"),
+    _("Moved points"),
+    # Layers.
+    _("Areas of clusters"),
+    _("Bands between contour lines"),
+    _("Clusters within units"),
+    _("Contour lines"),
+    _("Counts above the threshold"),
+    _("Counts of cells above the threshold"),
+    _("Counts of cells"),
+    _("Counts of partitions"),
+    _("Density recovered from the points"),
+    _("Estimates of cells"),
+    _("Estimates of partitions"),
+    _("Places drawn"),
+    _("Units that stay visible"),
+    # What privacy was spent on.
+    _("cell counts"),
+    _("counts of areas, shared out after the look"),
+    _("counts of partitions"),
+    _("counts of squares"),
+    _("look: everybody"),
+    _("partition counts"),
+    _("places in the stead of people's own"),
+    _("records around each centre"),
+    _("records in each unit and cluster"),
+    _("records of each person in each bin"),
+    _("reports"),
+    _("total count"),
+    _("where to cut"),
+    _("zone counts"),
+    # How it is chosen what of a person is kept.
+    _("at random"),
+    _(
+        "those in the most popular places first, by noisy counts of all places that a tenth of "
+        "epsilon paid for"
+    ),
+    # The times of reports.
+    _("day"),
+    _("hour"),
+    _("exact"),
+    # Ramps.
+    _("Tide"),
+    _("Ember"),
+    _("Grey"),
+    # Files to take away.
+    _("columns, for notebooks and QGIS"),
+    _("shapes, for web maps"),
+    _("one file, for desktop GIS"),
+    _("one row a feature, for spreadsheets"),
+    _("vector tiles, for web maps"),
+    _("an image of estimate and margin, for raster tools"),
+    _("a picture with its legend"),
+    # The promise.
+    _(
+        "Whether you were in the data changes the odds of anything published from it by at most a "
+        "factor {odds}."
+    ),
+    _(
+        "Whether any one record was in the data changes the odds of anything published from it by "
+        "at most a factor {odds}."
+    ),
+    _(
+        "Had all your reports been made up to {radius} m elsewhere, the odds of anything published "
+        "from these data would change by at most a factor {moved}. Points show that reports were "
+        "made, and how many; the maps of counts alone also hide whether you were in the data, up "
+        "to a factor {odds}."
+    ),
+    _(
+        "Had any one report been made up to {radius} m elsewhere, the odds of anything published "
+        "from these data would change by at most a factor {moved}. Points show that reports were "
+        "made, and how many; the maps of counts alone also hide whether any one record was in the "
+        "data, up to a factor {odds}."
+    ),
+)
+"""What other rooms call things in English, and templates translate by variable."""

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gettext as gettext_module
+import html
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -15,10 +17,18 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from dpgeo.pages.words import ANSWERS, WORDS
+from dpgeo.artefacts.files import LAYER_FORMATS
+from dpgeo.artefacts.wording import CHOICE, PRESENCE, WHEREABOUTS
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.kinds import Kind
+from dpgeo.core.released import Released
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.public_views import RAMPS
+from dpgeo.pages.words import ANSWERS, TERMS, WORDS
 from dpgeo.postprocess.tasks.plan import REASONS
 from dpgeo.spatial.area import StudyArea
-from tests.maps import BOUNDS, grid_release, install
+from tests.maps import BOUNDS, grid_release, install, partition_release
+from tests.unit.artefacts import releases
 
 SCRIPTS = Path(settings.BASE_DIR) / "frontend" / "src"
 LITERAL = re.compile(r'(?:^\(|[?:])\s*("(?:[^"\\]|\\.)*")')
@@ -91,6 +101,87 @@ def test_pictures_hold_numbers_a_browser_reads_in_any_language(client: Client) -
             page = client.get(path).content.decode()
             shapes = re.findall(r'<rect[^>]* (?:x|y|width|height)="([^"]*)"', page)
             assert all(re.fullmatch(r"[\d.]+%?", number) for number in shapes), name
+
+
+PAGES = ("catalogue", "about-privacy", "plan", "release", "release-privacy", "embed")
+KINDS: dict[str, Callable[[], Released]] = {
+    "heatmap": lambda: grid_release(StudyArea.from_bounds(*BOUNDS), 16),
+    "boxes": lambda: partition_release(StudyArea.from_bounds(*BOUNDS), 32),
+    "zones": releases.zones_release,
+    "clusters": releases.clusters_release,
+    "contours": releases.contour_release,
+}
+
+
+def readable(page: str) -> str:
+    """The words of a page and of its labels, without scripts."""
+    page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
+    labels = re.findall(r'(?:aria-label|title|alt|data-label|content)="([^"]*)"', page)
+    return html.unescape(" ".join([re.sub(r"<[^>]+>", "\n", page), *labels]))
+
+
+@pytest.mark.django_db
+@pytest.mark.parametrize("kind", KINDS)
+def test_nothing_english_is_left_on_a_german_page(client: Client, kind: str) -> None:
+    cache.clear()
+    release = install(KINDS[kind](), "Wo wir sind")
+    german = gettext_module.translation("django", settings.LOCALE_PATHS[0], ["de"])
+    with translation.override("de"):
+        for name in PAGES:
+            path = reverse(name, args=[] if name in PAGES[:3] else [release.pk])
+            said = " ".join(readable(client.get(path).content.decode()).split())
+            for text, translated in german._catalog.items():  # type: ignore[attr-defined]
+                english = text[0] if isinstance(text, tuple) else text
+                # Short words, and those that are the same, can stand in German sentences too.
+                if len(english) > 9 and english != translated and "%(" not in english:
+                    assert not re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said), (name, text)
+
+
+def test_no_word_of_a_public_template_escapes_translation() -> None:
+    folder = Path(settings.BASE_DIR) / "dpgeo/pages/templates"
+    names = {"dpgeo", "km", "API", "PNG", "GeoJSON"}
+    for path in [*folder.glob("public/*.html"), folder / "base.html", folder / "404.html"]:
+        text = re.sub(
+            r"{% blocktranslate.*?{% endblocktranslate %}", " ", path.read_text(), flags=re.S
+        )
+        text = re.sub(
+            r"{% block body_class %}.*?{% endblock %}|{%.*?%}|{{.*?}}|<!doctype html>",
+            " ",
+            text,
+            flags=re.S,
+        )
+        labels = " ".join(re.findall(r'(?:aria-label|title|alt|placeholder)="([^"]*)"', text))
+        words = set(re.findall(r"[A-Za-z]{2,}", re.sub(r"<[^>]*>", " ", text) + labels))
+        assert words <= names, (path.name, words - names)
+
+
+def test_what_other_rooms_call_things_is_listed_for_translators() -> None:
+    known = {*TERMS, *WORDS}
+    called = {kind.words for kind in Kind} | {kind.plural for kind in Kind}
+    called |= {*PRESENCE.values(), *WHEREABOUTS.values(), *CHOICE.values()}
+    called |= {each.use for each in LAYER_FORMATS} | {name for _, name in RAMPS}
+    called |= {unit.value for unit in Unit} | {counting.value for counting in Counting}
+    assert called - known == set()
+    # Names of their own stay what they are.
+    own = {"DPCube", "PrivTree", "PriLocation"}
+    assert {each.title for each in MECHANISMS.values()} - known <= own
+
+
+@pytest.mark.skipif(not Path("/usr/bin/xgettext").exists(), reason="needs GNU gettext")
+def test_german_is_whole_and_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Remedy: `manage.py makemessages -l de`, translate, and `manage.py compilemessages`."""
+    (tmp_path / "locale").mkdir()
+    (tmp_path / "dpgeo").symlink_to(Path(settings.BASE_DIR) / "dpgeo" / "pages")
+    monkeypatch.chdir(tmp_path)
+    call_command("makemessages", locale=["de"], verbosity=0, symlinks=True, no_wrap=True)
+    written = (tmp_path / "locale/de/LC_MESSAGES/django.po").read_text()
+    wanted = {json.loads(text) for text in re.findall(r'^msgid (".+")$', written, re.M)} - {""}
+    german = gettext_module.translation("django", settings.LOCALE_PATHS[0], ["de"])
+    compiled = {
+        text[0] if isinstance(text, tuple) else text
+        for text in german._catalog  # type: ignore[attr-defined]
+    }
+    assert wanted - compiled == set()
 
 
 @pytest.mark.skipif(not Path("/usr/bin/xgettext").exists(), reason="needs GNU gettext")

@@ -6,6 +6,7 @@ import math
 from fractions import Fraction
 
 from django import template
+from django.utils.formats import get_format
 
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.budgets.models import Entry
@@ -25,7 +26,19 @@ def figure(value: float) -> str:
     """Whole with thousands separated from ten on, two digits below; a true minus sign."""
     exact = float(value) == round(float(value))
     text = f"{value:,.0f}" if abs(value) >= 10 or exact else f"{value:.2g}"
-    return "0" if text == "-0" else text.replace("-", MINUS)
+    return in_language("0" if text == "-0" else text.replace("-", MINUS))
+
+
+def in_language(text: str) -> str:
+    """An English figure with the separators of the page's language."""
+    separators = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}
+    return text.translate(str.maketrans(separators))
+
+
+@register.filter
+def plain(value: Fraction) -> str:
+    """An exact epsilon as scripts read it, in any language."""
+    return format_epsilon(value)
 
 
 @register.filter
@@ -33,9 +46,9 @@ def epsilon(value: Fraction, decimals: int = 0) -> str:
     """An exact epsilon with at least so many decimals: 0.5 as "0.50"."""
     text = format_epsilon(value).replace("-", MINUS)
     if "/" in text or not decimals:
-        return text
+        return in_language(text)
     whole, _, part = text.partition(".")
-    return f"{whole}.{part.ljust(decimals, '0')}"
+    return in_language(f"{whole}.{part.ljust(decimals, '0')}")
 
 
 @register.filter
@@ -71,13 +84,13 @@ def _of_budget(quote: Quote, amount: Fraction) -> str:
 @register.filter
 def level_odds(level: str, radius: int) -> str:
     """The factor for who moves by a radius, which snapping can widen: "ln 4", 200 give "4.09"."""
-    return format_odds(make_level(level, radius).epsilon * snapped_apart(radius))
+    return in_language(format_odds(make_level(level, radius).epsilon * snapped_apart(radius)))
 
 
 @register.filter
 def odds(value: Fraction | float) -> str:
     """The factor e^epsilon, rounded up: 1 gives "2.72"."""
-    return format_odds(Fraction(value))
+    return in_language(format_odds(Fraction(value)))
 
 
 @register.filter
@@ -86,7 +99,8 @@ def metres(value: float) -> str:
     if not value:
         return "0\u00a0m"
     rounded = round(value, 1 - math.floor(math.log10(value)))
-    return f"{rounded:g}\u00a0m" if rounded < 1000 else f"{rounded / 1000:g}\u00a0km"
+    text = f"{rounded:g}\u00a0m" if rounded < 1000 else f"{rounded / 1000:g}\u00a0km"
+    return in_language(text)
 
 
 @register.filter
@@ -94,15 +108,12 @@ def size(value: int) -> str:
     """Bytes of a file: "940 B", "157 KB", "4.2 MB"."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if value >= factor * 0.9995:
-            return (
-                f"{value / factor:.0f} {unit}"
-                if value >= 10 * factor
-                else f"{value / factor:.1f} {unit}"
-            )
+            decimals = 0 if value >= 10 * factor else 1
+            return in_language(f"{value / factor:.{decimals}f} {unit}")
     return f"{value} B"
 
 
 @register.filter
 def degrees(value: float, sides: str) -> str:
     """An angle with its side of the world: `{{ latitude|degrees:"NS" }}`."""
-    return f"{abs(value):.4f}° {sides[0] if value >= 0 else sides[1]}"
+    return in_language(f"{abs(value):.4f}° {sides[0] if value >= 0 else sides[1]}")
