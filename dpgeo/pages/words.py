@@ -104,6 +104,7 @@ WORDS = (
         "the odds of any such picture by at most a factor {odds}."
     ),
     _("cannot be told from zero"),
+    _("in regions ({count}): {people}"),
     _("in {count} cells, {each} per {side} square"),
     _("made within the inner circle one time in two, within the outer one 19 times in 20"),
     _("nearest to this centre"),
@@ -119,7 +120,6 @@ WORDS = (
     _("{counting}, between {low} and {high} in 95 of 100 releases like this one."),
     _("{count} tasks read."),
     _("{low} to {high}"),
-    _("{people} in {count} regions"),
 )
 
 ANSWERS = (

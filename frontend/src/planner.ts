@@ -403,7 +403,7 @@ function people(even: Planned | null, chosen: Planned | null, most: number): (No
 }
 
 function inRegions({ notified, regions, reached }: Cast): Node {
-  const words = reached ? t("{people} in {count} regions", { people: formatNumber(notified), count: regions }) : t("regions do not suffice");
+  const words = reached ? t("in regions ({count}): {people}", { people: formatNumber(notified), count: regions }) : t("regions do not suffice");
   return element("span", "xs quiet by-regions", words);
 }
 

@@ -72,8 +72,8 @@ PLANNED_ON = "Contours of Vessby"
 CAMPAIGN = "Lamps to look at"
 TASKS = (
     ("Quay lamps", 0.45, 0.45),
-    ("Station ramp", 0.52, 0.5),
-    ("Campus bins", 0.55, 0.6),
+    ("Station ramp", 0.39, 0.54),
+    ("Campus bins", 0.57, 0.495),
     ("Norrhamn noise", 0.35, 0.7),
     ("Ring road sign", 0.7, 0.6),
     ("West road drain", 0.2, 0.5),
