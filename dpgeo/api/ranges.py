@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
 
+import numpy as np
 import shapely
 from django.http import Http404
 from drf_spectacular.utils import OpenApiExample, OpenApiRequest, extend_schema
@@ -260,6 +261,14 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
     return found
 
 
+def _leaps(shape: Any) -> bool:
+    """Whether an edge spans more than half the world, as where a ring is drawn across 180."""
+    rings = shapely.get_rings(shapely.get_parts(shape))
+    longitude, ring = shapely.get_coordinates(rings, return_index=True)
+    steps = np.abs(np.diff(longitude[:, 0]))
+    return bool((steps[ring[1:] == ring[:-1]] > 180).any())
+
+
 def _polygon(geometry: Any, field: str) -> Any:
     """A polygon that can be answered for. Raises InvalidInput with the remedy."""
     if not isinstance(geometry, dict) or geometry.get("type") not in POLYGONS:
@@ -278,6 +287,12 @@ def _polygon(geometry: Any, field: str) -> Any:
         raise InvalidInput(
             "Longitudes lie between -180 and 180 and latitudes between -90 and 90, longitude "
             "first; cut a region that crosses the antimeridian into its two halves.",
+            field=field,
+        )
+    if _leaps(shape):
+        raise InvalidInput(
+            "Has an edge over more than 180 degrees of longitude. Cut a region that crosses the "
+            "antimeridian into its two halves; of one that is that wide, divide the edge.",
             field=field,
         )
     if not shape.is_valid:

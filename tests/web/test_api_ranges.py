@@ -70,6 +70,10 @@ def test_ten_thousand_regions_are_answered_and_one_more_is_not() -> None:
 
 BOWTIE = {"type": "Polygon", "coordinates": [[[4, 52], [5, 53], [5, 52], [4, 53], [4, 52]]]}
 ACROSS = square(179.95, 52.1)
+WRAPPED = {
+    "type": "Polygon",
+    "coordinates": [[[170, 0], [-170, 0], [-170, 10], [170, 10], [170, 0]]],
+}
 
 
 @pytest.mark.parametrize(
@@ -88,6 +92,7 @@ ACROSS = square(179.95, 52.1)
         ({"polygon": {"type": "Polygon", "coordinates": [[[1]]]}}, "polygon", "closed rings"),
         ({"polygon": BOWTIE}, "polygon", "Crosses itself"),
         ({"polygon": ACROSS}, "polygon", "antimeridian"),
+        ({"polygon": WRAPPED}, "polygon", "antimeridian"),
         ({"regions": {"type": "Feature"}}, "regions", "FeatureCollection"),
         ({"regions": {"type": "FeatureCollection", "features": []}}, "regions", "0 features"),
         ({"regions": {"type": "FeatureCollection", "features": [1]}}, "regions", "Member 0"),

@@ -1,0 +1,76 @@
+"""What docs/tools.md tells people to type does what it says there."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import geopandas
+import numpy as np
+import pytest
+from django.test import Client
+
+from dpgeo.datasets.storage import public_storage
+from dpgeo.releases.models import Release
+from tests.unit.artefacts.releases import grid_release
+from tests.web.published import install, make_dataset
+
+GUIDE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
+
+
+def typed(language: str, release: Release, server: str = "http://testserver") -> str:
+    """The words of the guide in a language, for a server and a release."""
+    (block,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
+    return str(block).replace("SERVER", server).replace("ID", release.pk)
+
+
+def stored(release: Release) -> str:
+    return str(public_storage().path(f"{release.pk}/cells.parquet"))
+
+
+@pytest.mark.django_db
+def test_duckdb_takes_the_part_that_is_asked_for() -> None:
+    """From the disk, for what lets it read from servers cannot be had everywhere."""
+    import duckdb
+
+    release = install(make_dataset(), grid_release(16))
+    reading, query = typed("sql", release).split("\n", 1)
+    assert reading == "INSTALL httpfs; LOAD httpfs;"
+    address = re.findall(r"'(http.*?)'", query)[0]
+    assert Client().get(address.removeprefix("http://testserver")).status_code == 200
+    query = query.replace(address, stored(release)).replace("18.1", "4.7").replace("18.0", "4.5")
+    found = np.array(duckdb.connect().execute(query).fetchall())
+    cells = geopandas.read_parquet(stored(release))
+    sides = cells.geometry.bounds
+    near = (sides.minx < 4.7) & (sides.maxx > 4.5) & (cells.estimate >= cells.threshold)
+    assert 0 < near.sum() < len(cells)
+    np.testing.assert_array_equal(found, cells.loc[near, ["estimate", "margin"]].to_numpy())
+
+
+@pytest.mark.django_db(transaction=True)
+def test_geopandas_reads_from_the_server(live_server: Any) -> None:
+    release = install(make_dataset(), grid_release(16))
+    names: dict[str, Any] = {}
+    exec(typed("python", release, live_server.url), names)  # noqa: S102 - it is our own guide
+    assert names["cells"].equals(geopandas.read_parquet(stored(release)))
+
+
+@pytest.mark.django_db
+def test_the_style_for_maplibre_names_what_the_tiles_hold() -> None:
+    release = install(make_dataset(), grid_release(16))
+    style = typed("js", release)
+    (source,) = re.findall(r'url: "(.*?)"', style)
+    (layer,) = re.findall(r'"source-layer": "(\w+)"', style)
+    document = json.loads(Client().get(source.removeprefix("http://testserver")).content)
+    fields = {each["id"]: each["fields"] for each in document["vector_layers"]}
+    for name in re.findall(r'\["get", "(\w+)"\]', style):
+        assert fields[layer][name] == "Number"
+
+
+@pytest.mark.django_db
+def test_the_question_for_an_area_has_an_answer() -> None:
+    release = install(make_dataset(), grid_release(16))
+    (address,) = re.findall(r'curl "SERVER(.*?)"', GUIDE)
+    assert Client().get(address.replace("ID", release.pk)).status_code == 200
