@@ -124,7 +124,7 @@ def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
 
 
 def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
-    """Positions and, where there are any, rounded values; `of` is how many points there are."""
+    """Positions and, where there are any, rounded values and names; `of` is how many there are."""
     drawn = np.linspace(0, len(layer) - 1, min(len(layer), MAX_POINTS)).astype(np.int64)
     step = quantisation_step(layer)
     position = np.column_stack([layer.longitude[drawn], layer.latitude[drawn]])
@@ -138,6 +138,10 @@ def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
         "step": step,
         "value": None if value is None else data.add(_smallest(value)),
         "margin": None if layer.margin is None else data.add(layer.margin[drawn].astype("f4")),
+        "threshold": None
+        if layer.threshold is None
+        else data.add(layer.threshold[drawn].astype("f4")),
+        "names": layer.columns["unit"][drawn].tolist() if "unit" in layer.columns else None,
     }
 
 

@@ -181,18 +181,20 @@ class LocationsRelease:
     """Places drawn for made-up people, and noisy counts of the units and clusters of real ones'.
 
     Candidate places, all public: `longitude` and `latitude` float64 (m,) in degrees, `unit` and
-    `cluster` int32 (m,). `unit_names` are the units that stay visible, `centre_longitude` and
-    `centre_latitude` float64 (k,) the clusters' centres. A bin is a pair of unit and cluster that
-    holds a place: `bin_unit` and `bin_cluster` int32 (b,), `counts` int64 (b,) its raw noisy number
-    of records. `person` int32 (e,) are fresh labels, below `people`, of made-up people, ascending,
-    and `place` int32 (e,) the places drawn for them.
+    `cluster` int32 (m,). `levels` are those that stay visible, `unit_paths` their finest units,
+    each with the names of all it lies in, from the widest on; `centre_longitude` and
+    `centre_latitude` float64 (k,) are the clusters' centres. A bin is a pair of unit and cluster
+    that holds a place: `bin_unit` and `bin_cluster` int32 (b,), `counts` int64 (b,) its raw noisy
+    number of records. `person` int32 (e,) are fresh labels, below `people`, of made-up people,
+    ascending, and `place` int32 (e,) the places drawn for them.
     """
 
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
     unit: NDArray[np.int32]
     cluster: NDArray[np.int32]
-    unit_names: tuple[str, ...]
+    levels: tuple[str, ...]
+    unit_paths: tuple[tuple[str, ...], ...]
     centre_longitude: NDArray[np.float64]
     centre_latitude: NDArray[np.float64]
     bin_unit: NDArray[np.int32]

@@ -125,7 +125,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease:
     """Cluster, count everybody's records in each bin, and draw places."""
     places = _places(params, view.domain)
-    names, unit = _visible(places, params)
+    paths, unit = _visible(places, params)
     side = LATTICE if params.places else params.cells
     grid = Grid.over(view.domain.area, side)
     visits = meter.deal(view.visits(grid), params.people)
@@ -150,7 +150,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
         latitude=places.latitude,
         unit=unit,
         cluster=cluster.astype(np.int32),
-        unit_names=names,
+        levels=places.levels[: -params.hidden],
+        unit_paths=paths,
         centre_longitude=longitude,
         centre_latitude=latitude,
         bin_unit=(pair // len(centres)).astype(np.int32),
@@ -169,7 +170,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     Raises InvalidInput for what cannot be made of these places, or would not fit the memory.
     """
     places = _places(params, domain)
-    names, _ = _visible(places, params)
+    paths, _ = _visible(places, params)
     if params.clusters > len(places):
         raise InvalidInput(
             f"Is more than the {len(places):,} places there are; ask for fewer.", field="clusters"
@@ -180,7 +181,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
             "declare more places.",
             field="hidden",
         )
-    bins = min(len(names) * params.clusters, len(places))
+    bins = min(len(paths) * params.clusters, len(places))
     drawn = params.people * bins * fakes(params, epsilon, bound)
     if params.people * bins > MOST_PAIRS or drawn > MOST_PLACES:
         raise InvalidInput(
@@ -253,9 +254,11 @@ def _hiding(places: Places) -> tuple[str, ...]:
     return tuple(places.hiding())
 
 
-def _visible(places: Places, params: Params) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+def _visible(
+    places: Places, params: Params
+) -> tuple[tuple[tuple[str, ...], ...], NDArray[np.int32]]:
     try:
-        return places.parents(params.hidden)
+        return places.paths(params.hidden)
     except ValueError as error:
         raise InvalidInput(str(error), field="hidden") from None
 

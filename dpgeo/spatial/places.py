@@ -220,17 +220,19 @@ class Places:
         Their names, and the number of the unit (n,) that each place lies in. Raises ValueError
         where there are not so many levels.
         """
+        paths, unit = self.paths(hidden)
+        return tuple(map(unit_name, paths)), unit
+
+    def paths(self, hidden: int) -> tuple[tuple[tuple[str, ...], ...], NDArray[np.int32]]:
+        """The same, each unit with the names of all it lies in, from the widest on."""
         if not 1 <= hidden <= len(self.levels):
             raise ValueError(
                 f"These places have {len(self.levels)} levels; hide from 1 to {len(self.levels)}."
             )
         paths = [units[: len(self.levels) - hidden] for units in self.units]
-        names = sorted(set(paths))
-        number = {path: place for place, path in enumerate(names)}
-        return (
-            tuple(", ".join(reversed(path)) or EVERYWHERE for path in names),
-            np.array([number[path] for path in paths], dtype=np.int32),
-        )
+        found = sorted(set(paths))
+        number = {path: place for place, path in enumerate(found)}
+        return tuple(found), np.array([number[path] for path in paths], dtype=np.int32)
 
     def alone(self, hidden: int) -> list[str]:
         """The visible units, by name, that have a single place: nothing is hidden there."""
@@ -326,6 +328,11 @@ class Finder:
         order = np.lexsort((place, cell))
         first = np.unique(cell[order], return_index=True)[1]
         return np.asarray(place[order][first][back], dtype=np.int64)
+
+
+def unit_name(path: Sequence[str]) -> str:
+    """A unit's name with all it lies in, the finest first: "North Street, Harbour, Land"."""
+    return ", ".join(reversed(path)) or EVERYWHERE
 
 
 def diameter(at: Centres) -> float:

@@ -1,4 +1,4 @@
-/** Clusters: circles as large as their counts, on the areas of the ground that they stand for. */
+/** Clusters and units: circles as large as their counts, on the ground that they stand for. */
 import type { Feature, FeatureCollection, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
 import { classEdges, classOf, rampStep } from "./classes";
@@ -17,11 +17,13 @@ import { t } from "./translate";
 const SMALLEST = 4;
 const LARGEST = 26;
 
-type Properties = { cluster: number; threshold?: number };
+type Properties = { cluster: number };
 
 type Cluster = {
   /** From 1, as in the files. */
   id: number;
+  /** Of a unit; "" where it is a cluster's. */
+  unit: string;
   middle: Degrees;
   value: number;
   margin: number;
@@ -59,22 +61,26 @@ class Clusters implements MapLayer {
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
 
-  constructor(layer: PointLayer, areas: Feature<Geometry, Properties>[], private readonly scene: Scene) {
+  constructor(
+    private readonly layer: PointLayer,
+    areas: Feature<Geometry, Properties>[],
+    private readonly scene: Scene,
+  ) {
     this.name = layer.name;
     const known = new Map(areas.map((each) => [each.properties.cluster, each]));
-    const threshold = areas[0]?.properties.threshold ?? 0;
     const count = layer.positions.length / 2;
     const values = Array.from({ length: count }, (_, index) => (layer.stored?.[index] ?? 0) * layer.step);
     const largest = Math.max(1, ...values);
     this.clusters = values.map((value, index) => ({
       id: index + 1,
+      unit: layer.names?.[index] ?? "",
       middle: {
         longitude: layer.positions[2 * index]! / layer.partsOfDegree,
         latitude: layer.positions[2 * index + 1]! / layer.partsOfDegree,
       },
       value,
       margin: layer.margins?.[index] ?? 0,
-      threshold,
+      threshold: layer.thresholds?.[index] ?? 0,
       area: known.get(index + 1)?.geometry ?? null,
       radius: Math.max(SMALLEST, LARGEST * Math.sqrt(Math.max(value, 0) / largest)),
       step: -1,
@@ -96,14 +102,16 @@ class Clusters implements MapLayer {
 
   legend(): LegendContent {
     const { counting } = this.scene;
+    const { names, title } = this.layer;
+    const people = counting === "people" ? "People per cluster, once in each small cell" : "Visits per cluster";
     const margins = this.clusters.map(({ margin }) => margin);
     return {
-      title: t(counting === "people" ? "People per cluster, once in each small cell" : "Visits per cluster"),
+      title: names ? title : t(people),
       classes: this.edges.map((from, index) => ({ from, step: rampStep(index, this.edges.length) })),
       words: t("Stands out from noise"),
       keys: [{ swatch: "hollow", words: t("Cannot be told from zero") }],
       note: margins.length
-        ? t("Each cluster is {range} {counting}.", { range: formatMargin(Math.max(...margins)), counting: t(counting) })
+        ? t(names ? "Each count is {range} {counting}." : "Each cluster is {range} {counting}.", { range: formatMargin(Math.max(...margins)), counting: t(counting) })
         : "",
     };
   }
@@ -179,13 +187,13 @@ class Clusters implements MapLayer {
   }
 
   private spot(cluster: Cluster): Spot {
-    const { id, middle, value, margin, area } = cluster;
-    let note = t("nearest to this centre");
+    const { id, unit, middle, value, margin, area } = cluster;
+    let note = unit ? "" : t("nearest to this centre");
     if (value < 0) note = t("noise can push a count below zero");
     else if (!standsOut(cluster)) note = t("cannot be told from zero");
     return {
       key: String(id),
-      name: t("Cluster {number}", { number: id }),
+      name: unit || t("Cluster {number}", { number: id }),
       figure: formatNumber(value),
       margin: `${formatMargin(margin)} ${t(this.scene.counting)}`,
       note,

@@ -1,4 +1,7 @@
-/** Moved points: a dot each, and the circles that hold half and 95 % of where one may have gone. */
+/**
+ * Moved points: a dot each, and the circles that hold half and 95 % of where one may have gone. Or
+ * places drawn: a dot for each place, as large as it was drawn often.
+ */
 import type { FeatureCollection, MultiPolygon, Position } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
 import { formatNumber } from "./format";
@@ -14,15 +17,19 @@ import { t } from "./translate";
 
 /** Pixels. */
 const RADIUS = 2.5;
+const LARGEST = 14;
 const REACH = 8;
 
 const EARTH_RADIUS_METRES = 6_371_008.8;
 const CORNERS = 72;
 
+/** The layer of places that stand for nobody in particular, many of them on each other. */
+const DRAWN = "places";
+
 const DOTS = "points";
 const CIRCLES = "points-noise";
 
-type Point = { key: string; middle: Degrees };
+type Point = { key: string; middle: Degrees; times: number; radius: number };
 
 /** Metres within which half and 95 % of the points were moved. */
 type Radii = { near: number; far: number };
@@ -31,7 +38,8 @@ type Statement = { spends: { noise: { radius_50_metres?: number; radius_95_metre
 
 export const load: LoadLayer = async (layer, _release, scene) => {
   if (layer.shape !== "points") throw new Error(`The layer ${layer.name} has no points.`);
-  return new Points(layer, await fetchRadii(scene.urlOf("statement.json")), scene);
+  const radii = layer.name === DRAWN ? null : await fetchRadii(scene.urlOf("statement.json"));
+  return new Points(layer, radii, scene);
 };
 
 /** How far points were moved, from the privacy statement; null where it does not say. */
@@ -55,13 +63,23 @@ class Points implements MapLayer {
 
   constructor(private readonly layer: PointLayer, private readonly radii: Radii | null, scene: Scene) {
     this.name = layer.name;
-    this.points = Array.from({ length: layer.positions.length / 2 }, (_, index) => ({
-      key: String(index),
-      middle: {
-        longitude: layer.positions[2 * index]! / layer.partsOfDegree,
-        latitude: layer.positions[2 * index + 1]! / layer.partsOfDegree,
-      },
-    }));
+    const { positions, partsOfDegree } = layer;
+    const found = new Map<string, Point>();
+    for (let index = 0; index < positions.length; index += 2) {
+      const [x, y] = [positions[index]!, positions[index + 1]!];
+      const place = this.drawn ? `${x} ${y}` : `${index}`;
+      const point = found.get(place);
+      if (point) point.times++;
+      else {
+        const middle = { longitude: x / partsOfDegree, latitude: y / partsOfDegree };
+        found.set(place, { key: String(found.size), middle, times: 1, radius: RADIUS });
+      }
+    }
+    this.points = [...found.values()];
+    if (this.drawn) {
+      const most = this.points.reduce((least, { times }) => Math.max(least, times), 1);
+      for (const point of this.points) point.radius = Math.max(1, LARGEST * Math.sqrt(point.times / most));
+    }
     this.sample = radii && circles(corner(scene.bounds, radii.far), radii);
   }
 
@@ -72,8 +90,13 @@ class Points implements MapLayer {
   }
 
   legend(): LegendContent {
-    const { of } = this.layer;
-    const shown = this.points.length;
+    const { of, positions, title } = this.layer;
+    const shown = positions.length / 2;
+    if (this.drawn) {
+      const words = t("Larger where more were drawn ({count} in all)", { count: formatNumber(of) });
+      const note = t("Each stands for a made-up person's, and most may be noise.");
+      return { title, classes: [], words: "", keys: [{ swatch: "point", words }], note };
+    }
     const keys = [
       {
         swatch: "point",
@@ -109,11 +132,15 @@ class Points implements MapLayer {
     map.addSource(CIRCLES, { type: "geojson", data: features(this.sample ? [this.sample] : []) });
     map.addSource(DOTS, {
       type: "geojson",
-      data: features(this.points.map(({ middle }) => ({
-        type: "Point" as const, coordinates: [middle.longitude, middle.latitude],
-      }))),
+      data: {
+        type: "FeatureCollection",
+        features: this.points.map(({ middle, radius }) => ({
+          type: "Feature", properties: { radius },
+          geometry: { type: "Point", coordinates: [middle.longitude, middle.latitude] },
+        })),
+      },
     });
-    map.addLayer({ id: DOTS, type: "circle", source: DOTS, paint: { "circle-radius": RADIUS } }, before);
+    map.addLayer({ id: DOTS, type: "circle", source: DOTS, paint: { "circle-radius": ["get", "radius"] } }, before);
     map.addLayer(
       { id: CIRCLES, type: "line", source: CIRCLES, paint: { "line-width": 1.5, "line-dasharray": [3, 2] } },
       before,
@@ -134,9 +161,10 @@ class Points implements MapLayer {
     pen.save();
     pen.globalAlpha = this.opacity;
     pen.fillStyle = palette.ramp[palette.ramp.length - 2]!;
-    const radius = Math.max(0.8, RADIUS * Math.min(1, place.width / 640));
+    const scale = Math.min(1, place.width / 640);
     pen.beginPath();
-    for (const { middle } of this.points) {
+    for (const { middle, radius: whole } of this.points) {
+      const radius = Math.max(0.8, whole * scale);
       const { x, y } = toMercator(middle);
       const [across, down] = [(x - place.west) / place.perPixel, (place.north - y) / place.perPixel];
       pen.moveTo(across + radius, down);
@@ -177,7 +205,10 @@ class Points implements MapLayer {
     return point ? this.spot(point) : null;
   }
 
-  private spot({ key, middle }: Point): Spot {
+  private spot({ key, middle, times }: Point): Spot {
+    if (this.drawn) {
+      return { key, name: "", figure: formatNumber(times), margin: "", note: t("times drawn"), middle, outline: null };
+    }
     return {
       key,
       name: t("A moved report"),
@@ -191,8 +222,13 @@ class Points implements MapLayer {
     };
   }
 
+  private get drawn(): boolean {
+    return this.name === DRAWN;
+  }
+
   /** Many dots on each other would hide how dense they lie. */
   private get opacity(): number {
+    if (this.drawn) return this.style.opacity * 0.6;
     return this.style.opacity * Math.max(0.12, Math.min(0.8, 40 / Math.sqrt(this.points.length + 1)));
   }
 

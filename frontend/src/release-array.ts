@@ -39,6 +39,9 @@ export type PointLayer = Named & {
   step: number;
   stored: Int8Array | Int16Array | Int32Array | null;
   margins: Float32Array | null;
+  /** What a count that stands for nothing seldom reaches. */
+  thresholds: Float32Array | null;
+  names: string[] | null;
 };
 
 /** Polygons or lines, which are in a GeoJSON file of the release; null where they are too many. */
@@ -89,6 +92,8 @@ type RawPoints = Named & {
   step: number;
   value: Reference | null;
   margin: Reference | null;
+  threshold: Reference | null;
+  names: string[] | null;
 };
 type RawLayer = RawBoxes | RawPoints | ShapeLayer;
 type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers"> & {
@@ -162,14 +167,15 @@ function readLayer(layer: RawLayer, grid: Grid | null, read: Read): Layer {
 }
 
 function readPoints(layer: RawPoints, read: Read): PointLayer {
-  const { name, title, kind, shape, length, of, step, value, margin } = layer;
+  const { name, title, kind, shape, length, of, step, value, margin, threshold, names } = layer;
   check(layer.degree > 0 && step > 0, `layer ${name} has no step`);
   return {
-    name, title, kind, shape, of, step,
+    name, title, kind, shape, of, step, names,
     partsOfDegree: layer.degree,
     positions: asType(read(layer.position, 2 * length), Int32Array),
     stored: value && (read(value, length) as PointLayer["stored"]),
     margins: margin && asType(read(margin, length), Float32Array),
+    thresholds: threshold && asType(read(threshold, length), Float32Array),
   };
 }
 

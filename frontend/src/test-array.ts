@@ -75,7 +75,7 @@ export function mixedFile(): ArrayBuffer {
       {
         name: "centres", title: "Centres", kind: "measured", shape: "points", length: 2, of: 2,
         degree: 10_000_000, position: { type: "int32", offset: 0, length: 4 }, step: 1,
-        value: { type: "int8", offset: 16, length: 2 }, margin: null,
+        value: { type: "int8", offset: 16, length: 2 }, margin: null, threshold: null, names: null,
       },
       {
         name: "zones", title: "Zones", kind: "measured", shape: "shapes", length: 3,

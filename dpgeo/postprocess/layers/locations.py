@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,7 @@ from dpgeo.postprocess.layers.making import make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, areas_of_influence
+from dpgeo.spatial.places import EVERYWHERE, unit_name
 
 EXACT = "The margin is the exact 95 % quantile of the noise added to the count."
 
@@ -72,7 +74,7 @@ def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
             columns={"cluster": number[held]},
             shapes=shapes[held],
         ),
-        _units(content),
+        *_units(content),
         PointLayer(
             name="places",
             title="Places drawn",
@@ -103,7 +105,7 @@ def _bins(content: LocationsRelease) -> PointLayer:
         margin=margin,
         threshold=threshold,
         columns={
-            "unit": np.array(content.unit_names, dtype=object)[content.bin_unit],
+            "unit": _names(content.unit_paths)[content.bin_unit],
             "cluster": content.bin_cluster + np.int32(1),
             "non_negative": non_negative(content.counts, np.ones(len(pair))),
         },
@@ -123,23 +125,40 @@ def _middles(
     )
 
 
-def _units(content: LocationsRelease) -> PointLayer:
-    """Counts of the visible units, each at the mean of its places."""
-    units = _Summed(content, content.bin_unit, len(content.unit_names))
-    longitude, latitude = _middles(content, content.unit, len(content.unit_names))
+def _units(content: LocationsRelease) -> list[PointLayer]:
+    """Counts of the units of every visible level, the widest first, each at its places' mean."""
+    levels = content.levels or (EVERYWHERE,)
+    return [
+        _units_of(content, depth, level, "units" if depth == len(levels) else f"units-{depth}")
+        for depth, level in enumerate(levels, 1)
+    ]
+
+
+def _units_of(content: LocationsRelease, depth: int, level: str, name: str) -> PointLayer:
+    """Counts of the units of one level, `depth` names from the widest."""
+    own = [path[:depth] for path in content.unit_paths]
+    paths = sorted(set(own))
+    number = {path: place for place, path in enumerate(paths)}
+    group = np.array([number[path] for path in own], dtype=np.int32)
+    units = _Summed(content, group[content.bin_unit], len(paths))
+    longitude, latitude = _middles(content, group[content.unit], len(paths))
     return PointLayer(
-        name="units",
-        title="Units that stay visible",
+        name=name,
+        title=f"By {level}" if content.levels else "Everywhere",
         kind="inferred",
         margin_label=units.label,
         note=units.note,
         value=units.value,
         margin=units.margin,
         threshold=units.threshold,
-        columns={"unit": np.array(content.unit_names, dtype=object)},
+        columns={"unit": _names(paths)},
         longitude=longitude,
         latitude=latitude,
     )
+
+
+def _names(paths: Sequence[tuple[str, ...]]) -> NDArray[np.object_]:
+    return np.array([unit_name(path) for path in paths], dtype=object)
 
 
 class _Summed:

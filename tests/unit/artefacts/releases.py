@@ -241,7 +241,7 @@ def points_release(*, area: StudyArea = TRIANGLE) -> Released:
 def locations_release(*, area: StudyArea = TRIANGLE) -> Released:
     """Blocks of a grid, two clusters, and places drawn for three people."""
     places = Places.of_cells(area, 16)
-    names, unit = places.parents(2)
+    paths, unit = places.paths(2)
     longitude, latitude = spread_evenly(area, 2).degrees
     noise = DiscreteLaplace(Fraction(1, 4), 3)
     content = LocationsRelease(
@@ -249,12 +249,13 @@ def locations_release(*, area: StudyArea = TRIANGLE) -> Released:
         latitude=places.latitude,
         unit=unit,
         cluster=np.zeros(len(places), dtype=np.int32),
-        unit_names=names,
+        levels=places.levels[:1],
+        unit_paths=paths,
         centre_longitude=longitude,
         centre_latitude=latitude,
-        bin_unit=np.arange(len(names), dtype=np.int32),
-        bin_cluster=np.zeros(len(names), dtype=np.int32),
-        counts=np.arange(len(names), dtype=np.int64) * 7 - 3,
+        bin_unit=np.arange(len(paths), dtype=np.int32),
+        bin_cluster=np.zeros(len(paths), dtype=np.int32),
+        counts=np.arange(len(paths), dtype=np.int64) * 7 - 3,
         noise=noise,
         people=3,
         person=np.array([0, 0, 2], dtype=np.int32),

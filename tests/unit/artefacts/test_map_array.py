@@ -12,11 +12,12 @@ from numpy.typing import NDArray
 
 from dpgeo.artefacts import map_array
 from dpgeo.core.released import Released
-from dpgeo.postprocess.layers import box_layers, quantisation_step
+from dpgeo.postprocess.layers import box_layers, layers, quantisation_step
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from tests.unit.artefacts.releases import (
     grid_release,
+    locations_release,
     partition_release,
     sparse_release,
     tree_release,
@@ -122,3 +123,15 @@ def test_more_kinds_of_noise_than_fit_are_never_understated() -> None:
 @pytest.mark.parametrize(("largest", "kind"), [(1, "int8"), (10**3, "int16"), (10**6, "int32")])
 def test_values_take_the_smallest_type(largest: int, kind: str) -> None:
     assert map_array._smallest(np.array([0, -largest])).dtype.name == kind
+
+
+def test_units_carry_names_and_what_stands_out(tmp_path: Path) -> None:
+    released = locations_release()
+    units = next(each for each in layers(released) if each.name == "units")
+    map_array.write(released, [units], tmp_path / "map.bin")
+    reader = Reader((tmp_path / "map.bin").read_bytes())
+    (entry,) = reader.header["layers"]
+
+    assert entry["names"] == units.columns["unit"].tolist()
+    assert units.threshold is not None
+    np.testing.assert_allclose(reader.array(entry["threshold"]), units.threshold, rtol=1e-6)

@@ -129,7 +129,8 @@ def test_declared_places_are_drawn_from() -> None:
     released = run(prilocation.MECHANISM, seen, params, Fraction(8), SeededEntropy(1), {})
 
     found = content(released)
-    assert found.unit_names == tuple(f"line {n}" for n in range(5))
+    assert found.levels == ("line",)
+    assert found.unit_paths == tuple((f"line {n}",) for n in range(5))
     assert found.longitude.tolist() == stops.longitude.tolist()
     assert [layer.name for layer in layers(released)] == [
         "bins",
@@ -138,6 +139,24 @@ def test_declared_places_are_drawn_from() -> None:
         "units",
         "places",
     ]
+
+
+def test_every_visible_level_has_a_layer_that_adds_up_its_bins() -> None:
+    released = release(SeededEntropy(1), hidden=1, clusters=3)
+    found = {layer.name: layer for layer in layers(released)}
+    bins, quarters, districts = found["bins"], found["units"], found["units-1"]
+
+    assert (districts.title, quarters.title) == ("By district", "By quarter")
+    assert quarters.columns["unit"][0].endswith(f", {districts.columns['unit'][0]}")
+    assert len(districts) < len(quarters) <= len(bins)
+    assert bins.value is not None
+    for layer in (quarters, districts):
+        assert layer.value is not None
+        assert layer.value.sum() == bins.value.sum()
+        for unit, value in zip(layer.columns["unit"], layer.value, strict=True):
+            within = [each == unit or each.endswith(f", {unit}") for each in bins.columns["unit"]]
+            assert bins.value[within].sum() == value
+    assert [layer.title for layer in layers(release(ZeroNoise(), hidden=3))][3] == "Everywhere"
 
 
 def test_the_form_says_how_many_places_are_noise_before_anything_is_paid() -> None:
