@@ -183,7 +183,10 @@ TERMS = (
     _("Estimates of cells"),
     _("Estimates of partitions"),
     _("Places drawn"),
-    _("Units that stay visible"),
+    # Levels of places: those of cells, and of everything at once.
+    _("District"),
+    _("Quarter"),
+    _("Everywhere"),
     # What privacy was spent on.
     _("cell counts"),
     _("counts of areas, shared out after the look"),

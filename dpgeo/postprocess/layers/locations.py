@@ -144,7 +144,7 @@ def _units_of(content: LocationsRelease, depth: int, level: str, name: str) -> P
     longitude, latitude = _middles(content, group[content.unit], len(paths))
     return PointLayer(
         name=name,
-        title=f"By {level}" if content.levels else "Everywhere",
+        title=level[:1].upper() + level[1:],
         kind="inferred",
         margin_label=units.label,
         note=units.note,

@@ -146,7 +146,7 @@ def test_every_visible_level_has_a_layer_that_adds_up_its_bins() -> None:
     found = {layer.name: layer for layer in layers(released)}
     bins, quarters, districts = found["bins"], found["units"], found["units-1"]
 
-    assert (districts.title, quarters.title) == ("By district", "By quarter")
+    assert (districts.title, quarters.title) == ("District", "Quarter")
     assert quarters.columns["unit"][0].endswith(f", {districts.columns['unit'][0]}")
     assert len(districts) < len(quarters) <= len(bins)
     assert bins.value is not None
