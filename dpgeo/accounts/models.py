@@ -66,7 +66,7 @@ class Membership(models.Model):
 
 
 class Scope(models.TextChoices):
-    """What a key may be used for. None of them shows private facts or changes a budget."""
+    """What a key may be used for. None of them shows private facts or changes what a budget is."""
 
     DATASETS_WRITE = "datasets:write", "Declare datasets and change what is not fixed yet"
     UPLOADS_WRITE = "uploads:write", "Send files and confirm their columns"
@@ -74,6 +74,7 @@ class Scope(models.TextChoices):
     RELEASES_PUBLISH = "releases:publish", "Publish and withdraw releases, and see drafts"
     JOBS_READ = "jobs:read", "See whether jobs are queued, running or done"
     BUDGETS_READ = "budgets:read", "See budgets and what is left of them"
+    BUDGETS_GRANT = "budgets:grant", "Give datasets that it declares budgets of their own"
     CAMPAIGNS_WRITE = "campaigns:write", "See, keep and delete campaigns of tasks"
 
 

@@ -93,9 +93,12 @@ def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
 
 def may_grant_budget(user: Visitor, organisation: Organisation | int) -> bool:
     """Whether a new dataset may get a budget of its own: by an administrator, or by a key in an
-    administrator's name. Others declare datasets that share a budget; else every new declaration
-    of the same people would mint privacy anew.
+    administrator's name that has the scope for it. Others declare datasets that share a budget;
+    else every new declaration of the same people would mint privacy anew.
     """
+    key = user.acting_key if isinstance(user, User) else None
+    if key and Scope.BUDGETS_GRANT not in key.scopes:
+        return False
     if isinstance(user, User) and user.is_active and user.is_superuser:
         return True
     return role_in(user, organisation) == Role.ADMINISTRATOR

@@ -14,7 +14,7 @@ from django.core.validators import validate_slug
 from django.db import IntegrityError, transaction
 from django.utils.text import slugify
 
-from dpgeo.accounts.models import Organisation, User
+from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import may_grant_budget
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
@@ -66,8 +66,9 @@ def dataset_create(
     """
     if budget is not None and created_by and not may_grant_budget(created_by, organisation):
         raise NotAllowed(
-            "A budget of its own needs the administrator's role; share the budget of a dataset "
-            "about the same people, or ask an administrator to declare this one.",
+            "A budget of its own needs the administrator's role, and a key the scope "
+            f"{Scope.BUDGETS_GRANT}; share the budget of a dataset about the same people, or ask "
+            "an administrator to declare this one.",
             field="budget",
         )
     facts = _clean(

@@ -194,7 +194,8 @@ def test_each_write_needs_its_own_scope(desk: Desk) -> None:
 
 def test_the_scope_of_a_write_suffices(desk: Desk) -> None:
     for name, (scope, method, address, body, headers) in writes(desk).items():
-        answer = program_of(desk, scope).send(method, address, body, **headers)
+        scopes = {scope, Scope.BUDGETS_GRANT} if name == "declare" else {scope}
+        answer = program_of(desk, *scopes).send(method, address, body, **headers)
         # What is asked for out of its time is a conflict; nothing is forbidden.
         assert answer.status_code in {200, 201, 202, 409}, name
         assert (answer.status_code == 409) == (name in {"publish", "withdraw"}), name
@@ -394,6 +395,18 @@ def test_a_length_that_is_none_is_refused(desk: Desk) -> None:
         HTTP_TRANSFER_ENCODING="chunked",
     )
     assert answer.status_code == 411
+
+
+def test_a_key_mints_no_budget_unless_that_is_its_scope(desk: Desk) -> None:
+    """Every budget of its own is privacy anew for people who may be in other data already."""
+    every = {*Scope.values} - {Scope.BUDGETS_GRANT}
+    refused = program_of(desk, *every).ask("POST", "/api/v1/datasets", DECLARATION, 403)
+    assert "budgets:grant" in refused["detail"]
+    assert not Dataset.objects.exists()
+    first = program_of(desk).ask("POST", "/api/v1/datasets", DECLARATION, 201)
+    shared = {name: value for name, value in DECLARATION.items() if name != "budget"}
+    shared["shares_budget_with"] = first["slug"]
+    program_of(desk, *every).ask("POST", "/api/v1/datasets", shared, 201)
 
 
 def test_two_datasets_about_the_same_people_share_a_budget(desk: Desk) -> None:
