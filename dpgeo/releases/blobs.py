@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterator
 from uuid import UUID
 
+from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage
 from dpgeo.datasets.sweeping import stored_names
@@ -57,8 +58,7 @@ def adopt(release: Release, held: Held | None = None) -> bool:
             except UnreadableRelease:  # cut short by a kill: nobody has seen it
                 continue
             if not is_draw_of(release, released):
-                logger.error("release %s: the blob %s is a draw of another", release.pk, name)
-                continue
+                continue  # the sweep debits it by itself
             if held:
                 held.set_drawing()
             else:
@@ -68,17 +68,34 @@ def adopt(release: Release, held: Held | None = None) -> bool:
     return False
 
 
+def is_anothers(release: Release, name: str) -> bool:
+    """Whether a stored blob under the id of a release's job is no draw of that release."""
+    from dpgeo.artefacts.codec import UnreadableRelease, decode
+
+    with private_storage().open(name, "rb") as file:
+        blob = file.read()
+    try:
+        return not is_draw_of(release, decode(blob))
+    except UnreadableRelease:
+        return False
+
+
 def is_draw_of(release: Release, released: Released) -> bool:
-    """Whether a blob says of itself what the release asked for.
+    """Whether a blob says of itself what the release asked for, and paid for.
 
     Storages that were mixed up, or a database restored beside those of another installation, may
-    hold a blob under an id that is not its own.
+    hold a blob under an id that is not its own. And an id that follows from a request's name
+    comes again where that name is used for another request after a restore.
     """
     asked = release.parameters.items()
     return (
         released.about.get("dataset_slug") == release.dataset.slug
         and released.mechanism == release.mechanism
         and all(released.parameters.get(name) == value for name, value in asked)
+        and released.guarantee == release.cost
+        and released.bound == release.bound
+        and released.counting == Counting(release.counting)
+        and released.bounding == Bounding(release.bounding)
     )
 
 

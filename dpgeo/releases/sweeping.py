@@ -9,7 +9,7 @@ from __future__ import annotations
 import logging
 from dataclasses import dataclass
 from datetime import timedelta
-from uuid import UUID
+from uuid import UUID, uuid5
 
 from django.db.models import Exists, OuterRef
 from django.utils import timezone
@@ -23,7 +23,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.datasets.sweeping import stored_names, sweep
 from dpgeo.jobs.models import JobState
-from dpgeo.releases.blobs import adopt, stored_blobs
+from dpgeo.releases.blobs import adopt, is_anothers, stored_blobs
 from dpgeo.releases.files import make_public, remove_all
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.parts import sweep_parts
@@ -60,13 +60,19 @@ def releases_sweep() -> Swept:
 
 
 def _settle_blobs() -> tuple[int, int]:
-    """Commit the draws of jobs that have none, and debit those of jobs nobody knows."""
+    """Commit the draws of jobs that have none, and debit those of jobs nobody knows.
+
+    A blob that is no draw of the release whose job it lies under was drawn all the same. It is
+    debited under an id that follows from its name, for the job's own has paid for the other.
+    """
     releases = {release.job_id: release for release in Release.objects.select_related("job")}
     adopted = debited = 0
     for job, name in stored_blobs():
         release = releases.get(job)
         if release is None:
             debited += _debit_unknown(job, name)
+        elif name != release.blob_name and is_anothers(release, name):
+            debited += _debit_unknown(uuid5(job, name), name)
         elif not release.blob_name and release.job.state in ADOPTING and adopt(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)
             adopted += 1

@@ -208,15 +208,31 @@ def test_a_draw_that_the_restored_database_forgot_cannot_be_cancelled(tmp_path: 
     assert not Entry.objects.filter(job=release.job_id, kind=EntryKind.REFUND).exists()
 
 
-@pytest.mark.parametrize("change", [{"parameters": {"cells": 9}}, {"mechanism": "quadtree"}])
-def test_a_draw_of_another_request_is_not_adopted(tmp_path: Path, change: dict[str, Any]) -> None:
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"parameters": {"cells": 9}},
+        {"mechanism": "quadtree"},
+        {"cost_units": 500_000},
+        {"bound": 2},
+        {"counting": "visits"},
+        {"bounding": "popular"},
+    ],
+)
+def test_a_draw_of_another_request_is_not_adopted_but_paid_for_too(
+    tmp_path: Path, change: dict[str, Any]
+) -> None:
+    """A request's name, used for another request after a restore, leads to the same job's id."""
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_commit(release)
     Release.objects.filter(pk=release.pk).update(**change)
-    assert releases_sweep().adopted == 0
+    swept = releases_sweep()
+    assert (swept.adopted, swept.debited) == (0, 1)
+    assert releases_sweep().debited == 0
     release.refresh_from_db()
     assert release.blob_name == ""
+    assert spent(dataset.ledger) == 2_000_000
 
 
 def test_a_draw_from_another_dataset_is_not_adopted(tmp_path: Path) -> None:
