@@ -221,7 +221,7 @@ def _end_unfinished(jobs: QuerySet[Job], state: JobState, reason: str) -> bool:
 
 def _exhausted(job: Job) -> str:
     paid = (
-        "Noise may have been drawn, so its epsilon stays spent."
+        "Noise may have been drawn, or the data read for a program, so its epsilon stays spent."
         if job.drawing
         else "No noise was drawn, so nothing was charged; ask for it again."
     )

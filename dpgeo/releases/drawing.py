@@ -1,16 +1,30 @@
 """The one door to private data and noise: a view is opened, and something drawn from it.
 
 Privacy argument for discarded draws. To draw again until an attempt succeeds is to choose among
-draws, unless whether it succeeds does not depend on the noise. So a mechanism that breaks off
-after noise was drawn ends the job, with nothing given back and no further attempt. A worker that
-dies, loses its lease or cannot reach its disk or database between the draw and the commit point
-is another matter: nothing it drew was seen, and its noise did not bring that about. Its blob is
-adopted if it was stored, and a new attempt draws if not, `MAX_ATTEMPTS` times at the most.
+draws, unless whether it succeeds does not depend on the noise. A mechanism may break off because
+of what it drew, and a blob be too large for what is left of a disk: how well it compresses depends
+on the noise. So whatever goes wrong with a draw, up to its being stored, ends the job, with nothing
+given back and no further attempt; the same bytes are offered to the storage several times before.
+A worker that is killed, loses its lease or cannot reach the database in between is another matter.
+Nothing it drew was seen, and what ended it came from outside: given such an event, which says
+nothing of the noise, the next draw is distributed as the first was, and the one that is seen is the
+one that was paid for. Its blob is adopted if it was stored, and a new attempt draws if not,
+`MAX_ATTEMPTS` times at the most. One kind of kill may have to do with the noise: a system that is
+out of memory ends whoever takes much. Were that the rule, anything seen would be at most
+`MAX_ATTEMPTS` times as likely as its epsilon says. Mechanisms hold arrays whose sizes are public,
+or that grow by what was paid for, so that it is not.
+
+What is charged. A failure before a draw, such as a count that does not fit into the machine, may
+tell of the size of the data. To members, who see exact totals, that is nothing new, and they get
+their epsilon back. Keys see no totals, and could find them out for nothing by asking again and
+again: what one of them asks for is paid once the data are opened.
 """
 
 from __future__ import annotations
 
 import logging
+import os
+import time
 import traceback
 from collections.abc import Callable
 from typing import Any, TypeVar
@@ -23,7 +37,7 @@ from dpgeo.core.parameters import layers_named, parse_parameters
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Upload
 from dpgeo.datasets.selectors import canonical_path
-from dpgeo.datasets.storage import work_folder
+from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.jobs.running import Held
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.mechanisms.registry import find_mechanism
@@ -35,6 +49,9 @@ from dpgeo.releases.models import Release
 logger = logging.getLogger(__name__)
 
 COUNTING = "Counting"
+
+STORING_WAITS = (1, 5, 30, 120)
+"""Seconds between tries to store a draw: what was drawn cannot be drawn again."""
 
 T = TypeVar("T")
 
@@ -85,6 +102,8 @@ def read_and_draw(
             folder=folder,
             progress=lambda done, total: held.step(COUNTING, done, total),
         )
+        if release.by_key:
+            held.set_drawing()
         entropy = AnnouncedEntropy(held)
         try:
             return work(view, params, entropy)
@@ -101,7 +120,34 @@ def broken_off(release: Release, error: Exception) -> Conflict:
     place = "".join(traceback.format_tb(error.__traceback__))
     logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
     return Conflict(
-        "The mechanism broke off after noise was drawn. To draw again would be to choose among "
+        "The work broke off after noise was drawn. To draw again would be to choose among "
         "draws, so what it cost stays spent; ask for a release anew, perhaps of another mechanism, "
         "and report this as a fault."
     )
+
+
+def store_draw(release: Release, name: str, drawn: bytes) -> str:
+    """Store what was drawn in the private storage, and say under which name.
+
+    The same bytes are offered again until `STORING_WAITS` are over; then raises Conflict.
+    """
+    for wait in STORING_WAITS:
+        try:
+            return _store(name, drawn)
+        except Exception as error:
+            logger.error("release %s: not stored yet: %s", release.pk, type(error).__name__)
+            time.sleep(wait)
+    try:
+        return _store(name, drawn)
+    except Exception as error:
+        raise broken_off(release, error) from None
+
+
+def _store(name: str, drawn: bytes) -> str:
+    with work_folder() as folder:
+        path = folder / "drawn"
+        with path.open("wb") as file:
+            file.write(drawn)
+            file.flush()
+            os.fsync(file.fileno())  # on the disk before a row says that it is there
+        return store(private_storage(), name, path)

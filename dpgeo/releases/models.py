@@ -96,6 +96,11 @@ class Release(models.Model):
     )
     job = models.OneToOneField(Job, on_delete=models.PROTECT, related_name="release")
     salt = models.BinaryField(max_length=16, editable=False)
+    by_key = models.BooleanField(
+        default=False,
+        editable=False,
+        help_text="Asked for by a program, which sees no totals: paid once the data are opened.",
+    )
     blob_name = models.CharField(max_length=255, blank=True, editable=False)
     blob_sha256 = models.CharField(max_length=64, blank=True, editable=False)
     day = models.DateField(

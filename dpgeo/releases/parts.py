@@ -41,7 +41,7 @@ from dpgeo.core.parameters import layers_named, parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.layers import domain_of
-from dpgeo.datasets.storage import private_storage, remove, store, work_folder
+from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.datasets.sweeping import stored_names, sweep
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.jobs.running import Held, job_run
@@ -51,7 +51,7 @@ from dpgeo.privacy import mechanism as mechanisms
 from dpgeo.privacy.mechanism import Terms, run_part, run_parted
 from dpgeo.privacy.perturbing import Perturbed
 from dpgeo.privacy.positions import Share
-from dpgeo.releases.drawing import read_and_draw
+from dpgeo.releases.drawing import read_and_draw, store_draw
 from dpgeo.releases.models import Part, Release
 
 logger = logging.getLogger(__name__)
@@ -169,14 +169,10 @@ def _work_on(held: Held) -> None:
 def _write(part: Part, drawn: mechanisms.Part) -> None:
     """Store what came out of a part, and name it if it is the first."""
     data = encode_part(drawn)
-    storage = private_storage()
-    with work_folder() as folder:
-        path = folder / "part"
-        path.write_bytes(data)
-        name = store(storage, f"{FOLDER}/{part.job_id}-{secrets.token_hex(16)}", path)
+    name = store_draw(part.release, f"{FOLDER}/{part.job_id}-{secrets.token_hex(16)}", data)
     unnamed = Part.objects.filter(pk=part.pk, blob_name="")
     if not unnamed.update(blob_name=name, blob_sha256=hashlib.sha256(data).hexdigest()):
-        remove(storage, name)
+        remove(private_storage(), name)
 
 
 def _read(part: Part) -> mechanisms.Part:

@@ -7,7 +7,6 @@ that are discarded are never logged.
 
 from __future__ import annotations
 
-import os
 import secrets
 from contextlib import suppress
 from datetime import UTC
@@ -19,13 +18,13 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Bounding, Notion, from_units
 from dpgeo.core.released import Released
-from dpgeo.datasets.storage import private_storage, remove, store, work_folder
+from dpgeo.datasets.storage import private_storage, remove, work_folder
 from dpgeo.jobs.running import Held
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, parts
 from dpgeo.releases.blobs import adopt, blob_prefix, name_blob
-from dpgeo.releases.drawing import broken_off, read_and_draw
+from dpgeo.releases.drawing import broken_off, read_and_draw, store_draw
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
@@ -121,7 +120,8 @@ def _prior(release: Release) -> dict[str, str]:
 def commit(release: Release, released: Released) -> None:
     """The commit point: one row names one blob. A draw that comes second deletes its own.
 
-    Raises Conflict for a draw that cannot be written down: whether it can depends on its noise.
+    Raises Conflict for a draw that cannot be written down or stored: whether it can depends on
+    its noise.
     """
     from dpgeo.artefacts.codec import encode
 
@@ -129,16 +129,10 @@ def commit(release: Release, released: Released) -> None:
         blob = encode(released)
     except Exception as error:
         raise broken_off(release, error) from None
-    storage = private_storage()
-    with work_folder() as folder:
-        path = folder / "blob"
-        with path.open("wb") as file:
-            file.write(blob)
-            file.flush()
-            os.fsync(file.fileno())  # on the disk before a row says that it is there
-        name = store(storage, f"{blob_prefix(release.job_id)}{secrets.token_hex(16)}", path)
+    prefix = blob_prefix(release.job_id)
+    name = store_draw(release, f"{prefix}{secrets.token_hex(16)}", blob)
     if not name_blob(release, name, blob):
-        remove(storage, name)
+        remove(private_storage(), name)
 
 
 def build_files(release: Release, held: Held) -> None:

@@ -96,6 +96,7 @@ def release_request(
         "description": clean_description,
         "publish_when_done": publish_when_done and may_publish,
         "created_by": requested_by,
+        "by_key": bool(requested_by and requested_by.acting_key),
     }
     try:
         with transaction.atomic():

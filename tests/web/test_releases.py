@@ -24,10 +24,10 @@ from dpgeo.core.errors import BudgetExceeded, Conflict, DpgeoError, InvalidInput
 from dpgeo.core.released import GridRelease
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_public
-from dpgeo.datasets.storage import private_storage, public_storage
+from dpgeo.datasets.storage import private_storage, public_storage, store
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.running import Held
-from dpgeo.jobs.services import job_lease
+from dpgeo.jobs.services import MAX_ATTEMPTS, job_lease, jobs_reap
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.releases import running
 from dpgeo.releases.files import INCOMPRESSIBLE
@@ -336,6 +336,56 @@ def test_a_draw_that_cannot_be_written_down_is_not_drawn_again(
     job = Job.objects.get(pk=release.job_id)
     assert (job.state, len(drawn), spent(dataset)) == (JobState.FAILED, 1, 1_000_000)
     assert str(drawn[0].content.counts) not in job.failure
+
+
+def test_a_draw_that_no_storage_takes_is_offered_again_and_never_drawn_again(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """How large a blob is depends on its noise: a full disk would choose among draws."""
+    offered: list[bytes] = []
+
+    def full(storage: Any, name: str, path: Path) -> str:
+        offered.append(path.read_bytes())
+        if len(offered) == 8:
+            return store(storage, name, path)
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("dpgeo.releases.drawing.store", full)
+    monkeypatch.setattr("dpgeo.releases.drawing.STORING_WAITS", (0, 0, 0, 0))
+    failed, kept = make_request(dataset), make_request(dataset)
+    for _ in range(3):
+        release_run(release_id=failed.pk)
+    job = Job.objects.get(pk=failed.job_id)
+    assert (job.state, job.attempts, len(offered)) == (JobState.FAILED, 1, 5)
+    assert len(set(offered)) == 1
+    assert spent(dataset) == 2_000_000
+    release_run(release_id=kept.pk)
+    kept.refresh_from_db()
+    assert kept.blob_sha256 == hashlib.sha256(offered[-1]).hexdigest()
+    assert len(set(offered[5:])) == 1
+    assert len(set(offered)) == 2
+
+
+def test_what_a_program_asks_for_is_paid_once_the_data_are_opened(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else it could find out, for nothing, how much data the machine has room for."""
+    member, program = make_request(dataset), make_request(dataset)
+    Release.objects.filter(pk=program.pk).update(by_key=True)
+
+    def no_room(*_: object) -> None:
+        raise MemoryError
+
+    monkeypatch.setattr("dpgeo.engine.duckdb_view.DuckDBView._counted", no_room)
+    for release in (member, program):
+        for _ in range(MAX_ATTEMPTS):
+            release_run(release_id=release.pk)
+    jobs_reap()
+    jobs = [Job.objects.get(pk=release.job_id) for release in (member, program)]
+    assert [job.state for job in jobs] == [JobState.FAILED] * 2
+    assert [job.drawing for job in jobs] == [False, True]
+    assert "data read for a program" in jobs[1].failure
+    assert spent(dataset) == 1_000_000
 
 
 def test_a_failure_after_the_commit_point_gives_nothing_back_and_is_finished_later(
