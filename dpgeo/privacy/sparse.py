@@ -43,6 +43,13 @@ class PrivateSparseCounts(Opaque):
             raise TypeError("Private counts are whole numbers.")
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of counts is at least 1.")
+        numbers = np.asarray(cells)
+        ordered = bool(np.all(numbers[:-1] < numbers[1:]))
+        if numbers.shape != np.shape(values) or not ordered:
+            # A cell that came twice would be read as two, each with noise of its own.
+            raise ValueError("Cells are numbered in ascending order, each with one count.")
+        if numbers.size and not 0 <= int(numbers[0]) <= int(numbers[-1]) < operator.index(size):
+            raise ValueError("There are counts of cells outside the grid.")
         own = "_PrivateSparseCounts"
         object.__setattr__(self, f"{own}__cells", np.asarray(cells, dtype=np.int64))
         object.__setattr__(self, f"{own}__values", np.asarray(values, dtype=np.int64))

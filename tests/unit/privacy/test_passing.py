@@ -186,3 +186,15 @@ def test_sparse_counts_are_opaque() -> None:
         PrivateSparseCounts(np.array([1]), np.array([0.5]), size=3, sensitivity=1)
     with pytest.raises(ValueError, match="at least 1"):
         PrivateSparseCounts(np.array([1]), np.array([1]), size=3, sensitivity=0)
+
+
+@pytest.mark.parametrize(
+    ("cells", "words"),
+    [([-1, 2], "outside"), ([1, 3], "outside"), ([1, 1], "ascending"), ([2, 1], "ascending")],
+)
+def test_counts_of_cells_that_are_none_or_come_twice_are_refused(
+    cells: list[int], words: str
+) -> None:
+    """A cell outside would be drawn beside the grid, and one that comes twice has noise twice."""
+    with pytest.raises(ValueError, match=words):
+        PrivateSparseCounts(np.array(cells), np.array([1, 1]), size=3, sensitivity=1)
