@@ -44,19 +44,24 @@ def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> 
     if size < 1:
         raise InvalidInput("The file is empty; choose another.", field="size")
     key = by.acting_key
-    mine = Transfer.objects.filter(key=key) if key else Transfer.objects.filter(created_by=by)
-    if mine.count() >= MAX_OPEN:
-        raise Conflict(
-            f"{MAX_OPEN} files are on their way already; complete one, or give it up with DELETE."
+    clean_name = clean_file_name(file_name)
+    with transaction.atomic():
+        # Held until the transfer is there, so that of two requests the second counts the first's.
+        User.objects.select_for_update().get(pk=by.pk)
+        mine = Transfer.objects.filter(key=key) if key else Transfer.objects.filter(created_by=by)
+        if mine.count() >= MAX_OPEN:
+            raise Conflict(
+                f"{MAX_OPEN} files are on their way already; complete one, or give it up with "
+                "DELETE."
+            )
+        return Transfer.objects.create(
+            dataset=dataset,
+            file_name=clean_name,
+            size=size,
+            created_by=by,
+            key=key,
+            touched_at=timezone.now(),
         )
-    return Transfer.objects.create(
-        dataset=dataset,
-        file_name=clean_file_name(file_name),
-        size=size,
-        created_by=by,
-        key=key,
-        touched_at=timezone.now(),
-    )
 
 
 def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], length: int) -> int:

@@ -257,12 +257,34 @@ def total(ledger: int) -> dict[str, Any]:
     return {"total": found.total_units, "spent": found.spent_units, "summed": summed}
 
 
+def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
+    """Files announced by the dataset's one owner, from a moment on; how many were taken."""
+    import time
+
+    from dpgeo.accounts.models import User
+    from dpgeo.core.errors import Conflict
+    from dpgeo.datasets.models import Dataset
+    from dpgeo.datasets.transfers import transfer_begin
+
+    owner, _ = User.objects.get_or_create(username="owner of files")
+    found = Dataset.objects.get(pk=dataset)
+    time.sleep(max(0, at - time.time()))
+    taken = 0
+    for _ in range(count):
+        try:
+            transfer_begin(dataset=found, file_name="a.csv", size=1, by=owner)
+        except Conflict:
+            continue
+        taken += 1
+    return {"taken": taken, "open": found.transfers.count()}
+
+
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     action.__name__: action
     for action in (
         *(prepare_points, request_points, look_at_points),
         *(prepare, request, request_unheard, look, stored, sign_in),
-        *(lapse, exhaust, age, debits, total),
+        *(lapse, exhaust, age, debits, total, announce),
     )
 }
 
