@@ -82,7 +82,8 @@ def upload_preview(*, upload: Upload) -> Preview:
     """The head of an upload with suggested columns, for its owner alone.
 
     The file is looked at once. One that is no table has failed, with its reason on record.
-    Raises InvalidInput with that reason, and Conflict where the file was deleted.
+    Raises InvalidInput with that reason, and Conflict where the file was deleted or the machine is
+    too busy.
     """
     from dpgeo.ingest.preview import Preview, preview
 
@@ -108,8 +109,11 @@ def upload_preview(*, upload: Upload) -> Preview:
 
 
 def upload_look(*, upload: Upload) -> Upload:
-    """Look at a file that has just arrived, so that one which cannot be read fails at once."""
-    with suppress(InvalidInput):
+    """Look at a file that has just arrived, so that one which cannot be read fails at once.
+
+    Where the machine is too busy for that, whoever opens it next looks again.
+    """
+    with suppress(InvalidInput, Conflict):
         upload_preview(upload=upload)
     return upload
 
@@ -168,8 +172,25 @@ def upload_ingest(*, upload_id: UUID, listener: Listener | None = None) -> bool:
         raise Conflict("Confirm the columns of this upload first.")
     from dpgeo.datasets.erasure import erase
 
-    work = _ingest if upload.erasing is None else erase
-    return job_run(job_id=upload.job_id, work=lambda held: work(upload, held), listener=listener)
+    def work(held: Held) -> None:
+        upload.refresh_from_db()
+        if upload.canonical_name:
+            _finish(upload)
+        elif upload.erasing is None:
+            _ingest(upload, held)
+        else:
+            erase(upload, held)
+
+    return job_run(job_id=upload.job_id, work=work, listener=listener)
+
+
+def _finish(upload: Upload) -> None:
+    """What is left of a job that was cut off when its canonical file was there already.
+
+    Other files that could not be deleted then are swept by the reaper: no row names them.
+    """
+    if not upload.dataset.keep_raw:
+        upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
 
 
 def _ingest(upload: Upload, held: Held) -> None:

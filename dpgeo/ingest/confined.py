@@ -19,10 +19,11 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from math import inf
 from pathlib import Path
 from typing import IO, Any
 
-from dpgeo.core.errors import InvalidInput
+from dpgeo.core.errors import Conflict, InvalidInput
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PROJ_DATA", "PYTHONTZPATH")
@@ -48,9 +49,10 @@ def run(
     """The result of a task of `worker`, which may write in `folder` and be told to stop.
 
     `progress` hears of it and ends it by raising. It is also ended after `silence` seconds
-    without a word, or `limit` in all. Raises InvalidInput for what the file is to blame for:
-    what the worker refuses, and its being ended by the file or by these limits; OSError as the
-    worker met it; RuntimeError for an error of ours.
+    without a word, after the processor time that a task may take, or `limit` seconds in all, for
+    which a busy machine may be to blame. Raises InvalidInput for what the file is to blame for:
+    what the worker refuses, and its being ended by the file or by the first two; Conflict after
+    `limit` seconds; OSError as the worker met it; RuntimeError for an error of ours.
     """
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(  # noqa: S603 - our own module, with no argument from outside
@@ -92,7 +94,7 @@ def _send(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
 def _messages(
     process: subprocess.Popen[bytes], silence: float, limit: float | None
 ) -> Iterator[dict[str, Any]]:
-    """What the worker says, line by line, until it ends. Raises InvalidInput when it is late."""
+    """What the worker says, line by line, until it ends. Raises InvalidInput and Conflict."""
     if process.stdout is None:
         raise RuntimeError("The worker has no standard output.")
     pipe: IO[bytes] = process.stdout
@@ -101,9 +103,9 @@ def _messages(
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
-            patience = silence if end is None else min(silence, end - time.monotonic())
-            if patience <= 0 or not selector.select(patience):
-                raise _too_slow()
+            left = inf if end is None else end - time.monotonic()
+            if left <= 0 or not selector.select(min(silence, left)):
+                raise _too_slow() if silence < left else _too_busy()
             said = os.read(pipe.fileno(), 1 << 16)
             *lines, waiting = (waiting + said).split(b"\n")
             yield from map(json.loads, lines)
@@ -129,6 +131,10 @@ def _too_slow() -> InvalidInput:
     )
 
 
+def _too_busy() -> Conflict:
+    return Conflict("This machine is too busy to look at the file just now; try again in a while.")
+
+
 def _ended_by(status: int) -> Exception:
     """Why a worker ended without a result; -N is signal N."""
     if status in {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE}:
@@ -136,4 +142,6 @@ def _ended_by(status: int) -> Exception:
             "The file is damaged in a way that breaks its reader; export and upload it again.",
             field="file",
         )
+    if status == -signal.SIGXCPU:
+        return _too_slow()
     return RuntimeError(f"The process that reads uploads ended with status {status}.")

@@ -9,6 +9,7 @@ import tempfile
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from itertools import islice
+from math import inf
 from pathlib import Path
 from typing import Any, Self
 
@@ -25,7 +26,8 @@ ROWS_SHOWN = 20
 ROWS_LOOKED_AT = 200
 HEAD_BYTES = 1 << 18
 COLUMNS_AT_ONCE = 50
-LONGEST_SECONDS = 60
+LONGEST_WAIT = 300
+"""Seconds until the machine is too busy; the processor's are bounded by `worker`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +70,8 @@ def preview(
     `folder`, else in the system's temporary one, meanwhile.
 
     Of what is neither compressed nor binary only the head is read, whatever its size. Raises
-    InvalidInput (field "file") when it cannot be read as a table at all.
+    InvalidInput (field "file") when it cannot be read as a table at all, and Conflict where the
+    machine is too busy to tell.
     """
     if not is_packed(path) and is_text(sniff(path, file_name)):
         return preview_here(path, file_name, area)
@@ -81,7 +84,12 @@ def preview(
     }
     with tempfile.TemporaryDirectory(prefix="dpgeo-preview-", dir=folder) as unpacked:
         document = confined.run(
-            "preview", request, Path(unpacked), lambda done, total: None, limit=LONGEST_SECONDS
+            "preview",
+            request,
+            Path(unpacked),
+            lambda done, total: None,
+            silence=inf,
+            limit=LONGEST_WAIT,
         )
     return Preview.from_json(document)
 

@@ -25,6 +25,10 @@ MAX_OPEN_FILES = 64
 PREVIEW_BYTES = 32 << 20
 """As much of a compressed text is unpacked for its preview."""
 
+PREVIEW_SECONDS = 60
+"""Processor time for a look at the head of a file: of another measure, a busy machine would refuse
+files that are sound."""
+
 Say = Callable[[dict[str, Any]], None]
 
 
@@ -125,6 +129,8 @@ def main() -> None:
     """Keep standard output for messages alone; libraries that print do so to standard error."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES,) * 2)
+    if sys.argv[1] == "preview":
+        resource.setrlimit(resource.RLIMIT_CPU, (PREVIEW_SECONDS, PREVIEW_SECONDS + 5))
     with os.fdopen(os.dup(1), "wb") as output:
         os.dup2(2, 1)
 

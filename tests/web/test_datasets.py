@@ -337,6 +337,21 @@ def test_later_uploads_keep_the_columns_that_releases_rest_on(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("keeps", [True, False])
+def test_a_reading_that_was_cut_off_at_its_very_end_is_not_done_twice(keeps: bool) -> None:
+    """Its worker died after the canonical file was there; the uploaded one may be gone already."""
+    upload = make_received(make_dataset(keep_raw=keeps))
+    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    assert upload_ingest(upload_id=upload.pk)
+    upload.refresh_from_db()
+    Job.objects.filter(upload=upload).update(state=JobState.QUEUED)
+    assert upload_ingest(upload_id=upload.pk)
+    again = Upload.objects.get(pk=upload.pk)
+    assert (again.state, again.canonical_name) == (UploadState.READY, upload.canonical_name)
+    assert bool(again.raw_name) == keeps
+    assert Job.objects.get(upload=upload).state == JobState.DONE
+
+
+@pytest.mark.parametrize("keeps", [True, False])
 def test_other_columns_have_every_file_confirmed_anew(keeps: bool) -> None:
     dataset = make_dataset(keep_raw=keeps)
     first = make_received(dataset)

@@ -15,7 +15,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpgeo.core.errors import InvalidInput
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.ingest import confined
 from dpgeo.ingest.preview import preview
 from dpgeo.ingest.reading import ingest
@@ -59,6 +59,7 @@ def shim(folder: Path, program: Path) -> str:
         ("import os; os.kill(os.getpid(), 11)", InvalidInput, "breaks its reader"),
         ("import os; os.abort()", InvalidInput, "breaks its reader"),
         ("import time; time.sleep(60)", InvalidInput, "far too long"),
+        ("import os; os.kill(os.getpid(), 24)", InvalidInput, "far too long"),
         ("raise SystemExit(3)", RuntimeError, "status 3"),
         ("print('{\"errno\": 28}')", OSError, "No space"),
         ('print(\'{"failed": "KeyError at x.py:1"}\')', RuntimeError, "KeyError at x.py:1"),
@@ -88,9 +89,31 @@ def test_a_worker_that_only_chatters_is_ended_too(
     )
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
     begun = time.monotonic()
-    with pytest.raises(InvalidInput, match="far too long"):
+    with pytest.raises(Conflict, match="too busy"):
         confined.run("any", {}, tmp_path, silent, limit=1)
     assert time.monotonic() - begun < 20
+
+
+@pytest.mark.parametrize(
+    ("work", "words"), [("while True: pass", "far too long"), ("time.sleep(3)", "")]
+)
+def test_a_look_is_bounded_by_processor_time_and_not_by_a_busy_machine(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str, words: str
+) -> None:
+    program = tmp_path / "look.py"
+    program.write_text(
+        "import sys, time\nfrom dpgeo.ingest import worker\n"
+        f"def look(request, say):\n    {work}\n    return 'seen'\n"
+        "worker.PREVIEW_SECONDS, worker.TASKS['preview'] = 2, look\n"
+        "worker.limit_memory = lambda: None\n"
+        "sys.argv[1:] = ['preview']\nworker.main()\n"
+    )
+    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
+    if not words:
+        assert confined.run("preview", {}, tmp_path, silent) == "seen"
+        return
+    with pytest.raises(InvalidInput, match=words):
+        confined.run("preview", {}, tmp_path, silent)
 
 
 class Lost(Exception):
@@ -153,7 +176,7 @@ huge_value(Path(sys.argv[1]))
 MEASURED = """
 import resource, sys
 from pathlib import Path
-from dpgeo.core.errors import InvalidInput
+from dpgeo.core.errors import Conflict, InvalidInput
 from tests.unit.ingest.test_confined import run_ingest
 try:
     run_ingest(Path(sys.argv[1]), Path(sys.argv[2]))
