@@ -76,7 +76,7 @@ class Params:
     people: int = param(
         1000,
         "How many made-up people to publish places of. Everybody in the data is dealt to one of "
-        "them at random: of a guessed number of people, twice as many leave six in ten alone. The "
+        "them by lot: of a guessed number of people, twice as many leave six in ten alone. The "
         "number is published; do not count people in the data.",
         low=1,
         high=200_000,

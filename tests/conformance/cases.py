@@ -51,8 +51,9 @@ DOMAIN = Domain(
 
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
 
-ENOUGH = {"people": [400, 450]}
-"""Values of parameters that must not be less than what the city has."""
+FITTING = {"people": [300, 450], "hidden": [1, 2, 3]}
+"""Values of parameters that only the city can tell: fewer and more people than it has, and the
+levels of its places."""
 
 BOUND = 3
 
@@ -67,8 +68,8 @@ def values(parameter: Parameter) -> list[int | bool | str]:
     if parameter.layer:
         known = [name for name, kind in LAYERS.items() if kind == parameter.layer]
         return ["", *known] if parameter.optional else list(known)
-    if parameter.name in ENOUGH:
-        return list(ENOUGH[parameter.name])
+    if parameter.name in FITTING:
+        return list(FITTING[parameter.name])
     if parameter.choices:
         return list(parameter.choices)
     if parameter.read:
