@@ -116,12 +116,18 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Points as they were moved; `near` and `far` hold half and 95 % of them, in metres."""
+    """Points as they were moved; `near` and `far` hold half and 95 % of them, in metres.
+
+    Some stand for nobody where they are `padded`; `placed` are those that a public prior put
+    elsewhere afterwards.
+    """
 
     points: int
     cost: str
     level: str
     radius: int
+    padded: bool
+    placed: bool
     near: float
     far: float
     step: int
@@ -336,6 +342,8 @@ def _moved(released: Released, shown: list[Layer]) -> Moved | None:
         cost=cost_words(released),
         level=str(released.parameters["level"]),
         radius=int(released.parameters["radius"]),
+        padded=bool(content.padded),
+        placed=bool(content.prior),
         near=noise.radius(0.5),
         far=noise.radius(0.95),
         step=noise.step,

@@ -155,7 +155,9 @@ def declare(dataset: Dataset, document: bytes) -> PublicLayer:
     )
 
 
-def test_a_map_that_is_published_can_be_a_prior_and_is_held_and_stated(dataset: Dataset) -> None:
+def test_a_map_that_is_published_can_be_a_prior_and_is_held_and_stated(
+    dataset: Dataset, client: Client
+) -> None:
     published = release_publish(release=make_release(dataset), by=None)
     file = published.files.get(name="cells.geojson")
     with public_storage().open(file.stored_name, "rb") as opened:
@@ -167,10 +169,29 @@ def test_a_map_that_is_published_can_be_a_prior_and_is_held_and_stated(dataset: 
     assert released.guarantee == released_of(without).guarantee
     assert isinstance(released.content, PointsRelease)
     assert released.content.prior == "crowd"
+    release_publish(release=with_prior, by=None)
+    page = client.get(reverse("release", args=[with_prior.pk])).content.decode()
+    assert "most likely made, by what is publicly expected" in page
     said = " ".join(statement(released)["post_processing"])
     assert f"Census of 2021, SHA-256 {layer.sha256}" in said
     with pytest.raises(Conflict, match="rests on it"):
         public_layer_remove(layer=layer, by=None)
+
+
+def test_the_page_says_of_padded_and_placed_points_what_they_are(
+    dataset: Dataset, client: Client
+) -> None:
+    half = {**POINTS, "parameters": {**POINTS["parameters"], "level": "ln(2)", "padded": True}}
+    plain, padded = make_release(dataset, **POINTS), make_release(dataset, **half)
+    texts = []
+    for release in (plain, padded):
+        release_publish(release=release, by=None)
+        texts.append(client.get(reverse("release", args=[release.pk])).content.decode())
+    content = released_of(padded).content
+    assert isinstance(content, PointsRelease)
+    assert content.padded == POINTS["bound"]
+    assert ["reports that were made up" in text for text in texts] == [False, True]
+    assert not any("most likely made, by what is publicly" in text for text in texts)
 
 
 def test_a_prior_that_is_not_declared_is_refused(dataset: Dataset) -> None:
