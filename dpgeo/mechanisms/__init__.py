@@ -1,1 +1,1 @@
-"""One file per mechanism, and `registry.py`. Mechanisms never import each other."""
+"""One file per mechanism, `registry.py`, and what several share. None imports another."""

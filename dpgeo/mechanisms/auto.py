@@ -40,16 +40,14 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedRelease
 from dpgeo.core.spend import Spend
+from dpgeo.mechanisms.survey import Survey
 from dpgeo.postprocess.evidence import Evidence, Masks
-from dpgeo.postprocess.partition import boxes, even, where_expected
-from dpgeo.postprocess.pyramid import padded
-from dpgeo.postprocess.surface import infer, quiet, smooth
+from dpgeo.postprocess.partition import even, where_expected
+from dpgeo.postprocess.surface import infer
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
-from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
 LOOK = "look: everybody"
@@ -123,34 +121,11 @@ def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
     ]
 
 
-class _Survey:
-    """Measures phase after phase and keeps what came out."""
-
-    def __init__(self, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter) -> None:
-        self.evidence = Evidence(padded(inside))
-        self.noise: list[DiscreteLaplace] = []
-        self.boxes: list[NDArray[np.int32]] = []
-        self.counts: list[NDArray[np.int64]] = []
-        self._cells, self._inside, self._meter = cells, inside, meter
-
-    def measure(self, label: str, nodes: Masks) -> NDArray[np.int64]:
-        """Noisy counts of nodes under a label; the evidence takes them in."""
-        squares = boxes(nodes, self._inside.shape)
-        region = np.where(self._inside, box_image(squares, self._inside.shape), -1)
-        noise = self._meter.noise(label, self._cells.sensitivity)
-        counts = self._meter.measure(label, self._cells.regroup(region, len(squares)))
-        self.evidence.add(nodes, counts, 1 / float(noise.rate))
-        self.noise.append(noise)
-        self.boxes.append(squares)
-        self.counts.append(counts)
-        return counts
-
-
 def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
     """Look, choose the phases, count in each, and infer the surface."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
-    survey = _Survey(view.histogram(grid), inside, meter)
+    survey = Survey(grid, view.histogram(grid), inside, meter)
     total = survey.measure(LOOK, even(survey.evidence, 0))
     signal = max(float(total[0]), 0.0) * float(survey.noise[0].rate / LOOK_SHARE)
     phases = phases_after(signal, survey.evidence.inside)
@@ -160,7 +135,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
     for label, phase in zip(labels, phases, strict=True):
         scale = 1 / float(meter.noise(label, view.bound).rate)
         survey.measure(label, _nodes(survey.evidence, phase, scale))
-    return _content(grid, survey)
+    return survey.content()
 
 
 def _nodes(evidence: Evidence, phase: Phase, scale: float) -> Masks:
@@ -174,20 +149,6 @@ def _label(number: int, phase: Phase) -> str:
     if phase.level is not None:
         return f"phase {number}: even grid of {1 << phase.level} x {1 << phase.level} squares"
     return f"phase {number}: areas split above {phase.limit:g} times the noise"
-
-
-def _content(grid: Grid, survey: _Survey) -> PhasedRelease:
-    evidence = survey.evidence
-    surface = smooth(evidence, quiet(evidence, infer(evidence)))
-    sizes = [len(part) for part in survey.boxes]
-    return PhasedRelease(
-        grid=grid,
-        boxes=np.concatenate(survey.boxes),
-        phase=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
-        counts=np.concatenate(survey.counts),
-        noises=tuple(survey.noise),
-        surface=np.ascontiguousarray(surface[: grid.rows, : grid.columns]),
-    )
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:

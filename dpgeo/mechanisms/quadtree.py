@@ -8,7 +8,9 @@ Privacy argument. The squares of a level are public and disjoint, and their coun
 same bounded cells, of which a unit adds at most l in total: a level's vector of counts has L1
 sensitivity l, and measuring it with epsilon_d is epsilon_d-differentially private. The epsilons of
 all levels are exact fractions that add up to epsilon, as sequential composition adds the losses.
-Squares outside the study area are empty by its public declaration and are not counted.
+Squares outside the study area are empty by its public declaration and are not counted. Both ways
+of inference are post-processing; with `surroundings` a frame whose side is no power of two is laid
+into one that is, so that all squares of a level are alike.
 
 Utility. A query uses few large squares and many small ones, so a level's epsilon grows with d.
 epsilon_d proportional to 2^(d/3) is best when squares are just added up (Cormode et al., lemma 3).
@@ -16,7 +18,9 @@ Here all levels are reconciled by inverse variances (`postprocess.consistency`),
 squares also serve large ones, and 2^(d/2) does better: the error does not depend on the data, and
 over boxes of all sizes it is 11 % less on 128 x 128 cells, 9 % less on 512 x 512. Shares are
 rounded to whole thousandths of the frame's. Since the squares do not depend on the data, the
-standard errors of the reconciled counts are the true ones.
+standard errors of the reconciled counts are the true ones. With `inference = surroundings` auto's
+empirical Bayes surface is made of the same counts: it errs by less where people are few for the
+noise, and by about as much where they are many (docs/mechanisms/quadtree.md).
 
 References. Cormode, Procopiuc, Srivastava, Shen and Yu 2012 (private spatial decompositions); Hay,
 Rastogi, Miklau and Suciu 2010.
@@ -34,8 +38,10 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
-from dpgeo.core.released import TreeRelease
+from dpgeo.core.released import PhasedRelease, TreeRelease
 from dpgeo.core.spend import Spend
+from dpgeo.mechanisms.survey import Survey
+from dpgeo.postprocess.partition import even
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
@@ -60,6 +66,12 @@ class Params:
         "How epsilon is divided over the levels: more for smaller squares, or alike.",
         choices=("geometric", "equal"),
     )
+    inference: str = param(
+        "least-squares",
+        "How cells are estimated: all levels reconciled by least squares, or also shrunk towards "
+        "what their surroundings suggest, as auto does (less noise, no exact standard error).",
+        choices=("least-squares", "surroundings"),
+    )
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
@@ -79,11 +91,16 @@ def label(level: int) -> str:
     return f"counts of level {level}"
 
 
-def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
+def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | PhasedRelease:
     """Measure every level once."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
+    if params.inference == "surroundings":
+        survey = Survey(grid, cells, inside, meter)
+        for level in range(survey.evidence.depth + 1):
+            survey.measure(label(level), even(survey.evidence, level))
+        return survey.content()
     boxes, parents = pyramid(inside)
     labels = [label(level) for level in range(len(boxes))]
     noises = tuple(meter.noise(each, cells.sensitivity) for each in labels)

@@ -10,7 +10,7 @@ from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
-from dpgeo.core.released import Released, TreeRelease
+from dpgeo.core.released import PhasedRelease, Released, TreeRelease
 from dpgeo.mechanisms import quadtree
 from dpgeo.postprocess.layers import box_layers
 from dpgeo.privacy.mechanism import run
@@ -108,3 +108,29 @@ def test_the_forecast_is_of_the_smallest_squares_noise() -> None:
 def test_too_fine_a_grid_says_which_mechanism_to_use() -> None:
     with pytest.raises(InvalidInput, match="privtree, or sparse-grid"):
         parse_parameters(quadtree.Params, {"cells": 2049})
+
+
+@pytest.mark.parametrize("cells", [1, 5, 32])
+def test_surroundings_are_inferred_from_counts_of_every_level(cells: int) -> None:
+    released = release(ZeroNoise(), cells=cells, inference="surroundings")
+    found = released.content
+
+    assert isinstance(found, PhasedRelease)
+    assert [line.epsilon for line in released.trace] == [
+        spend.epsilon for spend in quadtree.plan(quadtree.Params(cells=cells), Fraction(1))
+    ]
+    assert len(found.noises) == (cells - 1).bit_length() + 1
+    totals = np.bincount(found.phase, weights=found.counts)
+    assert set(totals.tolist()) == {found.counts[0]}
+
+
+def test_surroundings_err_less_where_people_are_few_for_the_noise() -> None:
+    errors = {}
+    for inference in ("least-squares", "surroundings"):
+        released = release(SeededEntropy(4), epsilon="0.1", inference=inference)
+        estimate = box_layers(released)[-1]
+        cells = view(4000).histogram(estimate.grid)._read_by_meter()
+        truth = cells[estimate.boxes[:, 0], estimate.boxes[:, 2]]
+        errors[inference] = float(np.abs(estimate.value - truth).mean())
+
+    assert errors["surroundings"] < errors["least-squares"] / 2

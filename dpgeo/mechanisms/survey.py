@@ -1,0 +1,62 @@
+"""Counts of quadtree nodes, measured partition after partition, and what is inferred from them.
+
+Not a mechanism: what it measures, and under which declared labels, is up to the mechanism.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.released import PhasedRelease
+from dpgeo.postprocess.evidence import Evidence, Masks
+from dpgeo.postprocess.partition import boxes
+from dpgeo.postprocess.pyramid import padded
+from dpgeo.postprocess.surface import infer, quiet, smooth
+from dpgeo.privacy.counts import PrivateCounts
+from dpgeo.privacy.meter import Meter
+from dpgeo.spatial.boxes import box_image
+from dpgeo.spatial.grid import Grid
+
+
+class Survey:
+    """Measures nodes of a quadtree over a grid and keeps what came out.
+
+    Each measurement is of disjoint nodes, so that every cell is in at most one of them and the
+    vector has the sensitivity of the cells' own counts (`PrivateCounts.regroup`).
+    """
+
+    def __init__(
+        self, grid: Grid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter
+    ) -> None:
+        self.evidence = Evidence(padded(inside))
+        self.noise: list[DiscreteLaplace] = []
+        self._boxes: list[NDArray[np.int32]] = []
+        self._counts: list[NDArray[np.int64]] = []
+        self._grid, self._cells, self._inside, self._meter = grid, cells, inside, meter
+
+    def measure(self, label: str, nodes: Masks) -> NDArray[np.int64]:
+        """Noisy counts of nodes under a label; the evidence takes them in."""
+        squares = boxes(nodes, self._inside.shape)
+        region = np.where(self._inside, box_image(squares, self._inside.shape), -1)
+        noise = self._meter.noise(label, self._cells.sensitivity)
+        counts = self._meter.measure(label, self._cells.regroup(region, len(squares)))
+        self.evidence.add(nodes, counts, 1 / float(noise.rate))
+        self.noise.append(noise)
+        self._boxes.append(squares)
+        self._counts.append(counts)
+        return counts
+
+    def content(self) -> PhasedRelease:
+        """All that was measured, and the surface inferred from it."""
+        surface = smooth(self.evidence, quiet(self.evidence, infer(self.evidence)))
+        sizes = [len(part) for part in self._boxes]
+        return PhasedRelease(
+            grid=self._grid,
+            boxes=np.concatenate(self._boxes),
+            phase=np.repeat(np.arange(len(sizes), dtype=np.int32), sizes),
+            counts=np.concatenate(self._counts),
+            noises=tuple(self.noise),
+            surface=np.ascontiguousarray(surface[: self._grid.rows, : self._grid.columns]),
+        )
