@@ -46,7 +46,7 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
     address = request.build_absolute_uri(reverse("release", args=[release.pk]))
     publisher = release.dataset.organisation.name
     draft = gettext("draft")
-    day = date_format(release.published_at) if release.published_at else draft
+    day = date_format(release.published_at, gettext("j F Y")) if release.published_at else draft
     licence = ", ".join(filter(None, [release.dataset.licence, release.dataset.attribution]))
     paid = cost(release)
     used = (
