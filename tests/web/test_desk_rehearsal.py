@@ -89,3 +89,11 @@ def test_its_ground_is_for_members(desk: Desk, dataset: Dataset) -> None:
     assert shapes["area"]["type"] == "Polygon"
     assert set(shapes["basemap"]) == {"bounds", "land", "inside", "coast"}
     assert desk.signed_in("stranger", role=None).get(address).status_code == 404
+
+
+def test_it_says_where_the_map_will_have_regions_of_many_sizes(
+    desk: Desk, dataset: Dataset
+) -> None:
+    said = "cut into partitions of many sizes, chosen with noise"
+    assert said not in rehearsal(desk, dataset)[1]
+    assert said in rehearsal(desk, dataset, mechanism="dpcube")[1]
