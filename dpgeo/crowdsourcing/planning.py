@@ -12,6 +12,9 @@ from dpgeo.crowdsourcing.selectors import ground_of, regions_of
 from dpgeo.releases.models import Release
 
 if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
     from dpgeo.postprocess.tasks.plan import Allocation, Plan, Settings, Tasks
 
 MOST_TASKS = 10_000
@@ -86,7 +89,7 @@ def plan_document(release: Release, asked: Asked) -> dict[str, Any]:
         "release": release.pk,
         "lines_per_km2": [round(line * SQUARE_KILOMETRE, 3) for line in surface.lines.tolist()],
         "totals": {plan.allocation.value: _totals(plan) for plan in plans},
-        "tasks": [_row(asked, plans, number) for number in range(len(asked.names))],
+        "tasks": _rows(asked, plans),
     }
     if asked.geocast:
         _add_geocasts(release, asked, plans[0], document)
@@ -141,30 +144,44 @@ def _name(task: Any, number: int) -> str:
     return str(name)[:LONGEST_NAME] if isinstance(name, (str, int)) and name != "" else str(number)
 
 
-def _row(asked: Asked, plans: Sequence[Plan], number: int) -> dict[str, Any]:
-    return {
-        "name": asked.names[number],
-        "longitude": _kept(asked.tasks.longitude[number], 7),
-        "latitude": _kept(asked.tasks.latitude[number], 7),
-        "density_per_km2": _kept(plans[0].density[number] * SQUARE_KILOMETRE, 3),
-        "plans": {plan.allocation.value: _planned(plan, number) for plan in plans},
-    }
+def _rows(asked: Asked, plans: Sequence[Plan]) -> list[dict[str, Any]]:
+    """What is answered to each task, built column by column: they may be ten thousand."""
+    ways = {plan.allocation.value: _planned(plan) for plan in plans}
+    columns = zip(
+        asked.names,
+        _kept(asked.tasks.longitude, 7),
+        _kept(asked.tasks.latitude, 7),
+        _kept(plans[0].density * SQUARE_KILOMETRE, 3),
+        *ways.values(),
+        strict=True,
+    )
+    return [
+        {
+            "name": name,
+            "longitude": longitude,
+            "latitude": latitude,
+            "density_per_km2": density,
+            "plans": dict(zip(ways, planned, strict=True)),
+        }
+        for name, longitude, latitude, density, *planned in columns
+    ]
 
 
-def _planned(plan: Plan, number: int) -> dict[str, Any]:
+def _planned(plan: Plan) -> list[dict[str, Any]]:
     from dpgeo.postprocess.tasks.plan import REASONS
 
-    reason = plan.reasons[number]
-    return {
-        "reward": _kept(plan.reward[number], 4),
-        "radius_metres": _kept(plan.radius[number], 2),
-        "notified": _kept(plan.notified[number], 3),
-        "notified_margin": _kept(plan.margin[number], 3),
-        "acceptance": _kept(plan.acceptance[number], 6),
-        "success": _kept(plan.success[number], 6),
-        "reason": str(reason),
-        "explanation": REASONS[reason],
+    words = {reason: (str(reason), explanation) for reason, explanation in REASONS.items()}
+    columns = {
+        "reward": _kept(plan.reward, 4),
+        "radius_metres": _kept(plan.radius, 2),
+        "notified": _kept(plan.notified, 3),
+        "notified_margin": _kept(plan.margin, 3),
+        "acceptance": _kept(plan.acceptance, 6),
+        "success": _kept(plan.success, 6),
+        "reason": [words[reason][0] for reason in plan.reasons],
+        "explanation": [words[reason][1] for reason in plan.reasons],
     }
+    return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _totals(plan: Plan) -> dict[str, Any]:
@@ -180,9 +197,13 @@ def _totals(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _kept(value: float, decimals: int) -> float | None:
-    """A number for JSON: rounded, None where there is none."""
-    return round(float(value), decimals) if math.isfinite(value) else None
+def _kept(values: NDArray[np.float64], decimals: int) -> list[Any]:
+    """Numbers (n,) for JSON: rounded, None where there is none."""
+    import numpy as np
+
+    kept = np.round(values, decimals).astype(object)
+    kept[~np.isfinite(values)] = None
+    return list(kept.tolist())
 
 
 def _add_geocasts(release: Release, asked: Asked, plan: Plan, document: dict[str, Any]) -> None:
