@@ -71,7 +71,7 @@ def make_received(dataset: Dataset, content: bytes = CSV, file_name: str = "trip
 
 
 def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
-    """A canonical file of random positions within `AREA`."""
+    """A canonical file of random positions within `AREA`, a second after each other."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -80,8 +80,9 @@ def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
     random = np.random.default_rng(1)
     x, y = to_mercator(random.uniform(10.0, 10.1, rows), random.uniform(50.0, 50.1, rows))
     person = random.integers(1, people + 1, rows).astype(np.uint64)
-    columns = [pa.array(person), pa.array(person), pa.array(x), pa.array(y)]
-    table = pa.Table.from_arrays([*columns, pa.nulls(rows, pa.int64())], schema=CANONICAL)
+    time = pa.array(np.arange(rows, dtype=np.int64))
+    columns = [pa.array(person), pa.array(person), pa.array(x), pa.array(y), time]
+    table = pa.Table.from_arrays(columns, schema=CANONICAL)
     pq.write_table(table, path)
 
 

@@ -231,9 +231,9 @@ def known_limits(counting: Counting, limit: int, notion: Notion = Notion.PURE_DP
 
 def _limits_of_points(limit: int) -> list[str]:
     return [
-        f"Nobody has more than {limit} reports here; of those who have more, {limit} are kept at "
-        "random, whatever their places, provided that their times differ or that the rows came in "
-        "no order of place. This bias is in no margin.",
+        f"Nobody has more than {limit} reports here; of those who have more, at most {limit} are "
+        "kept at random, all of one time or none, whatever their places. This bias is in no "
+        "margin.",
         "Points that the noise carried out of the study area were brought back to its edge, which "
         "therefore holds more of them than of reports.",
         "The density is what most likely lies behind the points. Small features are smoothed or "

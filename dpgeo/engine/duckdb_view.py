@@ -162,30 +162,34 @@ _REPORTS = """
 SELECT x, y, time FROM read_parquet($path, file_row_number = true)
 WHERE file_row_number % $parts = $part"""
 
-_BOUNDED_REPORTS = """
-SELECT x, y, time FROM (
-    SELECT *, row_number() OVER (
-        PARTITION BY person_high, person_low
-        ORDER BY hash(
-            hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, time, number)
-        ), time, number
-    ) AS rank
-    FROM (
-        SELECT *, row_number() OVER (
-            PARTITION BY person_high, person_low, time ORDER BY file_row_number
-        ) AS number
-        FROM read_parquet($path, file_row_number = true)
-        WHERE hash(person_high, person_low) % $parts::UBIGINT = $part::UBIGINT
-    )
-)
-WHERE rank <= $bound"""
+# Reports of one person and time are kept or left out together: RANGE takes those of equal keys at
+# once, and NULL is a time like any other.
+_REACHED = """
+SELECT person_high, person_low, x, y, time, count(*) OVER (
+    PARTITION BY person_high, person_low
+    ORDER BY hash(
+        hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, time)
+    ), time
+    RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+) AS reached
+FROM read_parquet($path)
+WHERE hash(person_high, person_low) % $parts::UBIGINT = $part::UBIGINT"""
 
-_LACKING = """
-SELECT coalesce(sum(greatest($bound - reports, 0)), 0) FROM (
-    SELECT count(*) AS reports FROM read_parquet($path)
+_BOUNDED_REPORTS = f"""
+SELECT x, y, time FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - no text of a user
+
+_TOO_MANY_AT_ONCE = """
+SELECT count(*) FROM (
+    SELECT 1 FROM read_parquet($path)
     WHERE hash(person_high, person_low) % $parts::UBIGINT = $part::UBIGINT
-    GROUP BY person_high, person_low
+    GROUP BY person_high, person_low, time HAVING count(*) > $bound LIMIT 1
 )"""
+
+_LACKING = f"""
+SELECT coalesce(sum($bound - kept), 0) FROM (
+    SELECT count(*) FILTER (WHERE reached <= $bound) AS kept FROM ({_REACHED})
+    GROUP BY person_high, person_low
+)"""  # noqa: S608 - no text of a user
 
 REPORTS = 131_072
 """Reports in a part."""
@@ -341,15 +345,23 @@ class DuckDBView:
         return view
 
     def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
-        """At most `bound` reports of each unit, in parts, chosen by person, time and, among reports
-        of one person and time, by their order in the file.
+        """At most `bound` reports of each unit, in parts, chosen by person and time.
 
-        Moving one of a person's reports must not change which of them are kept, so a report's key
-        hashes the salt, the person, the time and that number, and no position. Files may be sorted
-        by place, in which case a report that is moved changes the numbers of others; with times
-        that differ this does no harm. A person's share follows from their keyed hash; a record's,
-        where records are the unit, from its place in the file.
+        Moving one of a person's reports must not change which of them are kept. So the times of a
+        person are put into an order that hashes the salt, the person and the time, and no position
+        nor place in the file, which may be sorted by position; reports are kept time by time while
+        they fit, all of one time or none. Raises InvalidInput (field "bound") where a person has
+        more reports of one time, or without one, than the bound: which of these to keep could only
+        be told from where they are, or from their order in the file. A person's share follows from
+        their keyed hash; a record's, where records are the unit, from its place in the file.
         """
+        if self._unit is Unit.PERSON and self._too_many_at_once(share):
+            raise InvalidInput(
+                "Somebody has more reports of one and the same time, or without a time, than "
+                "this. Which of them to keep may not depend on where they are: choose a larger "
+                "bound, or upload the reports with their times.",
+                field="bound",
+            )
         return PrivatePositions(
             lambda: self._reports(time_step, share),
             sensitivity=self._bound,
@@ -357,7 +369,7 @@ class DuckDBView:
         )
 
     def _lacking(self, share: Share) -> int:
-        """Reports that people of a share have fewer than the bound; a record lacks none."""
+        """Reports that a share would hold more if everybody had as many; a record lacks none."""
         if self._unit is Unit.RECORD:
             return 0
         path = glob.escape(str(self._path))
@@ -366,11 +378,23 @@ class DuckDBView:
             connection = self._connect(scratch)
             try:
                 [(lacking,)] = connection.execute(
-                    _LACKING, {**asked, "bound": self._bound}
+                    _LACKING, {**asked, **self._salt_words(), "bound": self._bound}
                 ).fetchall()
             finally:
                 connection.close()
         return int(lacking)
+
+    def _too_many_at_once(self, share: Share) -> bool:
+        """Whether a person has more reports of one time than the bound; looks at no position."""
+        with tempfile.TemporaryDirectory(prefix="dpgeo-points-", dir=self._folder) as scratch:
+            connection = self._connect(scratch)
+            try:
+                asked: Parameters = {"path": glob.escape(str(self._path)), "bound": self._bound}
+                asked |= {"part": share.number, "parts": share.parts}
+                [(found,)] = connection.execute(_TOO_MANY_AT_ONCE, asked).fetchall()
+            finally:
+                connection.close()
+        return bool(found)
 
     def _reports(self, time_step: int | None, share: Share) -> Iterator[Reports]:
         with tempfile.TemporaryDirectory(prefix="dpgeo-points-", dir=self._folder) as scratch:

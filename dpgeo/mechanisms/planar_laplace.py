@@ -14,11 +14,12 @@ grid; each is moved by one `perturb` (the argument is in `privacy.perturbing`, w
 costs in `core.noise.PlanarLaplace`); the output is snapped, brought into the area by a map of the
 output alone, and sorted by itself. Raw positions d apart are at most d + 1.5 steps apart once
 snapped. Which reports of a person are kept where there are more than the bound follows from their
-times and, where these are equal or not known, from their order in the file, which must not be one
-by place: then a report that is moved could change which others are kept. Times, where they are
-published at all, are published as declared and protected by nothing. The density, and the map that
-puts points where a public prior says that their reports were likeliest made, use what came out and
-the prior alone; the prior is a declared layer that never changes, so it cannot follow the data.
+times alone, all of one time or none; where more than the bound have the same time or none, nothing
+is drawn. So a report that is moved changes neither which are kept nor whether any are. Times, where
+they are published at all, are published as declared and protected by nothing. The density, and the
+map that puts points where a public prior says that their reports were likeliest made, use what came
+out and the prior alone; the prior is a declared layer that never changes, so it cannot follow the
+data.
 
 Utility. Half of the reports move less than 1.68/epsilon metres and 95 % less than 4.74/epsilon: at
 ln 4 within 200 m, 244 m and 688 m. A bare histogram of the points is a smear; on two cities of 40

@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from django.test import Client
 from django.urls import reverse
@@ -20,6 +22,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease
 from dpgeo.datasets.layers import public_layer_add, public_layer_remove
 from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.datasets.sweeping import stored_names
@@ -74,6 +77,23 @@ def test_points_are_paid_from_their_own_budget_and_published(dataset: Dataset) -
     ledger.refresh_from_db()
     assert ledger.promised_at is not None
     assert release.cost_words == "level ln 4 within 200 m"
+
+
+def test_a_person_with_more_reports_than_the_bound_needs_times(
+    dataset: Dataset, tmp_path: Path
+) -> None:
+    """Without them it could only be told by place, or by the order of the file, which to keep."""
+    upload = ready_upload(dataset)
+    assert upload is not None
+    source = Path(private_storage().path(upload.canonical_name))
+    table = pq.read_table(source)
+    timeless = pa.nulls(table.num_rows, pa.int64())
+    at = table.schema.get_field_index("time")
+    pq.write_table(table.set_column(at, table.schema.field(at), timeless), source)
+    release = make_release(dataset, **POINTS)
+    assert "larger bound" in release.job.failure
+    assert ledger_of(dataset).spent_units == 0
+    assert not release.blob_name
 
 
 def test_points_cost_no_more_than_their_budget(dataset: Dataset) -> None:

@@ -420,7 +420,9 @@ def test_it_knows_how_many_reports_people_lack(
     tmp_path: Path, unit: Unit, bound: int, lacking: int
 ) -> None:
     numbers = {1: 1, 2: 5, 3: 3, 4: 2, 5: 1}
-    rows: list[Row] = [(who, 1.0, 2.0, 1) for who, number in numbers.items() for _ in range(number)]
+    rows: list[Row] = [
+        (who, 1.0, 2.0, time) for who, number in numbers.items() for time in range(number)
+    ]
     view = DuckDBView(
         write(tmp_path / "rows.parquet", rows),
         domain=Domain(AREA),
@@ -432,6 +434,37 @@ def test_it_knows_how_many_reports_people_lack(
     shares = [view.positions(time_step=None, share=Share(number, 2)) for number in range(2)]
     assert view.positions(time_step=None)._count_lacking() == lacking
     assert sum(share._count_lacking() for share in shares) == lacking
+
+
+def test_reports_of_one_time_are_kept_together_or_not_at_all(tmp_path: Path) -> None:
+    """To keep some of them would be to choose by place, or by an order that may be one of place."""
+    rows: list[Row] = [(1, float(n), 0.0, n // 2) for n in range(20)]
+    for salt in range(8):
+        path = write(tmp_path / f"{salt}.parquet", rows[:: 1 if salt % 2 else -1])
+        times = [time for _, _, time in reports(path, bound=5, salt=bytes([salt] * 16))]
+        assert len(times) == 4
+        assert len(set(times)) == 2
+        view = DuckDBView(
+            path,
+            domain=Domain(AREA),
+            unit=Unit.PERSON,
+            counting=Counting.VISITS,
+            bound=5,
+            salt=bytes([salt] * 16),
+        )
+        assert view.positions(time_step=None)._count_lacking() == 1
+
+
+@pytest.mark.parametrize("time", [None, 7])
+def test_more_reports_of_one_time_than_the_bound_are_refused(
+    tmp_path: Path, time: int | None
+) -> None:
+    rows: list[Row] = [(1, float(n), 0.0, time) for n in range(3)] + [(2, 9.0, 9.0, 1)]
+    path = write(tmp_path / "a.parquet", rows)
+    with pytest.raises(InvalidInput, match="larger bound") as refused:
+        reports(path, bound=2)
+    assert refused.value.field == "bound"
+    assert len(reports(path, bound=3)) == 4
 
 
 def test_a_person_s_reports_are_chosen_without_regard_to_others(tmp_path: Path) -> None:
