@@ -86,6 +86,10 @@ class Held:
             job_id=self.job_id, lease=self.lease, step=name, done=done, total=total
         )
 
+    def renew(self) -> None:
+        """Make sure of the lease: within a transaction, until its end. Raises LeaseLost."""
+        services.job_renew(job_id=self.job_id, lease=self.lease)
+
     def set_drawing(self) -> None:
         """Commit that noise may be drawn from here on. Raises LeaseLost."""
         services.job_set_drawing(job_id=self.job_id, lease=self.lease)
@@ -95,7 +99,7 @@ class Held:
         try:
             while not self._closed.wait(HEARTBEAT_SECONDS) and time.monotonic() < end:
                 try:
-                    services.job_renew(job_id=self.job_id, lease=self.lease)
+                    self.renew()
                 except LeaseLost:
                     self._lost = True
                     return

@@ -162,13 +162,15 @@ class Release(models.Model):
 class Part(models.Model):
     """A share of a release's people, whose reports are moved by a job of its own.
 
-    `upload` is the version of the data that they are read from. `blob_name` names what came out,
+    It is number `number` of `total`, from 0, and `upload` is the version of the data that they are
+    read from; both stay as they were dealt. `blob_name` names what came out,
     once, until the release's own blob is committed.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="parts")
     upload = models.ForeignKey(Upload, on_delete=models.PROTECT, related_name="+")
     number = models.PositiveIntegerField()
+    total = models.PositiveIntegerField()
     job = models.OneToOneField(Job, on_delete=models.PROTECT, related_name="part")
     blob_name = models.CharField(max_length=255, blank=True, editable=False)
     blob_sha256 = models.CharField(max_length=64, blank=True, editable=False)

@@ -13,8 +13,11 @@ that is killed before its part is named has shown nothing, and its part is drawn
 later has left it behind. Whether a worker is killed does not depend on its noise. A part that
 breaks off after its noise was drawn ends the release, as any mechanism that does.
 
-Where a person is erased meanwhile, all parts are thrown away and drawn from the new version: one
-release never holds parts of two. How many parts there are follows from the number of rows. It is
+A part bears the number of parts it is one of from when it is dealt, and its people follow from
+that alone, whatever became of the others. Parts are dealt, and thrown away, all or none, by who
+holds the lease of the release; and only a whole set of one version and one number is put together.
+So nobody is in two parts of a release. Where a person is erased meanwhile, all parts are thrown
+away and drawn from the new version. How many parts there are follows from the number of rows. It is
 shown to nobody who may not see that number, and a release of points says how many there are.
 """
 
@@ -26,7 +29,7 @@ import json
 import logging
 import secrets
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from uuid import UUID
 
@@ -82,10 +85,11 @@ def draw_in_parts(release: Release, held: Held, number: int, about: Mapping[str,
     Raises Conflict where a part failed for good.
     """
     held.set_drawing()
-    while not _finished(release, held, number):
-        waiting = list(release.parts.filter(blob_name="").values_list("job_id", flat=True))
+    parts = _standing(release, held, number)
+    while waiting := [part.job_id for part in parts if not part.blob_name]:
         if not any(part_run(job_id=job) for job in waiting):
             time.sleep(POLL_SECONDS)
+        parts = _standing(release, held, number)
     mechanism = find_mechanism(release.mechanism)
     params = parse_parameters(mechanism.params, release.parameters)
     dataset = release.dataset
@@ -95,39 +99,46 @@ def draw_in_parts(release: Release, held: Held, number: int, about: Mapping[str,
         Counting(release.counting),
         release.bound,
     )
-    found = [_read(part) for part in release.parts.order_by("number")]
+    found = [_read(part) for part in parts]
     return run_parted(mechanism, terms, params, release.epsilon, about, found)
 
 
-def _finished(release: Release, held: Held, number: int) -> bool:
-    """Whether every part of the newest version of the data has been written.
+def _standing(release: Release, held: Held, number: int) -> list[Part]:
+    """All parts of the newest version of the data, by number, written or not.
 
-    Parts are dealt where there are none. Raises LeaseLost, and Conflict where one failed.
+    They are dealt where there are none, or others. Raises LeaseLost, and Conflict where one failed.
     """
     held.step(MOVING)  # whoever lost the lease deals no parts
     release.refresh_from_db(fields=["upload"])
-    parts = list(release.parts.select_related("job"))
-    if any(part.upload_id != release.upload_id for part in parts):
-        discard_parts(release)
-        parts = []
-    if not parts:
-        parts = _deal(release, number)
+    parts = list(release.parts.select_related("job").order_by("number"))
+    if not _is_whole(release, parts):
+        discard_parts(release, held)
+        parts = _deal(release, held, number)
     held.step(MOVING, sum(bool(part.blob_name) for part in parts), len(parts))
     for part in parts:
         if part.job.state == JobState.FAILED or job_give_up(job=part.job):
             part.job.refresh_from_db()
             raise Conflict(part.job.failure)
-    return all(part.blob_name for part in parts)
+    return parts
 
 
-def _deal(release: Release, number: int) -> list[Part]:
-    """The parts, all of them or none, and a word to the workers for each."""
+def _is_whole(release: Release, parts: Sequence[Part]) -> bool:
+    """Whether these are all parts of one deal, of the version of the data that is to be read."""
+    dealt = [(part.number, part.total, part.upload_id) for part in parts]
+    total = len(parts)
+    return total > 0 and dealt == [(number, total, release.upload_id) for number in range(total)]
+
+
+def _deal(release: Release, held: Held, number: int) -> list[Part]:
+    """The parts, all of them or none, and a word to the workers for each. Raises LeaseLost."""
     with transaction.atomic():
+        held.renew()
         parts = [
             Part.objects.create(
                 release=release,
                 upload_id=release.upload_id,
                 number=place,
+                total=number,
                 job=job_create(task=PART_TASK),
             )
             for place in range(number)
@@ -154,7 +165,7 @@ def _work_on(held: Held) -> None:
         return
     release = part.release
     mechanism = find_mechanism(release.mechanism)
-    share = Share(part.number, release.parts.count())
+    share = Share(part.number, part.total)
     drawn = read_and_draw(
         release,
         part.upload,
@@ -207,17 +218,20 @@ def decode_part(data: bytes) -> mechanisms.Part:
     return mechanisms.Part(moved, trace)
 
 
-def discard_parts(release: Release) -> None:
+def discard_parts(release: Release, held: Held | None = None) -> None:
     """Delete the parts of a release that nobody needs any more, with their jobs and files.
 
-    Whoever works on one loses the lease with the job.
+    All or none: by who holds the release's job, or by the sweep once that has ended. Whoever works
+    on a part loses the lease with its job. Raises LeaseLost.
     """
-    for part in release.parts.all():
-        with transaction.atomic():
-            part.delete()
-            Job.objects.filter(pk=part.job_id).delete()
-        if part.blob_name:
-            remove(private_storage(), part.blob_name)
+    with transaction.atomic():
+        if held:
+            held.renew()
+        parts = list(release.parts.all())
+        release.parts.filter(pk__in=[part.pk for part in parts]).delete()
+        Job.objects.filter(pk__in=[part.job_id for part in parts]).delete()
+    for name in {part.blob_name for part in parts} - {""}:
+        remove(private_storage(), name)
 
 
 def sweep_parts() -> int:

@@ -37,7 +37,7 @@ def work_on(release_id: str, held: Held) -> None:
     )
     if not release.blob_name and not adopt(release, held):
         commit(release, draw(release, held))
-    parts.discard_parts(release)
+    parts.discard_parts(release, held)
     if release.state == ReleaseState.WITHDRAWN:
         return
     build_files(release, held)

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import io
+import uuid
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import numpy as np
 import pyarrow as pa
@@ -27,6 +29,8 @@ from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.datasets.sweeping import stored_names
 from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.running import Held
+from dpgeo.jobs.services import LeaseLost
 from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases import parts
 from dpgeo.releases.models import Part, Release, ReleaseState
@@ -313,6 +317,62 @@ def test_a_part_that_was_written_is_not_drawn_again(
     assert release.blob_name
     assert not Part.objects.exists()
     assert ledger_of(dataset).entries.count() == 1
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_only_whole_sets_of_parts_are_put_together(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two of four parts are written and one is lost: nobody may fall into two of what is left."""
+    release = make_request(dataset, **POINTS)
+    write, read = parts._write, parts._read
+    written: list[tuple[int, int]] = []
+
+    def lose_one(part: Part, drawn: Any) -> None:
+        write(part, drawn)
+        written.append((part.number, part.total))
+        if len(written) == 2:
+            Part.objects.filter(blob_name="").first().delete()  # type: ignore[union-attr]
+            raise SystemExit
+
+    monkeypatch.setattr(parts, "_write", lose_one)
+    with pytest.raises(SystemExit):
+        release_run(release_id=release.pk)
+    assert Part.objects.count() == 3
+    old = set(Part.objects.values_list("pk", flat=True))
+    together: list[Part] = []
+
+    def watched(part: Part) -> Any:
+        together.append(part)
+        return read(part)
+
+    monkeypatch.setattr(parts, "_read", watched)
+    assert release_run(release_id=release.pk)
+    assert [(part.number, part.total) for part in together] == [(n, 4) for n in range(4)]
+    assert written == [(0, 4), (1, 4), *((n, 4) for n in range(4))]
+    assert not old & {part.pk for part in together}
+    release.refresh_from_db()
+    content = released_of(release).content
+    assert isinstance(content, PointsRelease)
+    assert len(content.longitude) == 40
+    assert part_files() == []
+
+
+@pytest.mark.usefixtures("small_parts")
+def test_who_lost_the_lease_neither_deals_nor_discards_parts(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    release = make_request(dataset, **POINTS)
+    stale = Held(release.job_id, uuid.uuid4())
+    with pytest.raises(LeaseLost):
+        parts._deal(release, stale, 4)
+    assert not Part.objects.exists()
+    monkeypatch.setattr(parts, "part_run", Mock(side_effect=SystemExit))
+    with pytest.raises(SystemExit):
+        release_run(release_id=release.pk)
+    with pytest.raises(LeaseLost):
+        parts.discard_parts(release, stale)
+    assert Part.objects.count() == 4
 
 
 @pytest.mark.usefixtures("small_parts")
