@@ -173,7 +173,7 @@ SELECT person_high, person_low, x, y, time, count(*) OVER (
     RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
 ) AS reached
 FROM read_parquet($path)
-WHERE hash(person_high, person_low) % $parts::UBIGINT = $part::UBIGINT"""
+WHERE person_low % $parts::UBIGINT = $part::UBIGINT"""
 
 _BOUNDED_REPORTS = f"""
 SELECT x, y, time FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - no text of a user
@@ -181,7 +181,7 @@ SELECT x, y, time FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - n
 _TOO_MANY_AT_ONCE = """
 SELECT count(*) FROM (
     SELECT 1 FROM read_parquet($path)
-    WHERE hash(person_high, person_low) % $parts::UBIGINT = $part::UBIGINT
+    WHERE person_low % $parts::UBIGINT = $part::UBIGINT
     GROUP BY person_high, person_low, time HAVING count(*) > $bound LIMIT 1
 )"""
 
@@ -353,7 +353,8 @@ class DuckDBView:
         they fit, all of one time or none. Raises InvalidInput (field "bound") where a person has
         more reports of one time, or without one, than the bound: which of these to keep could only
         be told from where they are, or from their order in the file. A person's share follows from
-        their keyed hash; a record's, where records are the unit, from its place in the file.
+        their keyed hash itself, the same in every version of DuckDB; a record's, where records are
+        the unit, from its place in the file.
         """
         if self._unit is Unit.PERSON and self._too_many_at_once(share):
             raise InvalidInput(

@@ -415,6 +415,17 @@ def test_every_unit_is_in_one_share(tmp_path: Path, unit: Unit, bound: int) -> N
         assert sum(map(len, people)) == len(set.union(*people)) == 50
 
 
+def test_a_person_s_share_follows_from_their_keyed_hash_alone(tmp_path: Path) -> None:
+    """Workers of several versions of DuckDB, which may hash otherwise, deal people alike."""
+    rows: list[Row] = [(who, 1.0, 2.0, who) for who in range(30)]
+    path = write(tmp_path / "rows.parquet", rows)
+    stored = pq.read_table(path)
+    low = dict(zip(stored["time"].to_pylist(), stored["person_low"].to_pylist(), strict=True))
+    for number in range(4):
+        found = {time for _, _, time in reports(path, bound=1, share=Share(number, 4))}
+        assert found == {time for time, word in low.items() if word % 4 == number}
+
+
 @pytest.mark.parametrize(("unit", "bound", "lacking"), [(Unit.PERSON, 3, 5), (Unit.RECORD, 1, 0)])
 def test_it_knows_how_many_reports_people_lack(
     tmp_path: Path, unit: Unit, bound: int, lacking: int
