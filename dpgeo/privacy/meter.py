@@ -121,7 +121,7 @@ class Meter:
         """The same visits, of so many made-up people. Raises PrivacyError before any draw."""
         if type(visits) is not PrivateVisits or visits.people or people < 1:
             raise PrivacyError("Private visits are dealt out once, to one made-up person or more.")
-        return visits.dealt(people, self._entropy.stream())
+        return visits._dealt_by_meter(people, self._entropy.stream())
 
     def replace(
         self, label: str, visits: PrivateVisits, wanted: NDArray[np.int64], bins: Bins

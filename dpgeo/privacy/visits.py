@@ -27,6 +27,9 @@ from dpgeo.privacy.sparse import PrivateSparseCounts
 
 Ints = NDArray[np.int64]
 
+CHUNK = 1 << 18
+"""People dealt out at a time, each of whom takes several words while they are."""
+
 
 class PrivateVisits(Opaque):
     """Items, cells of a grid or numbers of places, of people numbered from 0 on.
@@ -52,7 +55,7 @@ class PrivateVisits(Opaque):
         sensitivity: int,
         people: int = 0,
     ) -> None:
-        """Persons (n,) and their items (n,), 0 to size - 1; see `dealt` for `people`."""
+        """Persons (n,) and their items (n,), 0 to size - 1; see `Meter.deal` for `people`."""
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of visits is at least 1.")
         own = "_PrivateVisits"
@@ -74,14 +77,18 @@ class PrivateVisits(Opaque):
 
     @property
     def people(self) -> int:
-        """The public number of made-up people; 0 before real ones are `dealt` to them."""
+        """The public number of made-up people; 0 before real ones are dealt to them."""
         return self._people
 
-    def dealt(self, people: int, random: RandomWords) -> PrivateVisits:
-        """The same, of so many made-up people; for `Meter.deal`, and argued in the module."""
+    def _dealt_by_meter(self, people: int, random: RandomWords) -> PrivateVisits:
+        """The same, of so many made-up people; for `Meter.deal` alone, argued in the module."""
         real = int(self.__persons.max(initial=-1)) + 1
+        dealt = np.empty(real, dtype=np.int64)
+        for start in range(0, real, CHUNK):
+            part = dealt[start : start + CHUNK]
+            part[:] = uniform(np.full(len(part), people), random)
         return PrivateVisits(
-            uniform(np.full(real, people), random)[self.__persons],
+            dealt[self.__persons],
             self.__items,
             size=self._size,
             sensitivity=self._sensitivity,

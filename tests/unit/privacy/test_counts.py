@@ -125,7 +125,7 @@ def test_no_module_but_the_meter_reads_them() -> None:
     readers = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")
-        if re.search(r"_read_by_meter|_Private[A-Z]\w*__|_PrivateSparse", path.read_text())
+        if re.search(r"_by_meter\b|_Private[A-Z]\w*__|_PrivateSparse", path.read_text())
     }
     assert readers == {f"privacy/{name}.py" for name in private | {"meter"}}
     defining = {
