@@ -53,12 +53,13 @@ class Reaped:
     failed: int
 
 
-def job_create(*, task: str, job_id: UUID | None = None) -> Job:
+def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) -> Job:
     """A queued job, of a given id or a new one. Nothing runs before `job_wake`.
 
-    Raises IntegrityError if there is a job of that id.
+    Where `drawing`, it is part of another that is not refunded any more. Raises IntegrityError if
+    there is a job of that id.
     """
-    job = Job.objects.create(id=job_id or uuid.uuid4(), task=task)
+    job = Job.objects.create(id=job_id or uuid.uuid4(), task=task, drawing=drawing)
     transaction.on_commit(lambda: _log_queued(job), robust=True)
     return job
 

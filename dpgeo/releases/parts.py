@@ -139,7 +139,7 @@ def _deal(release: Release, held: Held, number: int) -> list[Part]:
                 upload_id=release.upload_id,
                 number=place,
                 total=number,
-                job=job_create(task=PART_TASK),
+                job=job_create(task=PART_TASK, drawing=True),
             )
             for place in range(number)
         ]

@@ -394,6 +394,17 @@ def test_a_part_that_breaks_off_after_its_noise_ends_the_release(
 
 
 @pytest.mark.usefixtures("small_parts")
+def test_a_part_that_stops_before_its_noise_is_not_said_to_have_cost_nothing(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(parts, "read_and_draw", Mock(side_effect=MemoryError))
+    release = make_release(dataset, **POINTS)
+    assert (release.job.state, release.job.drawing) == (JobState.FAILED, True)
+    assert "its epsilon stays spent" in release.job.failure
+    assert ledger_of(dataset).spent_units == 2 * make_level("ln 2", 200).pico
+
+
+@pytest.mark.usefixtures("small_parts")
 def test_parts_of_two_versions_of_the_data_are_never_put_together(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
