@@ -111,15 +111,27 @@ WHEREABOUTS = {
 """What a dataset with points promises, in place of the sentence about presence."""
 
 
-def privacy_sentence(total: Fraction, unit: Unit, say: Callable[[str], str] = str) -> str:
-    """PRESENCE with its figure, in the language that `say` puts sentences into."""
-    return say(PRESENCE[unit]).format(odds=format_odds(total))
+def privacy_sentence(
+    total: Fraction,
+    unit: Unit,
+    say: Callable[[str], str] = str,
+    figure: Callable[[str], str] = str,
+) -> str:
+    """PRESENCE with its figure, in the language that `say` puts sentences into, and `figure` the
+    separators of English figures.
+    """
+    return say(PRESENCE[unit]).format(odds=figure(format_odds(total)))
 
 
 def points_sentence(
-    total: Fraction, unit: Unit, per_metre: Fraction, radius: int, say: Callable[[str], str] = str
+    total: Fraction,
+    unit: Unit,
+    per_metre: Fraction,
+    radius: int,
+    say: Callable[[str], str] = str,
+    figure: Callable[[str], str] = str,
 ) -> str:
-    """WHEREABOUTS with its figures, in the language that `say` puts sentences into.
+    """WHEREABOUTS with its figures, in a language as for `privacy_sentence`.
 
     Moving one unit's reports, the same number, by at most d each changes the odds by at most
     e^(2 E + e_g d): counts lose the old reports and gain the new ones, points are moved. `total`
@@ -127,7 +139,9 @@ def points_sentence(
     grid coarser than that of the radius, can bring positions further apart, which d includes.
     """
     moved = format_odds(2 * total + per_metre * snapped_apart(radius))
-    return say(WHEREABOUTS[unit]).format(radius=f"{radius:,}", moved=moved, odds=format_odds(total))
+    return say(WHEREABOUTS[unit]).format(
+        radius=figure(f"{radius:,}"), moved=figure(moved), odds=figure(format_odds(total))
+    )
 
 
 def odds_factor(epsilon: Fraction) -> float | None:

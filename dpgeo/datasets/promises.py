@@ -10,12 +10,18 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset
 
 
-def promise_of(dataset: Dataset, unit: Unit, say: Callable[[str], str] = str) -> str:
+def promise_of(
+    dataset: Dataset,
+    unit: Unit,
+    say: Callable[[str], str] = str,
+    figure: Callable[[str], str] = str,
+) -> str:
     """In one or two sentences for everybody: about presence, or whereabouts where points may be
-    published too. `unit` is whose, and `say` puts sentences into a reader's language.
+    published too. `unit` is whose; `say` puts sentences into a reader's language, and `figure` the
+    separators of English figures.
     """
     total = dataset.ledger.total
     points = points_ledger(dataset.ledger)
     if points is None or points.radius is None:
-        return privacy_sentence(total, unit, say)
-    return points_sentence(total, unit, points.total, points.radius, say)
+        return privacy_sentence(total, unit, say, figure)
+    return points_sentence(total, unit, points.total, points.radius, say, figure)

@@ -34,6 +34,7 @@ from dpgeo.pages.catalogue import (
 from dpgeo.pages.finding import structured
 from dpgeo.pages.sharing import comparable, sharing
 from dpgeo.pages.summaries import Summary, summary_of
+from dpgeo.pages.templatetags.figures import in_language
 from dpgeo.releases.kept import Kept, Row, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import release_visible
@@ -167,7 +168,7 @@ def release_page(
     summary = summary_of(found)
     figures = {
         "summary": summary,
-        "promise": promise_of(found.dataset, Unit(summary.unit), gettext),
+        "promise": promise_of(found.dataset, Unit(summary.unit), gettext, in_language),
         "array_url": file_url(found, map_array.NAME),
         "ramps": RAMPS,
         "sharing": sharing(request, found, summary),
@@ -184,7 +185,7 @@ def release_context(found: Release) -> dict[str, Any]:
         "dataset": found.dataset,
         "publisher": found.dataset.organisation,
         "total_epsilon": found.dataset.ledger.total,
-        "points_total": points.words(points.total_units) if points else "",
+        "points_total": in_language(points.words(points.total_units)) if points else "",
         "is_draft": found.state == ReleaseState.DRAFT,
     }
 

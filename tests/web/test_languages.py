@@ -7,6 +7,7 @@ import html
 import json
 import re
 from collections.abc import Callable, Iterator
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -19,16 +20,20 @@ from django.utils import translation
 
 from dpgeo.artefacts.files import LAYER_FORMATS
 from dpgeo.artefacts.wording import CHOICE, PRESENCE, WHEREABOUTS
+from dpgeo.budgets.models import Ledger
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.kinds import Kind
+from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.public_views import RAMPS
 from dpgeo.pages.words import ANSWERS, TERMS, WORDS
 from dpgeo.postprocess.tasks.plan import REASONS
+from dpgeo.releases.services import publish
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, install, partition_release
 from tests.unit.artefacts import releases
+from tests.web import published
 
 SCRIPTS = Path(settings.BASE_DIR) / "frontend" / "src"
 LITERAL = re.compile(r'(?:^\(|[?:])\s*("(?:[^"\\]|\\.)*")')
@@ -193,3 +198,26 @@ def test_translators_get_a_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyP
     text = (tmp_path / "locale/de/LC_MESSAGES/django.po").read_text()
     assert 'msgid "Cannot be told from zero"' in text
     assert 'msgid "Draw a box"' in text
+
+
+@pytest.mark.django_db
+def test_a_promise_has_the_figures_of_its_language(client: Client) -> None:
+    """A German reads "2,990" as not quite three."""
+    counts = published.install(published.make_dataset(budget=Fraction(8)))
+    both = published.make_dataset(budget=Fraction(8), points_budget=make_level("ln 4", 2000))
+    points = published.install(both, published=False)
+    points.points_total_units = Ledger.objects.get(beside=both.ledger).total_units
+    points.save()
+    publish(points)
+    said: dict[str, list[str]] = {}
+    for language in ("en", "de"):
+        with translation.override(language):
+            said[language] = [
+                readable(client.get(reverse("release", args=[release.pk])).content.decode())
+                for release in (counts, points)
+            ]
+    assert "a factor 2,990." in said["en"][0]
+    assert "den Faktor 2.990" in said["de"][0]
+    assert "up to 2,000 m elsewhere" in said["en"][1]
+    assert "2.000 m" in said["de"][1]
+    assert not any("2,990" in page or "2,000" in page for page in said["de"])

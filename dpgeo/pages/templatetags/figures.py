@@ -29,6 +29,7 @@ def figure(value: float) -> str:
     return in_language("0" if text == "-0" else text.replace("-", MINUS))
 
 
+@register.filter
 def in_language(text: str) -> str:
     """An English figure with the separators of the page's language."""
     separators = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}
