@@ -192,8 +192,8 @@ PADDED = (
     "That people are in the data: everybody has exactly {padded} points, so that their number "
     "tells how many people there are. How many reports somebody made is hidden as far as distances "
     "are: who has fewer gets reports that are made up anywhere in the study area and moved like "
-    "all others, and one report more or less changes the odds by at most a factor {factor}, as "
-    "moving it across the area does."
+    "all others, and one report more or less, except their only one, changes the odds by at most a "
+    "factor {factor}, as moving it across the area does. Whoever has no report has no points."
 )
 
 
