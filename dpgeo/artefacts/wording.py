@@ -65,7 +65,8 @@ SNAPPED = (
 REMAPPED = (
     "Moved points: each was put where its report was likeliest made (at the least expected "
     "distance) by a public density that was declared beforehand and does not follow the data: "
-    "{title}, SHA-256 {sha256}. The density recovered starts from it, too."
+    "{title}, SHA-256 {sha256}. Where noise is finer than 512 x 512 cells of the study area, "
+    "points stay. The density recovered starts from the prior, too."
 )
 
 WAIVED = "Charged to the budget and not drawn: the mechanism had no use for it."

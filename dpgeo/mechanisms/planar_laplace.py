@@ -48,7 +48,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PointsRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.recovery import recover
-from dpgeo.postprocess.remapping import remap
+from dpgeo.postprocess.remapping import Remapping
 from dpgeo.privacy.mechanism import Forecast, Mechanism, Parted
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.perturbing import Perturbed, gather
@@ -152,6 +152,9 @@ def move(view: PrivateView, params: Params, meter: Meter, share: Share = WHOLE) 
     """Move every report of a share of the units."""
     reports = view.positions(time_step=TIME_STEPS[params.time], share=share)
     area = _truncation(params, view.domain.area)
+    # Made again afterwards: what cannot be made has to fail before anything is drawn.
+    epsilon = price(params, view.bound, view.domain.area)
+    _remapping(params, _noise(params, epsilon, view.bound), view.domain)
     return meter.perturb(LABEL, reports, area, padded=params.padded)
 
 
@@ -168,7 +171,8 @@ def content(moved: Perturbed, params: Params, domain: Domain) -> PointsRelease:
         area,
         None if prior is None else prior.on(grid),
     )
-    shown = moved if prior is None else _remapped(moved, prior, _truncation(params, area), area)
+    remapping = _remapping(params, moved.noise, domain)
+    shown = moved if remapping is None else _remapped(moved, remapping, _truncation(params, area))
     return PointsRelease(
         longitude=shown.longitude,
         latitude=shown.latitude,
@@ -182,12 +186,15 @@ def content(moved: Perturbed, params: Params, domain: Domain) -> PointsRelease:
     )
 
 
-def _remapped(
-    moved: Perturbed, prior: Density, truncation: Truncation, area: StudyArea
-) -> Perturbed:
+def _remapping(params: Params, noise: PlanarLaplace, domain: Domain) -> Remapping | None:
+    if not params.prior:
+        return None
+    return Remapping(noise, domain.layer(params.prior, Density), domain.area)
+
+
+def _remapped(moved: Perturbed, remapping: Remapping, truncation: Truncation) -> Perturbed:
     """Points put where their reports were likeliest made, in the area, sorted anew."""
-    longitude, latitude = moved.longitude / UNITS, moved.latitude / UNITS
-    put = remap(longitude, latitude, moved.noise, prior, area)
+    put = remapping.apply(moved.longitude / UNITS, moved.latitude / UNITS)
     return gather(moved.noise, [(*truncation.apply(*put), moved.time)])
 
 

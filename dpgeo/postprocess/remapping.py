@@ -13,7 +13,9 @@ that all but TAIL of the reports stay in; the median by Weiszfeld's iteration fr
 distance from a cell's centre the mean distance within a cell is added, by squares, so that there
 is no division by nothing. Points share the medians of the cells around them, bilinearly: what it
 takes is limited however many points there are. That points beyond the study area were put on its
-edge is left out: what lies on an edge is taken to have been carried there.
+edge is left out: what lies on an edge is taken to have been carried there. There are no more cells
+than FINEST_SIDE across the area; where noise is so fine that these are wider than COARSEST of its
+scales, they would move points further than noise does, and points stay where they are.
 
 References. Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4); Weiszfeld 1937.
 """
@@ -38,6 +40,9 @@ FINE_SCALE = 0.5
 
 FINEST_SIDE = 512
 
+COARSEST = 2.0
+"""On cells of more scales of the noise than this there is no telling where a report was made."""
+
 TAIL = 0.01
 """Share of reports that are moved further than the posterior is looked at."""
 
@@ -53,18 +58,27 @@ CHUNK = 1 << 16
 """Distances in hand at a time."""
 
 
-def remap(
-    longitude: Floats, latitude: Floats, noise: PlanarLaplace, prior: Density, area: StudyArea
-) -> tuple[Floats, Floats]:
-    """Where moved points (n,) in degrees, all in the area, are put by a prior; in degrees."""
-    grid = _grid(area, noise)
-    inside = grid.inside(area)
-    expected = np.where(inside, prior.on(grid), 0.0)
-    least = LEAST * expected.sum() / np.count_nonzero(inside)
-    medians = Medians(grid, np.where(inside, np.maximum(expected, least), 0.0), noise)
-    x, y = to_mercator(longitude, latitude)
-    column, row = medians.at((x - grid.west) / grid.cell, (grid.north - y) / grid.cell)
-    return to_degrees(grid.west + column * grid.cell, grid.north - row * grid.cell)
+class Remapping:
+    """Where a prior puts moved points: made of public inputs alone, so before anything is drawn."""
+
+    def __init__(self, noise: PlanarLaplace, prior: Density, area: StudyArea) -> None:
+        self._grid = grid = _grid(area, noise)
+        self._medians = None
+        if grid.ground_cell_metres * noise.rate > COARSEST:
+            return
+        inside = grid.inside(area)
+        expected = np.where(inside, prior.on(grid), 0.0)
+        least = LEAST * expected.sum() / np.count_nonzero(inside)
+        self._medians = Medians(grid, np.where(inside, np.maximum(expected, least), 0.0), noise)
+
+    def apply(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
+        """Where moved points (n,) in degrees, all in the area, are put; in degrees."""
+        if self._medians is None:
+            return longitude, latitude
+        grid = self._grid
+        x, y = to_mercator(longitude, latitude)
+        column, row = self._medians.at((x - grid.west) / grid.cell, (grid.north - y) / grid.cell)
+        return to_degrees(grid.west + column * grid.cell, grid.north - row * grid.cell)
 
 
 class Medians:
@@ -128,9 +142,13 @@ class Medians:
 
 
 def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Mean column and row (n,), of weights (n, rows, columns) at so many steps."""
+    """Mean column and row (n,), of weights (n, rows, columns) at so many steps.
+
+    0 where all weights are, as beside an area that nothing within reach lies in.
+    """
     columns, rows = weight.sum(axis=1), weight.sum(axis=2)
     total = rows.sum(axis=1)
+    total[total == 0] = 1
     return columns @ steps / total, rows @ steps / total
 
 

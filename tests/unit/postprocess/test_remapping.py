@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.postprocess.remapping import remap
+from dpgeo.postprocess.remapping import Remapping
 from dpgeo.privacy.perturbing import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.density import Density
@@ -64,7 +64,7 @@ def test_a_good_prior_brings_points_nearer_to_their_reports() -> None:
     prior = density(UNEVEN)
     made = reports(prior)
     noisy = moved(*made)
-    put = remap(*noisy, NOISE, prior, AREA)
+    put = Remapping(NOISE, prior, AREA).apply(*noisy)
     assert metres(put, made).mean() < 0.75 * metres(noisy, made).mean()
 
 
@@ -72,7 +72,7 @@ def test_hardly_any_cell_is_expected_nearer_than_where_a_point_is_put() -> None:
     """Against every cell's centre, for a few points, by the posterior itself on other cells."""
     prior = density(UNEVEN)
     east, north = (each[:20] for each in moved(*reports(prior)))
-    put = remap(east, north, NOISE, prior, AREA)
+    put = Remapping(NOISE, prior, AREA).apply(east, north)
     fine = Grid.over(AREA, 256)
     row, column = np.divmod(np.arange(fine.size), fine.columns)
     centres = to_degrees(
@@ -97,7 +97,7 @@ def test_hardly_any_cell_is_expected_nearer_than_where_a_point_is_put() -> None:
 def test_a_prior_that_knows_nothing_leaves_points_where_they_are() -> None:
     prior = density(np.ones(GRID.size))
     noisy = moved(*reports(prior))
-    put = remap(*noisy, NOISE, prior, AREA)
+    put = Remapping(NOISE, prior, AREA).apply(*noisy)
     inner = AREA.shape.buffer(-0.02)
     far = shapely.contains_xy(inner, *noisy)
     # Cells of the prior hold one fine cell more or less of the posterior.
@@ -106,7 +106,7 @@ def test_a_prior_that_knows_nothing_leaves_points_where_they_are() -> None:
 
 
 def test_no_points_stay_no_points() -> None:
-    put = remap(np.empty(0), np.empty(0), NOISE, density(UNEVEN), AREA)
+    put = Remapping(NOISE, density(UNEVEN), AREA).apply(np.empty(0), np.empty(0))
     assert put[0].size == put[1].size == 0
 
 
@@ -114,5 +114,37 @@ def test_no_points_stay_no_points() -> None:
 def test_noise_of_any_size_is_within_reach(radius: int) -> None:
     noise = PlanarLaplace(make_level("ln 4", radius).epsilon, 1, max(1, radius // 100))
     lon, lat = reports(density(UNEVEN))
-    put = remap(lon[:50], lat[:50], noise, density(UNEVEN), AREA)
+    put = Remapping(noise, density(UNEVEN), AREA).apply(lon[:50], lat[:50])
     assert np.isfinite(put).all()
+
+
+SQUARE = [[0, 40], [10, 40], [10, 50], [0, 50], [0, 40]]
+
+
+@pytest.mark.parametrize("level", ["ln 4", "10"])
+@pytest.mark.parametrize("ring", [SQUARE, [*SQUARE[:2], *SQUARE[3:]]])
+def test_noise_finer_than_any_cell_leaves_points_where_they_are(
+    level: str, ring: list[list[float]]
+) -> None:
+    """A square and a triangle of 1,000 km, and noise of a few metres."""
+    shape = {"type": "Polygon", "coordinates": [ring]}
+    area = StudyArea.from_geojson(shape)
+    zones = Zones(keys=("a",), names=("a",), shapes=np.array([shapely.geometry.shape(shape)]))
+    prior = Density(zones=zones, amounts=np.ones(1)).within(area)
+    noise = PlanarLaplace(make_level(level, 10).epsilon, 1, 1)
+    lon, lat = np.random.default_rng(3).uniform(0, 10, (2, 3000))
+    lon, lat = lon[lon + lat < 10], lat[lon + lat < 10] + 40
+    put = Remapping(noise, prior, area).apply(lon, lat)
+    assert np.array_equal(put[0], lon)
+    assert np.array_equal(put[1], lat)
+
+
+def test_an_even_prior_moves_points_at_an_edge_by_less_than_noise_does() -> None:
+    """On the widest cells there may be: 28 m, two scales of this noise."""
+    noise = PlanarLaplace(make_level("ln 4", 20).epsilon, 1, 1)
+    prior = density(np.ones(GRID.size))
+    side = np.random.default_rng(4).uniform(10.0, 10.2, 500)
+    edge = np.full(500, 50.0)
+    put = Remapping(noise, prior, AREA).apply(side, edge)
+    apart = metres(put, (side, edge))
+    assert 0 < apart.max() < noise.radius(0.75)
