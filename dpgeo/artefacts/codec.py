@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, guarantee
-from dpgeo.core.released import CONTENT_TYPES, Content, Released
+from dpgeo.core.released import CONTENT_TYPES, Content, PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
 
@@ -36,6 +36,9 @@ MAX_HEADER_BYTES = 32 * 1024**2
 
 MAX_ARRAY_BYTES = 512 * 1024**2
 """All arrays together, decompressed: four times a grid of 4096 x 4096 cells."""
+
+MAX_POINTS_BYTES = 8 * 1024**3
+"""The same of moved points: a thousand million, or half as many with times."""
 
 _SUFFIX = ".npy"
 
@@ -56,15 +59,23 @@ _MALFORMED = (
 
 
 class UnreadableRelease(DpgeoError):
-    """Bytes are not a Released object of a version that this software reads."""
+    """Bytes are not a Released object of a version and size that this software reads."""
+
+
+class DamagedRelease(UnreadableRelease):
+    """Bytes are no whole release file, as where their writing was cut off."""
 
 
 def encode(released: Released) -> bytes:
     """The bytes of a Released object; equal objects give equal bytes.
 
-    Raises TypeError when an array is not of its field's declared dtype.
+    Raises TypeError when an array is not of its field's declared dtype, and UnreadableRelease
+    for arrays that `decode` would refuse for their size.
     """
     fields, arrays = _split(released.content)
+    size = sum(array.nbytes for array in arrays.values())
+    if size > _room(type(released.content)):
+        raise UnreadableRelease(f"This release has {size:,} bytes, more than can be read again.")
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -97,8 +108,9 @@ def encode(released: Released) -> bytes:
 def decode(data: bytes) -> Released:
     """Invert `encode`; arrays come back read-only.
 
-    Raises UnreadableRelease for anything else: garbage, a truncated or altered archive, an unknown
-    version or content, and archives that would unpack beyond MAX_HEADER_BYTES or MAX_ARRAY_BYTES.
+    Raises DamagedRelease for garbage and truncated or altered archives, UnreadableRelease for an
+    unknown version or content, and for what would unpack beyond MAX_HEADER_BYTES, MAX_ARRAY_BYTES
+    or, where points were moved, MAX_POINTS_BYTES.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -106,7 +118,7 @@ def decode(data: bytes) -> Released:
             content = _read_content(archive, header["content"])
         return _assemble(header, content)
     except _MALFORMED as error:
-        raise UnreadableRelease(
+        raise DamagedRelease(
             "This is not a whole release file of dpgeo; restore it from a backup. "
             f"({type(error).__name__}: {error})"
         ) from error
@@ -196,7 +208,7 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         for field in dataclasses.fields(kind)
         if field.default is not dataclasses.MISSING and field.name not in document["fields"]
     }
-    room = MAX_ARRAY_BYTES
+    room = _room(kind)
     for name, hint in _fields(kind).items():
         dtype = _dtype(hint)
         if dtype is not None:
@@ -205,6 +217,11 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         elif name not in later:
             values[name] = _from_document(document["fields"][name], hint)
     return kind(**values)
+
+
+def _room(kind: type[Any]) -> int:
+    """The most bytes of all arrays of a content."""
+    return MAX_POINTS_BYTES if kind is PointsRelease else MAX_ARRAY_BYTES
 
 
 def _read_member(
@@ -219,7 +236,10 @@ def _read_member(
         if fortran or found != dtype.newbyteorder("<") or min(shape, default=0) < 0:
             raise ValueError(f"member {name} is not a row-ordered array of {dtype}")
         if size > limit:
-            raise ValueError(f"member {name} unpacks to {size} bytes; at most {limit} are read")
+            raise UnreadableRelease(
+                f"This release file's {name!r} unpacks to {size} bytes, and this software reads "
+                f"{limit} at most."
+            )
         data = member.read(size + 1)
     if len(data) != size:
         raise ValueError(f"member {name} does not hold the {size} bytes of its shape")

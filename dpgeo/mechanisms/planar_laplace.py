@@ -63,6 +63,9 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 
 LABEL = "reports"
 
+MOST_PADDED = 100
+"""Points that everybody is given at most: there are as many in all as people times these."""
+
 TIME_STEPS = {"dropped": None, "day": 86_400, "hour": 3_600, "exact": 1}
 """What is published of a report's time, and to how many seconds it is rounded down (in UTC)."""
 
@@ -117,8 +120,14 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
     """Epsilon per metre of one unit's reports: as many times level/radius.
 
     Raises InvalidInput where the radius reaches beyond the study area, or the area holds no point
-    of the grid, or where times are asked for of points that are made up.
+    of the grid, or where times are asked for of points that are made up, or too many of these.
     """
+    if params.padded and bound > MOST_PADDED:
+        raise InvalidInput(
+            f"Must be at most {MOST_PADDED} where everybody is given so many points; choose a "
+            "lower bound, or leave everybody the points they have.",
+            field="bound",
+        )
     if params.padded and TIME_STEPS[params.time] is not None:
         raise InvalidInput(
             "Points that are made up have no times; choose dropped, or leave everybody the points "

@@ -43,9 +43,10 @@ def adopt(release: Release, held: Held | None = None) -> bool:
     """Commit a draw of an earlier attempt, if one is stored. False where there is none.
 
     What was drawn is never refunded, so `drawing` is on record first: by the worker that holds
-    the job, or by the sweep, which holds none. Raises LeaseLost.
+    the job, or by the sweep, which holds none. Raises LeaseLost, and UnreadableRelease for a draw
+    that was written whole and is too large or too new for this software: none is drawn beside it.
     """
-    from dpgeo.artefacts.codec import UnreadableRelease, decode
+    from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode
 
     prefix = blob_prefix(release.job_id)
     storage = private_storage()
@@ -55,17 +56,24 @@ def adopt(release: Release, held: Held | None = None) -> bool:
                 blob = file.read()
             try:
                 released = decode(blob)
-            except UnreadableRelease:  # cut short by a kill: nobody has seen it
+            except DamagedRelease:  # cut short by a kill: nobody has seen it
                 continue
+            except UnreadableRelease:
+                _set_drawing(release, held)
+                raise
             if not is_draw_of(release, released):
                 continue  # the sweep debits it by itself
-            if held:
-                held.set_drawing()
-            else:
-                Job.objects.filter(pk=release.job_id).update(drawing=True)
+            _set_drawing(release, held)
             name_blob(release, name, blob)
             return True
     return False
+
+
+def _set_drawing(release: Release, held: Held | None) -> None:
+    if held:
+        held.set_drawing()
+    else:
+        Job.objects.filter(pk=release.job_id).update(drawing=True)
 
 
 def is_anothers(release: Release, name: str) -> bool:

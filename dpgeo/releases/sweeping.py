@@ -73,10 +73,20 @@ def _settle_blobs() -> tuple[int, int]:
             debited += _debit_unknown(job, name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
-        elif not release.blob_name and release.job.state in ADOPTING and adopt(release):
+        elif not release.blob_name and release.job.state in ADOPTING and _adopted(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)
             adopted += 1
     return adopted, debited
+
+
+def _adopted(release: Release) -> bool:
+    from dpgeo.artefacts.codec import UnreadableRelease
+
+    try:
+        return adopt(release)
+    except UnreadableRelease:
+        logger.error("release %s: its draw cannot be read; see docs/operate.md", release.pk)
+        return False
 
 
 def _debit_unpaid() -> int:

@@ -15,6 +15,7 @@ from django.core.files.base import ContentFile
 from django.core.management import call_command
 from django.utils import timezone
 
+from dpgeo.artefacts import codec
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset
@@ -250,6 +251,26 @@ def test_a_blob_cut_short_is_not_adopted(tmp_path: Path) -> None:
     release_run(release_id=release.pk)
     release.refresh_from_db()
     assert release.blob_name not in ("", broken)
+
+
+def test_beside_a_draw_too_large_to_read_none_is_drawn(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    first = make_release(dataset)
+    release = make_request(dataset)
+    with private_storage().open(first.blob_name, "rb") as file:
+        whole = file.read()
+    name = f"{blob_prefix(release.job_id)}whole"
+    private_storage().save(name, ContentFile(whole))
+    monkeypatch.setattr(codec, "MAX_ARRAY_BYTES", 64)
+    assert releases_sweep().adopted == 0
+    release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.job.state, release.job.drawing, release.blob_name) == ("failed", True, "")
+    assert "this software reads 64 at most" in release.job.failure
+    spent = Ledger.objects.get(pk=dataset.ledger_id).spent_units
+    assert spent == first.cost_units + release.cost_units
 
 
 def forget_debit(release: Release) -> None:

@@ -16,8 +16,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 from dpgeo.artefacts import codec
-from dpgeo.artefacts.codec import UnreadableRelease, decode, encode
-from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, Released
+from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode, encode
+from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, PointsRelease, Released
 from tests.unit.artefacts.releases import (
     clusters_release,
     contour_release,
@@ -221,6 +221,29 @@ def test_a_bomb_is_refused_without_unpacking_it(monkeypatch: pytest.MonkeyPatch)
         assert tracemalloc.get_traced_memory()[1] < 2**21
     finally:
         tracemalloc.stop()
+
+
+def test_what_is_too_large_to_be_read_is_not_written_and_not_taken_for_damaged(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    released = grid_release()
+    data = encode(released)
+    monkeypatch.setattr(codec, "MAX_ARRAY_BYTES", 64)
+    with pytest.raises(UnreadableRelease, match="more than can be read again"):
+        encode(released)
+    with pytest.raises(UnreadableRelease) as refused:
+        decode(data)
+    assert not isinstance(refused.value, DamagedRelease)
+    with pytest.raises(DamagedRelease):
+        decode(data[:-100])
+
+
+def test_moved_points_have_more_room_than_cells(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(codec, "MAX_ARRAY_BYTES", 1)
+    assert isinstance(decode(encode(points_release())).content, PointsRelease)
+    monkeypatch.setattr(codec, "MAX_POINTS_BYTES", 1)
+    with pytest.raises(UnreadableRelease, match="more than can be read again"):
+        encode(points_release())
 
 
 def test_a_shape_that_promises_more_than_it_holds_is_refused() -> None:

@@ -146,6 +146,14 @@ def test_times_are_published_as_declared(kept: str, text: str, tmp_path: Path) -
     assert names == ["geometry", "bbox"]
 
 
+def test_nobody_is_given_more_than_a_hundred_points() -> None:
+    padded = Params(padded=True)
+    assert price(padded, 100, AREA) == price(Params(), 100, AREA)
+    with pytest.raises(InvalidInput, match="at most 100") as refused:
+        price(padded, 101, AREA)
+    assert refused.value.field == "bound"
+
+
 def test_padded_everybody_has_as_many_points_at_the_same_price() -> None:
     few = view(size=301, bound=3)  # 150 people with two reports, one with one
     plain, padded = released(Params(cells=16), few), released(Params(cells=16, padded=True), few)
