@@ -239,7 +239,7 @@ def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
 
 def speed(records: Records) -> Line:
     """Five noisy rounds with 80 clusters, from positions on, beside scikit-learn's k-means."""
-    from sklearn.cluster import KMeans  # type: ignore[import-not-found]
+    from sklearn.cluster import KMeans
 
     grid = Grid.over(records.area, LATTICE)
     start = spread_evenly(records.area, 80)
