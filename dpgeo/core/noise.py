@@ -60,7 +60,7 @@ class DiscreteLaplace:
         return max(1, self._least(math.log(chance)))
 
     def list_threshold(self, cells: int, percent: int) -> int:
-        """T = max(1, ceil(eta ln(cells)/rate)), eta = percent/100: see seed 000, with the bound.
+        """T = max(1, ceil(eta ln(cells)/rate)), eta = percent/100; the rate holds the bound.
 
         Of that many empty cells about cells^(1 - eta)/2 are expected to reach it.
         """

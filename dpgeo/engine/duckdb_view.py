@@ -2,10 +2,10 @@
 
 Bounding contributions. Every row (visits) or every distinct pair of person and cell (people) gets
 a key: a hash of the salt, the person and the row's own content in the high bits, the cell's number
-in the low ones. A person's sample is the `bound` smallest keys (seed 001's simple random
-sampling), and the cells are read back from them. Zones take the place of cells in the same way:
-an item is then a row in a zone, so that overlapping zones add up to at most `bound` as well. Where
-popular places are to be kept, the rank of the place goes before the hash (`privacy.bounding`).
+in the low ones. A person's sample is the `bound` smallest keys (simple random sampling, Fan and Jin
+2015), and the cells are read back from them. Zones take the place of cells in the same way: an item
+is then a row in a zone, so that overlapping zones add up to at most `bound` as well. Where popular
+places are to be kept, the rank of the place goes before the hash (`privacy.bounding`).
 
 Privacy argument. For a fixed salt the sample of a person is a function of that person's own rows:
 nothing in a key depends on other rows, on their order or on their number, given the ranks, which

@@ -37,7 +37,7 @@ def precision_at(truth: NDArray[Any], estimate: NDArray[Any], top: int) -> float
 
 
 def weighted_variance(cells: NDArray[Any], image: NDArray[np.integer[Any]]) -> float:
-    """Sum over partitions of size times variance inside, divided by the cells (seed 004).
+    """Sum over partitions of size times variance inside, divided by the cells (DPCube).
 
     `image` has the cells' shape and holds each cell's partition, -1 where there is none. 0 where
     every partition holds equal cells.

@@ -22,7 +22,7 @@ NOTICE_COST = 0.01
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """Figures over the planned tasks (seed 003, sections 13.2.2 and 13.3.4).
+    """Figures over the planned tasks (Zhu, Li, Zhou and Yu 2017, 13.2.2, 13.3.4).
 
     `success_rate` is ASR, the mean chance that a notified worker accepts, over all draws of who
     does; `redrawn_success` the same if as many workers as stand around the tasks stood there by

@@ -17,7 +17,7 @@ in the whole grid is expected to pass. A place is seen when its count is clearly
 not listed is known only to be below T in its noisy count. Sums over regions miss all that is thin.
 
 References. Cormode, Procopiuc, Srivastava and Tran 2012 (arXiv 1103.0825); the threshold is that of
-histogram publication with thresholds (seed 000), with the bound l.
+histogram publication with thresholds, with the bound l.
 """
 
 from __future__ import annotations

@@ -4,7 +4,7 @@ It sees noisy counts and public facts alone, so growing it costs no privacy. Var
 of the noise, and n counts the cells of a box that touch the study area; all others are left out.
 
 Where a box is cut. Of all cuts along rows and columns the one that lowers the sum of squared
-deviations from the box's mean most (seed 004, algorithm 3). Since the squares add up to the same
+deviations from the box's mean most (DPCube, algorithm 3). Since the squares add up to the same
 on both sides, it is the cut with the greatest S1^2/n1 + S2^2/n2.
 
 Whether it is cut. On *evidence* that noise alone does not explain the cells:
@@ -55,7 +55,7 @@ WORTH = 4.0
 class Rule:
     """When to cut: the variances of a noisy cell and of a box's fresh total; see the module.
 
-    Without `suspicion` boxes are cut on the first kind of evidence alone, as in seed 004.
+    Without `suspicion` boxes are cut on the first kind of evidence alone, as in DPCube.
     """
 
     cell_variance: float

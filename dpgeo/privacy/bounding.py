@@ -1,9 +1,9 @@
 """Which of a person's places enter a measurement, where there are more than the bound allows.
 
-Random. l of them by a keyed hash of their own content (seed 001, SRA). Costs nothing.
+Random. l of them by a keyed hash of their own content (SRA of Fan and Jin 2015). Costs nothing.
 
-Popular. The l that lie in the most popular regions of a public list (seed 001, HPA), ties by the
-same keyed hash. How popular a region is follows from a paid look: everybody adds one place, chosen
+Popular. The l that lie in the most popular regions of a public list (their HPA), ties by the same
+keyed hash. How popular a region is follows from a paid look: everybody adds one place, chosen
 at random, to the count of its region.
 
 Privacy argument of `popular`. A person adds 1 to the popularity of one region, chosen by a function

@@ -163,8 +163,8 @@ class Part(models.Model):
     """A share of a release's people, whose reports are moved by a job of its own.
 
     It is number `number` of `total`, from 0, and `upload` is the version of the data that they are
-    read from; both stay as they were dealt. `blob_name` names what came out,
-    once, until the release's own blob is committed.
+    read from; all three stay as they were dealt. `blob_name` names what came out, once, until the
+    release's own blob is committed.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="parts")

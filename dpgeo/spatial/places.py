@@ -241,8 +241,8 @@ class Places:
         return [names[number] for number in np.flatnonzero(size == 1)]
 
     def sensitivity(self, hidden: int) -> float:
-        """Hierarchical sensitivity (seed 003, definition 12.3), in metres: the largest distance of
-        two places in one of the units that stay visible.
+        """Hierarchical sensitivity in metres: the largest distance of two places in one of the
+        units that stay visible (Zhu, Li, Zhou and Yu 2017, definition 12.3).
         """
         names, unit = self.parents(hidden)
         at = self.positions

@@ -90,7 +90,7 @@ def _uniform(
     partition: NDArray[np.int32],
     noisy: NDArray[np.int64],
 ) -> Inference:
-    """Every cell gets an even share of its partition's total (seed 004, section 4.4)."""
+    """Every cell gets an even share of its partition's total (DPCube, section 4.4)."""
     share = 1.0 / np.maximum(sizes, 1)
     noise = content.totals_noise
     return (

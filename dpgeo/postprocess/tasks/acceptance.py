@@ -1,6 +1,7 @@
-"""Whether a worker accepts a paid task, by reward and distance (seed 003, section 13.3.3).
+"""Whether a worker accepts a paid task, by reward and distance.
 
-A worker at distance d metres accepts a task of reward w with chance
+The source is Zhu, Li, Zhou and Yu 2017, section 13.3.3. A worker at distance d metres accepts a
+task of reward w with chance
     theta(w, d) = tanh(c w/d)    if w >= w0 and d <= MTD, else 0    (13.7)
 so it rises with the reward and falls with the distance; the source's (13.8) prints the wrong sign
 for the latter. c is in metres for each unit of reward.

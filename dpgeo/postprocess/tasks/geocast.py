@@ -2,10 +2,11 @@
 
 A circle cuts through regions of which only the count is known. A geocast does not: it starts with
 the region that holds the task and adds the neighbour that raises the expected acceptance most,
-until the target is reached (seed 003, section 13.2.2). Within a region people are taken to be
-spread evenly. As a Poisson field, regions add what they hold, whatever was added before, so the
-best neighbour is the one in which most people are expected to accept. Where no neighbour holds
-anybody, it looks past empty ones, the nearest first, and takes those on the way to the next people.
+until the target is reached (Zhu, Li, Zhou and Yu 2017, section 13.2.2). Within a region people are
+taken to be spread evenly. As a Poisson field, regions add what they hold, whatever was added
+before, so the best neighbour is the one in which most people are expected to accept. Where no
+neighbour holds anybody, it looks past empty ones, the nearest first, and takes those on the way to
+the next people.
 """
 
 from __future__ import annotations

@@ -7,9 +7,9 @@ accept within r metres is Poisson with mean
     H(r) = integral over the circle of den(x) theta(w, |x|) dx
 so the chance that anybody does is 1 - exp(-H(r)), and the radius solves H(r) = -ln(1 - E).
 
-`CircleReach` (the source's, seed 003, equations 13.9 to 13.13): the density is the same all over
-the circle, n = pi r^2 den workers all live at the mean distance 2r/3, and E = 1 - (1 - theta)^n.
-Hence
+`CircleReach` (the source's: Zhu, Li, Zhou and Yu 2017, equations 13.9 to 13.13): the density is the
+same all over the circle, n = pi r^2 den workers all live at the mean distance 2r/3, and
+E = 1 - (1 - theta)^n. Hence
     r^2 ln((exp(3 c w/r) + 1)/2) = -ln(1 - E)/(pi den)
 whose left side rises with r; the factor r^2 is lost in the source's 13.14. n need not be whole: for
 small n this model is sure of success where fewer than one worker is expected, which the field is

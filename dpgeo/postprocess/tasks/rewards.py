@@ -1,8 +1,8 @@
 """How a total reward is shared out among tasks.
 
-`uniform` gives every task the same. `optimised` is the source's (seed 003, section 13.3.3.2): each
-gets w0, and the rest in proportion to the radius that it would need at an even reward. `optimal`
-asks the fewest people in all:
+`uniform` gives every task the same. `optimised` is the source's (Zhu, Li, Zhou and Yu 2017, section
+13.3.3.2): each gets w0, and the rest in proportion to the radius that it would need at an even
+reward. `optimal` asks the fewest people in all:
 
     minimise sum N_i(w_i)   where  sum w_i <= W,  w_i >= w0
 
