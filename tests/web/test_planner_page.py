@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
+from django.conf import settings
 from django.test import Client
 from django.urls import reverse
 
 from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.crowdsourcing.planning import MOST_GEOCASTS
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import clusters_release, contour_release, grid_release
@@ -128,3 +133,8 @@ def test_a_campaign_of_a_withdrawn_map_is_listed_without_a_link(client: Client) 
     listed = client.get(reverse("desk-campaigns")).content.decode()
     assert "withdrawn" in listed
     assert f"?campaign={campaign.pk}" not in listed
+
+
+def test_the_page_asks_for_no_more_regions_than_the_server_grows() -> None:
+    script = (Path(settings.BASE_DIR) / "frontend" / "src" / "planner.ts").read_text()
+    assert re.findall(r"const MOST_GEOCASTS = (\d+);", script) == [str(MOST_GEOCASTS)]
