@@ -26,9 +26,7 @@ even (tested).
 from __future__ import annotations
 
 import copy
-import glob
 import os
-import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -40,27 +38,19 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.released import NO_TIME
+from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters, as_pattern
+from dpgeo.engine.reports import BoundedReports
 from dpgeo.engine.zoned import write_zoned
 from dpgeo.privacy.bounding import Popularity, RankTable, Regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Share, round_times
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
 if TYPE_CHECKING:
     import duckdb
-
-SALT_BYTES = 16
-
-MEMORY_BYTES = 1 << 30
-"""What DuckDB may hold in memory; the process needs some 300 MB beside it."""
-
-SPILL_BYTES = 64 << 30
-"""What DuckDB may write to its temporary folder."""
 
 HEAP_BYTES = 50
 """Measured memory of one kept key of one person, which `min(key, bound)` reserves ahead."""
@@ -155,47 +145,6 @@ SELECT cell, count(*) AS amount FROM rows_inside GROUP BY cell"""
 _SIZES = """
 SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_parquet($path)"""
 
-_ROWS = """
-SELECT count(*) FROM read_parquet($path)"""
-
-_REPORTS = """
-SELECT x, y, time FROM read_parquet($path, file_row_number = true)
-WHERE file_row_number % $parts = $part"""
-
-# Reports of one person and time are kept or left out together: RANGE takes those of equal keys at
-# once, and NULL is a time like any other.
-_REACHED = """
-SELECT person_high, person_low, x, y, time, count(*) OVER (
-    PARTITION BY person_high, person_low
-    ORDER BY hash(
-        hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, time)
-    ), time
-    RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-) AS reached
-FROM read_parquet($path)
-WHERE person_low % $parts::UBIGINT = $part::UBIGINT"""
-
-_BOUNDED_REPORTS = f"""
-SELECT x, y, time FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - no text of a user
-
-_TOO_MANY_AT_ONCE = """
-SELECT count(*) FROM (
-    SELECT 1 FROM read_parquet($path)
-    WHERE person_low % $parts::UBIGINT = $part::UBIGINT
-    GROUP BY person_high, person_low, time HAVING count(*) > $bound LIMIT 1
-)"""
-
-_LACKING = f"""
-SELECT coalesce(sum($bound - kept), 0) FROM (
-    SELECT count(*) FILTER (WHERE reached <= $bound) AS kept FROM ({_REACHED})
-    GROUP BY person_high, person_low
-)"""  # noqa: S608 - no text of a user
-
-REPORTS = 131_072
-"""Reports in a part."""
-
-Parameters = dict[str, str | int | float]
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
@@ -259,19 +208,19 @@ class DuckDBView:
                 "let one person add more.",
                 field="bound",
             )
-        if len(salt) != SALT_BYTES:
-            raise ValueError(f"The salt must have {SALT_BYTES} bytes.")
-        self._path = path
+        self._file = CanonicalFile(
+            path=path,
+            salt=salt,
+            folder=folder,
+            memory_bytes=memory_bytes,
+            threads=threads or os.cpu_count() or 1,
+        )
         self._domain = domain
         self._unit = unit
         self._counting = counting
         self._bound = bound
-        self._salt = salt
         self._progress = progress
-        self._memory_bytes = memory_bytes
-        self._threads = threads or os.cpu_count() or 1
         self._sampling = sampling
-        self._folder = folder
         self._popularity: Popularity | None = None
 
     @property
@@ -347,85 +296,16 @@ class DuckDBView:
     def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
         """At most `bound` reports of each unit, in parts, chosen by person and time.
 
-        Moving one of a person's reports must not change which of them are kept. So the times of a
-        person are put into an order that hashes the salt, the person and the time, and no position
-        nor place in the file, which may be sorted by position; reports are kept time by time while
-        they fit, all of one time or none. Raises InvalidInput (field "bound") where a person has
-        more reports of one time, or without one, than the bound: which of these to keep could only
-        be told from where they are, or from their order in the file. A person's share follows from
-        their keyed hash itself, the same in every version of DuckDB; a record's, where records are
-        the unit, from its place in the file.
+        Raises InvalidInput (field "bound") where time cannot choose (`BoundedReports`).
         """
-        if self._unit is Unit.PERSON and self._too_many_at_once(share):
-            raise InvalidInput(
-                "Somebody has more reports of one and the same time, or without a time, than "
-                "this. Which of them to keep may not depend on where they are: choose a larger "
-                "bound, or upload the reports with their times.",
-                field="bound",
-            )
-        return PrivatePositions(
-            lambda: self._reports(time_step, share),
-            sensitivity=self._bound,
-            lacking=lambda: self._lacking(share),
-        )
-
-    def _lacking(self, share: Share) -> int:
-        """Reports that a share would hold more if everybody had as many; a record lacks none."""
-        if self._unit is Unit.RECORD:
-            return 0
-        path = glob.escape(str(self._path))
-        asked: Parameters = {"path": path, "part": share.number, "parts": share.parts}
-        with tempfile.TemporaryDirectory(prefix="dpgeo-points-", dir=self._folder) as scratch:
-            connection = self._connect(scratch)
-            try:
-                [(lacking,)] = connection.execute(
-                    _LACKING, {**asked, **self._salt_words(), "bound": self._bound}
-                ).fetchall()
-            finally:
-                connection.close()
-        return int(lacking)
-
-    def _too_many_at_once(self, share: Share) -> bool:
-        """Whether a person has more reports of one time than the bound; looks at no position."""
-        with tempfile.TemporaryDirectory(prefix="dpgeo-points-", dir=self._folder) as scratch:
-            connection = self._connect(scratch)
-            try:
-                asked: Parameters = {"path": glob.escape(str(self._path)), "bound": self._bound}
-                asked |= {"part": share.number, "parts": share.parts}
-                [(found,)] = connection.execute(_TOO_MANY_AT_ONCE, asked).fetchall()
-            finally:
-                connection.close()
-        return bool(found)
-
-    def _reports(self, time_step: int | None, share: Share) -> Iterator[Reports]:
-        with tempfile.TemporaryDirectory(prefix="dpgeo-points-", dir=self._folder) as scratch:
-            connection = self._connect(scratch)
-            try:
-                yield from self._report_parts(connection, time_step, share)
-            finally:
-                connection.close()
-
-    def _report_parts(
-        self, connection: duckdb.DuckDBPyConnection, time_step: int | None, share: Share
-    ) -> Iterator[Reports]:
-        path = glob.escape(str(self._path))
-        [(rows,)] = connection.execute(_ROWS, {"path": path}).fetchall()
-        rows = -(-rows // share.parts)
-        parameters: Parameters = {"path": path, "part": share.number, "parts": share.parts}
-        query = _REPORTS
-        if self._unit is Unit.PERSON:
-            query = _BOUNDED_REPORTS
-            parameters |= {"bound": self._bound, **self._salt_words()}
-        done = 0
-        reader: Any = connection.sql(query, params=parameters).to_arrow_reader(REPORTS)
-        for batch in reader:
-            columns = [batch.column(place) for place in range(3)]
-            x, y = (column.to_numpy(zero_copy_only=False) for column in columns[:2])
-            time = columns[2].fill_null(NO_TIME).to_numpy(zero_copy_only=False)
-            yield Reports(*to_degrees(x, y), round_times(time, time_step))
-            done += len(x)
-            if self._progress:
-                self._progress(min(done, rows), rows)
+        return BoundedReports(
+            self._file,
+            unit=self._unit,
+            bound=self._bound,
+            time_step=time_step,
+            share=share,
+            progress=self._progress,
+        ).private()
 
     def _counted(self, regions: Regions) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Regions by number and bounded counts of each pass."""
@@ -434,31 +314,13 @@ class DuckDBView:
 
     def _found(self, regions: Regions, *columns: str) -> Iterator[list[NDArray[np.int64]]]:
         """Columns (n,) of each pass: "cell" and "amount", or "person" and "cell"."""
-        with tempfile.TemporaryDirectory(prefix="dpgeo-count-", dir=self._folder) as scratch:
-            path = self._path
+        with self._file.scratch() as folder:
+            path = self._file.path
             if isinstance(regions, Zones):
-                path = Path(scratch) / "zoned.parquet"
-                write_zoned(self._path, path, regions, self._unit)
-            connection = self._connect(scratch)
-            try:
+                path = folder / "zoned.parquet"
+                write_zoned(self._file.path, path, regions, self._unit)
+            with self._file.connected(folder) as connection:
                 yield from self._passes(connection, regions, path, columns)
-            finally:
-                connection.close()
-
-    def _connect(self, scratch: str) -> duckdb.DuckDBPyConnection:
-        import duckdb
-
-        return duckdb.connect(
-            config={
-                "threads": self._threads,
-                "memory_limit": f"{self._memory_bytes}B",
-                "temp_directory": scratch,
-                "max_temp_directory_size": f"{SPILL_BYTES}B",
-                "preserve_insertion_order": False,
-                "autoinstall_known_extensions": False,
-                "autoload_known_extensions": False,
-            }
-        )
 
     def _passes(
         self,
@@ -467,8 +329,7 @@ class DuckDBView:
         path: Path,
         columns: Sequence[str],
     ) -> Iterator[list[NDArray[np.int64]]]:
-        # DuckDB would read a star or a bracket in a folder's name as a pattern.
-        parameters: Parameters = {"path": glob.escape(str(path))}
+        parameters: Parameters = {"path": as_pattern(path)}
         whose = "person" in columns
         query, passes = self._query(connection, regions, parameters, whose=whose)
         for number in range(passes):
@@ -509,8 +370,8 @@ class DuckDBView:
             rows=rows,
             people=people,
             bound=self._bound,
-            memory=self._memory_bytes,
-            threads=self._threads,
+            memory=self._file.memory_bytes,
+            threads=self._file.threads,
         )
 
     def _keyed(
@@ -524,7 +385,7 @@ class DuckDBView:
         cell_bits = (size - 1).bit_length()
         parameters |= {
             "bound": self._bound,
-            **self._salt_words(),
+            **self._file.salt_words(),
             "cell_bits": (1 << cell_bits) - 1,
             "hash_bits": (1 << 64) - (1 << cell_bits),
         }
@@ -542,13 +403,6 @@ class DuckDBView:
         }
         _put_ranks(connection, table, rank_shift)
         return _POPULAR
-
-    def _salt_words(self) -> Parameters:
-        half = SALT_BYTES // 2
-        return {
-            "salt_high": int.from_bytes(self._salt[:half]),
-            "salt_low": int.from_bytes(self._salt[half:]),
-        }
 
 
 def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: int) -> None:

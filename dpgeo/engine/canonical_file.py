@@ -1,0 +1,83 @@
+"""A canonical Parquet file, as DuckDB reads it: within a memory limit, beside a scratch folder."""
+
+from __future__ import annotations
+
+import glob
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    import duckdb
+
+SALT_BYTES = 16
+
+MEMORY_BYTES = 1 << 30
+"""What DuckDB may hold in memory; the process needs some 300 MB beside it."""
+
+SPILL_BYTES = 64 << 30
+"""What DuckDB may write to its temporary folder."""
+
+Parameters = dict[str, str | int | float]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CanonicalFile:
+    """The file at `path` and what its readers share.
+
+    `salt` is 16 secret bytes. What does not fit into `memory_bytes` lies in `folder`, else in the
+    system's temporary one, meanwhile. Raises ValueError for a salt of another length.
+    """
+
+    path: Path
+    salt: bytes
+    folder: Path | None
+    memory_bytes: int
+    threads: int
+
+    def __post_init__(self) -> None:
+        if len(self.salt) != SALT_BYTES:
+            raise ValueError(f"The salt must have {SALT_BYTES} bytes.")
+
+    @contextmanager
+    def scratch(self) -> Iterator[Path]:
+        """A folder of its own for what a reading puts down; it is gone afterwards."""
+        with tempfile.TemporaryDirectory(prefix="dpgeo-count-", dir=self.folder) as name:
+            yield Path(name)
+
+    @contextmanager
+    def connected(self, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
+        """A connection that spills to `scratch` and loads nothing from elsewhere."""
+        import duckdb
+
+        connection = duckdb.connect(
+            config={
+                "threads": self.threads,
+                "memory_limit": f"{self.memory_bytes}B",
+                "temp_directory": str(scratch),
+                "max_temp_directory_size": f"{SPILL_BYTES}B",
+                "preserve_insertion_order": False,
+                "autoinstall_known_extensions": False,
+                "autoload_known_extensions": False,
+            }
+        )
+        try:
+            yield connection
+        finally:
+            connection.close()
+
+    def salt_words(self) -> Parameters:
+        """The salt as the two numbers that queries take."""
+        half = SALT_BYTES // 2
+        return {
+            "salt_high": int.from_bytes(self.salt[:half]),
+            "salt_low": int.from_bytes(self.salt[half:]),
+        }
+
+
+def as_pattern(path: Path) -> str:
+    """`path` for `read_parquet`, which would read a star or a bracket in a folder's name."""
+    return glob.escape(str(path))

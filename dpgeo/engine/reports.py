@@ -1,0 +1,143 @@
+"""Reports of each unit, bounded by DuckDB over a canonical file, for positions that are to move.
+
+Which of a person's reports are kept is chosen by the salt, the person and the time. Moving one
+report must not change it, so the times of a person are put into an order that hashes these three,
+and no position nor place in the file, which may be sorted by position; reports are kept time by
+time while they fit, all of one time or none. A person's share follows from their keyed hash
+itself, the same in every version of DuckDB; a record's, where records are the unit, from its place
+in the file.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, Any
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.released import NO_TIME
+from dpgeo.engine.canonical_file import CanonicalFile, Parameters, as_pattern
+from dpgeo.privacy.positions import PrivatePositions, Reports, Share, round_times
+from dpgeo.spatial.projection import to_degrees
+
+if TYPE_CHECKING:
+    import duckdb
+
+_ROWS = """
+SELECT count(*) FROM read_parquet($path)"""
+
+_REPORTS = """
+SELECT x, y, time FROM read_parquet($path, file_row_number = true)
+WHERE file_row_number % $parts = $part"""
+
+# Reports of one person and time are kept or left out together: RANGE takes those of equal keys at
+# once, and NULL is a time like any other.
+_REACHED = """
+SELECT person_high, person_low, x, y, time, count(*) OVER (
+    PARTITION BY person_high, person_low
+    ORDER BY hash(
+        hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, time)
+    ), time
+    RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
+) AS reached
+FROM read_parquet($path)
+WHERE person_low % $parts::UBIGINT = $part::UBIGINT"""
+
+_BOUNDED_REPORTS = f"""
+SELECT x, y, time FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - no text of a user
+
+_TOO_MANY_AT_ONCE = """
+SELECT count(*) FROM (
+    SELECT 1 FROM read_parquet($path)
+    WHERE person_low % $parts::UBIGINT = $part::UBIGINT
+    GROUP BY person_high, person_low, time HAVING count(*) > $bound LIMIT 1
+)"""
+
+_LACKING = f"""
+SELECT coalesce(sum($bound - kept), 0) FROM (
+    SELECT count(*) FILTER (WHERE reached <= $bound) AS kept FROM ({_REACHED})
+    GROUP BY person_high, person_low
+)"""  # noqa: S608 - no text of a user
+
+REPORTS = 131_072
+"""Reports in a part."""
+
+
+class BoundedReports:
+    """At most `bound` reports of each unit in `share`, read as often as they are asked for.
+
+    Times are rounded down to whole steps of `time_step` seconds, or left out where it is None.
+    `progress(done, total)` hears of each part. Raises InvalidInput (field "bound") where a person
+    has more reports of one time, or without one, than the bound: which of these to keep could only
+    be told from where they are, or from their order in the file.
+    """
+
+    def __init__(
+        self,
+        file: CanonicalFile,
+        *,
+        unit: Unit,
+        bound: int,
+        time_step: int | None,
+        share: Share,
+        progress: Callable[[int, int], None] | None,
+    ) -> None:
+        self._file = file
+        self._unit = unit
+        self._bound = bound
+        self._time_step = time_step
+        self._progress = progress
+        self._asked: Parameters = {
+            "path": as_pattern(file.path),
+            "part": share.number,
+            "parts": share.parts,
+        }
+        if unit is Unit.PERSON and self._too_many_at_once():
+            raise InvalidInput(
+                "Somebody has more reports of one and the same time, or without a time, than "
+                "this. Which of them to keep may not depend on where they are: choose a larger "
+                "bound, or upload the reports with their times.",
+                field="bound",
+            )
+
+    def private(self) -> PrivatePositions:
+        """The reports, to be perturbed by the Meter alone."""
+        return PrivatePositions(self._reports, sensitivity=self._bound, lacking=self._lacking)
+
+    def _lacking(self) -> int:
+        """Reports that a share would hold more if everybody had as many; a record lacks none."""
+        if self._unit is Unit.RECORD:
+            return 0
+        return self._number(_LACKING, **self._file.salt_words())
+
+    def _too_many_at_once(self) -> bool:
+        """Whether a person has more reports of one time than the bound; looks at no position."""
+        return bool(self._number(_TOO_MANY_AT_ONCE))
+
+    def _number(self, query: str, **more: str | float) -> int:
+        parameters = {**self._asked, "bound": self._bound, **more}
+        with self._file.scratch() as scratch, self._file.connected(scratch) as connection:
+            [(number,)] = connection.execute(query, parameters).fetchall()
+        return int(number)
+
+    def _reports(self) -> Iterator[Reports]:
+        with self._file.scratch() as scratch, self._file.connected(scratch) as connection:
+            yield from self._parts(connection)
+
+    def _parts(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Reports]:
+        [(total,)] = connection.execute(_ROWS, {"path": self._asked["path"]}).fetchall()
+        total = -(-total // int(self._asked["parts"]))
+        query, parameters = _REPORTS, self._asked
+        if self._unit is Unit.PERSON:
+            query = _BOUNDED_REPORTS
+            parameters = {**self._asked, "bound": self._bound, **self._file.salt_words()}
+        done = 0
+        reader: Any = connection.sql(query, params=parameters).to_arrow_reader(REPORTS)
+        for batch in reader:
+            columns = [batch.column(place) for place in range(3)]
+            x, y = (column.to_numpy(zero_copy_only=False) for column in columns[:2])
+            time = columns[2].fill_null(NO_TIME).to_numpy(zero_copy_only=False)
+            yield Reports(*to_degrees(x, y), round_times(time, self._time_step))
+            done += len(x)
+            if self._progress:
+                self._progress(min(done, total), total)
