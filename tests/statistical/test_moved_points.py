@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 
 import numpy as np
 import pytest
 
+from benchmarks.__main__ import main
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.privacy.perturbing import move
@@ -56,6 +58,20 @@ def loss(metres: float, place: tuple[float, float], noise: PlanarLaplace) -> flo
 @pytest.mark.parametrize("metres", [50, 200, 400])
 def test_no_outcome_tells_more_than_promised(metres: int, place: tuple[float, float]) -> None:
     assert loss(metres, place, NOISE) <= float(LEVEL.epsilon) * metres
+
+
+def test_the_benchmark_finds_the_promise_kept_and_every_planted_fault(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    main(["geoind", "--json", "--draws", str(DRAWS // 4)])
+    lines = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
+    kept: dict[str, list[bool]] = {}
+    for line in lines:
+        if line["figure"] == "promise":
+            kept.setdefault(line["sampler"], []).append(line["lower"] <= line["claim"])
+    assert kept.pop("dpgeo") == [True] * 4
+    assert len(kept) == 2
+    assert not any(any(found) for found in kept.values())
 
 
 def test_a_sampler_that_promises_twice_as_much_is_found_out() -> None:
