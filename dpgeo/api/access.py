@@ -18,9 +18,12 @@ from rest_framework.request import Request
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import Visitor, bearer_of, may
 from dpgeo.accounts.services import KEY_BEGINS, key_mark_used
+from dpgeo.api.problems import Gone, NeverPublished
 from dpgeo.core.errors import NotAllowed
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.selectors import NotPublished, release_visible
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """A key that has one of these sees its organisation's drafts."""
@@ -88,6 +91,24 @@ def viewer_of(request: Request) -> Visitor:
         return AnonymousUser()
     key = user.acting_key
     return AnonymousUser() if key and not set(SEE_DRAFTS) & set(key.scopes) else user
+
+
+def release_seen(viewer: Visitor, release_id: str) -> Release:
+    """A release that `viewer` may know of. Raises Http404, and NeverPublished for a refused one."""
+    try:
+        return release_visible(viewer, release_id)
+    except NotPublished:
+        raise NeverPublished from None
+    except Release.DoesNotExist:
+        raise Http404 from None
+
+
+def check_served(release: Release, withdrawn: str) -> None:
+    """Raise Gone, saying `withdrawn` with the id, or NeverPublished for what has no files now."""
+    if release.state == ReleaseState.WITHDRAWN:
+        raise Gone(withdrawn.format(id=release.pk))
+    if release.state == ReleaseState.REFUSED:
+        raise NeverPublished
 
 
 def own_dataset(user: User, slug: str, action: str) -> Dataset:

@@ -26,7 +26,7 @@ from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.promises import promise_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import ENDED, Release, ReleaseFile, ReleaseState
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -34,10 +34,9 @@ AnyRequest = HttpRequest | Request
 
 
 def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
-    """One release; a withdrawn one without its files, a tombstone."""
+    """One release; a withdrawn or refused one without its files, a tombstone."""
     dataset = release.dataset
-    withdrawn = release.state == ReleaseState.WITHDRAWN
-    files = [] if withdrawn else list(release.files.all())
+    files = [] if release.state in ENDED else list(release.files.all())
     stated = next((file for file in files if file.name == statement.NAME), None)
     return {
         "id": release.pk,

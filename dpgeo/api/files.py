@@ -16,14 +16,14 @@ from rest_framework import exceptions
 from rest_framework.request import Request
 
 from dpgeo.api import describing
-from dpgeo.api.access import viewer_of
+from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import ApiView
-from dpgeo.api.problems import RANGE, Gone, answer
+from dpgeo.api.problems import RANGE, answer
 from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import LAYER_FORMATS, files_instead
 from dpgeo.datasets.storage import open_span
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
-from dpgeo.releases.selectors import StoredFile, release_visible, stored_file
+from dpgeo.releases.selectors import StoredFile, stored_file
 
 FOR_EVER = "public, max-age=31536000, immutable"
 NEVER = "private, no-store"
@@ -99,8 +99,7 @@ class ReleaseFileView(ApiView):
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
         """The bytes of a file: whole, compressed where gzip is accepted, or one range of them."""
         release = release_of(request, release_id)
-        if release.state == ReleaseState.WITHDRAWN:
-            raise Gone(WITHDRAWN.format(id=release.pk))
+        check_served(release, WITHDRAWN)
         plain = request._request
         try:
             return serve(plain, file_of(release, name))
@@ -186,10 +185,7 @@ def release_of(request: Request, release_id: str) -> Release:
     release = public.only("state", "title").first()
     if release is not None:
         return release
-    try:
-        return release_visible(viewer_of(request), release_id)
-    except Release.DoesNotExist:
-        raise Http404 from None
+    return release_seen(viewer_of(request), release_id)
 
 
 def file_of(release: Release, name: str) -> StoredFile:

@@ -92,6 +92,7 @@ QUOTE: dict[str, Any] = {
 }
 
 DRAFT = {**RELEASE, "state": "draft", "published_on": None}
+REFUSED = {**DRAFT, "state": "refused", "files": [], "statement_url": None}
 WITHDRAWN = {
     **RELEASE,
     "state": "withdrawn",
@@ -112,6 +113,7 @@ ANSWERS: dict[str, Any] = {
     "quote": QUOTE,
     "release_request": JOB,
     "release_publish": RELEASE,
+    "release_refuse": REFUSED,
     "release_withdraw": WITHDRAWN,
     "release_cancel": DRAFT,
     "layers": {"results": [LAYER], "next": None},
@@ -291,6 +293,7 @@ BODIES: dict[str, Any] = {
             ],
         },
     },
+    "release_refuse": {"reason": "Too little stands out from the noise."},
     "release_query": {
         "polygon": {
             "type": "Polygon",

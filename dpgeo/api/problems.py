@@ -91,6 +91,12 @@ WITHDRAWN = Problem(
     "This release is withdrawn",
     "Its files are no longer served; the release itself says what it was.",
 )
+NOT_PUBLISHED = Problem(
+    HTTPStatus.GONE,
+    "not-published",
+    "This release was not published",
+    "Nothing of it is served, and nothing will be; other releases are at /api/v1/releases.",
+)
 LENGTH_REQUIRED = Problem(
     HTTPStatus.LENGTH_REQUIRED,
     "length-required",
@@ -137,6 +143,7 @@ KINDS = (
     BUDGET_EXCEEDED,
     CONFLICT,
     WITHDRAWN,
+    NOT_PUBLISHED,
     LENGTH_REQUIRED,
     TOO_LARGE,
     MEDIA,
@@ -157,12 +164,21 @@ OF_ERROR: Mapping[type[DpgeoError], Problem] = {
 """The one table from errors to statuses; an error takes the line of its nearest class."""
 
 OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
+"""The first kind of each status."""
 
 
 class Gone(exceptions.APIException):
     """What was here is withdrawn, for good."""
 
     status_code = HTTPStatus.GONE
+
+
+class NeverPublished(exceptions.APIException):
+    """What was here was refused as a draft."""
+
+    status_code = HTTPStatus.GONE
+    default_detail = NOT_PUBLISHED.remedy
+    kind = NOT_PUBLISHED
 
 
 class LengthRequired(exceptions.APIException):
@@ -233,7 +249,7 @@ def of_status(status: int) -> Problem:
 
 
 def _framework_problem(error: exceptions.APIException) -> HttpResponse:
-    kind = of_status(error.status_code)
+    kind = getattr(error, "kind", None) or of_status(error.status_code)
     detail = str(error.detail)
     headers = {}
     if isinstance(error, exceptions.MethodNotAllowed | exceptions.Throttled):

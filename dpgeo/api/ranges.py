@@ -9,25 +9,23 @@ from typing import Any
 
 import numpy as np
 import shapely
-from django.http import Http404
 from drf_spectacular.utils import OpenApiExample, OpenApiRequest, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dpgeo.api.access import viewer_of
+from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.bodies import Field, body_schema, members, read_body
 from dpgeo.api.describing import answered, in_path, problems
 from dpgeo.api.member_examples import BODIES
-from dpgeo.api.problems import Gone
 from dpgeo.api.queries import Query, openapi, read_box
 from dpgeo.api.serializers import Serializer
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
-from dpgeo.releases.models import Release, ReleaseState
-from dpgeo.releases.selectors import release_visible, released_of
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import released_of
 
 MOST_REGIONS = 10_000
 
@@ -172,12 +170,8 @@ class RangesView(DocumentView):
         self, request: Request, release_id: str, regions: Sequence[tuple[Any, Any]]
     ) -> Response:
         viewer = viewer_of(request)
-        try:
-            release = release_visible(viewer, release_id)
-        except Release.DoesNotExist:
-            raise Http404 from None
-        if release.state == ReleaseState.WITHDRAWN:
-            raise Gone("Its publisher has withdrawn this release; it is no longer asked.")
+        release = release_seen(viewer, release_id)
+        check_served(release, "Its publisher has withdrawn this release; it is no longer asked.")
         found = _ranges(release.pk, release.blob_sha256).answer([shape for _, shape in regions])
         document = {
             "release": release.pk,

@@ -6,12 +6,12 @@ import datetime
 from typing import Any, ClassVar
 
 from django.db.models import QuerySet
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.accounts.models import Organisation, Scope
-from dpgeo.api.access import viewer_of
+from dpgeo.api.access import release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.describing import describe, describe_action
 from dpgeo.api.documents import release_document
@@ -26,7 +26,7 @@ from dpgeo.datasets.selectors import near
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.kept import release_rows
 from dpgeo.releases.models import Release
-from dpgeo.releases.selectors import release_visible, releases_visible_to
+from dpgeo.releases.selectors import releases_visible_to
 
 NEWEST_FIRST = Order(("day", "pk"), descending=True)
 """By the day of publication (of the request, for drafts, which only members see), then by random
@@ -108,14 +108,12 @@ class ReleaseView(DocumentView):
         "Get a release",
         ReleaseSerializer,
         key=("release_id", "The release's id, as lists give it."),
+        problems=[410],
     )
     def get(self, request: Request, release_id: str) -> Response:
         """Its facts and files. Of a withdrawn release the facts remain, as a tombstone."""
         viewer = viewer_of(request)
-        try:
-            release = release_visible(viewer, release_id)
-        except Release.DoesNotExist:
-            raise Http404 from None
+        release = release_seen(viewer, release_id)
         document = ReleaseSerializer(release_document(request, release)).data
         return self.answer(document, personal=is_personal(viewer))
 

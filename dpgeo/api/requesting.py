@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict
 from typing import Any, ClassVar
 from uuid import UUID
@@ -38,6 +38,7 @@ from dpgeo.releases.services import (
     release_cancel,
     release_publish,
     release_quote,
+    release_refuse,
     release_request,
     release_withdraw,
 )
@@ -144,6 +145,16 @@ REQUESTED = (
 )
 
 
+REFUSED = (
+    Field(
+        name="reason",
+        description="Why it is not published. Seen by members alone.",
+        read=text,
+        required=True,
+    ),
+)
+
+
 class QuoteView(DocumentView):
     """A dry run."""
 
@@ -169,11 +180,17 @@ class QuoteView(DocumentView):
 class ReleaseActionView(DocumentView):
     """What becomes of a release."""
 
-    def act(self, request: Request, release_id: str, service: Callable[..., Release]) -> Response:
+    def act(
+        self,
+        request: Request,
+        release_id: str,
+        service: Callable[..., Release],
+        body: Sequence[Field] = (),
+    ) -> Response:
         """Let a service decide, and say what the release is then."""
-        read_body(request, ())
+        asked = read_body(request, body)
         release = own_release(self.actor, release_id)
-        service(release=release, by=self.actor)
+        service(release=release, by=self.actor, **asked)
         document = ReleaseSerializer(release_document(request, release)).data
         return self.answer(document, personal=True)
 
@@ -194,6 +211,26 @@ class PublishView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Make a finished draft public."""
         return self.act(request, release_id, release_publish)
+
+
+class RefuseView(ReleaseActionView):
+    """Refusal of a draft."""
+
+    scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
+
+    @describe_action(
+        "release_refuse",
+        "Refuse a draft",
+        ReleaseSerializer,
+        tag="releases",
+        keys=[RELEASE_ID],
+        body=REFUSED,
+        problems=[409],
+    )
+    def post(self, request: Request, release_id: str) -> Response:
+        """Never publish a finished draft, judged by the draft alone. Its files are deleted, and
+        what it cost is spent."""
+        return self.act(request, release_id, release_refuse, REFUSED)
 
 
 class WithdrawView(ReleaseActionView):

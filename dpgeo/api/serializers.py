@@ -118,8 +118,8 @@ class ReleaseSerializer(Serializer):
     url = serializers.URLField()
     state = serializers.ChoiceField(
         choices=[state.value for state in ReleaseState],
-        help_text="Drafts are seen by members of the publisher alone. A withdrawn release keeps "
-        "its facts and loses its files.",
+        help_text="Drafts are seen by members of the publisher alone, as are refused ones, which "
+        "are never published. A withdrawn release keeps its facts and loses its files.",
     )
     title = serializers.CharField()
     description = serializers.CharField()

@@ -15,6 +15,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.api import describing
+from dpgeo.api.access import check_served
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import address_of
 from dpgeo.api.files import (
@@ -26,7 +27,6 @@ from dpgeo.api.files import (
     file_of,
     release_of,
 )
-from dpgeo.api.problems import Gone
 from dpgeo.api.serializers import TileJsonSerializer
 from dpgeo.artefacts import vector_tiles
 from dpgeo.datasets.storage import open_span
@@ -130,8 +130,7 @@ class TileView(ReleaseFileView):
 def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, StoredFile]:
     """The archive of a layer. Raises Http404 and Gone."""
     release = release_of(request, release_id)
-    if release.state == ReleaseState.WITHDRAWN:
-        raise Gone(WITHDRAWN.format(id=release.pk))
+    check_served(release, WITHDRAWN)
     return release, file_of(release, layer + SUFFIX)
 
 

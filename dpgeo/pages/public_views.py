@@ -37,7 +37,7 @@ from dpgeo.pages.summaries import Summary, summary_of
 from dpgeo.pages.templatetags.figures import in_language
 from dpgeo.releases.kept import Kept, Row, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
-from dpgeo.releases.selectors import release_visible
+from dpgeo.releases.selectors import NotPublished, release_visible
 
 MAPS_PER_PAGE = 24
 DAY = 24 * 60 * 60
@@ -144,12 +144,27 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
     return response
 
 
+class WasRefused(Http404):
+    """A stranger asks for a draft that was refused."""
+
+
 def visible_or_404(request: HttpRequest, release_id: str) -> Release:
-    """The release if this visitor may know of it. A stranger's draft looks like no release."""
+    """The release if this visitor may know of it. A stranger's draft looks like no release.
+
+    Raises Http404, and of these WasRefused for a stranger's draft that was refused.
+    """
     try:
         return release_visible(request.user, release_id)
+    except NotPublished:
+        raise WasRefused("There is no such map.") from None
     except Release.DoesNotExist:
         raise Http404("There is no such map.") from None
+
+
+def not_published(request: HttpRequest, found: Release | None = None) -> HttpResponse:
+    """Where a draft was refused: that, and nothing of what it was. `found` is for members."""
+    told = {"section": "maps", "found": found}
+    return render(request, "public/not_published.html", told, status=410)
 
 
 def release_page(
@@ -158,8 +173,16 @@ def release_page(
     template: str,
     context: Callable[[Release, Summary], dict[str, Any]],
 ) -> HttpResponse:
-    """A page of a release that has been drawn; of a withdrawn one, that it was there."""
-    found = visible_or_404(request, release_id)
+    """A page of a release that has been drawn; of a withdrawn one, that it was there.
+
+    Of a refused draft it says that it was not published, and to members where to read why.
+    """
+    try:
+        found = visible_or_404(request, release_id)
+    except WasRefused:
+        return not_published(request)
+    if found.state == ReleaseState.REFUSED:
+        return not_published(request, found)
     common = release_context(found)
     if found.state == ReleaseState.WITHDRAWN:
         return render(request, "public/withdrawn.html", common, status=410)

@@ -85,7 +85,7 @@ def make_public(release: Release) -> None:
 
 
 def remove_all(release: Release) -> None:
-    """Delete every file of a withdrawn release; its blob stays, private."""
+    """Delete every file of a withdrawn or refused release; its blob stays, private."""
     for file in release.files.all():
         _remove_stored(file)
         file.delete()

@@ -1,4 +1,4 @@
-"""Releases: requested, drawn once, published by a person, perhaps withdrawn."""
+"""Releases: requested, drawn once, published by a person or refused, perhaps withdrawn."""
 
 from __future__ import annotations
 
@@ -33,6 +33,11 @@ class ReleaseState(models.TextChoices):
     DRAFT = "draft", "Draft"
     PUBLISHED = "published", "Published"
     WITHDRAWN = "withdrawn", "Withdrawn"
+    REFUSED = "refused", "Refused"
+
+
+ENDED = (ReleaseState.WITHDRAWN, ReleaseState.REFUSED)
+"""What has no files any more, for good."""
 
 
 class CountingChoice(models.TextChoices):
@@ -112,6 +117,10 @@ class Release(models.Model):
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     published_at = models.DateTimeField(null=True, blank=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
+    refused_at = models.DateTimeField(null=True, blank=True)
+    refusal = models.TextField(
+        blank=True, help_text="Why this draft was not published. Seen by members alone."
+    )
 
     class Meta:
         ordering = ["-created_at"]
@@ -128,6 +137,13 @@ class Release(models.Model):
             models.CheckConstraint(
                 condition=models.Q(state=ReleaseState.DRAFT) | ~models.Q(blob_name=""),
                 name="release_public_only_with_a_blob",
+            ),
+            models.CheckConstraint(
+                condition=models.Q(state=ReleaseState.REFUSED, refused_at__isnull=False)
+                & ~models.Q(refusal="")
+                | ~models.Q(state=ReleaseState.REFUSED)
+                & models.Q(refused_at__isnull=True, refusal=""),
+                name="release_refused_with_a_reason",
             ),
             models.CheckConstraint(
                 condition=models.Q(cost_units__gt=0), name="release_cost_positive"

@@ -25,7 +25,7 @@ from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, parts
 from dpgeo.releases.blobs import adopt, blob_prefix, name_blob
 from dpgeo.releases.drawing import broken_off, read_and_draw, store_draw
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import ENDED, Release, ReleaseState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
 
@@ -38,7 +38,7 @@ def work_on(release_id: str, held: Held) -> None:
     if not release.blob_name and not adopt(release, held):
         commit(release, draw(release, held))
     parts.discard_parts(release, held)
-    if release.state == ReleaseState.WITHDRAWN:
+    if release.state in ENDED:
         return
     build_files(release, held)
     if release.state == ReleaseState.PUBLISHED:

@@ -12,9 +12,13 @@ from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import ENDED, Release, ReleaseFile, ReleaseState
 
 TABLES = ("dataset__organisation", "dataset__ledger__geo")
+
+
+class NotPublished(Release.DoesNotExist):
+    """A draft was refused. Strangers are told that, and nothing of what it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -55,11 +59,17 @@ def releases_visible_to(user: Visitor) -> QuerySet[Release]:
 def release_visible(user: Visitor, release_id: str) -> Release:
     """One release; of a withdrawn one strangers see that it was there.
 
-    Raises Release.DoesNotExist, for a stranger's draft as for an id that never was.
+    Raises Release.DoesNotExist, for a stranger's draft as for an id that never was, and of these
+    NotPublished for a draft that was refused.
     """
     public = Q(state__in=(ReleaseState.PUBLISHED, ReleaseState.WITHDRAWN))
     mine = Q(dataset__organisation__in=organisations_of(user))
-    return Release.objects.filter(public | mine).select_related(*TABLES).get(pk=release_id)
+    try:
+        return Release.objects.filter(public | mine).select_related(*TABLES).get(pk=release_id)
+    except Release.DoesNotExist:
+        if Release.objects.filter(pk=release_id, state=ReleaseState.REFUSED).exists():
+            raise NotPublished from None
+        raise
 
 
 def released_of(release: Release) -> Released:
@@ -106,8 +116,8 @@ def published_file(release_id: str, name: str) -> StoredFile | None:
 
 
 def stored_file(release: Release, name: str) -> StoredFile:
-    """Where an artefact lies. Raises ReleaseFile.DoesNotExist; a withdrawn release has none."""
-    if release.state == ReleaseState.WITHDRAWN:
+    """Where an artefact lies. Raises ReleaseFile.DoesNotExist; an ended release has none."""
+    if release.state in ENDED:
         raise ReleaseFile.DoesNotExist
     file = release.files.get(name=name)
     return StoredFile(

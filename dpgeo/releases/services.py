@@ -1,7 +1,8 @@
-"""Writes on releases: request, publish, withdraw, cancel. `running.py` does the job itself."""
+"""Writes on releases: request, publish, refuse, withdraw, cancel. `running.py` does the job."""
 
 from __future__ import annotations
 
+import logging
 import os
 from collections.abc import Mapping
 from dataclasses import asdict
@@ -35,16 +36,22 @@ __all__ = [
     "release_cancel",
     "release_publish",
     "release_quote",
+    "release_refuse",
     "release_request",
     "release_retry",
     "release_run",
     "release_withdraw",
 ]
 
+logger = logging.getLogger(__name__)
+
 RUN_TASK = "releases.run"
 
 SALT_BYTES = 16
 """Of the secret that chooses which contributions of a person are kept."""
+
+LONGEST_REFUSAL = 2_000
+"""Characters of the reason why a draft is refused."""
 
 
 def release_request(
@@ -168,11 +175,56 @@ def release_publish(*, release: Release, by: User | None) -> Release:
     """
     if by is not None and not may(by, release.dataset, "publish"):
         raise NotAllowed("Publishing needs the approver's role; ask an approver.")
+    _check_finished(release, "publish")
+    published = publish(release)
+    _log(release, "published", by)
+    return published
+
+
+def release_refuse(*, release: Release, by: User | None, reason: object) -> Release:
+    """Decide that a finished draft is never published. Its files are deleted, its blob stays.
+
+    Why this costs nothing more: everything the decision rests on was paid for. Who refuses has the
+    draft before them, which came out of the noise, and no screen beside it holds anything of the
+    private data that could be compared with it. So whether a draft was published or refused is
+    post-processing of it, as is any choice among several drafts: what each of them cost stays
+    spent, and the dataset's total holds for them all together, seen or unseen. Giving budget back
+    for a refused draft would break this, for then the best of many would be had at the price of
+    one. The argument ends where somebody who knows the data holds the draft against them; nothing
+    can stop that but who is made an approver.
+
+    The reason is for members. Strangers are told at its address that it was not published, and
+    nothing of what it was: no list shows it. `by` is None for the operator at the console.
+
+    Raises NotAllowed without the approver's role, InvalidInput for a missing or overlong reason,
+    Conflict for what is no finished draft.
+    """
+    if by is not None and not may(by, release.dataset, "publish"):
+        raise NotAllowed("Refusing needs the approver's role; ask an approver.")
+    words = clean_text(reason, field="reason", longest=LONGEST_REFUSAL, required=True)
+    _check_finished(release, "refuse")
+    refused = Release.objects.filter(pk=release.pk, state=ReleaseState.DRAFT).update(
+        state=ReleaseState.REFUSED, refused_at=timezone.now(), refusal=words
+    )
+    if not refused:
+        raise Conflict("Only a draft can be refused; what is published can be withdrawn.")
+    release.refresh_from_db()
+    files.remove_all(release)
+    _log(release, "refused", by)
+    return release
+
+
+def _check_finished(release: Release, verb: str) -> None:
     if release.job.state != JobState.DONE:
         release.job.refresh_from_db()
     if release.job.state != JobState.DONE:
-        raise Conflict("This release is not finished yet; publish it when its job is done.")
-    return publish(release)
+        raise Conflict(f"This release is not finished yet; {verb} it when its job is done.")
+
+
+def _log(release: Release, what: str, by: User | None) -> None:
+    """Who decided what becomes of a release, for the operator's log."""
+    who = "the console" if by is None else f"account {by.pk}"
+    logger.info("release %s: %s by %s", release.pk, what, who)
 
 
 def publish(release: Release) -> Release:
@@ -228,6 +280,7 @@ def release_withdraw(*, release: Release, by: User | None) -> Release:
         raise Conflict("Only a published release can be withdrawn.")
     release.refresh_from_db()
     files.remove_all(release)
+    _log(release, "withdrawn", by)
     return release
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid5
 
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from dpgeo.budgets.models import Entry, EntryKind
@@ -31,7 +31,7 @@ from dpgeo.releases.parts import sweep_parts
 logger = logging.getLogger(__name__)
 
 CUT_OFF_AFTER = timedelta(minutes=10)
-"""A publication or withdrawal that is this old and not complete was cut off."""
+"""A publication, withdrawal or refusal that is this old and not complete was cut off."""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
 """Whose draws are adopted here: a running job adopts its own, a cancelled one has drawn nothing."""
@@ -49,7 +49,7 @@ class Swept:
 
 def releases_sweep() -> Swept:
     """Adopt and debit forgotten draws, complete what was cut off, delete abandoned files."""
-    completed = _complete_publications() + _complete_withdrawals()
+    completed = _complete_publications() + _complete_deletions()
     adopted, debited = _settle_blobs()
     return Swept(
         files=_sweep_blobs() + _sweep_artefacts() + sweep_parts(),
@@ -154,12 +154,12 @@ def _complete_publications() -> int:
     return len(halfway)
 
 
-def _complete_withdrawals() -> int:
-    """Delete the files of withdrawn releases where a kill stopped the deletion."""
+def _complete_deletions() -> int:
+    """Delete the files of withdrawn and refused releases where a kill stopped the deletion."""
     before = timezone.now() - CUT_OFF_AFTER
-    halfway = Release.objects.filter(
-        state=ReleaseState.WITHDRAWN, withdrawn_at__lt=before, files__isnull=False
-    ).distinct()
+    ended = Q(state=ReleaseState.WITHDRAWN, withdrawn_at__lt=before)
+    ended |= Q(state=ReleaseState.REFUSED, refused_at__lt=before)
+    halfway = Release.objects.filter(ended, files__isnull=False).distinct()
     for release in halfway:
         remove_all(release)
     return len(halfway)

@@ -17,9 +17,11 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases import files
 from dpgeo.releases.models import Release
 from dpgeo.releases.running import commit
-from dpgeo.releases.services import publish, release_withdraw
+from dpgeo.releases.services import publish, release_refuse, release_withdraw
 from dpgeo.spatial.area import StudyArea
 from tests.unit.artefacts.releases import TRIANGLE, grid_release
+
+REASON = "Too little stands out from the noise."
 
 
 def make_organisation(slug: str = "example-city") -> Organisation:
@@ -63,6 +65,7 @@ def install(
     *,
     published: bool = True,
     withdrawn: bool = False,
+    refused: bool = False,
     **private: Any,
 ) -> Release:
     """A release whose blob is given. `private` are facts of the upload that nobody may see."""
@@ -90,6 +93,8 @@ def install(
     with tempfile.TemporaryDirectory() as folder:
         for built in build_files(released, Path(folder)):
             files.keep_file(release, built)
+    if refused:
+        return release_refuse(release=release, by=None, reason=REASON)
     if published or withdrawn:
         publish(release)
     if withdrawn:

@@ -69,19 +69,20 @@ def address(release: Release, name: str = RANGE_NAME) -> str:
 
 
 def expected_status(state: str, who: str) -> int:
-    if state == "withdrawn":
+    if state in {"withdrawn", "refused"}:
         return 410
     return 200 if state == "published" or who in INSIDERS else 404
 
 
 @pytest.mark.parametrize("who", VISITORS)
-@pytest.mark.parametrize("state", ["draft", "published", "withdrawn"])
+@pytest.mark.parametrize("state", ["draft", "published", "withdrawn", "refused"])
 def test_every_format_is_for_those_who_may_see_it(state: str, who: str) -> None:
     release = install(
         make_dataset(),
         partition_release(),
         published=state == "published",
         withdrawn=state == "withdrawn",
+        refused=state == "refused",
     )
     client = visitor(who)
     for name in NAMES:

@@ -136,10 +136,11 @@ def test_a_box_is_needed_and_corners_have_a_limit(monkeypatch: pytest.MonkeyPatc
     program.ask("POST", address, {"polygon": square(4, 52)}, 413)
 
 
-def test_drafts_are_for_members_and_withdrawn_releases_for_nobody(client: Client) -> None:
+def test_drafts_are_for_members_and_ended_releases_for_nobody(client: Client) -> None:
     program = Program()
     program.ask("POST", query(published=False), {"bbox": WHOLE}, 404)
     program.ask("POST", query(withdrawn=True), {"bbox": WHOLE}, 410)
+    program.ask("POST", query(refused=True), {"bbox": WHOLE}, 410)
     program.ask("GET", "/api/v1/releases/none/query?bbox=1,2,3,4", None, 404)
 
 

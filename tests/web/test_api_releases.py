@@ -20,7 +20,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.unit.artefacts.releases import grid_release, partition_release
-from tests.web.published import install, make_dataset, make_member, make_organisation
+from tests.web.published import REASON, install, make_dataset, make_member, make_organisation
 
 pytestmark = pytest.mark.django_db
 
@@ -135,6 +135,26 @@ def test_a_withdrawn_release_leaves_a_tombstone(client: Client) -> None:
     assert (document["files"], document["statement_url"]) == ([], None)
     assert document["epsilon"] == "0.5"
     assert get(client, "/api/v1/releases")["results"] == []
+
+
+def test_of_a_refused_draft_strangers_learn_that_alone(client: Client) -> None:
+    release = install(make_dataset(title="Secret walks"), refused=True)
+    address = f"/api/v1/releases/{release.pk}"
+    answer = client.get(address)
+    assert answer.status_code == 410
+    assert answer.json() == {
+        "type": "/api/docs#not-published",
+        "title": "This release was not published",
+        "status": 410,
+        "detail": "Nothing of it is served, and nothing will be; other releases are at "
+        "/api/v1/releases.",
+    }
+    assert get(client, "/api/v1/releases")["results"] == []
+    assert get(client, "/api/v1/datasets")["results"] == []
+    document = get(member(), address)
+    assert (document["state"], document["files"]) == ("refused", [])
+    assert (document["statement_url"], document["published_on"]) == (None, None)
+    assert REASON not in str(document)
 
 
 def test_the_promise_is_the_whole_budget_and_never_what_is_left(client: Client) -> None:

@@ -65,6 +65,7 @@ def test_every_address_is_described() -> None:
         "/api/v1/releases/{release_id}/files/{name}",
         "/api/v1/releases/{release_id}/publish",
         "/api/v1/releases/{release_id}/query",
+        "/api/v1/releases/{release_id}/refuse",
         "/api/v1/releases/{release_id}/tiles/{layer}.json",
         "/api/v1/releases/{release_id}/tiles/{layer}/{z}/{x}/{y}.pbf",
         "/api/v1/releases/{release_id}/withdraw",

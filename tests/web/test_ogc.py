@@ -194,9 +194,14 @@ def test_more_than_the_most_is_no_error(client: Client, release: Release) -> Non
     assert get(client, f"{items(release)}?start=1000000")["features"] == []
 
 
-@pytest.mark.parametrize("state", ["draft", "withdrawn"])
+@pytest.mark.parametrize("state", ["draft", "withdrawn", "refused"])
 def test_only_what_is_published_is_here(client: Client, state: str) -> None:
-    hidden = install(make_dataset(), published=False, withdrawn=state == "withdrawn")
+    hidden = install(
+        make_dataset(),
+        published=False,
+        withdrawn=state == "withdrawn",
+        refused=state == "refused",
+    )
     assert get(client, "/ogc/collections")["collections"] == []
     status = 410 if state == "withdrawn" else 404
     for tail in ("", "/items", "/items/0"):

@@ -20,6 +20,7 @@ from dpgeo.pages import basemap as land
 from dpgeo.pages.summaries import summarise
 from dpgeo.pages.templatetags.figures import degrees, figure, metres, odds, size
 from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.services import release_refuse
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, install, partition_release
 from tests.unit.artefacts import releases
@@ -232,6 +233,33 @@ def test_a_withdrawn_map_leaves_a_tombstone_without_figures(client: Client, name
     assert "This map was withdrawn" in page
     assert "Copies that were taken before may still exist elsewhere" in page
     assert "±" not in page
+
+
+@pytest.mark.parametrize("name", ["release", "release-privacy"])
+def test_a_refused_draft_leaves_nothing_but_that_it_was_not_published(
+    client: Client, draft: Release, name: str
+) -> None:
+    Release.objects.filter(pk=draft.pk).update(title="Hidden sheet")
+    before = [client.get(reverse(other, args=[draft.pk])) for other in ("release", "embed")]
+    assert [answer.status_code for answer in before] == [404, 404]
+    release_refuse(release=draft, by=None, reason="A wrong area.")
+    page = words(client, reverse(name, args=[draft.pk]), status=410)
+    assert "This map was not published" in page
+    for told in (
+        "Hidden sheet",
+        draft.dataset.title,
+        "A wrong area.",
+        "Vessby",
+        "ε",
+        "on your desk",
+    ):
+        assert told not in page
+    assert client.get(reverse("embed", args=[draft.pk])).status_code == 404
+    assert client.get(reverse("release-basemap", args=[draft.pk])).status_code == 404
+    client.force_login(member_of(draft))
+    page = words(client, reverse(name, args=[draft.pk]), status=410)
+    assert "Why, on your desk" in page
+    assert "Hidden sheet" not in page
 
 
 def test_records_as_the_unit_are_said_to_protect_people_less(client: Client) -> None:

@@ -332,6 +332,19 @@ def test_a_withdrawal_that_was_cut_off_is_completed(tmp_path: Path) -> None:
     assert not any(public_storage().exists(name) for name in names)
 
 
+def test_a_refusal_that_was_cut_off_is_completed(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    names = [file.stored_name for file in release.files.all()]
+    past = timezone.now() - CUT_OFF_AFTER * 2
+    Release.objects.filter(pk=release.pk).update(
+        state="refused", refused_at=past, refusal="Too noisy."
+    )
+    assert releases_sweep().completed == 1
+    assert not any(private_storage().exists(name) for name in names)
+    assert private_storage().exists(release.blob_name)
+
+
 def test_the_reaper_does_all_of_it_when_asked_once(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)

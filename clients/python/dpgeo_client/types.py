@@ -219,7 +219,7 @@ class Release(TypedDict):
     links: dict[str, Any]
 
 
-ReleaseStateEnum = Literal["draft", "published", "withdrawn"]
+ReleaseStateEnum = Literal["draft", "published", "withdrawn", "refused"]
 
 
 class Spend(TypedDict):

@@ -19,7 +19,7 @@ from dpgeo.jobs.models import UNFINISHED, JobState
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.figures import Budget, budget_of
 from dpgeo.pages.desk.jobs import Progress, progress_of
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import ENDED, Release, ReleaseState
 
 SHOWN_ENTRIES = 8
 PAGE_ENTRIES = 100
@@ -52,7 +52,7 @@ def line_of(user: User, dataset: Dataset) -> Line:
         dataset=dataset,
         budget=budget_of(dataset),
         releases=done.count(),
-        shown=done.exclude(state=ReleaseState.WITHDRAWN).first(),
+        shown=done.exclude(state__in=ENDED).first(),
         upload=ready or uploads.first(),
         sees_private=may(user, dataset, "see_private"),
     )

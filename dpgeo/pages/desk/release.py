@@ -16,10 +16,12 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import person, release_for
 from dpgeo.pages.desk.jobs import job_context
-from dpgeo.releases.models import Release
+from dpgeo.releases.models import ENDED, Release
 from dpgeo.releases.services import (
+    LONGEST_REFUSAL,
     release_cancel,
     release_publish,
+    release_refuse,
     release_retry,
     release_withdraw,
 )
@@ -41,18 +43,25 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
         "may_publish": may(user, found.dataset, "publish"),
         "may_request": may(user, found.dataset, "request"),
         "sees_private": sees_private,
+        "served": found.state not in ENDED,
+        "longest_refusal": LONGEST_REFUSAL,
     }
     context |= job_context(found.job, sees_private=sees_private)
     return render(request, "desk/release.html", context)
 
 
 def act(
-    request: HttpRequest, release_id: str, action: str, service: Callable[..., Any], words: str
+    request: HttpRequest,
+    release_id: str,
+    action: str,
+    service: Callable[..., Any],
+    words: str,
+    **asked: Any,
 ) -> HttpResponse:
     """Do one thing to a release and say what happened, or why not, on its page."""
     found: Release = release_for(request, release_id, action)
     try:
-        service(release=found, by=person(request))
+        service(release=found, by=person(request), **asked)
     except DpgeoError as refusal:
         messages.error(request, refusal.message)
     else:
@@ -65,6 +74,15 @@ def act(
 def publish(request: HttpRequest, release_id: str) -> HttpResponse:
     """Make a draft public."""
     return act(request, release_id, "publish", release_publish, "Published. Everybody can see it.")
+
+
+@login_required
+@require_POST
+def refuse(request: HttpRequest, release_id: str) -> HttpResponse:
+    """Decide that a draft is never published."""
+    words = "Refused. It is not published, and what it cost stays spent."
+    reason = request.POST.get("reason", "")
+    return act(request, release_id, "publish", release_refuse, words, reason=reason)
 
 
 @login_required
