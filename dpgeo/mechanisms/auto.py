@@ -69,7 +69,13 @@ PER_SQUARE = 40.0
 class Params:
     """Public parameters of Auto."""
 
-    cells: int = param(256, "Cells along each side of the finest map.", low=1, high=2048)
+    cells: int = param(
+        256,
+        "Cells along each side of the finest map.",
+        low=1,
+        high=2048,
+        beyond="For finer cells choose privtree, or sparse-grid beyond 4096.",
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

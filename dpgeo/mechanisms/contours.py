@@ -48,7 +48,13 @@ LABEL = "cell counts"
 class Params:
     """Public parameters of contours."""
 
-    cells: int = param(64, "Cells along each side.", low=2, high=512)
+    cells: int = param(
+        64,
+        "Cells along each side.",
+        low=2,
+        high=512,
+        beyond="For finer cells choose a heatmap: auto, or sparse-grid beyond 2048.",
+    )
     smoothing: str = param(
         Smoothing.INFERRED.value,
         "How the surface follows from the noisy cells: inferred from each cell and its "

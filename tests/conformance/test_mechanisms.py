@@ -62,7 +62,25 @@ def measured_layers(released: Released) -> list[Any]:
     return [layer for layer in layers(released) if layer.kind == "measured"]
 
 
+def most_cells(mechanism: Mechanism) -> int:
+    """The finest grid that it takes; 0 for one that has none."""
+    limits = {each.name: each.high for each in parameters(mechanism.params)}
+    return limits.get("cells") or 0
+
+
 # Facts, parameters and documentation
+
+
+@every_mechanism
+def test_a_grid_too_large_is_refused_with_what_to_choose_instead(mechanism: Mechanism) -> None:
+    most = most_cells(mechanism)
+    finer = {key for key, other in MECHANISMS.items() if most_cells(other) > most}
+    if mechanism.kind not in (Kind.HEATMAP, Kind.CONTOURS) or not most or not finer:
+        pytest.skip("It has no grid of its own, or there is none finer.")
+    with pytest.raises(InvalidInput) as caught:
+        parse_parameters(mechanism.params, {"cells": most + 1})
+    assert caught.value.field == "cells"
+    assert finer & set(re.findall(r"[a-z-]+", str(caught.value)))
 
 
 @every_mechanism

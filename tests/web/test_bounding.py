@@ -130,3 +130,19 @@ def test_the_form_draws_advice_and_warns_before_paying() -> None:
     assert "at most 1" in page
     plain = desk.client.get(address, typed).content.decode()
     assert "Expected error of the busy place" not in plain
+
+
+def test_a_grid_too_large_is_told_what_to_choose_instead_before_paying() -> None:
+    desk = make_desk()
+    dataset = desk.declare(ready=True)
+    remedy = "choose privtree, or sparse-grid beyond 4096"
+
+    body = {**REQUEST, "mechanism": "auto", "parameters": {"cells": 2049}}
+    address = f"/api/v1/datasets/{dataset.slug}/quote"
+    problem = program_of(desk).ask("POST", address, body, 400)
+    assert problem["field"] == "cells"
+    assert remedy in problem["detail"]
+
+    typed = {"mechanism": "auto", "epsilon": "0.5", "bound": "3", "auto.cells": "2049"}
+    page = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", typed).content.decode()
+    assert remedy in page

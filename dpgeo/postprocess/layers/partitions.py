@@ -58,7 +58,7 @@ def _estimate(
     partition = box_image(content.boxes, content.grid.shape)[row, column]
     noisy = content.counts[row, column]
     infer = _uniform if content.answers == "uniform" else _least_squares
-    value, margin, threshold, label, note = infer(content, sizes, partition, noisy)
+    value, projected, margin, threshold, label, note = infer(content, sizes, partition, noisy)
     return BoxLayer(
         name="estimate",
         title="Estimates of cells",
@@ -76,12 +76,19 @@ def _estimate(
             "column": column.astype(np.int32),
             "partition": partition,
             "noisy_cell": noisy,
+            "non_negative": projected,
         },
     )
 
 
-Inference = tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], str, str]
-"""Values, margins, thresholds (n,), margin label, note."""
+LEAST_VARIANCE = 1e-9
+"""Of a cell's noisy count: what its estimate keeps at least, where a total has no noise to speak
+of. Without it a projected count would be a quotient by 0."""
+
+Inference = tuple[
+    NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], str, str
+]
+"""Values, the nearest that are not negative, margins, thresholds (n,), margin label, note."""
 
 
 def _uniform(
@@ -93,8 +100,10 @@ def _uniform(
     """Every cell gets an even share of its partition's total (DPCube, section 4.4)."""
     share = 1.0 / np.maximum(sizes, 1)
     noise = content.totals_noise
+    projected = non_negative(content.totals, np.ones(len(sizes)))
     return (
         (content.totals * share)[partition],
+        (projected * share)[partition],
         (noise.margin() * share)[partition],
         (noise.threshold() * share)[partition],
         NOISE_ONLY,
@@ -125,8 +134,10 @@ def _least_squares(
     # An empty cell reaches the threshold when its own noise or its partition's is rare enough,
     # each with half of the chance, whatever the partition was grown on.
     threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
+    value = noisy + correction[partition]
     return (
-        noisy + correction[partition],
+        value,
+        non_negative(value, np.maximum(1 - weight, LEAST_VARIANCE)[partition]),
         (cell.margin() * np.sqrt(1 - weight))[partition],
         threshold[partition],
         NOMINAL,

@@ -109,6 +109,35 @@ def test_only_cells_and_partitions_that_touch_the_area_are_listed(answers: str) 
     assert estimate.value.tolist() == expected
 
 
+@pytest.mark.parametrize("answers", ["uniform", "least-squares"])
+def test_beside_estimates_of_cells_are_the_nearest_that_are_not_negative(answers: str) -> None:
+    content = dataclasses.replace(
+        worked_example(answers),
+        counts=np.array([[12, -17, 30], [25, -4, 3], [50, 1, -6]]),
+        totals=np.array([35, 36, 70, -14]),
+    )
+
+    partitions, estimate = box_layers(released(content))
+
+    projected = estimate.columns["non_negative"]
+    assert estimate.value.min() < 0 <= projected.min()
+    assert projected.sum() == pytest.approx(estimate.value.sum())
+    if answers == "uniform":  # the same people as beside the partitions' counts
+        of_partition = np.bincount(estimate.columns["partition"], weights=projected)
+        np.testing.assert_allclose(of_partition, partitions.columns["non_negative"])
+
+
+def test_estimates_stay_finite_where_totals_have_no_noise_to_speak_of() -> None:
+    content = dataclasses.replace(
+        worked_example("least-squares"), totals_noise=DiscreteLaplace(Fraction(1000), 1)
+    )
+
+    projected = box_layers(released(content))[1].columns["non_negative"]
+
+    assert projected.sum() == pytest.approx(141)
+    assert np.isfinite(projected).all()
+
+
 def test_least_squares_trusts_cells_whose_noise_has_vanished() -> None:
     content = dataclasses.replace(
         worked_example("least-squares"),
