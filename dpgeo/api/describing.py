@@ -15,7 +15,7 @@ from drf_spectacular.utils import (
 
 from dpgeo.api import examples, member_examples
 from dpgeo.api.bodies import Field, body_schema
-from dpgeo.api.problems import MEDIA_TYPE, of_status
+from dpgeo.api.problems import MEDIA_TYPE, Problem, of_status
 from dpgeo.api.queries import Query, openapi
 from dpgeo.api.serializers import ProblemSerializer
 
@@ -74,11 +74,13 @@ def describe_action(
     body: Sequence[Field] = (),
     queries: Sequence[Query] = (),
     problems: Sequence[int] = (),
+    further: Sequence[Problem] = (),
     public: bool = False,
 ) -> Callable[[F], F]:
     """Describe what members and their keys alone may do or see, or, where `public`, anybody.
 
-    `problems` are the statuses of errors beside those that every such address has.
+    `problems` are the statuses of errors beside those that every such address has; `further` are
+    kinds of these that are not the first of their status.
     """
     success = OpenApiResponse(
         answer,
@@ -88,7 +90,7 @@ def describe_action(
     responses: dict[Any, Any] = {(status, "application/json"): success}
     always = {400, 401, 429} if public else {400, 401, 403, 429}
     for each in sorted({*always, *problems, *((404,) if keys else ())}):
-        responses |= problem(each)
+        responses |= problem(each, *(kind for kind in further if kind.status == each))
     if body:
         responses |= problem(413) | problem(415)
     decorate: Callable[[F], F] = extend_schema(
@@ -136,14 +138,13 @@ def in_path(name: str, description: str) -> OpenApiParameter:
     return OpenApiParameter(name, str, OpenApiParameter.PATH, description=description)
 
 
-def problem(status: int) -> dict[tuple[int, str], OpenApiResponse]:
-    """The description of an error answer."""
-    kind = of_status(status)
-    document = examples.problem(kind)
+def problem(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiResponse]:
+    """The description of an error answer of the first kind of a status, or of further ones."""
+    kinds = (of_status(status), *further)
     response = OpenApiResponse(
         ProblemSerializer,
-        description=kind.title,
-        examples=[example(kind.title, document, status)],
+        description=" or ".join([kinds[0].title, *(kind.title.lower() for kind in further)]),
+        examples=[example(kind.title, examples.problem(kind), status) for kind in kinds],
     )
     return {(status, MEDIA_TYPE): response}
 

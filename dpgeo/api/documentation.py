@@ -44,7 +44,7 @@ class SchemaView(DocumentView):
         parameters=openapi(queries),
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "OpenAPI 3.1"),
-            (200, "application/yaml"): OpenApiResponse(OpenApiTypes.STR, "OpenAPI 3.1"),
+            (200, "application/yaml"): OpenApiResponse(OpenApiTypes.OBJECT, "OpenAPI 3.1"),
             **describing.problem(400),
         },
     )

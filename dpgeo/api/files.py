@@ -39,8 +39,6 @@ SMALL = 1 << 18
 INLINE = (".bin", ".json", ".png")
 """Read by pages and programs; the others are for people to keep."""
 
-BINARY = {"type": "string", "format": "binary"}
-
 MEDIA_TYPES = (
     *(layer_format.media_type for layer_format in LAYER_FORMATS),
     map_array.MEDIA_TYPE,
@@ -50,7 +48,20 @@ MEDIA_TYPES = (
 
 HEADERS = [
     OpenApiParameter("ETag", str, "header", response=[200, 304], description="Changes never."),
+    OpenApiParameter(
+        "Content-Range", str, "header", response=[206], description="Which bytes, of how many."
+    ),
 ]
+
+
+def content_of(media_type: str) -> dict[str, str]:
+    """The JSON Schema of what a client reads out of a file."""
+    essence = media_type.partition(";")[0]
+    if essence == "application/json" or essence.endswith("+json"):
+        return {"type": "object"}
+    if essence.startswith("text/"):
+        return {"type": "string"}
+    return {"type": "string", "format": "binary"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +98,8 @@ class ReleaseFileView(ApiView):
             *HEADERS,
         ],
         responses={
-            **{(200, form): OpenApiResponse(BINARY, "The file") for form in MEDIA_TYPES},
-            **{(206, form): OpenApiResponse(BINARY, "A part of it") for form in MEDIA_TYPES},
+            **{(200, form): OpenApiResponse(content_of(form), "The file") for form in MEDIA_TYPES},
+            206: OpenApiResponse(description="A part of it, of the file's media type"),
             304: OpenApiResponse(description="You hold it already"),
             **describing.problem(400),
             **describing.problem(404),

@@ -18,6 +18,7 @@ from dpgeo.api.documents import release_document
 from dpgeo.api.listing import listed, release_texts
 from dpgeo.api.member_serializers import JobSerializer
 from dpgeo.api.paging import CURSOR, Order, next_url, page
+from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
 from dpgeo.api.requesting import REQUESTED, SAME_JOB, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
@@ -93,6 +94,7 @@ class ReleasesView(DocumentView):
         keys=[SAME_JOB],
         body=REQUESTED,
         problems=[409],
+        further=[BUDGET_EXCEEDED],
     )
     def post(self, request: Request) -> Response:
         """Pays for it and queues its job, whose address comes back. The same request sent again

@@ -262,6 +262,10 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
+    "POSTPROCESSING_HOOKS": [
+        "drf_spectacular.hooks.postprocess_schema_enums",
+        "dpgeo.api.linking.finish",
+    ],
     "TAGS": [
         {"name": "releases", "description": "What is published, and its files."},
         {"name": "datasets", "description": "What releases are made from, as declared."},

@@ -9,7 +9,8 @@ from typing import Any
 
 from dpgeo.accounts.models import Membership, Organisation, Role, User
 from dpgeo.artefacts.files import build_files
-from dpgeo.core.epsilon import to_micro
+from dpgeo.budgets.selectors import points_ledger
+from dpgeo.core.guarantees import whole_units
 from dpgeo.core.released import Released
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
@@ -70,6 +71,8 @@ def install(
 ) -> Release:
     """A release whose blob is given. `private` are facts of the upload that nobody may see."""
     released = released or grid_release()
+    notion = released.guarantee.notion
+    points = points_ledger(dataset.ledger)
     upload = Upload.objects.create(
         dataset=dataset,
         state=UploadState.READY,
@@ -82,8 +85,10 @@ def install(
         description=released.about["description"],
         mechanism=released.mechanism,
         parameters=dict(released.parameters),
-        cost_units=to_micro(released.guarantee.epsilon),
+        notion=notion.value,
+        cost_units=whole_units(notion, released.guarantee.epsilon),
         total_units=dataset.ledger.total_units,
+        points_total_units=points.total_units if points else None,
         bound=released.bound,
         counting=released.counting.value,
         job=Job.objects.create(task="releases.run", state=JobState.DONE),

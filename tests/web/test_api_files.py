@@ -14,8 +14,8 @@ from django.test import Client
 from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
-from dpgeo.artefacts.files import build_files
-from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.artefacts.files import LAYER_FORMATS, WHOLE_RELEASE, build_files
+from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from tests.unit.artefacts.releases import partition_release
 from tests.web.published import install, make_dataset, make_member, make_organisation
 
@@ -40,6 +40,8 @@ NAMES = [
     "statement.json",
 ]
 
+"""Of a release whose layers have every format there is."""
+
 RANGE_NAME = "estimate.csv"
 
 
@@ -57,6 +59,7 @@ def visitor(who: str) -> Client:
 
 INSIDERS = {"steward", "approver", "administrator", "superuser"}
 VISITORS = ["anonymous", "other", *sorted(INSIDERS)]
+STATES = ["draft", "published", "withdrawn", "refused"]
 
 
 @pytest.fixture
@@ -74,8 +77,18 @@ def expected_status(state: str, who: str) -> int:
     return 200 if state == "published" or who in INSIDERS else 404
 
 
+def test_no_format_and_no_role_is_left_out_of_what_is_tried_here() -> None:
+    suffixes = {name.removeprefix("estimate") for name in NAMES if name.startswith("estimate.")}
+    assert suffixes == {each.suffix for each in LAYER_FORMATS}
+    assert {name for name in NAMES if not name.startswith(("estimate.", "partitions."))} == set(
+        WHOLE_RELEASE
+    )
+    assert {*VISITORS} == {"anonymous", "other", "superuser", *Role.values}
+    assert {*STATES} == set(ReleaseState.values)
+
+
 @pytest.mark.parametrize("who", VISITORS)
-@pytest.mark.parametrize("state", ["draft", "published", "withdrawn", "refused"])
+@pytest.mark.parametrize("state", STATES)
 def test_every_format_is_for_those_who_may_see_it(state: str, who: str) -> None:
     release = install(
         make_dataset(),

@@ -268,6 +268,23 @@ def locations_release(*, area: StudyArea = TRIANGLE) -> Released:
     return _released("prilocation", {"people": 3}, content, trace, area, 3)
 
 
+def examples() -> tuple[Released, ...]:
+    """One of every content type, and one with little in it."""
+    return (
+        grid_release(),
+        partition_release(),
+        tree_release(),
+        phased_release(),
+        contour_release(),
+        points_release(),
+        sparse_release(),
+        sparse_release(listed=0),
+        clusters_release(),
+        locations_release(),
+        zones_release(),
+    )
+
+
 def _released(
     mechanism: str,
     parameters: dict[str, int | bool | str],

@@ -19,17 +19,11 @@ from dpgeo.artefacts import codec
 from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode, encode
 from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, PointsRelease, Released
 from tests.unit.artefacts.releases import (
-    clusters_release,
-    contour_release,
+    examples,
     grid_release,
-    locations_release,
     partition_release,
-    phased_release,
     points_release,
     released_objects,
-    sparse_release,
-    tree_release,
-    zones_release,
 )
 
 
@@ -85,21 +79,8 @@ def test_what_goes_in_comes_out(released: Released) -> None:
 
 
 def test_every_content_type_is_tried_here() -> None:
-    examples = (
-        grid_release(),
-        partition_release(),
-        tree_release(),
-        phased_release(),
-        contour_release(),
-        points_release(),
-        sparse_release(),
-        sparse_release(listed=0),
-        clusters_release(),
-        locations_release(),
-        zones_release(),
-    )
-    assert {type(released.content) for released in examples} == set(CONTENT_TYPES)
-    for released in examples:
+    assert {type(released.content) for released in examples()} == set(CONTENT_TYPES)
+    for released in examples():
         assert facts(decode(encode(released)).content) == facts(released.content)
 
 

@@ -1,0 +1,191 @@
+"""Answers are as the OpenAPI schema describes them, and its examples are sent and answered so."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+from uuid import uuid4
+
+import jsonschema
+import pytest
+from django.core.cache import caches
+from django.http import HttpResponseBase
+from django.test import Client
+
+from dpgeo.accounts.models import Scope
+from dpgeo.api import examples
+from dpgeo.api.documentation import schema
+from dpgeo.api.linking import LINKS
+from dpgeo.api.member_examples import BODIES
+from dpgeo.artefacts.statement import VERSION
+from dpgeo.releases.models import Release
+from dpgeo.spatial.area import StudyArea
+from tests.unit.artefacts.releases import grid_release, partition_release
+from tests.web.api import REQUEST, Program, program_of
+from tests.web.described import check, fits, operation, read
+from tests.web.desk import Desk, make_desk
+from tests.web.published import install, make_dataset
+
+pytestmark = pytest.mark.django_db
+
+
+def test_every_file_and_every_part_of_one_is_as_described(client: Client) -> None:
+    release = install(make_dataset(), partition_release())
+    for file in release.files.all():
+        address = f"/api/v1/releases/{release.pk}/files/{file.name}"
+        asked: tuple[dict[str, str], ...] = (
+            {},
+            {"range": "bytes=5-20"},
+            {"if-none-match": "*"},
+            {"range": "bytes=99999999-"},
+        )
+        answers = [client.get(address, headers=headers) for headers in asked]
+        assert [each.status_code for each in answers] == [200, 206, 304, 416]
+        for answer in answers:
+            check("release_file", answer)
+
+
+@pytest.mark.parametrize("form", ["json", "yaml"])
+def test_the_description_is_as_it_describes_itself(client: Client, form: str) -> None:
+    check("schema", client.get(f"/api/schema?format={form}"))
+
+
+def test_what_is_no_document_of_a_serializer_is_as_described(client: Client) -> None:
+    release = install(make_dataset(), grid_release())
+    tiles = f"/api/v1/releases/{release.pk}/tiles/cells"
+    check("tile", client.get(f"{tiles}/0/0/0.pbf"))
+    check("tilejson", client.get(f"{tiles}.json"))
+    check("catalogue", client.get("/api/v1/catalogue"))
+    check("statement_schema", client.get(f"/api/schemas/privacy-statement-{VERSION}.json"))
+
+
+def test_a_document_that_is_described_as_bytes_would_be_noticed() -> None:
+    with pytest.raises(jsonschema.ValidationError):
+        fits({"type": "string", "format": "binary"}, read("application/geo+json", b"{}"))
+    with pytest.raises(json.JSONDecodeError):
+        read("application/json", b'{"half": ')
+
+
+def parameters(name: str) -> set[str]:
+    return {each["name"] for each in operation(name)["parameters"] if each["in"] == "path"}
+
+
+def found_at(pointer: str, document: Any) -> Any:
+    for part in pointer.split("/")[1:]:
+        document = document[int(part) if isinstance(document, list) else part]
+    return document
+
+
+def test_every_link_leads_on_with_what_its_answer_holds() -> None:
+    for (name, status), links in LINKS.items():
+        described = operation(name)["responses"][status]
+        (content,) = described["content"].values()
+        for following, taken in links.items():
+            assert described["links"][following]["operationId"] == following
+            assert set(taken) == parameters(following), (name, following)
+            for expression in taken.values():
+                kind, _, pointer = expression.partition("#")
+                if kind == "$response.body":
+                    for example in content["examples"].values():
+                        assert isinstance(found_at(pointer, example["value"]), str)
+                else:
+                    assert kind.removeprefix("$request.path.") in parameters(name)
+
+
+AREA = StudyArea.from_geojson(examples.DATASET["study_area"])
+
+
+@pytest.fixture
+def desk(settings: Any, tmp_path: Any) -> Desk:
+    """The house of the examples: its dataset is called walks, and has data."""
+    settings.INCOMING_DIR = tmp_path
+    made = make_desk()
+    made.declare(ready=True, slug="walks", study_area=examples.DATASET["study_area"])
+    return made
+
+
+@pytest.fixture
+def release(desk: Desk) -> Release:
+    """A map of the examples' city."""
+    return install(make_dataset(desk.organisation, AREA), grid_release(64, area=AREA))
+
+
+def test_every_example_of_a_body_is_answered_as_described(desk: Desk, release: Release) -> None:
+    program = program_of(desk)
+    upload = program.upload("walks")
+    named = {"slug": "walks", "upload_id": upload.rpartition("/")[2], "release_id": release.pk}
+    draft = install(make_dataset(desk.organisation, AREA), grid_release(2), published=False)
+    sent = set()
+    for path, methods in schema()["paths"].items():
+        for method, described in methods.items():
+            forms = described.get("requestBody", {}).get("content", {})
+            for example in forms.get("application/json", {}).get("examples", {}).values():
+                text = json.dumps(example["value"]).replace(examples.RELEASE_ID, release.pk)
+                headers = {"Idempotency-Key": str(uuid4())}
+                names = named | ({"release_id": draft.pk} if path.endswith("/refuse") else {})
+                address = path.format(**names)
+                answer = program.send(method, address, json.loads(text), **headers)
+                assert 200 <= answer.status_code < 300, (path, getattr(answer, "content", b""))
+                check(described["operationId"], answer)
+                sent.add(described["operationId"])
+    assert sent == BODIES.keys()
+
+
+@pytest.fixture
+def throttled(settings: Any) -> Iterator[Any]:
+    """The settings, to be changed; what was counted is forgotten."""
+    caches["throttle"].clear()
+    yield settings
+    caches["throttle"].clear()
+
+
+def problems(described: dict[str, Any]) -> set[tuple[str, str]]:
+    """Types and titles of the problems that an operation's description has examples of."""
+    return {
+        (example["value"]["type"], example["value"]["title"])
+        for answer in described["responses"].values()
+        for example in answer.get("content", {})
+        .get("application/problem+json", {})
+        .get("examples", {})
+        .values()
+    }
+
+
+def test_every_example_of_a_problem_is_met(desk: Desk, release: Release, throttled: Any) -> None:
+    program, reader = program_of(desk), program_of(desk, Scope.RELEASES_REQUEST)
+    gone = install(make_dataset(desk.organisation), grid_release(2), withdrawn=True)
+    releases, uploads = "/api/v1/releases", "/api/v1/datasets/walks/uploads"
+    files = f"{releases}/{release.pk}/files"
+    begun = program.ask("POST", uploads, {"file_name": "a.csv", "size": 9}, 201)["url"]
+    whole = REQUEST | {"dataset": "walks", "title": "All", "epsilon": "1000"}
+    asked = program.send("POST", releases, whole, Idempotency_Key="all")
+    met: list[tuple[str, int, HttpResponseBase]] = [
+        ("releases", 400, Client().get(f"{releases}?bbox=1,2,3")),
+        ("release_request", 401, Program().send("POST", releases, {})),
+        ("upload_begin", 403, reader.send("POST", uploads, {})),
+        ("release", 404, Client().get(f"{releases}/none")),
+        ("release_publish", 409, program.send("POST", f"{releases}/{release.pk}/publish")),
+        ("release_request", 409, asked),
+        ("release_file", 410, Client().get(f"{releases}/{gone.pk}/files/cells.csv")),
+        ("upload_append", 411, program.send("PATCH", begun, b"", Upload_Offset="0")),
+        ("upload_begin", 413, program.send("POST", uploads, {"file_name": "a", "size": 10**15})),
+        ("release_query", 415, program.send("POST", f"{releases}/{release.pk}/query", b"text")),
+        (
+            "release_file",
+            416,
+            Client().get(f"{files}/map.bin", headers={"range": "bytes=9999999-"}),
+        ),
+    ]
+    throttled.DPGEO_REQUESTS_A_MINUTE = 1
+    asks = [Client().get(releases, REMOTE_ADDR="192.0.2.9") for _ in range(2)]
+    met.append(("releases", 429, asks[1]))
+    seen = set()
+    for name, status, answer in met:
+        assert answer.status_code == status, name
+        check(name, answer)
+        said = json.loads(answer.getvalue())
+        assert (said["type"], said["title"]) in problems(operation(name))
+        seen.add((said["type"], said["title"]))
+    every = [each for methods in schema()["paths"].values() for each in methods.values()]
+    assert seen == set().union(*map(problems, every))
