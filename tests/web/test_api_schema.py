@@ -101,7 +101,7 @@ def test_every_body_has_an_example_that_fits_it() -> None:
             for example in body["examples"].values():
                 jsonschema.Draft202012Validator(body["schema"]).validate(example["value"])
                 checked += 1
-    assert checked == 10
+    assert checked == 11
 
 
 def test_what_changes_anything_is_described_as_needing_a_key() -> None:
@@ -169,7 +169,7 @@ def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
     for kind in problems.KINDS:
         assert f'id="{kind.kind}"' in text
     assert "What to spend, with at most six decimals" in text
-    assert text.count("with a key</span>") == 22
+    assert text.count("with a key</span>") == 23
     assert "Example of a body" in text
 
 
