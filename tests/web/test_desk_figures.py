@@ -7,6 +7,7 @@ from fractions import Fraction
 import pytest
 import shapely
 
+from dpgeo.core.levels import make_level
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.pages.desk.figures import Budget, budget_of, mesh_of, outline_of
 from dpgeo.pages.templatetags.figures import epsilon
@@ -90,3 +91,20 @@ def test_a_mesh_has_as_many_cells_across_as_the_grid() -> None:
 def test_an_outline_of_many_corners_is_drawn_with_few() -> None:
     circle = StudyArea(shapely.Point(10, 50).buffer(0.1, quad_segs=2000))
     assert outline_of(circle).path.count("L") < 200
+
+
+@pytest.mark.django_db
+def test_it_says_what_is_left_for_points_wherever_it_says_what_is_left() -> None:
+    desk = make_desk()
+    dataset = desk.declare(ready=True, points_budget=make_level("ln 16", 200))
+    desk.request(
+        dataset, mechanism="planar-laplace", parameters={"level": "ln 4"}, epsilon=None, bound=1
+    )
+    assert "For points: 1.386295 left of level ln 16 within 200 m" in desk.page("/desk/")
+    quote = f"/desk/datasets/{dataset.slug}/quote"
+    asked = "mechanism=planar-laplace&planar-laplace.level=ln+4&planar-laplace.radius=200&bound=3"
+    refused = desk.page(f"{quote}?{asked}")
+    assert "There is no figure yet" in refused
+    assert '<dd class="num">1.386295</dd>' in refused
+    counted = desk.page(f"{quote}?mechanism=uniform-grid&epsilon=9")
+    assert '<dd class="num">2.000</dd>' in counted

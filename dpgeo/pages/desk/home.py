@@ -13,6 +13,8 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may, organisations_of
+from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.selectors import points_ledger
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import datasets_visible_to, entries_of_datasets
 from dpgeo.jobs.models import UNFINISHED, JobState
@@ -31,6 +33,8 @@ class Line:
 
     dataset: Dataset
     budget: Budget
+    points: Ledger | None
+    """What moved points are paid from, where it was declared."""
     releases: int
     shown: Release | None
     """The newest release there is to draw."""
@@ -51,6 +55,7 @@ def line_of(user: User, dataset: Dataset) -> Line:
     return Line(
         dataset=dataset,
         budget=budget_of(dataset),
+        points=points_ledger(dataset.ledger),
         releases=done.count(),
         shown=done.exclude(state__in=ENDED).first(),
         upload=ready or uploads.first(),

@@ -9,11 +9,14 @@ from typing import Any
 
 from django.forms import BooleanField
 
+from dpgeo.budgets.models import Ledger
+from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import MICRO, format_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Notion
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.datasets.models import Dataset
+from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.figures import chart_of, circles_of, mesh_of, outline_of
 from dpgeo.pages.desk.rehearsal import rehearsal_of
 from dpgeo.pages.desk.request_form import ReleaseForm
@@ -69,9 +72,17 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
         "alternatives": alternatives(quote) if quote else [],
         "problems": [] if quote else problems_of(trial),
         "left": dataset.ledger.left,
+        "points": points_of(dataset, data.get("mechanism")),
         "counting": data.get("counting"),
         "dataset": dataset,
     }
+
+
+def points_of(dataset: Dataset, mechanism: object) -> Ledger | None:
+    """The ledger for points, where the chosen mechanism is paid from it."""
+    chosen = MECHANISMS.get(str(mechanism))
+    moves = chosen is not None and chosen.notion is Notion.GEO_IND
+    return points_ledger(dataset.ledger) if moves else None
 
 
 def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
