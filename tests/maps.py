@@ -26,9 +26,11 @@ from dpgeo.core.released import (
     LocationsRelease,
     PartitionRelease,
     Released,
+    SlicesRelease,
     ZonesRelease,
 )
 from dpgeo.core.spend import Measured
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import SIDES
 from dpgeo.datasets.storage import private_storage, store, work_folder
@@ -74,6 +76,29 @@ def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> R
     content = GridRelease(grid=grid, counts=counts, noise=noise)
     trace = (Measured(label="cell counts", epsilon=epsilon, noise=noise),)
     return _released("uniform-grid", area, content, trace, Unit(unit))
+
+
+def slices_release(area: StudyArea, cells: int = 32) -> Released:
+    """The city by working days, full in the west, and by weekends, a fifth of it in the east."""
+    grid = Grid.over(area, cells)
+    epsilon = Fraction(1)
+    noise = DiscreteLaplace(epsilon, 4)
+    slices = TIME_SLICES["working days and weekends"]
+    whole, half = city(grid), grid.columns // 2
+    west, east = whole.copy(), whole // 5
+    west[:, half:], east[:, :half] = 0, 0
+    counts = np.stack([west, east])
+    counts += np.stack([_noise(noise, grid.shape), _noise(noise, grid.shape, seed=2)])
+    content = SlicesRelease(
+        grid=grid,
+        keys=slices.keys,
+        titles=slices.titles,
+        time_zone="Europe/Copenhagen",
+        counts=np.where(grid.inside(area), counts, 0),
+        noise=noise,
+    )
+    trace = (Measured(label="cell counts of all slices", epsilon=epsilon, noise=noise),)
+    return _released("time-slices", area, content, trace, Unit.PERSON)
 
 
 def contour_release(area: StudyArea, cells: int = 64) -> Released:

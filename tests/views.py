@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.privacy.bounding import Popularity, Regions
+from dpgeo.privacy.bounding import Counted, Popularity, Regions, SlicedGrid
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Share, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -34,6 +34,8 @@ class ArrayView:
     longitude: ArrayLike = ()
     latitude: ArrayLike = ()
     persons: ArrayLike | None = None
+    hours: ArrayLike = ()
+    """Of the week, from Monday's first on, of each record; none is without a time."""
     unit: Unit = Unit.PERSON
     counting: Counting = Counting.VISITS
     bound: int = 1
@@ -44,7 +46,7 @@ class ArrayView:
     @property
     def domain(self) -> Domain:
         """The public study area, and the layers declared on it."""
-        return Domain(self.area, self.declared)
+        return Domain(self.area, self.declared, "UTC")
 
     def __post_init__(self) -> None:
         assert self.unit is Unit.PERSON or self.bound == 1, "A record adds one record."
@@ -53,6 +55,11 @@ class ArrayView:
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
         counts = np.bincount(self._cells(grid), minlength=grid.size).reshape(grid.shape)
+        return PrivateCounts(counts, sensitivity=self.bound)
+
+    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
+        """Counts per slice and cell, of L1 sensitivity `bound` over all of them."""
+        counts = np.bincount(self._cells(sliced), minlength=sliced.size).reshape(sliced.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
 
     def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
@@ -104,11 +111,11 @@ class ArrayView:
         """The same view, that keeps popular places first."""
         return replace(self, preferred=popularity)
 
-    def _cells(self, regions: Regions) -> NDArray[np.int64]:
+    def _cells(self, regions: Counted) -> NDArray[np.int64]:
         """The cell or zone of every record, or person in it, that is counted."""
         return self._kept(regions)[1]
 
-    def _kept(self, regions: Regions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _kept(self, regions: Counted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Persons and cells or zones of what is counted."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
@@ -116,6 +123,11 @@ class ArrayView:
         lon, lat = lon[inside], lat[inside]
         if isinstance(regions, Zones):
             place, cells = regions.locator().locate(lon, lat)
+        elif isinstance(regions, SlicedGrid):
+            cells = regions.grid.locate(*to_mercator(lon, lat))
+            hours = np.asarray(self.hours, dtype=np.int64)[inside]
+            of_hour = np.asarray(regions.slices.of_hour, dtype=np.int64)
+            place, cells = np.arange(lon.size), cells + regions.grid.size * of_hour[hours]
         else:
             place, cells = np.arange(lon.size), regions.locate(*to_mercator(lon, lat))
         persons = np.arange(lon.size)
@@ -131,7 +143,7 @@ class ArrayView:
         cells: NDArray[np.int64],
         x: NDArray[np.float64],
         y: NDArray[np.float64],
-        regions: Regions,
+        regions: Counted,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if self.counting is Counting.PEOPLE:
             persons, cells = np.unique(np.stack([persons, cells]), axis=1)

@@ -16,6 +16,8 @@ from drf_spectacular.utils import OpenApiParameter
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.selectors import Box
 
+SLUG = r"[A-Za-z0-9_-]{1,80}"
+
 MAX_LIMIT = 100
 DEFAULT_LIMIT = 20
 
@@ -72,7 +74,7 @@ def _unknown(name: str, known: list[str]) -> str:
 
 def read_slug(text: str) -> str:
     """A short name as it stands in addresses."""
-    if not re.fullmatch(r"[A-Za-z0-9_-]{1,80}", text):
+    if not re.fullmatch(SLUG, text):
         raise ValueError("Must be letters, digits, - and _, as in the addresses of this API.")
     return text
 

@@ -19,7 +19,7 @@ from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.bodies import Field, body_schema, members, read_body
 from dpgeo.api.describing import answered, in_path, problems
 from dpgeo.api.member_examples import BODIES
-from dpgeo.api.queries import Query, openapi, read_box
+from dpgeo.api.queries import SLUG, Query, openapi, read_box, read_slug
 from dpgeo.api.serializers import Serializer
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
@@ -38,12 +38,30 @@ CONFIDENCE = 0.95
 
 POLYGONS = ("Polygon", "MultiPolygon")
 
+SHAPES = ("bbox", "polygon", "regions")
+"""What regions are given as, one of them at a time."""
+
 BOX = Query(
     name="bbox",
     description="The region: west,south,east,north in degrees. To ask for polygons, or for many "
     "regions, send them with POST.",
     read=read_box,
 )
+
+
+LAYER_WORDS = (
+    "The slice of time to ask about, by the name of its layer such as cells-06-12, of a release "
+    "that has slices. Without it all slices are added up."
+)
+
+LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
+
+
+def read_layer(value: Any) -> str:
+    """The name of a layer. Raises ValueError."""
+    if not isinstance(value, str):
+        raise ValueError("Must be the name of a layer.")
+    return read_slug(value)
 
 
 def read_corners(value: Any) -> list[float]:
@@ -79,6 +97,12 @@ ASKED = (
         f"{MOST_REGIONS:,}; answers come in the same order, with the features' ids.",
         read=members,
         schema={"type": "object", "additionalProperties": True},
+    ),
+    Field(
+        name="layer",
+        description=LAYER_WORDS,
+        read=read_layer,
+        schema={"type": "string", "pattern": f"^{SLUG}$"},
     ),
 )
 
@@ -124,7 +148,7 @@ MEANING = {
 class RangesView(DocumentView):
     """Range answers."""
 
-    queries = (BOX,)
+    queries = (BOX, LAYER)
 
     @extend_schema(
         operation_id="release_query_box",
@@ -140,7 +164,9 @@ class RangesView(DocumentView):
         """An estimate of how many are in a box, and the 95 % interval of its noise."""
         if self.asked["bbox"] is None:
             raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
-        return self._answer(request, release_id, [(None, _box(self.asked["bbox"]))])
+        return self._answer(
+            request, release_id, [(None, _box(self.asked["bbox"]))], self.asked["layer"]
+        )
 
     @extend_schema(
         operation_id="release_query",
@@ -164,15 +190,17 @@ class RangesView(DocumentView):
         """The same for a box, a polygon or a collection of regions. Nothing is spent by asking:
         all answers follow from what is published."""
         asked = read_body(request, ASKED, most=MAX_BODY_BYTES)
-        return self._answer(request, release_id, read_regions(asked))
+        return self._answer(request, release_id, read_regions(asked), asked["layer"] or "")
 
     def _answer(
-        self, request: Request, release_id: str, regions: Sequence[tuple[Any, Any]]
+        self, request: Request, release_id: str, regions: Sequence[tuple[Any, Any]], layer: str
     ) -> Response:
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         check_served(release, "Its publisher has withdrawn this release; it is no longer asked.")
-        found = _ranges(release.pk, release.blob_sha256).answer([shape for _, shape in regions])
+        found = _ranges(release.pk, release.blob_sha256, layer).answer(
+            [shape for _, shape in regions]
+        )
         document = {
             "release": release.pk,
             "counting": release.counting,
@@ -187,9 +215,9 @@ class RangesView(DocumentView):
 
 
 @lru_cache(maxsize=4)
-def _ranges(release_id: str, _sha256: str) -> Ranges:
+def _ranges(release_id: str, _sha256: str, layer: str) -> Ranges:
     """The answers of a release, kept for the next who asks: a blob never changes."""
-    return Ranges(released_of(Release.objects.get(pk=release_id)))
+    return Ranges(released_of(Release.objects.get(pk=release_id)), layer=layer)
 
 
 def _result(name: Any, answer: RangeAnswer) -> dict[str, Any]:
@@ -208,7 +236,7 @@ def _result(name: Any, answer: RangeAnswer) -> dict[str, Any]:
 
 def read_regions(asked: dict[str, Any]) -> list[tuple[Any, Any]]:
     """Ids and shapes of what was asked for. Raises InvalidInput."""
-    given = [name for name, value in asked.items() if value is not None]
+    given = [name for name in SHAPES if asked[name] is not None]
     if len(given) != 1:
         raise InvalidInput(
             "Give one of bbox, polygon and regions.", field=given[1] if len(given) > 1 else "bbox"

@@ -91,7 +91,9 @@ def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
 
 
 def _layer(layer: Layer, data: _Data) -> dict[str, Any]:
-    entry = {"name": layer.name, "title": layer.title, "kind": layer.kind}
+    entry: dict[str, Any] = {"name": layer.name, "title": layer.title, "kind": layer.kind}
+    if layer.time_slice:
+        entry["slice"] = True
     if isinstance(layer, BoxLayer):
         return entry | _boxes(layer, data)
     if isinstance(layer, PointLayer):

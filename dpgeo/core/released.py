@@ -35,6 +35,22 @@ class GridRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class SlicesRelease:
+    """A noisy count for every cell in every slice of local time.
+
+    `counts` is int64 (s, rows, columns), raw as in `GridRelease`, of the slices in their order;
+    `keys` and `titles` (s,) name them, and `time_zone` is the one they are told in.
+    """
+
+    grid: Grid
+    keys: tuple[str, ...]
+    titles: tuple[str, ...]
+    time_zone: str
+    counts: NDArray[np.int64]
+    noise: DiscreteLaplace
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartitionRelease:
     """Noisy cells, and fresh noisy totals of disjoint boxes chosen from those noisy cells alone.
 
@@ -208,6 +224,7 @@ class LocationsRelease:
 
 Content = (
     GridRelease
+    | SlicesRelease
     | PartitionRelease
     | TreeRelease
     | PhasedRelease
@@ -220,6 +237,7 @@ Content = (
 )
 CONTENT_TYPES: tuple[type[Content], ...] = (
     GridRelease,
+    SlicesRelease,
     PartitionRelease,
     TreeRelease,
     PhasedRelease,

@@ -122,7 +122,7 @@ def layer_kinds(dataset: Dataset) -> dict[str, LayerKind]:
 
 
 def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
-    """The study area and the named layers, cut to it.
+    """The study area, the named layers, cut to it, and the time zone if a column has times.
 
     Raises InvalidInput where the study area was changed so that a layer lies outside.
     """
@@ -131,7 +131,8 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
         layer.name: _stored(layer.stored_name, layer.kind, json.dumps(area.to_geojson()))
         for layer in dataset.layers.filter(name__in=names)
     }
-    return Domain(area, found)
+    times = (dataset.columns or {}).get("time")
+    return Domain(area, found, dataset.time_zone if times else "")
 
 
 @lru_cache(maxsize=16)

@@ -21,7 +21,7 @@ MEMORY_BYTES = 1 << 30
 SPILL_BYTES = 64 << 30
 """What DuckDB may write to its temporary folder."""
 
-Parameters = dict[str, str | int | float]
+Parameters = dict[str, str | int | float | list[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -41,7 +41,7 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters, as_pattern
 from dpgeo.engine.reports import BoundedReports
 from dpgeo.engine.zoned import write_zoned
-from dpgeo.privacy.bounding import Popularity, RankTable, Regions
+from dpgeo.privacy.bounding import Counted, Popularity, RankTable, Regions, SlicedGrid
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -78,6 +78,16 @@ WITH located AS (
         AND row_number >= 0 AND row_number < $rows
 )"""
 
+# A time of the canonical file is within the years 1000 to 2999, which DuckDB's timestamps hold.
+_SLICED = f"""{_LOCATED.replace("rows_inside", "rows_of_all_times")}, rows_timed AS (
+    SELECT *, timezone($time_zone, make_timestamptz(time * 1000000)) AS local
+    FROM rows_of_all_times WHERE time IS NOT NULL
+), rows_inside AS (
+    SELECT person_high, person_low, x, y, time, cell + $grid_size::UBIGINT * $slices[
+        1 + 24 * (extract(isodow FROM local) - 1) + extract(hour FROM local)]::UBIGINT AS cell
+    FROM rows_timed
+)"""  # noqa: S608 - no text of a user
+
 _ZONED = """
 WITH rows_inside AS (
     SELECT * FROM read_parquet($path)
@@ -113,7 +123,8 @@ _RANDOM = """, keyed AS (
 _POPULAR = """, keyed AS (
     SELECT person_high, person_low, rank | (word & $hash_bits::UBIGINT) | cell AS key
     FROM items JOIN ranks ON ranks.place =
-        (2 * (cell // $columns::UBIGINT) + 1) * $rank_rows::UBIGINT // (2 * $rows::UBIGINT)
+        (2 * (cell % $grid_size::UBIGINT // $columns::UBIGINT) + 1)
+                * $rank_rows::UBIGINT // (2 * $rows::UBIGINT)
             * $rank_columns::UBIGINT
         + (2 * (cell % $columns::UBIGINT) + 1) * $rank_columns::UBIGINT // (2 * $columns::UBIGINT)
 )"""
@@ -250,6 +261,13 @@ class DuckDBView:
             counts[cells] += amounts
         return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
 
+    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
+        """Bounded counts per slice and cell (s, rows, columns), of L1 sensitivity `bound`."""
+        counts = np.zeros(sliced.size, dtype=np.int64)
+        for cells, amounts in self._counted(sliced):
+            counts[cells] += amounts
+        return PrivateCounts(counts.reshape(sliced.shape), sensitivity=self._bound)
+
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """The bounded counts of cells that are not empty, of L1 sensitivity `bound`."""
         parts = list(self._counted(grid))
@@ -307,12 +325,12 @@ class DuckDBView:
             progress=self._progress,
         ).private()
 
-    def _counted(self, regions: Regions) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def _counted(self, regions: Counted) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Regions by number and bounded counts of each pass."""
         for found in self._found(regions, "cell", "amount"):
             yield found[0], found[1]
 
-    def _found(self, regions: Regions, *columns: str) -> Iterator[list[NDArray[np.int64]]]:
+    def _found(self, regions: Counted, *columns: str) -> Iterator[list[NDArray[np.int64]]]:
         """Columns (n,) of each pass: "cell" and "amount", or "person" and "cell"."""
         with self._file.scratch() as folder:
             path = self._file.path
@@ -325,7 +343,7 @@ class DuckDBView:
     def _passes(
         self,
         connection: duckdb.DuckDBPyConnection,
-        regions: Regions,
+        regions: Counted,
         path: Path,
         columns: Sequence[str],
     ) -> Iterator[list[NDArray[np.int64]]]:
@@ -342,13 +360,15 @@ class DuckDBView:
     def _query(
         self,
         connection: duckdb.DuckDBPyConnection,
-        regions: Regions,
+        regions: Counted,
         parameters: Parameters,
         *,
         whose: bool,
     ) -> tuple[str, int]:
         """The query of one pass and the number of passes; completes its parameters."""
-        located = _ZONED if isinstance(regions, Zones) else _LOCATED
+        located = _ZONED
+        if not isinstance(regions, Zones):
+            located = _SLICED if isinstance(regions, SlicedGrid) else _LOCATED
         if self._unit == Unit.RECORD and not isinstance(regions, Zones):
             parameters |= _frame(regions)
             return located + (_WHOSE_ROWS if whose else _COUNT_ROWS), 1
@@ -375,7 +395,7 @@ class DuckDBView:
         )
 
     def _keyed(
-        self, connection: duckdb.DuckDBPyConnection, regions: Regions, parameters: Parameters
+        self, connection: duckdb.DuckDBPyConnection, regions: Counted, parameters: Parameters
     ) -> str:
         """How an item's key is made; completes the parameters with the salt and its bits.
 
@@ -393,9 +413,10 @@ class DuckDBView:
             return _RANDOM
         table = self._popularity.table(regions)
         rank_shift = 64 - int(table.ranks.max()).bit_length()
-        rows, columns = (1, size) if isinstance(regions, Zones) else regions.shape
+        rows, columns = (1, size) if isinstance(regions, Zones) else regions.shape[-2:]
         parameters |= {
             "hash_bits": (1 << rank_shift) - (1 << cell_bits),
+            "grid_size": rows * columns,
             "rows": rows,
             "columns": columns,
             "rank_rows": table.rows,
@@ -415,7 +436,14 @@ def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: i
     connection.register("ranks", pa.table({"place": places, "rank": moved}))
 
 
-def _frame(grid: Grid) -> Parameters:
+def _frame(regions: Grid | SlicedGrid) -> Parameters:
+    if isinstance(regions, SlicedGrid):
+        return _frame(regions.grid) | {
+            "grid_size": regions.grid.size,
+            "time_zone": regions.time_zone,
+            "slices": list(regions.slices.of_hour),
+        }
+    grid = regions
     return {
         "west": grid.west,
         "north": grid.north,

@@ -92,6 +92,7 @@ class BoundedReports:
             "part": share.number,
             "parts": share.parts,
         }
+        self._shares = share.parts
         if unit is Unit.PERSON and self._too_many_at_once():
             raise InvalidInput(
                 "Somebody has more reports of one and the same time, or without a time, than "
@@ -114,7 +115,7 @@ class BoundedReports:
         """Whether a person has more reports of one time than the bound; looks at no position."""
         return bool(self._number(_TOO_MANY_AT_ONCE))
 
-    def _number(self, query: str, **more: str | float) -> int:
+    def _number(self, query: str, **more: str | float | list[int]) -> int:
         parameters = {**self._asked, "bound": self._bound, **more}
         with self._file.scratch() as scratch, self._file.connected(scratch) as connection:
             [(number,)] = connection.execute(query, parameters).fetchall()
@@ -126,7 +127,7 @@ class BoundedReports:
 
     def _parts(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Reports]:
         [(total,)] = connection.execute(_ROWS, {"path": self._asked["path"]}).fetchall()
-        total = -(-total // int(self._asked["parts"]))
+        total = -(-total // self._shares)
         query, parameters = _REPORTS, self._asked
         if self._unit is Unit.PERSON:
             query = _BOUNDED_REPORTS

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.privacy.bounding import Popularity, Regions
+from dpgeo.privacy.bounding import Popularity, Regions, SlicedGrid
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -48,6 +48,10 @@ class CountsView:
         totals = np.zeros(grid.size, dtype=np.int64)
         np.add.at(totals, self._cells(grid), self.counts.ravel())
         return PrivateCounts(totals.reshape(grid.shape), sensitivity=1)
+
+    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
+        """Raises TypeError: cells have no times."""
+        raise TypeError("There are counts of cells here, and no times.")
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """The same counts of cells that are not empty."""

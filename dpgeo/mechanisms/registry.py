@@ -20,6 +20,7 @@ from dpgeo.mechanisms import (
     privtree,
     quadtree,
     sparse_grid,
+    time_slices,
     uniform_grid,
     zones,
 )
@@ -35,6 +36,7 @@ MECHANISMS: Mapping[str, Mechanism] = {
         quadtree.MECHANISM,
         privtree.MECHANISM,
         sparse_grid.MECHANISM,
+        time_slices.MECHANISM,
         private_clusters.MECHANISM,
         prilocation.MECHANISM,
         zones.MECHANISM,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 
@@ -17,6 +18,7 @@ from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, layers
+from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.postprocess.summary import counted, largest, size, standing_out, total
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
@@ -62,6 +64,23 @@ class LayerName:
     measured: bool
     look: str
     """The key of what draws it in `frontend/src/layer-registry.ts`."""
+    time_slice: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SliceTotal:
+    """All counts of one slice of time added up, and how sure the sum is.
+
+    `low`, `middle` and `high` are where the interval's ends and the sum stand on a bar, in per
+    cent of the highest end of all slices.
+    """
+
+    title: str
+    total: int
+    margin: float
+    low: float
+    middle: float
+    high: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,6 +179,8 @@ class Summary:
     """Of contours, lowest first."""
     moved: Moved | None
     """Of points that were moved; None of releases that hold none."""
+    slices: tuple[SliceTotal, ...]
+    """Of maps by time, in their order."""
 
     @property
     def looks(self) -> str:
@@ -198,7 +219,7 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 2
+FIELDS = 3
 """Counts up whenever the fields of a summary change, so that none kept before is read."""
 
 
@@ -220,6 +241,9 @@ def summarise(released: Released) -> Summary:
     """The figures of a release; a function of the Released alone."""
     shown = layers(released)
     counts = [layer for layer in shown if layer.kind == "measured" and layer.value is not None]
+    slices = [each for each in shown if isinstance(each, BoxLayer) and each.time_slice]
+    if slices:
+        counts = [stacked(slices)]
     mechanism = MECHANISMS.get(released.mechanism)
     kind = kind_of(released.mechanism)
     return Summary(
@@ -233,13 +257,41 @@ def summarise(released: Released) -> Summary:
         software=released.software,
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(
-            LayerName(layer.name, layer.title, layer.kind == "measured", _look(layer, kind))
+            LayerName(
+                layer.name,
+                layer.title,
+                layer.kind == "measured",
+                _look(layer, kind),
+                layer.time_slice,
+            )
             for layer in shown
         ),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
         moved=_moved(released, shown),
         figures=_figures(counts[0]) if counts else None,
         bands=_bands(shown),
+        slices=_slice_totals(slices),
+    )
+
+
+def _slice_totals(slices: Sequence[Layer]) -> tuple[SliceTotal, ...]:
+    totals = [total(layer) for layer in slices]
+    most = max((each.value + each.margin for each in totals), default=0.0) or 1.0
+
+    def place(value: float) -> float:
+        """Per cent of the bar; what noise took below 0 stands at its start."""
+        return min(max(100 * value / most, 0.0), 100.0)
+
+    return tuple(
+        SliceTotal(
+            title=layer.title,
+            total=each.value,
+            margin=each.margin,
+            low=place(each.value - each.margin),
+            middle=place(each.value),
+            high=place(each.value + each.margin),
+        )
+        for layer, each in zip(slices, totals, strict=True)
     )
 
 

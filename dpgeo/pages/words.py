@@ -14,7 +14,7 @@ def script_words() -> dict[str, str]:
     """The English words of the scripts and what they are in the page's language."""
     if (get_language() or "en").split("-")[0] == "en":
         return {}
-    return {word: gettext(word) for word in (*WORDS, *ANSWERS)}
+    return {word: gettext(word) for word in (*WORDS, *ANSWERS, *SLICES)}
 
 
 WORDS = (
@@ -148,6 +148,39 @@ ANSWERS = (
 )
 """What the planner answers in English, and the page says in its own language."""
 
+SLICES = (
+    _("00:00 to 03:00"),
+    _("03:00 to 06:00"),
+    _("06:00 to 09:00"),
+    _("09:00 to 12:00"),
+    _("12:00 to 15:00"),
+    _("15:00 to 18:00"),
+    _("18:00 to 21:00"),
+    _("21:00 to 24:00"),
+    _("00:00 to 04:00"),
+    _("04:00 to 08:00"),
+    _("08:00 to 12:00"),
+    _("12:00 to 16:00"),
+    _("16:00 to 20:00"),
+    _("20:00 to 24:00"),
+    _("00:00 to 06:00"),
+    _("06:00 to 12:00"),
+    _("12:00 to 18:00"),
+    _("18:00 to 24:00"),
+    _("00:00 to 12:00"),
+    _("12:00 to 24:00"),
+    _("Monday"),
+    _("Tuesday"),
+    _("Wednesday"),
+    _("Thursday"),
+    _("Friday"),
+    _("Saturday"),
+    _("Sunday"),
+    _("Monday to Friday"),
+    _("Saturday and Sunday"),
+)
+"""Titles of layers of maps by time."""
+
 TERMS = (
     # What the figures of a page name.
     _("person"),
@@ -167,6 +200,7 @@ TERMS = (
     _("Uniform grid"),
     _("Adaptive grid"),
     _("Quadtree"),
+    _("Heatmap by time"),
     _("Sparse grid"),
     _("Private clusters"),
     _("Moved points"),
@@ -189,6 +223,7 @@ TERMS = (
     _("Everywhere"),
     # What privacy was spent on.
     _("cell counts"),
+    _("cell counts of all slices"),
     _("counts of areas, shared out after the look"),
     _("counts of partitions"),
     _("counts of squares"),

@@ -28,7 +28,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.core.errors import Conflict
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import (
     Content,
@@ -37,10 +37,12 @@ from dpgeo.core.released import (
     PartitionRelease,
     PhasedRelease,
     Released,
+    SlicesRelease,
     SparseRelease,
     TreeRelease,
     ZonesRelease,
 )
+from dpgeo.postprocess.layers.slices import slice_grids, slice_names
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_sums, summed_area
@@ -104,12 +106,18 @@ class Cover:
 
 
 class Ranges:
-    """Answers for regions over one release. Raises Conflict for one that has no counted areas."""
+    """Answers for regions over one release.
 
-    def __init__(self, released: Released) -> None:
+    `layer` names the slice of time that is asked about; without, all slices are added up. Raises
+    Conflict for a release that has no counted areas, and InvalidInput (field "layer") for a layer
+    that is no slice of it.
+    """
+
+    def __init__(self, released: Released, *, layer: str = "") -> None:
         self._area = released.area
         shapely.prepare(self._area.shape)
-        self._areas = make_areas(released.content, released.area, released.mechanism)
+        content = of_slice(released.content, layer) if layer else released.content
+        self._areas = make_areas(content, released.area, released.mechanism)
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
         """The answers for polygons in degrees, valid and longitude first."""
@@ -344,6 +352,28 @@ class Cells(Areas):
         )
 
 
+class Slices(Areas):
+    """All cells of all slices: a region's answer is of every slice together."""
+
+    def __init__(self, content: SlicesRelease, area: StudyArea) -> None:
+        self._slices = [Cells(each, area) for each in slice_grids(content)]
+
+    def cover(self, region: Any) -> Cover:
+        """The cells that touch the region, slice by slice."""
+        covers = [cells.cover(region) for cells in self._slices]
+        whole: dict[DiscreteLaplace, int] = {}
+        for cover in covers:
+            for noise, count in cover.whole.items():
+                whole[noise] = whole.get(noise, 0) + count
+        return Cover(
+            whole=whole,
+            total=sum(cover.total for cover in covers),
+            values=np.concatenate([cover.values for cover in covers]),
+            rates=np.concatenate([cover.rates for cover in covers]),
+            shares=np.concatenate([cover.shares for cover in covers]),
+        )
+
+
 class Tree(Areas):
     """A tree of boxes: its leaves, or where `fixed` the largest squares of less noise."""
 
@@ -401,6 +431,20 @@ class Tree(Areas):
         return np.asarray(self._children[np.repeat(self._first[nodes], sizes) + offset])
 
 
+def of_slice(content: Content, layer: str) -> GridRelease:
+    """The counts of one slice of time, by the name of its layer. Raises InvalidInput."""
+    if not isinstance(content, SlicesRelease):
+        raise InvalidInput(
+            "This release has no slices of time to choose from; leave it out.", field="layer"
+        )
+    grids = dict(zip(slice_names(content), slice_grids(content), strict=True))
+    if layer not in grids:
+        raise InvalidInput(
+            f"There is no slice {layer!r}; choose from {', '.join(grids)}.", field="layer"
+        )
+    return grids[layer]
+
+
 @singledispatch
 def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
     """The measured areas of a content. Raises Conflict where it has none."""
@@ -411,6 +455,11 @@ def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
 @make_areas.register(ContourRelease)
 def _grid(content: GridRelease | ContourRelease, area: StudyArea, mechanism: str) -> Areas:
     return Cells(content, area)
+
+
+@make_areas.register
+def _slices(content: SlicesRelease, area: StudyArea, mechanism: str) -> Areas:
+    return Slices(content, area)
 
 
 @make_areas.register

@@ -19,7 +19,7 @@ signal and noise would be d times as large.)
 The list. Zones where zones are counted; otherwise the cells of a coarse grid over the same frame,
 POPULAR_CELLS along each side, for on millions of cells the look would drown in its own noise. A
 cell is as popular as the coarse cell that holds its centre, or, where it is larger than those, as
-all coarse cells together whose centres it holds.
+all coarse cells together whose centres it holds. Slices of time do not change how popular it is.
 """
 
 from __future__ import annotations
@@ -34,10 +34,38 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Bounding
 from dpgeo.core.spend import Spend
+from dpgeo.core.time_slices import TimeSlices
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
+
+@dataclass(frozen=True, slots=True)
+class SlicedGrid:
+    """The cells of a grid in every slice of local time, numbered slice by slice.
+
+    Times are told in `time_zone`; what has no time is in no slice.
+    """
+
+    grid: Grid
+    slices: TimeSlices
+    time_zone: str
+
+    @property
+    def size(self) -> int:
+        """Cells of all slices together."""
+        return len(self.slices) * self.grid.size
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Slices, rows and columns."""
+        return (len(self.slices), *self.grid.shape)
+
+
 Regions: TypeAlias = Grid | Zones
+"""What popularity is measured on."""
+
+Counted: TypeAlias = Regions | SlicedGrid
+"""What can be counted in."""
 
 LOOK = "popularity of places"
 
@@ -67,18 +95,19 @@ class Popularity:
     regions: Regions
     counts: NDArray[np.int64]
 
-    def table(self, regions: Regions) -> RankTable:
+    def table(self, regions: Counted) -> RankTable:
         """The ranks by which places of these regions are chosen. Raises ValueError for others."""
         if isinstance(self.regions, Zones) or isinstance(regions, Zones):
             if self.regions is not regions:
                 raise ValueError("Popularity was measured on other regions.")
             return RankTable(ranks_of(self.counts), 1, len(self.counts))
-        if regions.rows >= self.regions.rows:
+        grid = regions.grid if isinstance(regions, SlicedGrid) else regions
+        if grid.rows >= self.regions.rows:
             return RankTable(ranks_of(self.counts), self.regions.rows, self.regions.columns)
-        place = places(regions, self.regions)
-        totals = np.zeros(regions.size, dtype=np.int64)
+        place = places(grid, self.regions)
+        totals = np.zeros(grid.size, dtype=np.int64)
         np.add.at(totals, place, self.counts)
-        return RankTable(ranks_of(totals), regions.rows, regions.columns)
+        return RankTable(ranks_of(totals), grid.rows, grid.columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,13 +122,14 @@ class RankTable:
     rows: int
     columns: int
 
-    def of_cells(self, cells: NDArray[np.int64], regions: Regions) -> NDArray[np.int64]:
+    def of_cells(self, cells: NDArray[np.int64], regions: Counted) -> NDArray[np.int64]:
         """The ranks (n,) of cells or zones by number (n,)."""
         if isinstance(regions, Zones):
             return np.asarray(self.ranks[cells], dtype=np.int64)
-        row, column = np.divmod(cells, regions.columns)
-        place_row = (2 * row + 1) * self.rows // (2 * regions.rows)
-        place_column = (2 * column + 1) * self.columns // (2 * regions.columns)
+        grid = regions.grid if isinstance(regions, SlicedGrid) else regions
+        row, column = np.divmod(cells % grid.size, grid.columns)
+        place_row = (2 * row + 1) * self.rows // (2 * grid.rows)
+        place_column = (2 * column + 1) * self.columns // (2 * grid.columns)
         found = self.ranks[place_row * self.columns + place_column]
         return np.asarray(found, dtype=np.int64)
 

@@ -6,7 +6,7 @@ from typing import Protocol
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.privacy.bounding import Popularity, Regions
+from dpgeo.privacy.bounding import Popularity, Regions, SlicedGrid
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -36,6 +36,12 @@ class PrivateView(Protocol):
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
+
+    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
+        """Counts per slice and cell, of the shape (s, rows, columns) and L1 sensitivity `bound`.
+
+        The bound holds over all slices together.
+        """
 
     def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
         """At most `bound` reports of each unit of a share, chosen without regard to where they are.

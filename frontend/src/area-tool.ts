@@ -21,6 +21,7 @@ export class AreaTool {
   private pointer: [number, number] | null = null;
   private shape: AreaShape | null = null;
   private asked = 0;
+  private slice = "";
 
   constructor(
     private readonly panel: HTMLElement,
@@ -53,6 +54,13 @@ export class AreaTool {
   /** Takes an area from a link. */
   restore(corners: Corners): void {
     void this.use(fromCorners(corners));
+  }
+
+  /** Asks about this slice of time from now on, or about all. */
+  ask(slice: string): void {
+    if (slice === this.slice) return;
+    this.slice = slice;
+    if (this.shape) void this.use(this.shape);
   }
 
   private offer(): void {
@@ -177,7 +185,7 @@ export class AreaTool {
     this.changed(corners);
     this.say(t("Adding up\u2026"));
     try {
-      const answer = await askArea(this.panel.dataset.query!, this.panel.dataset.token ?? "", shape);
+      const answer = await askArea(this.panel.dataset.query!, this.panel.dataset.token ?? "", shape, this.slice);
       if (asked === this.asked) this.show(answer, corners !== null);
     } catch (error) {
       if (asked !== this.asked) return;

@@ -5,15 +5,16 @@ import { t } from "./translate";
 export type AreaAnswer = { estimate: number; margin: number; notes: string[] };
 
 /**
- * Raises an Error whose message is for the reader. Members of an organisation ask about drafts in
- * their own name, with their page's `token`; everybody else is nobody.
+ * `slice` names the slice of time to ask about; without, all are added up. Raises an Error whose
+ * message is for the reader. Members of an organisation ask about drafts in their own name, with
+ * their page's `token`; everybody else is nobody.
  */
-export async function askArea(url: string, token: string, shape: AreaShape): Promise<AreaAnswer> {
+export async function askArea(url: string, token: string, shape: AreaShape, slice = ""): Promise<AreaAnswer> {
   const response = await fetch(url, {
     method: "POST",
     credentials: token ? "same-origin" : "omit",
     headers: { "Content-Type": "application/json", ...(token ? { "X-CSRFToken": token } : {}) },
-    body: JSON.stringify({ polygon: shape }),
+    body: JSON.stringify({ polygon: shape, ...(slice ? { layer: slice } : {}) }),
   }).catch(() => {
     throw new Error(t("The server did not answer; try again."));
   });

@@ -66,8 +66,9 @@ export class Heatmap implements MapLayer {
     const { edges, steps, square } = this.image!;
     const { show } = this.style;
     const heads = show === "margin" ? MARGIN_HEADS[this.scene.counting] : SUBJECTS[this.scene.counting].head;
+    const { slice, title } = this.surface.layer;
     return {
-      title: t(heads, { side: square.side }),
+      title: t(heads, { side: square.side }) + (slice ? `, ${t(title)}` : ""),
       classes: edges.map((from, index) => ({ from, step: steps[index]! })),
       words: t(show === "margin" ? "Larger is less sure" : "Stands out from noise"),
       keys: show === "margin" ? [] : [{ swatch: "hatch", words: t("Cannot be told from zero") }],

@@ -11,7 +11,8 @@ export type Grid = { west: number; north: number; cell: number; columns: number;
 /** What is known of the noise of a count: 95 % margin, and what an empty one seldom reaches. */
 export type Noise = { margin: number; threshold: number; label: string };
 
-type Named = { name: string; title: string; kind: "measured" | "inferred" };
+/** `slice`: of several that differ in their time alone. */
+type Named = { name: string; title: string; kind: "measured" | "inferred"; slice?: boolean };
 
 /** Counts of cells or of boxes of cells. */
 export type BoxLayer = Named & {
@@ -200,6 +201,7 @@ function readCounts(layer: RawBoxes, grid: Grid, read: Read): BoxLayer {
     name: layer.name,
     title: layer.title,
     kind: layer.kind,
+    ...(layer.slice === true ? { slice: true } : {}),
     shape: layer.shape,
     step: layer.step,
     stored,

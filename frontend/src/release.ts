@@ -1,16 +1,18 @@
 // The release page: the map island.
 import "maplibre-gl/dist/maplibre-gl.css";
+import type { AreaTool } from "./area-tool";
 import type { Scale } from "./classes";
 import type { Comparison, Other } from "./compare";
 import { need } from "./dom";
 import { loadLayer } from "./layer-registry";
 import { drawLegend, type Facts } from "./legend";
-import type { MapLayer, Show, Style } from "./map-layer";
+import type { Basis, MapLayer, Show, Style } from "./map-layer";
 import { type OpenRelease, openRelease } from "./open-release";
 import { formatLink, type Link, parseLink } from "./permalink";
 import { drawKeepsake } from "./picture";
 import { onThemeChange, type RampName, readPalette } from "./ramps";
 import { installSharing } from "./share";
+import { busiest, slicesOf, timeSlider } from "./slices";
 import { drawAhead, InteractiveStage, type Stage, StillStage } from "./stage";
 import { choices, slider } from "./switch";
 import { t } from "./translate";
@@ -32,6 +34,7 @@ class Page {
   private style!: Style;
   private stage!: Stage;
   private comparison: Comparison | null = null;
+  private areas: AreaTool | null = null;
 
   constructor(
     private readonly frame: HTMLElement,
@@ -73,6 +76,13 @@ class Page {
     this.comparison?.restyle(this.sharedStyle(), readPalette(this.frame));
     this.limitChoices();
     this.remember();
+    this.areas?.ask(this.slice());
+  }
+
+  /** The slice of time that is shown, by name; "" where there are none. */
+  private slice(): string {
+    const { name } = this.layer;
+    return slicesOf(this.opened.release).some((slice) => slice.name === name) ? name : "";
   }
 
   private async restyle(): Promise<void> {
@@ -81,9 +91,19 @@ class Page {
     const layer = await this.find(link.layer);
     const show = layer.shows.includes(link.show) ? link.show : layer.shows[0]!;
     this.style = { show, scale: link.scale, opacity: link.opacity / 100 };
+    const basis = await this.basisOfSlices(this.style);
+    if (basis) this.style.basis = basis;
     layer.restyle(this.style, readPalette(frame));
     drawLegend(need(frame, ".legend"), layer.legend(), this.facts);
     this.layer = layer;
+  }
+
+  private async basisOfSlices(style: Style): Promise<Basis | null> {
+    const slice = busiest(slicesOf(this.opened.release));
+    if (!slice) return null;
+    const layer = await this.find(slice.name);
+    layer.restyle(style, readPalette(this.frame));
+    return layer.basis?.() ?? null;
   }
 
   private async find(name: string | null): Promise<MapLayer> {
@@ -115,6 +135,8 @@ class Page {
     };
     offer("show", this.link.show, (show) => ({ show: show as Show }));
     offer("layer", this.layer.name, (name) => ({ layer: name }));
+    const slices = slicesOf(this.opened.release);
+    timeSlider(slices, this.layer.name, (layer) => void this.change({ layer }));
     offer("ramp", this.link.ramp, (ramp) => ({ ramp: ramp as RampName }));
     offer("scale", this.link.scale, (scale) => ({ scale: scale as Scale }));
     slider(need(options, "#opacity"), this.link.opacity, (opacity) => void this.change({ opacity }));
@@ -140,6 +162,8 @@ class Page {
       this.link = { ...this.link, corners };
       this.remember();
     });
+    this.areas = tool;
+    tool.ask(this.slice());
     if (this.link.corners) tool.restore(this.link.corners);
   }
 

@@ -46,7 +46,9 @@ CROWD = Density(zones=WARDS, amounts=np.array([30.0, 5.0, 1.0, 60.0]))
 """How many people are expected in each of them."""
 
 DOMAIN = Domain(
-    AREA, {"wards": WARDS.within(AREA), "stops": STOPS.within(AREA), "crowd": CROWD.within(AREA)}
+    AREA,
+    {"wards": WARDS.within(AREA), "stops": STOPS.within(AREA), "crowd": CROWD.within(AREA)},
+    "UTC",
 )
 
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
@@ -145,6 +147,7 @@ def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int =
         longitude=longitude,
         latitude=latitude,
         persons=persons,
+        hours=generator.integers(0, 168, persons.size),
         counting=counting,
         bound=BOUND,
         declared=DOMAIN.layers,

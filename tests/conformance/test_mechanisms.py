@@ -21,8 +21,10 @@ from dpgeo.core.guarantees import Counting, Notion, Unit, guarantee
 from dpgeo.core.kinds import Kind
 from dpgeo.core.parameters import json_schema, parameters, parse_parameters, settle_layers
 from dpgeo.core.released import CONTENT_TYPES, Released
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers, layers
+from dpgeo.privacy.bounding import SlicedGrid
 from dpgeo.privacy.mechanism import Mechanism, checked_plan, run
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
@@ -253,6 +255,7 @@ def test_the_order_of_the_rows_does_not_show(mechanism: Mechanism, params: Any) 
         longitude=np.asarray(view.longitude)[order],
         latitude=np.asarray(view.latitude)[order],
         persons=np.asarray(view.persons)[order],
+        hours=np.asarray(view.hours)[order],
     )
     assert encode(release(mechanism, params, view)) == encode(release(mechanism, params, shuffled))
 
@@ -347,6 +350,11 @@ def true_counts(layer: Layer, view: PrivateView) -> np.ndarray[Any, Any]:
         return view.zone_counts(DOMAIN.layer("wards", Zones))._read_by_meter()
     assert isinstance(layer, BoxLayer)
     cells = view.histogram(layer.grid)._read_by_meter()
+    if layer.time_slice:
+        key = layer.name.removeprefix("cells-")
+        slices = next(each for each in TIME_SLICES.values() if key in each.keys)
+        sliced = view.sliced_histogram(SlicedGrid(layer.grid, slices, "UTC"))
+        cells = sliced._read_by_meter()[slices.keys.index(key)]
     return np.array(
         [cells[top:bottom, left:right].sum() for top, bottom, left, right in layer.boxes]
     )

@@ -22,11 +22,12 @@ from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parameters, parse_parameters
 from dpgeo.core.released import GridRelease, Released
+from dpgeo.core.time_slices import HOURS_A_WEEK
 from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
-from dpgeo.privacy.bounding import LOOK_SHARE, Popularity, Regions
+from dpgeo.privacy.bounding import LOOK_SHARE, Popularity, Regions, SlicedGrid
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
@@ -93,6 +94,7 @@ class CountedOnce:
     view: ArrayView
     counted: dict[Grid, PrivateCounts] = field(default_factory=dict)
     visited: dict[Grid, PrivateVisits] = field(default_factory=dict)
+    sliced: dict[SlicedGrid, PrivateCounts] = field(default_factory=dict)
     zoned: PrivateCounts | None = None
 
     @property
@@ -124,6 +126,11 @@ class CountedOnce:
             self.visited[grid] = self.view.visits(grid)
         return self.visited[grid]
 
+    def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
+        if sliced not in self.sliced:
+            self.sliced[sliced] = self.view.sliced_histogram(sliced)
+        return self.sliced[sliced]
+
     def zone_counts(self, zones: Zones) -> PrivateCounts:
         if self.zoned is None:
             self.zoned = self.view.zone_counts(zones)
@@ -149,6 +156,7 @@ def view_of(
         longitude=0.1 * (column + 0.5) / SIDE,
         latitude=0.1 * (SIDE - row - 0.5) / SIDE,
         persons=persons,
+        hours=(column * 60 + row) % HOURS_A_WEEK,
         bound=bound,
         salt=salt,
         declared={"tiles": TILES},

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from typing import Any
 
 import pytest
 from django.test import Client
 
 from dpgeo.api import ranges as module
-from tests.unit.artefacts.releases import clusters_release
+from dpgeo.core.released import Released
+from tests.unit.artefacts.releases import clusters_release, grid_release, slices_release
 from tests.web.api import Program
 from tests.web.published import install, make_dataset
 
@@ -38,6 +40,37 @@ def test_a_box_is_answered_by_get_and_post_alike() -> None:
     assert found["exact"]
     assert found["areas"] > 10
     assert by_get["counting"] == "people"
+
+
+def test_a_slice_of_time_is_asked_about_by_its_name() -> None:
+    address, program = query(released=slices_release()), Program()
+    everything, night, day = (
+        program.ask("POST", address, {"bbox": WHOLE, **layer})["results"][0]
+        for layer in ({}, {"layer": "cells-00-12"}, {"layer": "cells-12-24"})
+    )
+    assert night["estimate"] + day["estimate"] == everything["estimate"]
+    assert night["areas"] + day["areas"] == everything["areas"]
+    box = ",".join(map(str, WHOLE))
+    by_get = program.ask("GET", f"{address}?bbox={box}&layer=cells-00-12")
+    assert by_get["results"] == [night]
+
+
+@pytest.mark.parametrize(
+    ("released", "layer", "remedy"),
+    [
+        (slices_release, "cells", "choose from cells-00-12, cells-12-24"),
+        (slices_release, "../cells", "letters, digits"),
+        (grid_release, "cells", "no slices of time"),
+    ],
+)
+def test_a_layer_that_is_no_slice_is_refused(
+    released: Callable[[], Released], layer: str, remedy: str
+) -> None:
+    problem = Program().ask(
+        "POST", query(released=released()), {"bbox": WHOLE, "layer": layer}, status=400
+    )
+    assert problem["field"] == "layer"
+    assert remedy in problem["detail"]
 
 
 def test_polygons_and_collections_are_answered_in_order() -> None:

@@ -306,3 +306,16 @@ def test_a_record_dataset_has_nothing_to_bound(desk: Desk) -> None:
     assert release_run(release_id=release.pk)
     release.job.refresh_from_db()
     assert release.job.state == JobState.DONE, release.job.failure
+
+
+def test_maps_by_time_need_a_column_of_times(desk: Desk, dataset: Dataset) -> None:
+    quote = f"/desk/datasets/{dataset.slug}/quote"
+    typed = asked(mechanism="time-slices", **{"time-slices.slices": "days of the week"})
+    answer = desk.client.get(quote, typed)
+    assert answer.context["problems"] == []
+    assert "7 maps, from Monday to Sunday, in local time (UTC)" in answer.content.decode()
+    dataset.columns = {**dataset.columns, "time": ""}
+    dataset.save()
+    answer = desk.client.get(quote, typed)
+    assert answer.context["quote"] is None
+    assert "no column of times" in answer.content.decode()

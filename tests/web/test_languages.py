@@ -25,9 +25,10 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.kinds import Kind
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
+from dpgeo.core.time_slices import TIME_SLICES
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.public_views import RAMPS
-from dpgeo.pages.words import ANSWERS, TERMS, WORDS
+from dpgeo.pages.words import ANSWERS, SLICES, TERMS, WORDS
 from dpgeo.postprocess.tasks.plan import REASONS
 from dpgeo.releases.services import publish
 from dpgeo.spatial.area import StudyArea
@@ -93,7 +94,7 @@ def test_pages_hand_their_scripts_the_words_of_their_language(
     assert '<html lang="de">' in page
     handed = re.search(r'<script id="words" type="application/json">(.*?)</script>', page)
     assert handed
-    assert set(json.loads(handed[1])) == {*WORDS, *ANSWERS}
+    assert set(json.loads(handed[1])) == {*WORDS, *ANSWERS, *SLICES}
 
 
 @pytest.mark.django_db
@@ -112,6 +113,7 @@ PAGES = ("catalogue", "about-privacy", "plan", "release", "release-privacy", "em
 KINDS: dict[str, Callable[[], Released]] = {
     "heatmap": lambda: grid_release(StudyArea.from_bounds(*BOUNDS), 16),
     "boxes": lambda: partition_release(StudyArea.from_bounds(*BOUNDS), 32),
+    "slices": releases.slices_release,
     "zones": releases.zones_release,
     "clusters": releases.clusters_release,
     "contours": releases.contour_release,
@@ -167,6 +169,7 @@ def test_what_other_rooms_call_things_is_listed_for_translators() -> None:
     called |= {each.use for each in LAYER_FORMATS} | {name for _, name in RAMPS}
     called |= {unit.value for unit in Unit} | {counting.value for counting in Counting}
     assert called - known == set()
+    assert {title for each in TIME_SLICES.values() for title in each.titles} == {*SLICES}
     # Names of their own stay what they are.
     own = {"DPCube", "PrivTree", "PriLocation"}
     assert {each.title for each in MECHANISMS.values()} - known <= own

@@ -78,22 +78,24 @@ class Release:
         with tempfile.TemporaryDirectory() as folder:
             return geopandas.read_parquet(self.download(Path(folder), PREFERRED, layer))
 
-    def query(self, region: Any) -> types.Answer:
+    def query(self, region: Any, layer: str | None = None) -> types.Answer:
         """How many are in a region, with margin: a GeoJSON polygon, a shapely one, or a box.
 
-        A box is (west, south, east, north) in degrees. Nothing is spent by asking.
+        A box is (west, south, east, north) in degrees. Of maps by time, `layer` is the slice to
+        ask about; without, all are added up. Nothing is spent by asking.
         """
         shape = getattr(region, "__geo_interface__", region)
         body = {"polygon": shape} if isinstance(shape, dict) else {"bbox": list(shape)}
-        return self._ask(body)["results"][0]
+        return self._ask(body, layer)["results"][0]
 
-    def query_regions(self, collection: Any) -> list[types.Answer]:
+    def query_regions(self, collection: Any, layer: str | None = None) -> list[types.Answer]:
         """How many are in each of many regions: a GeoJSON FeatureCollection or a GeoDataFrame."""
-        return self._ask({"regions": getattr(collection, "__geo_interface__", collection)})[
-            "results"
-        ]
+        regions = getattr(collection, "__geo_interface__", collection)
+        return self._ask({"regions": regions}, layer)["results"]
 
-    def _ask(self, body: dict[str, Any]) -> types.Answers:
+    def _ask(self, body: dict[str, Any], layer: str | None) -> types.Answers:
+        if layer is not None:
+            body["layer"] = layer
         answers: types.Answers = self._connection.post(f"{self.facts['url']}/query", body)
         return answers
 

@@ -59,6 +59,8 @@ class Layer:
     """(n,) what at most one empty feature in a thousand reaches."""
     least_listed: int | None = None
     """Where not None, features of lower values are not listed: all known of them is that."""
+    time_slice: bool = False
+    """Whether it is one slice of time, by the order of layers; `title` says which."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:

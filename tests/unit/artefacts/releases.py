@@ -24,6 +24,7 @@ from dpgeo.core.released import (
     PhasedRelease,
     PointsRelease,
     Released,
+    SlicesRelease,
     SparseRelease,
     TreeRelease,
     ZonesRelease,
@@ -63,6 +64,25 @@ def grid_release(
     content = GridRelease(grid=grid, counts=np.where(grid.inside(area), values, 0), noise=noise)
     trace = (Measured(label="cell counts", epsilon=Fraction(epsilon), noise=noise),)
     return _released("uniform-grid", {"cells": cells}, content, trace, area, bound)
+
+
+def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
+    """A grid by night and by day."""
+    grid = Grid.over(area, cells)
+    noise = DiscreteLaplace(Fraction(1, 2), 3)
+    values = np.arange(2 * grid.size, dtype=np.int64) * 7919 % 401 - 40
+    content = SlicesRelease(
+        grid=grid,
+        keys=("00-12", "12-24"),
+        titles=("00:00 to 12:00", "12:00 to 24:00"),
+        time_zone="Europe/Amsterdam",
+        counts=np.where(grid.inside(area), values.reshape(2, *grid.shape), 0),
+        noise=noise,
+    )
+    label = "cell counts of all slices"
+    trace = (Measured(label=label, epsilon=Fraction(1, 2), noise=noise),)
+    parameters: dict[str, int | bool | str] = {"cells": cells, "slices": "12 hours"}
+    return _released("time-slices", parameters, content, trace, area, 3)
 
 
 def partition_release(
@@ -272,6 +292,7 @@ def examples() -> tuple[Released, ...]:
     """One of every content type, and one with little in it."""
     return (
         grid_release(),
+        slices_release(),
         partition_release(),
         tree_release(),
         phased_release(),
@@ -355,6 +376,15 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
             noise=draw(_noises),
             surface=np.abs(counts.astype(np.float64)),
             lines=np.arange(1, draw(st.integers(1, 4)), dtype=np.float64),
+        )
+    if kind is SlicesRelease:
+        return SlicesRelease(
+            grid=grid,
+            keys=(draw(_texts), draw(_texts)),
+            titles=(draw(_texts), draw(_texts)),
+            time_zone=draw(_texts),
+            counts=np.stack([counts, counts // 2]),
+            noise=draw(_noises),
         )
     if kind is SparseRelease:
         return SparseRelease(

@@ -90,7 +90,7 @@ SOURCES = (
             "work, shop and travel, over four weeks."
         ),
         unit="person",
-        budget=Fraction(5, 2),
+        budget=Fraction(3),
         columns=Columns(longitude="longitude", latitude="latitude", person="person", time="time"),
         made_by=("city", "--people", "{people}"),
         maps=(
@@ -110,6 +110,15 @@ SOURCES = (
                 parameters={"cells": 128},
                 epsilon="0.5",
                 bound=6,
+                counting="people",
+            ),
+            Map(
+                title="Vessby by the time of day",
+                description="The same people in each quarter of the day, with a slider.",
+                mechanism="time-slices",
+                parameters={"cells": 64, "slices": "6 hours"},
+                epsilon="0.5",
+                bound=8,
                 counting="people",
             ),
             Map(

@@ -1,0 +1,66 @@
+"""Parts of the week: public ways to cut local time, by which counts of cells are told apart."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+HOURS_A_WEEK = 7 * 24
+
+DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSlices:
+    """Slices by number from 0: `keys` in names of files, `titles` for readers.
+
+    `of_hour` has the slice of each hour of a local week, Monday's first one first. Together the
+    slices cover the week, so that every time is in exactly one of them.
+    """
+
+    keys: tuple[str, ...]
+    titles: tuple[str, ...]
+    of_hour: tuple[int, ...]
+
+    def __post_init__(self) -> None:
+        if len(self.of_hour) != HOURS_A_WEEK:
+            raise ValueError("A week has 168 hours.")
+        if set(self.of_hour) != set(range(len(self.keys))):
+            raise ValueError("Every slice has an hour, and every hour a slice.")
+
+    def __len__(self) -> int:
+        return len(self.keys)
+
+
+def _hours(each: int) -> TimeSlices:
+    """The hours of a day in parts of so many, whatever the day."""
+    starts = range(0, 24, each)
+    return TimeSlices(
+        tuple(f"{start:02}-{start + each:02}" for start in starts),
+        tuple(f"{start:02}:00 to {start + each:02}:00" for start in starts),
+        tuple(hour % 24 // each for hour in range(HOURS_A_WEEK)),
+    )
+
+
+def _days(keys: tuple[str, ...], titles: tuple[str, ...], of: Callable[[int], int]) -> TimeSlices:
+    """Whole days, of which `of(day)` says the slice; Monday is 0."""
+    return TimeSlices(keys, titles, tuple(of(hour // 24) for hour in range(HOURS_A_WEEK)))
+
+
+TIME_SLICES: Mapping[str, TimeSlices] = {
+    "6 hours": _hours(6),
+    "4 hours": _hours(4),
+    "3 hours": _hours(3),
+    "12 hours": _hours(12),
+    "days of the week": _days(
+        tuple(f"{number}-{day.lower()}" for number, day in enumerate(DAYS, 1)),
+        DAYS,
+        lambda day: day,
+    ),
+    "working days and weekends": _days(
+        ("working-days", "weekends"),
+        ("Monday to Friday", "Saturday and Sunday"),
+        lambda day: int(day >= 5),
+    ),
+}
+"""The ways to cut a week, as forms and the API name them."""

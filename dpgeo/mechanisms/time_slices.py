@@ -1,0 +1,129 @@
+"""Heatmaps by time: one noisy count for every cell in every slice of the week.
+
+Idea. Cut the study area's frame into equal squares and local time into public slices, such as
+parts of the day; count in each square of each slice.
+
+Privacy argument. Pairs of cell and slice are public and disjoint. Which slice a record is in
+follows from its own time, and a record without one is in none, whatever others say. A unit adds at
+most l in total to the counts of all slices together (bounded by the view), so the L1 sensitivity
+of the whole array is l, and one `measure` with epsilon is epsilon-differentially private: the
+slices are no repeated releases, and their number costs nothing. Cells outside the study area are
+empty by the public declaration of the area; setting them to 0 is post-processing.
+
+Utility. Every cell of every slice carries the noise of scale about l/epsilon that a map of all
+times would carry, while the people of a cell are divided among its slices: coarser cells than those
+of one map are called for. The bound holds over all slices, so people who are in many places or at
+many times lose more of what they add. Counts of people are of those seen in the slice: whoever is
+there at two times of the day is in both.
+
+References. Dwork, McSherry, Nissim and Smith 2006.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+
+import numpy as np
+
+from dpgeo.core.domain import Domain
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.core.parameters import param
+from dpgeo.core.released import SlicesRelease
+from dpgeo.core.spend import Spend
+from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
+from dpgeo.privacy.bounding import SlicedGrid, usual_regions
+from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.meter import Meter
+from dpgeo.privacy.view import PrivateView
+from dpgeo.spatial.grid import Grid
+
+LABEL = "cell counts of all slices"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Params:
+    """Public parameters of heatmaps by time."""
+
+    cells: int = param(
+        32,
+        "Cells along each side, of each slice.",
+        low=1,
+        high=512,
+        beyond="For finer cells choose auto, which counts all times together.",
+    )
+    slices: str = param(
+        "6 hours",
+        "How local time is cut: parts of the day of so many hours, days of the week, or working "
+        "days and weekends.",
+        choices=list(TIME_SLICES),
+    )
+
+    @property
+    def time_slices(self) -> TimeSlices:
+        """The slices by what they are called."""
+        return TIME_SLICES[self.slices]
+
+
+def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
+    """The whole of epsilon for all slices together."""
+    return [Spend(label=LABEL, epsilon=epsilon)]
+
+
+def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
+    """Measure every cell of every slice once."""
+    grid = Grid.over(view.domain.area, params.cells)
+    slices, time_zone = params.time_slices, _time_zone(view.domain)
+    cells = view.sliced_histogram(SlicedGrid(grid, slices, time_zone))
+    noise = meter.noise(LABEL, cells.sensitivity)
+    counts = meter.measure(LABEL, cells)
+    return SlicesRelease(
+        grid=grid,
+        keys=slices.keys,
+        titles=slices.titles,
+        time_zone=time_zone,
+        counts=np.where(grid.inside(view.domain.area), counts, 0),
+        noise=noise,
+    )
+
+
+def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
+    """Every cell of every slice carries noise of the whole epsilon. Raises InvalidInput."""
+    grid = Grid.over(domain.area, params.cells)
+    slices = params.time_slices
+    zone = _time_zone(domain)
+    return Forecast(
+        region="cell",
+        regions=len(slices) * int(np.count_nonzero(grid.inside(domain.area))),
+        noise=DiscreteLaplace(epsilon, bound),
+        ground_metres=grid.ground_cell_metres,
+        facts=(
+            f"There are {len(slices)} maps, from {slices.titles[0]} to {slices.titles[-1]}, in "
+            f"local time ({zone}). What one person may add is for all of them together.",
+        ),
+    )
+
+
+def _time_zone(domain: Domain) -> str:
+    """The zone that slices are told in. Raises InvalidInput (field "slices") without times."""
+    if not domain.time_zone:
+        raise InvalidInput(
+            "This dataset has no column of times. Choose another mechanism, or declare a dataset "
+            "whose file has one.",
+            field="slices",
+        )
+    return domain.time_zone
+
+
+MECHANISM = Mechanism(
+    key="time-slices",
+    title="Heatmap by time",
+    summary="A map for each part of the day or day of the week, with a slider to go through them.",
+    params=Params,
+    plan=plan,
+    release=release,
+    forecast=forecast,
+    regions=usual_regions,
+)

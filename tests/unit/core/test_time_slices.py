@@ -1,0 +1,35 @@
+from __future__ import annotations
+
+import pytest
+
+from dpgeo.core.time_slices import HOURS_A_WEEK, TIME_SLICES, TimeSlices
+
+
+@pytest.mark.parametrize("name", TIME_SLICES)
+def test_every_hour_of_the_week_is_in_one_slice(name: str) -> None:
+    slices = TIME_SLICES[name]
+
+    assert len(slices) == len(slices.keys) == len(slices.titles) == len(set(slices.keys))
+    sizes = [slices.of_hour.count(number) for number in range(len(slices))]
+    assert sum(sizes) == HOURS_A_WEEK
+    assert min(sizes) > 0
+
+
+def test_slices_are_what_they_are_called() -> None:
+    friday, saturday = 4 * 24, 5 * 24
+    weekends = TIME_SLICES["working days and weekends"]
+    hours = TIME_SLICES["6 hours"]
+
+    assert weekends.titles[weekends.of_hour[friday + 23]] == "Monday to Friday"
+    assert weekends.titles[weekends.of_hour[saturday]] == "Saturday and Sunday"
+    assert hours.titles[hours.of_hour[saturday + 5]] == "00:00 to 06:00"
+    assert hours.titles[hours.of_hour[saturday + 6]] == "06:00 to 12:00"
+    assert TIME_SLICES["days of the week"].titles[saturday // 24] == "Saturday"
+
+
+@pytest.mark.parametrize(
+    "of_hour", [(0,) * 167, (0,) * HOURS_A_WEEK, (0, 1, 2) * 56], ids=["short", "none", "many"]
+)
+def test_what_does_not_cover_the_week_is_refused(of_hour: tuple[int, ...]) -> None:
+    with pytest.raises(ValueError, match="hour"):
+        TimeSlices(("a", "b"), ("A", "B"), of_hour)

@@ -1,0 +1,93 @@
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+from dpgeo.core.domain import Domain
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.released import SlicesRelease
+from dpgeo.mechanisms import time_slices
+from dpgeo.postprocess.layers import BoxLayer, layers
+from dpgeo.postprocess.ranges import Ranges
+from dpgeo.privacy.mechanism import run
+from dpgeo.spatial.grid import Grid
+from tests.randomness import SeededEntropy, ZeroNoise
+from tests.unit.mechanisms.views import TRIANGLE
+from tests.views import ArrayView
+
+PARAMS = time_slices.Params(cells=8, slices="12 hours")
+
+
+def commuters() -> ArrayView:
+    """Fifty people who are in the south by night and in the north by day."""
+    persons = np.repeat(np.arange(50), 2)
+    west, south, east, north = TRIANGLE.bounds
+    return ArrayView(
+        area=TRIANGLE,
+        longitude=np.full(100, west + 0.3 * (east - west)),
+        latitude=np.tile([south + 0.1 * (north - south), south + 0.6 * (north - south)], 50),
+        persons=persons,
+        hours=np.tile([3, 15], 50),
+        bound=2,
+    )
+
+
+def test_each_slice_has_the_people_of_its_time() -> None:
+    released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
+    content = released.content
+    assert isinstance(content, SlicesRelease)
+    night, day = content.counts
+
+    assert (night.max(), night.sum(), day.max(), day.sum()) == (50, 50, 50, 50)
+    assert night.argmax() > day.argmax()  # rows go south
+    assert (content.keys, content.time_zone) == (("00-12", "12-24"), "UTC")
+
+
+def test_its_layers_are_slices_in_their_order() -> None:
+    released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), SeededEntropy(1), {})
+    shown = layers(released)
+
+    assert [layer.name for layer in shown] == ["cells-00-12", "cells-12-24"]
+    assert [layer.title for layer in shown] == ["00:00 to 12:00", "12:00 to 24:00"]
+    assert isinstance(released.content, SlicesRelease)
+    margin = released.content.noise.margin()
+    for layer in shown:
+        assert isinstance(layer, BoxLayer)
+        assert layer.time_slice
+        assert layer.margin.min() == layer.margin.max() == margin
+
+
+def test_an_area_adds_up_the_slices_that_are_asked_for() -> None:
+    released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
+    [whole] = Ranges(released).answer([TRIANGLE.shape])
+    [night] = Ranges(released, layer="cells-00-12").answer([TRIANGLE.shape])
+    assert (whole.estimate, night.estimate) == (100, 50)
+    assert whole.areas == 2 * night.areas
+    assert whole.exact
+    assert night.margin < whole.margin
+
+
+def test_a_layer_that_is_no_slice_cannot_be_asked_for() -> None:
+    released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
+
+    with pytest.raises(InvalidInput, match="cells-00-12, cells-12-24"):
+        Ranges(released, layer="cells")
+
+
+def test_without_times_it_says_what_to_do() -> None:
+    domain = Domain(TRIANGLE)
+
+    with pytest.raises(InvalidInput, match="no column of times") as caught:
+        time_slices.forecast(PARAMS, Fraction(1), 1, domain)
+    assert caught.value.field == "slices"
+
+
+def test_the_forecast_counts_the_cells_of_all_slices() -> None:
+    domain = Domain(TRIANGLE, time_zone="Europe/Berlin")
+    forecast = time_slices.forecast(PARAMS, Fraction(1), 1, domain)
+
+    inside = int(Grid.over(TRIANGLE, 8).inside(TRIANGLE).sum())
+    assert forecast.regions == 2 * inside
+    assert "Europe/Berlin" in forecast.facts[0]
