@@ -76,11 +76,13 @@ def describe_action(
     problems: Sequence[int] = (),
     further: Sequence[Problem] = (),
     public: bool = False,
+    repeated: str = "",
 ) -> Callable[[F], F]:
     """Describe what members and their keys alone may do or see, or, where `public`, anybody.
 
     `problems` are the statuses of errors beside those that every such address has; `further` are
-    kinds of these that are not the first of their status.
+    kinds of these that are not the first of their status. `repeated` says what is answered with
+    200 where the same was asked for before.
     """
     success = OpenApiResponse(
         answer,
@@ -88,6 +90,8 @@ def describe_action(
         examples=[example(summary, member_examples.ANSWERS[name], status)],
     )
     responses: dict[Any, Any] = {(status, "application/json"): success}
+    if repeated:
+        responses |= answered(name, summary, answer, repeated)
     always = {400, 401, 429} if public else {400, 401, 403, 429}
     for each in sorted({*always, *problems, *((404,) if keys else ())}):
         responses |= problem(each, *(kind for kind in further if kind.status == each))
@@ -105,11 +109,15 @@ def describe_action(
     return decorate
 
 
-def answered(name: str, summary: str, answer: type[Any]) -> dict[Any, Any]:
+def answered(
+    name: str, summary: str, answer: type[Any], description: str = "Found"
+) -> dict[Any, Any]:
     """The description of a good answer whose example is `name`'s."""
     sample = example(summary, member_examples.ANSWERS[name])
     return {
-        (200, "application/json"): OpenApiResponse(answer, description="Found", examples=[sample])
+        (200, "application/json"): OpenApiResponse(
+            answer, description=description, examples=[sample]
+        )
     }
 
 

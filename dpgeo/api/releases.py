@@ -95,6 +95,7 @@ class ReleasesView(DocumentView):
         body=REQUESTED,
         problems=[409],
         further=[BUDGET_EXCEEDED],
+        repeated="Begun before, by the same request",
     )
     def post(self, request: Request) -> Response:
         """Pays for it and queues its job, whose address comes back. The same request sent again

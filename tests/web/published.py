@@ -16,7 +16,7 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases import files
-from dpgeo.releases.models import Release
+from dpgeo.releases.models import Release, make_public_id
 from dpgeo.releases.running import commit
 from dpgeo.releases.services import publish, release_refuse, release_withdraw
 from dpgeo.spatial.area import StudyArea
@@ -67,6 +67,7 @@ def install(
     published: bool = True,
     withdrawn: bool = False,
     refused: bool = False,
+    pk: str = "",
     **private: Any,
 ) -> Release:
     """A release whose blob is given. `private` are facts of the upload that nobody may see."""
@@ -79,6 +80,7 @@ def install(
         **{"file_name": "secret-name.csv", "size": 1, "raw_name": "raw", **private},
     )
     release = Release.objects.create(
+        pk=pk or make_public_id(),
         dataset=dataset,
         upload=upload,
         title=released.about["title"],
