@@ -2,7 +2,8 @@
 
 Starts an installation of its own behind gunicorn, as `serve` does, and asks with wrk. On a machine
 that others use too, look at the milliseconds of processor time: two cores answer 2000 divided by
-them each second, at the most.
+them each second, at the most. `of_bare` is that time in units of the reference's: the bytes of the
+small file out of memory, behind the same gunicorn, with no Django.
 """
 
 from __future__ import annotations
@@ -25,7 +26,11 @@ from typing import Any
 
 from benchmarks.report import report
 
-Line = dict[str, str | float]
+Figures = dict[str, float]
+
+SITE, BARE = "dpgeo.config.wsgi", "benchmarks.serving_bare:application"
+
+COST = "processor_ms_per_request"
 
 FILL = """
 import django
@@ -69,10 +74,30 @@ def measure(options: argparse.Namespace) -> None:
         }
         environment.pop("DATABASE_URL", None)
         release = _fill(environment, options.releases)
-        with _serving(environment) as (server, process):
+        with _serving(environment, SITE) as (server, process):
+            bare = _measure_bare(server, environment, folder, options, release)
+            report({"what": "13 kB by bare WSGI", **bare, "of_bare": 1.0}, options.json)
             for what, path, again in _asked(release):
                 figures = _measure(server + path, folder, process, options, again=again)
-                report({"what": what, **figures}, options.json)
+                share = figures[COST] / bare[COST]
+                report({"what": what, **figures, "of_bare": share}, options.json)
+
+
+def _measure_bare(
+    server: str,
+    environment: dict[str, str],
+    folder: Path,
+    options: argparse.Namespace,
+    release: str,
+) -> Figures:
+    """The reference, measured while the site stands idle."""
+    body = folder / "body"
+    address = f"{server}/api/v1/releases/{release}/files/map.bin"
+    request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310
+    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+        body.write_bytes(answer.read())
+    with _serving(environment | {"DPGEO_BARE_BODY": str(body)}, BARE) as (bare, process):
+        return _measure(f"{bare}/", folder, process, options, again=False)
 
 
 def _asked(release: str) -> list[tuple[str, str, bool]]:
@@ -103,13 +128,15 @@ def _fill(environment: dict[str, str], releases: int) -> str:
 
 
 @contextmanager
-def _serving(environment: dict[str, str]) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
+def _serving(
+    environment: dict[str, str], application: str
+) -> Iterator[tuple[str, subprocess.Popen[bytes]]]:
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         place = f"127.0.0.1:{probe.getsockname()[1]}"
     words = ["-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", place]
     process = subprocess.Popen(  # noqa: S603
-        [sys.executable, *words, "dpgeo.config.wsgi"], env=environment, start_new_session=True
+        [sys.executable, *words, application], env=environment, start_new_session=True
     )
     try:
         _wait(f"http://{place}/healthz")
@@ -137,7 +164,7 @@ def _measure(
     options: argparse.Namespace,
     *,
     again: bool,
-) -> Line:
+) -> Figures:
     request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310
     with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
         etag = answer.headers["ETag"] if again else ""
@@ -160,7 +187,7 @@ def _measure(
         "requests_per_second": requests / (duration / 1e6),
         "p50_ms": median / 1e3,
         "p95_ms": high / 1e3,
-        "processor_ms_per_request": 1000 * spent / max(requests, 1),
+        COST: 1000 * spent / max(requests, 1),
         "errors": errors,
     }
 

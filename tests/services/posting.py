@@ -39,6 +39,17 @@ def published() -> dict[str, Any]:
     return {"release": install(make_dataset(), grid_release()).pk}
 
 
+def layered() -> dict[str, Any]:
+    """A release of two layers that everybody may read, with its files."""
+    from django.core.management import call_command
+
+    from tests.unit.artefacts.releases import partition_release
+    from tests.web.published import install, make_dataset
+
+    call_command("migrate", verbosity=0)
+    return {"release": install(make_dataset(), partition_release(64)).pk}
+
+
 def house(datasets: int) -> dict[str, Any]:
     """A house that has declared datasets and has no data, its key and its owner's session."""
     from django.core.management import call_command
@@ -86,7 +97,7 @@ def total() -> dict[str, Any]:
 
 
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
-    action.__name__: action for action in (prepare, published, house, reports, post, total)
+    action.__name__: action for action in (prepare, published, layered, house, reports, post, total)
 }
 
 if __name__ == "__main__":

@@ -1,0 +1,17 @@
+"""The reference of `serving`: the same bytes out of memory, by gunicorn and nothing besides."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+BODY = Path(os.environ["DPGEO_BARE_BODY"]).read_bytes()
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Answer whatever is asked for with the same bytes (WSGI, PEP 3333)."""
+    del environ
+    start_response("200 OK", [("Content-Length", str(len(BODY)))])
+    return [BODY]
