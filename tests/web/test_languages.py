@@ -1,4 +1,4 @@
-"""Every string of the public pages can be said in another language."""
+"""Every string of the public pages, and of the doors, can be said in another language."""
 
 from __future__ import annotations
 
@@ -144,10 +144,11 @@ def test_nothing_english_is_left_on_a_german_page(client: Client, kind: str) -> 
                     assert not re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said), (name, text)
 
 
-def test_no_word_of_a_public_template_escapes_translation() -> None:
+def test_no_word_of_a_public_template_or_a_door_escapes_translation() -> None:
     folder = Path(settings.BASE_DIR) / "dpgeo/pages/templates"
     names = {"dpgeo", "km", "API", "PNG", "GeoJSON"}
-    for path in [*folder.glob("public/*.html"), folder / "base.html", folder / "404.html"]:
+    pages = [*folder.glob("public/*.html"), *folder.glob("registration/*.html")]
+    for path in [*pages, folder / "base.html", folder / "404.html"]:
         text = re.sub(
             r"{% blocktranslate.*?{% endblocktranslate %}", " ", path.read_text(), flags=re.S
         )
