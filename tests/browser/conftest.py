@@ -38,6 +38,7 @@ def chromium() -> Iterator[Any]:
     with pytest.MonkeyPatch.context() as patch, sync_api.sync_playwright() as driver:
         # Django refuses the database where an event loop runs; here none of its code awaits.
         patch.setitem(os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE", "true")
+        sync_api.expect.set_options(timeout=PATIENCE)
         yield driver.chromium
 
 

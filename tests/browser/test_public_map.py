@@ -202,8 +202,10 @@ def test_plus_and_minus_zoom_by_key_and_by_button(open_page: Open, gridded: Rele
 def test_a_link_brings_back_the_same_picture(open_page: Open, boxed: Release) -> None:
     page = open_page(release_path(boxed))
     page.get_by_role("button", name="As estimated").click()
+    before = page.evaluate("location.hash")
     page.get_by_role("button", name="Zoom in").click()
-    page.wait_for_timeout(800)
+    page.wait_for_function("before => location.hash !== before", arg=before, timeout=PATIENCE)
+    page.wait_for_timeout(300)
     link = page.evaluate("location.hash")
     again = open_page(release_path(boxed, link))
     page.mouse.move(0, 0)
@@ -347,5 +349,10 @@ def test_another_page_may_frame_a_map(open_page: Open, gridded: Release, live_se
     page.set_content(f'<iframe src="{live_server.url}{path}" width="800" height="500"></iframe>')
     frame = page.frame_locator("iframe")
     frame.locator("#map[data-state=idle]").wait_for(state="attached", timeout=PATIENCE)
-    assert ramp_share(screenshot(page, "iframe"), "light") > 0.02
+    for _ in range(20):  # what a frame of another page has drawn comes to the screen when it may
+        coloured = ramp_share(screenshot(page, "iframe"), "light")
+        if coloured > 0.02:
+            break
+        page.wait_for_timeout(500)
+    assert coloured > 0.02
     assert frame.locator(".legend").is_visible()
