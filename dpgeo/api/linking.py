@@ -1,7 +1,7 @@
 """What the OpenAPI schema says beside what drf-spectacular has words for.
 
-Links lead from answers to what may be asked with what they hold, and parts of files are bytes
-whatever the media type of the whole.
+Links lead from answers to what may be asked with what they hold, parts of files are bytes whatever
+the media type of the whole, and the web server itself refuses addresses that are too long.
 """
 
 from __future__ import annotations
@@ -62,9 +62,15 @@ PART = "206"
 BYTES: dict[str, Any] = {"*/*": {}}
 """A part has the media type of its file, but half a document is none."""
 
+TOO_LONG: dict[str, Any] = {
+    "description": "The address is too long; said by the web server",
+    "content": {"text/html": {"schema": {"type": "string"}}},
+}
+"""Refused before any of this program's code is reached, hence no problem in JSON."""
+
 
 def finish(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
-    """Add both to the schema that drf-spectacular made; called by it. Raises KeyError for a link
+    """Add these to the schema that drf-spectacular made; called by it. Raises KeyError for a link
     from an answer that is not described."""
     operations = {
         operation["operationId"]: operation
@@ -79,4 +85,5 @@ def finish(result: dict[str, Any], generator: Any, request: Any, public: bool) -
     for operation in operations.values():
         if PART in operation["responses"]:
             operation["responses"][PART]["content"] = BYTES
+        operation["responses"]["414"] = TOO_LONG
     return result

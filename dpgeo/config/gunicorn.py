@@ -7,6 +7,7 @@ workers = 2
 threads = 4
 timeout = 60  # a stuck worker's, not a request's: an upload may take as long as it takes
 graceful_timeout = 5
+limit_request_line = 8190  # bytes, the most it can be; longer ones it answers with 414 by itself
 keepalive = 5
 accesslog = None  # who looks at which map is nobody's business
 errorlog = "-"

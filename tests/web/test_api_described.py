@@ -18,6 +18,7 @@ from dpgeo.api import examples
 from dpgeo.api.documentation import schema
 from dpgeo.api.linking import LINKS
 from dpgeo.api.member_examples import BODIES
+from dpgeo.api.ogc.description import description
 from dpgeo.artefacts.statement import VERSION
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
@@ -91,6 +92,13 @@ def test_every_link_leads_on_with_what_its_answer_holds() -> None:
                         assert isinstance(found_at(pointer, example["value"]), str)
                 else:
                     assert kind.removeprefix("$request.path.") in parameters(name)
+
+
+def test_what_the_web_server_refuses_by_itself_is_described_with_every_operation() -> None:
+    for described in (schema(), description("http://testserver/ogc")):
+        for methods in described["paths"].values():
+            for each in methods.values():
+                assert [*each["responses"]["414"]["content"]] == ["text/html"]
 
 
 AREA = StudyArea.from_geojson(examples.DATASET["study_area"])

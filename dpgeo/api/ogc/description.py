@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from dpgeo.api.linking import TOO_LONG
 from dpgeo.api.ogc.asking import COLLECTIONS, FORM, ITEMS, openapi_parameters
 from dpgeo.api.ogc.documents import GEOJSON, HTML, JSON, OPENAPI
 from dpgeo.api.problems import MEDIA_TYPE, of_status
@@ -91,6 +92,7 @@ def _get(
                 "200": {"description": summary, "content": content},
                 "304": {"description": "You hold it already"},
                 **{str(status): _problem(status) for status in statuses},
+                "414": TOO_LONG,
             },
         }
     }
