@@ -348,7 +348,7 @@ def _corners(closed: NDArray[np.int64]) -> NDArray[np.int64]:
     before. Plain slices: ten thousand zones are tens of thousands of short rings."""
     differ = closed[1:] != closed[:-1]
     moved = differ[:, 0] | differ[:, 1]
-    return closed[:-1][np.concatenate([moved[-1:], moved[:-1]])]
+    return np.asarray(closed[:-1][np.concatenate([moved[-1:], moved[:-1]])])
 
 
 def _doubled_area(corners: NDArray[np.int64]) -> int:

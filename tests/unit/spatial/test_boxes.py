@@ -45,3 +45,15 @@ def test_tiles_outside_the_area_are_left_out() -> None:
 
     assert found.tolist() == [[0, 2, 2, 4]]
     assert box.tolist() == [0]
+
+
+@pytest.mark.parametrize("shape", [(1, 1), (3, 7), (0, 4)])
+@pytest.mark.parametrize("number", [np.bool_, np.int64])
+def test_a_table_of_cells_that_are_all_inside_counts_them(
+    shape: tuple[int, int], number: type[np.generic]
+) -> None:
+    table = summed_area(np.ones(shape, dtype=number))
+
+    rows, columns = np.indices((shape[0] + 1, shape[1] + 1))
+    assert table.tolist() == (rows * columns).tolist()
+    assert table.dtype == (np.int32 if number is np.bool_ else np.int64)
