@@ -11,6 +11,7 @@ from django.core.cache import cache
 from django.urls import reverse
 
 from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.services import release_refuse
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, PATIENCE, Open
 from tests.maps import BOUNDS, grid_release, install, partition_release
@@ -68,8 +69,22 @@ def test_axe_finds_nothing(
 
 def test_axe_finds_nothing_on_pages_of_what_is_not_there(open_page: Open) -> None:
     gone = install(grid_release(AREA, 16), "Old map", state=ReleaseState.WITHDRAWN)
-    for path in ("/maps/none/", reverse("release", args=[gone.pk]), "/?q=nothing"):
-        assert violations(open_page(path, wait="main")) == []
+    draft = install(grid_release(AREA, 16), "New map", state=ReleaseState.DRAFT)
+    refused = install(grid_release(AREA, 16), "Bad map", state=ReleaseState.DRAFT)
+    release_refuse(release=refused, by=None, reason="A wrong area.")
+    words = {
+        "/maps/none/": "There is nothing here",
+        reverse("release", args=[gone.pk]): "This map was withdrawn",
+        reverse("release", args=[draft.pk]): "There is nothing here",
+        reverse("release", args=[refused.pk]): "This map was not published",
+        "/?q=nothing": "No map is like that",
+    }
+    for path, said in words.items():
+        page = open_page(path, (320, 720), wait="main")
+        assert said in page.inner_text("main")
+        # Each leads on, to what is there.
+        assert page.locator("main a[href='/']").count() > 0
+        assert violations(page) == []
 
 
 def test_axe_can_find_something(open_page: Open) -> None:

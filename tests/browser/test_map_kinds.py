@@ -1,0 +1,180 @@
+"""Zones, clusters, contours and moved points in a real browser, each looked at pixel by pixel."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from django.core.cache import cache
+from django.urls import reverse
+
+from dpgeo.core.levels import make_level
+from dpgeo.core.released import ClustersRelease
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import release_publish
+from tests import makers
+from tests.browser.opening import DRAWN, Open
+from tests.browser.pixels import ramp_share, screenshot, share, token
+from tests.browser.test_accessibility import violations
+from tests.unit.artefacts.releases import clusters_release, contour_release, zones_release
+from tests.web.published import install, make_dataset
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+KINDS = ("zones", "clusters", "contours", "points")
+STATIC = "#map[data-state=drawn]"
+FLAG = ".flag:not(.yours)"
+HALF = 8
+"""Pixels from the middle of a map to the edge of the patch that is looked at."""
+
+
+@pytest.fixture
+def published(tmp_path: Path) -> Any:
+    """Publishes a map of a kind."""
+    cache.clear()
+
+    def publish(kind: str) -> Release:
+        if kind == "points":
+            return moved_points(tmp_path)
+        made = {"zones": zones_release, "clusters": clusters_release, "contours": contour_release}
+        return install(make_dataset(), made[kind]())
+
+    return publish
+
+
+def moved_points(folder: Path) -> Release:
+    """Forty reports, moved by the real noise."""
+    dataset = makers.make_dataset(points_budget=make_level("ln 16", 200))
+    makers.make_ready(dataset, folder)
+    parameters = {"level": "ln(2)", "radius": 200, "cells": 16}
+    draft = makers.make_release(
+        dataset, mechanism="planar-laplace", parameters=parameters, epsilon=None, bound=2
+    )
+    return release_publish(release=draft, by=None)
+
+
+def path(release: Release, longitude: float = 0, latitude: float = 0, zoom: float = 0) -> str:
+    """The address of a map, with a place in its middle where a zoom is given."""
+    view = f"#map={zoom}/{latitude:.6f}/{longitude:.6f}" if zoom else ""
+    return reverse("release", args=[release.pk]) + view
+
+
+def middle(page: Any) -> Any:
+    """What is drawn in the middle of the map."""
+    image = screenshot(page, "#map .sheet")
+    y, x = image.shape[0] // 2, image.shape[1] // 2
+    return image[y - HALF : y + HALF, x - HALF : x + HALF]
+
+
+def told(page: Any) -> str:
+    """What the map says of its middle."""
+    page.locator("#map .canvas").hover()
+    page.locator(FLAG).wait_for(state="visible")
+    words: str = page.inner_text(FLAG)
+    return words
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_zone_has_the_colour_of_its_count_or_is_hatched(
+    open_page: Open, published: Any, theme: str
+) -> None:
+    release = published("zones")
+    page = open_page(path(release, 4.55, 52.25, 11), theme=theme)
+    patch = middle(page)
+    assert ramp_share(patch, theme) == 1.0, "a count that stands out is coloured without a gap"
+    assert "70 ± " in told(page)
+    assert "North, Upper" in page.inner_text(FLAG)
+    page = open_page(path(release, 4.52, 52.05, 12), theme=theme)
+    patch = middle(page)
+    assert ramp_share(patch, theme) == 0.0, "a count below zero is never coloured"
+    # MapLibre softens the lines of a pattern, so they are told by standing out from the land.
+    lines = np.abs(patch.astype(int) - token("map-land", theme)).max(axis=2) > 40
+    assert 0.05 < lines.mean() < 0.6
+    assert "noise can push a count below zero" in told(page)
+    assert "Cannot be told from zero" in page.inner_text(".legend")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
+    open_page: Open, published: Any, theme: str
+) -> None:
+    release = published("clusters")
+    content = clusters_release().content
+    assert isinstance(content, ClustersRelease)
+    largest, below = int(np.argmax(content.counts)), int(np.argmin(content.counts))
+    places = list(zip(content.longitude, content.latitude, strict=True))
+    page = open_page(path(release, *places[largest], 12), theme=theme)
+    assert share(middle(page), "tide-6", theme) == 1.0
+    # The map's array is rounded to a quarter of the noise's scale.
+    assert re.search(r"^(69[89]|70[012]) ± 36 people$", told(page), re.M)
+    page = open_page(path(release, *places[below], 12), theme=theme)
+    assert ramp_share(middle(page), theme) == 0.0
+    assert "noise can push a count below zero" in told(page)
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_bands_between_contours_are_darker_up_the_hill(
+    open_page: Open, published: Any, theme: str
+) -> None:
+    page = open_page(path(published("contours")) + "#layer=bands", theme=theme)
+    image = screenshot(page, "#map .sheet")
+    seen = [step for step in range(7) if share(image, f"tide-{step}", theme) > 0.001]
+    assert len(seen) >= 2, "every band has a colour of its own"
+    # MapLibre softens most of a thin line; enough of it keeps its colour.
+    assert share(image, "map-hatch", theme) > 0.001, "below the lowest line it is hatched"
+    page.focus("#map canvas.maplibregl-canvas")
+    page.keyboard.press("ArrowRight")
+    assert "people per km²" in page.inner_text("#map [aria-live=polite]")
+    assert "Below the lowest line" in page.inner_text(".legend")
+
+
+@pytest.mark.parametrize("theme", ["light", "dark"])
+def test_moved_points_are_dots_that_say_how_far_they_may_have_gone(
+    open_page: Open, published: Any, theme: str
+) -> None:
+    page = open_page(path(published("points")), theme=theme)
+    image = screenshot(page, "#map .sheet").astype(int)
+    dot = np.array(token("tide-5", theme))
+    land = np.array(token("map-land", theme))
+    seen = np.abs(image - np.rint(0.8 * dot + 0.2 * land)).max(axis=2) <= 8
+    assert seen.sum() > 40, "some pixels to each of forty dots"
+    page.focus("#map canvas.maplibregl-canvas")
+    page.keyboard.press("ArrowRight")
+    assert "inner circle one time in two" in page.inner_text("#map [aria-live=polite]")
+    assert "Half moved up to" in page.inner_text(".legend")
+    assert "±" not in page.inner_text(".legend")
+
+
+@pytest.mark.parametrize(("size", "theme"), [((320, 720), "dark"), ((1440, 900), "light")])
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_fits_and_axe_finds_nothing(
+    open_page: Open, published: Any, kind: str, size: tuple[int, int], theme: str
+) -> None:
+    release = published(kind)
+    for name in ("release", "release-privacy", "embed"):
+        wait = "main" if name == "release-privacy" else DRAWN
+        page = open_page(reverse(name, args=[release.pk]), size, theme, wait=wait)
+        assert page.evaluate("document.documentElement.scrollWidth") <= size[0], name
+        assert violations(page) == [], name
+
+
+@pytest.mark.parametrize("kind", ["zones", "clusters", "contours"])
+def test_every_kind_stands_without_webgl(
+    open_page: Open, published: Any, kind: str, browser_without_webgl: Any
+) -> None:
+    page = open_page(path(published(kind)), wait=STATIC, chosen=browser_without_webgl)
+    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.001
+    assert "no WebGL" in page.inner_text(".map-notice")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_every_kind_has_its_figures_and_files_without_scripts(
+    open_page: Open, published: Any, kind: str
+) -> None:
+    page = open_page(path(published(kind)), wait="#content", java_script_enabled=False)
+    assert page.get_by_role("link", name="GeoParquet").first.is_visible()
+    assert page.locator("noscript .map-notice").is_visible()
+    assert page.locator("main table tbody tr").count() > 0
