@@ -18,6 +18,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
+from tests.browser.opening import DRAWN
+from tests.browser.pixels import ramp_share, screenshot
 from tests.requirements import need
 
 need(importlib.util.find_spec("playwright"), "Playwright: make test-all installs it")
@@ -242,4 +244,126 @@ def test_nothing_overflows(
         page.goto(site + address)
         over = page.evaluate("document.documentElement.scrollWidth - window.innerWidth")
         assert over <= 0, address
+    context.close()
+
+
+UNSEEN = """() => {
+  const focused = document.activeElement;
+  if (!focused || focused === document.body) return "";
+  const drawn = (each) => {
+    const { outlineStyle, outlineWidth, outlineColor } = getComputedStyle(each);
+    const { width, height, top, bottom, left, right } = each.getBoundingClientRect();
+    const ringed = outlineStyle !== "none" && parseFloat(outlineWidth) >= 2;
+    const shown = width > 4 && height > 4 && bottom > 0 && right > 0;
+    const inside = shown && top < innerHeight && left < innerWidth;
+    return ringed && outlineColor !== "transparent" && inside;
+  };
+  const places = [focused, ...(focused.labels ?? [])];
+  return places.some(drawn) ? "" : focused.outerHTML.slice(0, 160);
+}"""
+"""What has the focus and does not show it; nothing where all is well."""
+
+
+class Keys:
+    """A person without a mouse."""
+
+    def __init__(self, page: Any) -> None:
+        self.page = page
+        self.unseen: set[str] = set()
+
+    def to(self, selector: str) -> Keys:
+        """Tab to what a selector finds, looking for the focus at every stop."""
+        for _ in range(150):
+            self.page.keyboard.press("Tab")
+            if unseen := self.page.evaluate(UNSEEN):
+                self.unseen.add(f"{urlsplit(self.page.url).path} {unseen}")
+            matches = "(wanted) => document.activeElement?.matches(wanted) ?? false"
+            if self.page.evaluate(matches, selector):
+                return self
+        raise AssertionError(f"{selector} is not reached by Tab on {self.page.url}")
+
+    def press(self, *keys: str) -> Keys:
+        """Keys, one after the other."""
+        for key in keys:
+            self.page.keyboard.press(key)
+        return self
+
+    def write(self, words: str) -> Keys:
+        """In place of what the field held."""
+        self.press("Control+a").page.keyboard.type(words)
+        return self
+
+
+def crowd(west: float, south: float, east: float, north: float) -> bytes:
+    """A file of six hundred people that do not exist, in three places of an area."""
+    rows = ["device,lon,lat,seen"]
+    for n in range(600):
+        share = (n % 3 + 1) / 4
+        lon, lat = west + share * (east - west), south + share * (north - south)
+        rows.append(f"p{n},{lon:.6f},{lat:.6f},2026-05-01T12:00:00Z")
+    return "\n".join(rows).encode()
+
+
+def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
+    """From the door to a withdrawn map by Tab, Enter, arrows and letters alone."""
+    context = browser.new_context(viewport={"width": 1440, "height": 900})
+    page = context.new_page()
+    problems: list[str] = []
+    page.on("pageerror", lambda error: problems.append(str(error)))
+    # Whoever listens from the beginning misses no dialogue on a busy machine.
+    page.on("filechooser", lambda _: None)
+    keys = Keys(page)
+    page.goto(f"{site}/desk/")
+    keys.to("#id_username").write("owner").to("#id_password").write("secret-words").press("Enter")
+    page.wait_for_url(f"{site}/desk/")
+
+    keys.to("a[href='/desk/datasets/new/']").press("Enter")
+    page.wait_for_selector(".area-map[data-state=drawn]", timeout=PATIENCE)
+    keys.to("[name=title]").write("By keys").to("[name=unit]").press("ArrowDown", "ArrowUp")
+    keys.to(".area-map canvas").press(*["+"] * 9, "Enter", *["Shift+ArrowRight"] * 3)
+    keys.press(*["Shift+ArrowDown"] * 3, "Enter")
+    names = ("west", "south", "east", "north")
+    west, south, east, north = (float(page.input_value(f"[name={name}]")) for name in names)
+    assert east - west < 2
+    keys.to("[name=budget]").write("2").to("main button[type=submit]").press("Enter")
+    page.wait_for_url("**/upload/")
+
+    keys.to("[name=file]")
+    with page.expect_file_chooser() as chooser:
+        keys.press("Enter")
+    people = crowd(west, south, east, north)
+    chooser.value.set_files({"name": "people.csv", "mimeType": "text/csv", "buffer": people})
+    keys.to("main button[type=submit]").press("Enter")
+    page.wait_for_url("**/desk/uploads/**", timeout=PATIENCE)
+    keys.to("[name=time]").press("s")
+    assert page.input_value("[name=time]") == "seen"
+    keys.to("form.mapping button.primary").press("Enter")
+    page.wait_for_selector("text=Rows read", timeout=PATIENCE)
+
+    keys.to("main a.primary").press("Enter")
+    page.wait_for_url("**/release/")
+    keys.to("[name=title]").write("Drawn by keys").to("[name=mechanism]")
+    for _ in range(20):
+        if page.evaluate("document.activeElement.value") == "uniform-grid":
+            break
+        keys.press("ArrowDown")
+    keys.to("[name='uniform-grid.cells']").write("16").to("[name=bound]").write("2")
+    keys.to("[name=epsilon]").write("0.5")
+    sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 0.5")
+    keys.to("button[value=review]").press("Enter")
+    page.wait_for_selector("button[value=spend]")
+    keys.to("button[value=spend]").press("Enter")
+    page.wait_for_selector("text=Look at the draft map", timeout=PATIENCE)
+
+    keys.to("main a[href^='/maps/']").press("Enter")
+    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
+    assert ramp_share(screenshot(page, "#map"), "light") > 0.002
+    keys.to(".notice a").press("Enter")
+    page.wait_for_url("**/desk/releases/**")
+    keys.to("form[action$='publish/'] button").press("Enter")
+    sync_api.expect(page.locator(".state")).to_have_text("Published")
+    keys.to("details.withdraw summary").press("Enter").to(".withdraw button").press("Enter")
+    sync_api.expect(page.locator(".state")).to_have_text("Withdrawn")
+    assert keys.unseen == set()
+    assert problems == []
     context.close()
