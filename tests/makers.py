@@ -81,7 +81,8 @@ def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
     x, y = to_mercator(random.uniform(10.0, 10.1, rows), random.uniform(50.0, 50.1, rows))
     person = random.integers(1, people + 1, rows).astype(np.uint64)
     time = pa.array(np.arange(rows, dtype=np.int64))
-    columns = [pa.array(person), pa.array(person), pa.array(x), pa.array(y), time]
+    told = pa.array(np.arange(rows, dtype=np.int32) % 3)
+    columns = [pa.array(person), pa.array(person), pa.array(x), pa.array(y), time, told]
     table = pa.Table.from_arrays(columns, schema=CANONICAL)
     pq.write_table(table, path)
 

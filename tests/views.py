@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.privacy.bounding import Counted, Popularity, Regions, SlicedGrid
@@ -42,11 +43,13 @@ class ArrayView:
     salt: int = 1
     declared: Mapping[str, PublicLayer] = field(default_factory=dict)
     preferred: Popularity | None = None
+    attributes: tuple[Attribute, ...] = ()
+    combination: ArrayLike = ()
 
     @property
     def domain(self) -> Domain:
-        """The public study area, and the layers declared on it."""
-        return Domain(self.area, self.declared, "UTC")
+        """The public study area, the layers declared on it, and the public attributes."""
+        return Domain(self.area, self.declared, "UTC", self.attributes)
 
     def __post_init__(self) -> None:
         assert self.unit is Unit.PERSON or self.bound == 1, "A record adds one record."
@@ -62,7 +65,9 @@ class ArrayView:
         counts = np.bincount(self._cells(sliced), minlength=sliced.size).reshape(sliced.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
 
-    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
+    def positions(
+        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+    ) -> PrivatePositions:
         """At most `bound` reports of each unit: those of the least hash of their numbers."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
@@ -78,8 +83,9 @@ class ArrayView:
         kept = kept[units % share.parts == share.number]
         people = np.unique(units[units % share.parts == share.number]).size
         time = round_times(kept * 1000, time_step)
+        numbers = np.asarray(self.combination, dtype=np.int32)[kept] if attributes else None
         return PrivatePositions(
-            lambda: iter([Reports(lon[kept], lat[kept], time)]),
+            lambda: iter([Reports(lon[kept], lat[kept], time, numbers)]),
             sensitivity=self.bound,
             lacking=lambda: people * self.bound - kept.size,
         )

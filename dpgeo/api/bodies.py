@@ -171,6 +171,13 @@ def flag(value: Any) -> bool:
     return value
 
 
+def items(value: Any) -> list[Any]:
+    """A list."""
+    if not isinstance(value, list):
+        raise ValueError("Must be a list, [...].")
+    return value
+
+
 def members(value: Any) -> dict[str, Any]:
     """An object."""
     if not isinstance(value, dict):

@@ -7,7 +7,7 @@ from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.api.bodies import Field, flag, given, members, number, text
+from dpgeo.api.bodies import Field, flag, given, items, members, number, text
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit
@@ -43,6 +43,26 @@ DOMAIN = (
         name="time_zone",
         description="For times in the file that name no zone, such as Europe/Berlin.",
         read=text,
+    ),
+    Field(
+        name="public_attributes",
+        description="Columns whose values anybody may know of every report: such as follow neither "
+        "from where it was made nor from who made it, like the version of an app. Publishing moved "
+        "points can tell them, protected by nothing. Every value that is not listed becomes "
+        '"other".',
+        read=items,
+        schema={
+            "type": "array",
+            "items": {
+                "type": "object",
+                "additionalProperties": False,
+                "required": ["column", "values"],
+                "properties": {
+                    "column": {"type": "string"},
+                    "values": {"type": "array", "items": {"type": "string"}},
+                },
+            },
+        },
     ),
 )
 

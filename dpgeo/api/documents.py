@@ -81,6 +81,7 @@ def dataset_document(request: AnyRequest, dataset: Dataset) -> dict[str, Any]:
         "attribution": dataset.attribution,
         "unit": dataset.unit,
         "time_zone": dataset.time_zone,
+        "public_attributes": dataset.public_attributes,
         "bbox": dataset.bounds,
         "study_area": dataset.study_area,
         "privacy": _privacy(dataset),

@@ -77,6 +77,7 @@ DATASET: dict[str, Any] = {
     "attribution": "Example City",
     "unit": "person",
     "time_zone": "Europe/Berlin",
+    "public_attributes": [{"column": "app", "values": ["1.4", "2.0"]}],
     "bbox": [10.0, 50.0, 10.2, 50.1],
     "study_area": {
         "type": "Polygon",

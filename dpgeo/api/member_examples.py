@@ -265,6 +265,7 @@ BODIES: dict[str, Any] = {
         "unit": "person",
         "study_area": DATASET["study_area"],
         "time_zone": "Europe/Berlin",
+        "public_attributes": DATASET["public_attributes"],
         "licence": "CC BY 4.0",
         "budget": "2",
     },

@@ -167,6 +167,15 @@ class ReleaseListSerializer(Serializer):
     next = serializers.URLField(allow_null=True, help_text="The next page, null on the last.")
 
 
+class AttributeSerializer(Serializer):
+    """A column whose values anybody may know of every report, as its publisher declared."""
+
+    column = serializers.CharField()
+    values = serializers.ListField(
+        child=serializers.CharField(), help_text='Whatever is not listed is called "other".'
+    )
+
+
 class DatasetSerializer(Serializer):
     """One dataset as its publisher declared it; its rows are never served."""
 
@@ -181,6 +190,7 @@ class DatasetSerializer(Serializer):
         choices=[each.value for each in Unit], help_text="Whose presence is hidden."
     )
     time_zone = serializers.CharField()
+    public_attributes = AttributeSerializer(many=True)
     bbox = BoxField()
     study_area = ObjectField(help_text="GeoJSON geometry, longitude first.")
     privacy = PrivacySerializer()

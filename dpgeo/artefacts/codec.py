@@ -203,20 +203,24 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
     kind = kinds[document["type"]]
     values: dict[str, Any] = {}
     # What a field that came later says of older releases is its default.
-    later = {
-        field.name
-        for field in dataclasses.fields(kind)
-        if field.default is not dataclasses.MISSING and field.name not in document["fields"]
-    }
+    there = {*document["fields"], *(name.removesuffix(_SUFFIX) for name in archive.namelist())}
+    later = {field.name for field in dataclasses.fields(kind) if _has_default(field)} - there
     room = _room(kind)
     for name, hint in _fields(kind).items():
         dtype = _dtype(hint)
-        if dtype is not None:
+        if name in later:
+            continue
+        if dtype is None:
+            values[name] = _from_document(document["fields"][name], hint)
+        else:
             values[name] = _read_member(archive, name, dtype, room)
             room -= values[name].nbytes
-        elif name not in later:
-            values[name] = _from_document(document["fields"][name], hint)
     return kind(**values)
+
+
+def _has_default(field: dataclasses.Field[Any]) -> bool:
+    missing = dataclasses.MISSING
+    return field.default is not missing or field.default_factory is not missing
 
 
 def _room(kind: type[Any]) -> int:

@@ -95,6 +95,9 @@ def _not_protected(released: Released) -> list[str]:
         across = _across(content.grid) + 2 * Fraction(FURTHEST_SNAP) * content.noise.step
         factor = wording.format_odds(content.noise.declared * across)
         facts[0] = wording.PADDED.format(padded=content.padded, factor=factor)
+    if isinstance(content, PointsRelease) and content.attributes:
+        named = ", ".join(attribute.column for attribute in content.attributes)
+        facts.insert(1, wording.ATTRIBUTES.format(attributes=named))
     return facts
 
 

@@ -198,6 +198,13 @@ PADDED = (
 )
 
 
+ATTRIBUTES = (
+    "What the publisher declared to be known of every report, whoever reads it and wherever it was "
+    "made: {attributes}. It is published as it is, and reports of one person can be told together "
+    "by it."
+)
+
+
 def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
     """What the guarantee does not hide."""
     visible = [

@@ -1,7 +1,7 @@
 """The domain: what is publicly declared of where people may be, before any row is read.
 
 A study area, the zone of its times, and layers by name: zones to count in, places to choose among,
-and densities known beforehand.
+and densities known beforehand; and the attributes of reports that are public.
 Mechanisms name a layer by a parameter. All of it is public input, chosen from maps and never from
 the data.
 """
@@ -13,6 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
+from dpgeo.core.attributes import Attribute
 from dpgeo.core.errors import InvalidInput
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.density import Density
@@ -43,7 +44,7 @@ LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """A study area and those of its declared layers that a run needs, by name.
+    """A study area and those of its declared layers that a run needs, by name, and attributes.
 
     `time_zone` is the one in which local times are told, "" where no column of times is declared.
     """
@@ -51,6 +52,7 @@ class Domain:
     area: StudyArea
     layers: Mapping[str, PublicLayer] = field(default_factory=dict)
     time_zone: str = ""
+    attributes: tuple[Attribute, ...] = ()
 
     def layer(self, name: str, kind: type[L]) -> L:
         """The layer of a name. Raises InvalidInput where there is none of this kind."""

@@ -6,11 +6,12 @@ Everything a person ever sees of a dataset is a deterministic function of one `R
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.attributes import Attribute
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee
 from dpgeo.core.noise import DiscreteLaplace, PlanarLaplace
 from dpgeo.core.spend import Measured
@@ -172,11 +173,13 @@ class PointsRelease:
     """Reports moved by noise, and the density recovered from them.
 
     `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees, each in the study area,
-    sorted by longitude, latitude and time. `time` is int64 (n,) in seconds since 1970, rounded as
-    declared, the least int64 where a report has none, and of size 0 where times are dropped.
-    `prior` names the public layer by which points were put where their reports were likeliest made,
-    "" where they were left where the noise put them. Every unit has `padded` points, some of them
-    made up; 0 where none is.
+    sorted by longitude, latitude, time and attributes. `time` is int64 (n,) in seconds since 1970,
+    rounded as declared, the least int64 where a report has none, and of size 0 where times are
+    dropped. `prior` names the public layer by which points were put where their reports were
+    likeliest made, "" where they were left where the noise put them. Every unit has `padded`
+    points, some of them made up; 0 where none is. `attributes` are the public ones that are told of
+    every report, and `combination` is int32 (n,) the number of its values (`core.attributes`), of
+    size 0 without any.
     `density` is float64 of the grid's shape, adds up to n, and is kept for the reason that
     `PhasedRelease.surface` is; it took so many `updates`.
     """
@@ -190,6 +193,8 @@ class PointsRelease:
     updates: int
     prior: str = ""
     padded: int = 0
+    attributes: tuple[Attribute, ...] = ()
+    combination: NDArray[np.int32] = field(default_factory=lambda: np.empty(0, dtype=np.int32))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -26,7 +26,7 @@ from dpgeo.datasets.services import dataset_update
 EDITABLE = ("title", "description", "licence", "attribution", "keep_raw")
 FIXED_BEFORE = ("organisation", "slug")
 FIXED_AFTER = (
-    *("unit", "study_area", "time_zone", "columns"),
+    *("unit", "study_area", "time_zone", "columns", "public_attributes"),
     *("budget", "frozen_at", "created_at", "created_by"),
 )
 

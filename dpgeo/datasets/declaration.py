@@ -4,15 +4,27 @@ from __future__ import annotations
 
 import unicodedata
 import zoneinfo
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from dpgeo.core.attributes import MOST_COMBINATIONS, OTHER, Attribute, combinations
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.spatial.area import StudyArea
 
 MAX_CORNERS = 20_000
 """Corners of a study area; more would weigh on every public page."""
+
+MOST_VALUES = 1000
+"""Of one public attribute."""
+
+LONGEST_NAME = 60
+"""Of a public attribute."""
+
+LONGEST_VALUE = 100
+
+TAKEN = frozenset({"bbox", "fid", "geom", "geometry", "id", "latitude", "longitude", "time"})
+"""Names that columns of points have in some format already."""
 
 
 def clean_text(value: object, *, field: str, longest: int, required: bool = False) -> str:
@@ -68,6 +80,72 @@ def clean_unit(unit: object) -> str:
         raise InvalidInput(
             f"{str(unit)!r} is not a unit of privacy; choose person or record.", field="unit"
         ) from None
+
+
+def clean_attributes(declared: object) -> list[dict[str, Any]]:
+    """Public attributes as they are stored: [{"column": "...", "values": ["...", ...]}, ...].
+
+    Raises InvalidInput. A name may be no other column's of a file of points, and every combination
+    has a number.
+    """
+    if not isinstance(declared, Sequence) or isinstance(declared, str):
+        raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
+    found = [_clean_attribute(each) for each in declared]
+    names = [attribute.column.lower() for attribute in found]
+    for name in names:
+        if name in TAKEN or names.count(name) > 1:
+            raise InvalidInput(
+                f"{name!r} is the name of another column of the files; rename the attribute.",
+                field=ATTRIBUTES,
+            )
+    if combinations(found) > MOST_COMBINATIONS:
+        raise InvalidInput(
+            f"Their values make more than {MOST_COMBINATIONS:,} combinations; declare fewer.",
+            field=ATTRIBUTES,
+        )
+    return [attribute.to_json() for attribute in found]
+
+
+ATTRIBUTES = "public_attributes"
+
+NOT_ATTRIBUTES = 'Must be a list like [{"column": "device", "values": ["phone", "tablet"]}].'
+
+
+def _clean_attribute(declared: object) -> Attribute:
+    """One attribute. Raises InvalidInput."""
+    if not isinstance(declared, Mapping) or set(declared) != {"column", "values"}:
+        raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
+    listed = declared["values"]
+    texts = [declared["column"], *(listed if isinstance(listed, list | tuple) else [None])]
+    if not all(isinstance(text, str) for text in texts):
+        raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
+    column = _clean_words(texts[0], LONGEST_NAME)
+    # As ingestion compares them.
+    values = [unicodedata.normalize("NFC", _clean_words(text, LONGEST_VALUE)) for text in texts[1:]]
+    twice = next((value for value in values if values.count(value) > 1), None)
+    if twice is not None or OTHER in values:
+        raise InvalidInput(
+            f"{twice or OTHER!r} stands twice among the values of {column!r}; {OTHER!r} is always "
+            "one of them and not to be listed.",
+            field=ATTRIBUTES,
+        )
+    if not 1 <= len(values) <= MOST_VALUES:
+        raise InvalidInput(
+            f"List from 1 to {MOST_VALUES:,} values of {column!r}; every other one is published "
+            f"as {OTHER!r}.",
+            field=ATTRIBUTES,
+        )
+    return Attribute(column, tuple(values))
+
+
+def _clean_words(text: Any, longest: int) -> str:
+    """A text of one line. Raises InvalidInput."""
+    words = clean_text(text, field=ATTRIBUTES, longest=longest, required=True)
+    if len(words.splitlines()) > 1 or "\t" in words:
+        raise InvalidInput(
+            "A name or value holds a line break; write it in one line.", field=ATTRIBUTES
+        )
+    return words
 
 
 def clean_file_name(name: object) -> str:

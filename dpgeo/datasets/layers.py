@@ -122,7 +122,8 @@ def layer_kinds(dataset: Dataset) -> dict[str, LayerKind]:
 
 
 def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
-    """The study area, the named layers, cut to it, and the time zone if a column has times.
+    """The study area, the named layers, cut to it, the time zone if a column has times, and the
+    public attributes.
 
     Raises InvalidInput where the study area was changed so that a layer lies outside.
     """
@@ -132,7 +133,7 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
         for layer in dataset.layers.filter(name__in=names)
     }
     times = (dataset.columns or {}).get("time")
-    return Domain(area, found, dataset.time_zone if times else "")
+    return Domain(area, found, dataset.time_zone if times else "", dataset.attributes)
 
 
 @lru_cache(maxsize=16)

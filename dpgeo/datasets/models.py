@@ -8,6 +8,7 @@ from django.db import models
 
 from dpgeo.accounts.models import ApiKey, Organisation, User
 from dpgeo.budgets.models import Ledger
+from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.guarantees import Unit
 from dpgeo.jobs.models import Job
@@ -44,6 +45,11 @@ class Dataset(models.Model):
     east = models.FloatField(editable=False)
     north = models.FloatField(editable=False)
     time_zone = models.CharField(max_length=60, default="UTC", help_text="Frozen.")
+    public_attributes = models.JSONField(
+        default=list,
+        blank=True,
+        help_text="Columns that everybody may know of every report, with their values. Frozen.",
+    )
     columns = models.JSONField(
         default=dict,
         blank=True,
@@ -75,6 +81,11 @@ class Dataset(models.Model):
     def area(self) -> StudyArea:
         """The study area as geometry."""
         return StudyArea.from_geojson(self.study_area)
+
+    @property
+    def attributes(self) -> tuple[Attribute, ...]:
+        """The public attributes."""
+        return tuple(map(Attribute.from_json, self.public_attributes))
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:

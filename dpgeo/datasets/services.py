@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 import secrets
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
@@ -36,7 +36,7 @@ SIGNS = "bcdfghjkmnpqrstvwxz23456789"
 SIDES = ("west", "south", "east", "north")
 """Of the study area's bounding box."""
 
-FROZEN = ("unit", "study_area", "time_zone")
+FROZEN = ("unit", "study_area", "time_zone", "public_attributes")
 """Declared facts on which the meaning of every release rests."""
 
 
@@ -56,6 +56,7 @@ def dataset_create(
     points_budget: Level | None = None,
     slug: str = "",
     keep_raw: bool = True,
+    public_attributes: Sequence[object] = (),
     at_console: bool = False,
 ) -> Dataset:
     """Declare a dataset, with a budget of its own or the ledger it shares with other datasets.
@@ -81,6 +82,7 @@ def dataset_create(
             "study_area": study_area,
             "time_zone": time_zone,
             "keep_raw": keep_raw,
+            "public_attributes": public_attributes,
         }
     )
     if (budget is None) == (ledger is None):
@@ -184,6 +186,7 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
         "study_area": declaration.clean_area,
         "time_zone": declaration.clean_time_zone,
         "keep_raw": bool,
+        "public_attributes": declaration.clean_attributes,
     }
     for name in facts:
         if name not in readers:

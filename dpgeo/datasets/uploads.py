@@ -292,6 +292,7 @@ def _schema(dataset: Dataset, columns: Columns) -> Schema:
         unit=Unit(dataset.unit),
         area=dataset.area,
         time_zone=dataset.time_zone,
+        attributes=dataset.attributes,
     )
 
 
@@ -301,6 +302,8 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
     In a format whose first rows do not show all columns, a name is checked against those rows
     only while it is still to be chosen: what is fixed may not depend on which rows come first.
     """
+    from dpgeo.ingest.schema import field_of
+
     wanted = _schema(dataset, columns).wanted
     seen = upload_preview(upload=upload)
     present = seen.columns
@@ -310,7 +313,7 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
         if name not in present:
             raise InvalidInput(
                 f"The file has no column {name!r}; it has {', '.join(present[:20])}.",
-                field=f"columns.{role}",
+                field=field_of(role),
             )
 
 

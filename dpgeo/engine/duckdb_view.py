@@ -311,7 +311,9 @@ class DuckDBView:
         view._popularity = popularity
         return view
 
-    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
+    def positions(
+        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+    ) -> PrivatePositions:
         """At most `bound` reports of each unit, in parts, chosen by person and time.
 
         Raises InvalidInput (field "bound") where time cannot choose (`BoundedReports`).
@@ -321,6 +323,7 @@ class DuckDBView:
             unit=self._unit,
             bound=self._bound,
             time_step=time_step,
+            attributes=attributes,
             share=share,
             progress=self._progress,
         ).private()

@@ -27,13 +27,13 @@ _ROWS = """
 SELECT count(*) FROM read_parquet($path)"""
 
 _REPORTS = """
-SELECT x, y, time FROM read_parquet($path, file_row_number = true)
+SELECT {columns} FROM read_parquet($path, file_row_number = true)
 WHERE file_row_number % $parts = $part"""
 
 # Reports of one person and time are kept or left out together: RANGE takes those of equal keys at
 # once, and NULL is a time like any other.
 _REACHED = """
-SELECT person_high, person_low, x, y, time, count(*) OVER (
+SELECT *, count(*) OVER (
     PARTITION BY person_high, person_low
     ORDER BY hash(
         hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, time)
@@ -44,7 +44,7 @@ FROM read_parquet($path)
 WHERE person_low % $parts::UBIGINT = $part::UBIGINT"""
 
 _BOUNDED_REPORTS = f"""
-SELECT x, y, time FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - no text of a user
+SELECT {{columns}} FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - no text of a user
 
 _TOO_MANY_AT_ONCE = """
 SELECT count(*) FROM (
@@ -66,7 +66,8 @@ REPORTS = 131_072
 class BoundedReports:
     """At most `bound` reports of each unit in `share`, read as often as they are asked for.
 
-    Times are rounded down to whole steps of `time_step` seconds, or left out where it is None.
+    Times are rounded down to whole steps of `time_step` seconds, or left out where it is None. The
+    numbers of public attributes come with them where these are asked for.
     `progress(done, total)` hears of each part. Raises InvalidInput (field "bound") where a person
     has more reports of one time, or without one, than the bound: which of these to keep could only
     be told from where they are, or from their order in the file.
@@ -79,6 +80,7 @@ class BoundedReports:
         unit: Unit,
         bound: int,
         time_step: int | None,
+        attributes: bool,
         share: Share,
         progress: Callable[[int, int], None] | None,
     ) -> None:
@@ -86,6 +88,7 @@ class BoundedReports:
         self._unit = unit
         self._bound = bound
         self._time_step = time_step
+        self._attributes = attributes
         self._progress = progress
         self._asked: Parameters = {
             "path": as_pattern(file.path),
@@ -133,12 +136,13 @@ class BoundedReports:
             query = _BOUNDED_REPORTS
             parameters = {**self._asked, "bound": self._bound, **self._file.salt_words()}
         done = 0
+        query = query.format(columns="x, y, time" + (", attributes" if self._attributes else ""))
         reader: Any = connection.sql(query, params=parameters).to_arrow_reader(REPORTS)
         for batch in reader:
-            columns = [batch.column(place) for place in range(3)]
-            x, y = (column.to_numpy(zero_copy_only=False) for column in columns[:2])
-            time = columns[2].fill_null(NO_TIME).to_numpy(zero_copy_only=False)
-            yield Reports(*to_degrees(x, y), round_times(time, self._time_step))
+            columns = [batch.column(place) for place in range(batch.num_columns)]
+            columns[2] = columns[2].fill_null(NO_TIME)
+            x, y, time, *told = (column.to_numpy(zero_copy_only=False) for column in columns)
+            yield Reports(*to_degrees(x, y), round_times(time, self._time_step), *told)
             done += len(x)
             if self._progress:
                 self._progress(min(done, total), total)

@@ -88,7 +88,9 @@ class CountsView:
         """The same: there is nothing to choose among the places of a record."""
         return self
 
-    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
+    def positions(
+        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+    ) -> PrivatePositions:
         """Raises TypeError: cells have no positions."""
         raise TypeError("There are counts of cells here, and no positions.")
 

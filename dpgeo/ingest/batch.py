@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.ingest.report import Reason, Tally
-from dpgeo.ingest.schema import Role
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -18,12 +17,12 @@ class Batch:
     """Rows as a reader hands them over.
 
     `rows` int64 (n,) are row numbers for examples; `fields` holds a pyarrow array (n,) for each
-    declared role, text where the format has nothing else. `done` of `total` says how far the
-    reader has come.
+    column of `Schema.wanted`, text where the format has nothing else. `done` of `total` says how
+    far the reader has come.
     """
 
     rows: NDArray[np.int64]
-    fields: Mapping[Role, Any]
+    fields: Mapping[str, Any]
     done: int
     total: int
 

@@ -23,6 +23,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from dpgeo.core.guarantees import Unit
+from dpgeo.ingest.attributes import number_attributes
 from dpgeo.ingest.batch import Batch, Sieve
 from dpgeo.ingest.coordinates import (
     EASTING,
@@ -47,10 +48,12 @@ CANONICAL = pa.schema(
         pa.field("x", pa.float64(), nullable=False),
         pa.field("y", pa.float64(), nullable=False),
         pa.field("time", pa.int64()),
+        pa.field("attributes", pa.int32()),
     ]
 )
 """Person: halves of a 128-bit keyed hash, 0 in record-unit datasets. Position: Web Mercator
-metres. Time: seconds since 1970 in UTC, null where no time column is declared."""
+metres. Time: seconds since 1970 in UTC, null where no time column is declared. Attributes: the
+number of the values of the public ones (`core.attributes`), null where none is declared."""
 
 ROW_GROUP = 262_144
 
@@ -80,8 +83,11 @@ def canonical_rows(
     kept = sieve.kept
     x, y = to_mercator(longitude[kept], latitude[kept])
     times = pa.nulls(len(x), pa.int64()) if time is None else pa.array(time[kept])
+    told = pa.nulls(len(x), pa.int32())
+    if schema.attributes:
+        told = pa.array(number_attributes(batch, schema.attributes)[kept])
     return pa.RecordBatch.from_arrays(
-        [pa.array(high[kept]), pa.array(low[kept]), pa.array(x), pa.array(y), times],
+        [pa.array(high[kept]), pa.array(low[kept]), pa.array(x), pa.array(y), times, told],
         schema=CANONICAL,
     )
 

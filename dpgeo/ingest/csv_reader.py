@@ -23,7 +23,7 @@ from dpgeo.ingest.batch import Batch, Sieve
 from dpgeo.ingest.csv_lines import Lines, Positions
 from dpgeo.ingest.header import check_names, positions
 from dpgeo.ingest.report import LONGEST_EXAMPLE, Reason, Tally
-from dpgeo.ingest.schema import Role
+from dpgeo.ingest.schema import Wanted
 
 DELIMITERS = ",;\t|"
 MAX_HEADER_BYTES = 1 << 20
@@ -41,7 +41,7 @@ class Header:
 
 def read_csv(
     path: Path,
-    wanted: Mapping[Role, str],
+    wanted: Wanted,
     tally: Tally,
     *,
     block_bytes: int = csv_lines.BLOCK_BYTES,
@@ -121,7 +121,7 @@ def _width(text: str, delimiter: str) -> int:
 
 
 def _batch(
-    lines: Lines, header: Header, where: Mapping[Role, int], tally: Tally, total: int
+    lines: Lines, header: Header, where: Mapping[str, int], tally: Tally, total: int
 ) -> Batch:
     tally.read += len(lines.starts)
     sieve = Sieve(lines.numbers, tally)

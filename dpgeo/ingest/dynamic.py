@@ -48,7 +48,7 @@ class Refusals:
             sieve.refuse(failing, reason, values)
 
 
-def texts(values: Sequence[object], role: Role, sieve: Sieve) -> Any:
+def texts(values: Sequence[object], role: str, sieve: Sieve) -> Any:
     """Values of one field, one a row, as a pyarrow binary array of their texts (perhaps not
     UTF-8, null where missing). Refuses rows whose value has no text.
     """
@@ -64,10 +64,11 @@ def texts(values: Sequence[object], role: Role, sieve: Sieve) -> Any:
     return pa.array(found, pa.binary())
 
 
-def as_text(value: object, role: Role) -> bytes | None:
+def as_text(value: object, role: str) -> bytes | None:
     """The text of one value, cut just beyond the length at which it is refused anyway.
 
-    A float that is a person's must be whole and exact. Raises Unusable.
+    A float that is a person's must be whole and exact. Truth and falsehood have a text where they
+    are a public attribute's, and what has none is missing there. Raises Unusable.
     """
     if value is None:
         return None
@@ -76,7 +77,9 @@ def as_text(value: object, role: Role) -> bytes | None:
     if isinstance(value, bytes):
         return value[: MAX_FIELD_BYTES + 1]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise Unusable(Reason.NOT_PLAIN)
+        if isinstance(role, Role):
+            raise Unusable(Reason.NOT_PLAIN)
+        return str(value).lower().encode() if isinstance(value, bool) else None
     if role is Role.PERSON and isinstance(value, float):
         return _whole(value)
     return repr(value).encode()

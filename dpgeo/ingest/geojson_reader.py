@@ -41,7 +41,7 @@ from dpgeo.ingest.batch import Batch, Sieve
 from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.dynamic import Refusals, Unusable, texts
 from dpgeo.ingest.report import MAX_LINE_BYTES, Reason, Tally
-from dpgeo.ingest.schema import Role
+from dpgeo.ingest.schema import Role, Wanted
 
 GEOMETRY = "geometry"
 """The name under which a feature's geometry is declared."""
@@ -80,7 +80,7 @@ class Records:
 
 def read_sequence(
     path: Path,
-    wanted: Mapping[Role, str],
+    wanted: Wanted,
     tally: Tally,
     *,
     crs: str = WGS84,
@@ -99,7 +99,7 @@ def read_sequence(
 
 def read_document(
     path: Path,
-    wanted: Mapping[Role, str],
+    wanted: Wanted,
     tally: Tally,
     *,
     crs: str = WGS84,
@@ -241,7 +241,7 @@ def _stated(member: Any) -> str:
     return name
 
 
-def _check_geometry(wanted: Mapping[Role, str], stated: str, declared: str) -> None:
+def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
     """The geometry has its one name and system. Raises InvalidInput."""
     if Role.GEOMETRY not in wanted:
         return
@@ -285,7 +285,7 @@ def feature(text: bytes, *, too_long: bool, document: bool) -> Feature:
 
 def _batch(
     records: Records,
-    wanted: Mapping[Role, str],
+    wanted: Wanted,
     tally: Tally,
     total: int,
     *,
@@ -294,7 +294,7 @@ def _batch(
     tally.read += len(records.texts)
     sieve = Sieve(records.numbers, tally)
     features = _features(records, sieve, document=document)
-    fields: dict[Role, Any] = {}
+    fields: dict[str, Any] = {}
     for role, name in wanted.items():
         if role is Role.GEOMETRY:
             pairs = _points(features, sieve)

@@ -12,7 +12,7 @@ function, also where the schema would bring one in.
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from itertools import islice
@@ -28,7 +28,7 @@ from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.dynamic import Refusals, Unusable, texts
 from dpgeo.ingest.header import check_names, positions, quoted
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason, Tally
-from dpgeo.ingest.schema import Role
+from dpgeo.ingest.schema import Role, Wanted
 
 BATCH_ROWS = 20_000
 MAX_VALUE_BYTES = 1 << 20
@@ -55,7 +55,7 @@ class Layer:
 
 def read_geopackage(
     path: Path,
-    wanted: Mapping[Role, str],
+    wanted: Wanted,
     tally: Tally,
     *,
     crs: str = WGS84,
@@ -250,7 +250,7 @@ def _check_geometry(layer: Layer, name: str, declared: str) -> None:
 def _batch(
     rows: Sequence[tuple[Any, ...] | None],
     numbers: np.ndarray[Any, np.dtype[np.int64]],
-    roles: Sequence[Role],
+    roles: Sequence[str],
     tally: Tally,
     done: int,
     total: int,
@@ -258,7 +258,7 @@ def _batch(
     tally.read += len(rows)
     sieve = Sieve(numbers, tally)
     sieve.refuse(np.array([row is None for row in rows]), Reason.FIELD_TOO_LONG)
-    fields: dict[Role, Any] = {}
+    fields: dict[str, Any] = {}
     for index, role in enumerate(roles):
         values = [None if row is None else row[index] for row in rows]
         read = _geometries if role is Role.GEOMETRY else texts
@@ -268,7 +268,7 @@ def _batch(
     return Batch(numbers[sieve.kept], fields, done, total)
 
 
-def _geometries(values: Sequence[object], _: Role, sieve: Sieve) -> Any:
+def _geometries(values: Sequence[object], _: str, sieve: Sieve) -> Any:
     """The well-known binary in a GeoPackage's geometries, null where there is none."""
     found: list[bytes | None] = []
     refused = Refusals()

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from difflib import get_close_matches
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest.schema import Role
+from dpgeo.ingest.schema import Wanted, field_of
 
 MAX_COLUMNS = 10_000
 
@@ -36,14 +36,14 @@ def check_names(names: Sequence[str]) -> None:
         )
 
 
-def positions(wanted: Mapping[Role, str], names: Sequence[str]) -> dict[Role, int]:
-    """Where each declared column stands. Raises InvalidInput (field "columns.ROLE") if nowhere."""
+def positions(wanted: Wanted, names: Sequence[str]) -> dict[str, int]:
+    """Where each declared column stands. Raises InvalidInput (see `field_of`) if nowhere."""
     where = {name: index for index, name in enumerate(names)}
     for role, name in wanted.items():
         if name not in where:
             raise InvalidInput(
                 f"The file has no column {name!r} for the {role}{_advice(name, names)}",
-                field=f"columns.{role}",
+                field=field_of(role),
             )
     return {role: where[name] for role, name in wanted.items()}
 

@@ -18,7 +18,7 @@ from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.header import check_names, positions
 from dpgeo.ingest.report import Tally
-from dpgeo.ingest.schema import Role
+from dpgeo.ingest.schema import Role, Wanted, field_of
 from dpgeo.ingest.text import is_text
 
 BATCH_ROWS = 65_536
@@ -34,7 +34,7 @@ CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
 
 def read_parquet(
     path: Path,
-    wanted: Mapping[Role, str],
+    wanted: Wanted,
     tally: Tally,
     *,
     crs: str = WGS84,
@@ -165,7 +165,7 @@ def _plain(column: Any) -> Any:
     return column
 
 
-def _check_columns(schema: Any, wanted: Mapping[Role, str], crs: str) -> None:
+def _check_columns(schema: Any, wanted: Wanted, crs: str) -> None:
     positions(wanted, schema.names)
     for role, name in wanted.items():
         _check_type(role, schema.field(name))
@@ -173,17 +173,17 @@ def _check_columns(schema: Any, wanted: Mapping[Role, str], crs: str) -> None:
         _check_geometry(wanted[Role.GEOMETRY], schema.metadata or {}, crs)
 
 
-def _check_type(role: Role, field: Any) -> None:
+def _check_type(role: str, field: Any) -> None:
     kind = field.type
     if isinstance(kind, pa.BaseExtensionType):
         kind = kind.storage_type
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
-    if not (pa.types.is_null(kind) or any(test(kind) for test in ALLOWED[role])):
+    if not (pa.types.is_null(kind) or any(test(kind) for test in ALLOWED.get(role, PLAIN))):
         raise InvalidInput(
             f"The column {field.name!r} holds values of type {str(field.type)[:60]}, which cannot "
-            f"be read as {role}; {REMEDY[role]}.",
-            field=f"columns.{role}",
+            f"be read as {role}; {REMEDY.get(role, 'write it as text')}.",
+            field=field_of(role),
         )
 
 
@@ -192,14 +192,17 @@ def _is_whole_decimal(kind: Any) -> bool:
 
 
 NUMERIC: tuple[Callable[[Any], bool], ...] = (pa.types.is_integer, pa.types.is_floating)
-ALLOWED: dict[Role, tuple[Callable[[Any], bool], ...]] = {
+PLAIN = (*NUMERIC, pa.types.is_boolean, is_text)
+"""What a public attribute may be."""
+
+ALLOWED: dict[str, tuple[Callable[[Any], bool], ...]] = {
     Role.LONGITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
     Role.LATITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
     Role.PERSON: (*NUMERIC, _is_whole_decimal, is_text),
     Role.TIME: (*NUMERIC, pa.types.is_timestamp, pa.types.is_date, is_text),
     Role.GEOMETRY: (is_text,),
 }
-REMEDY = {
+REMEDY: dict[str, str] = {
     Role.LONGITUDE: "write it as a number of degrees",
     Role.LATITUDE: "write it as a number of degrees",
     Role.PERSON: "write it as text or as a whole number",

@@ -11,6 +11,7 @@ from zoneinfo import ZoneInfo
 
 import shapely
 
+from dpgeo.core.attributes import Attribute
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.crs import WGS84, check_crs, clean_crs
@@ -25,6 +26,20 @@ class Role(StrEnum):
     PERSON = "person"
     TIME = "time"
     GEOMETRY = "geometry"
+
+
+Wanted = Mapping[str, str]
+"""The columns to read: by `Role`, and those of public attributes by `attribute_key`."""
+
+
+def attribute_key(attribute: Attribute) -> str:
+    """What stands for a public attribute where a column in a role has its role."""
+    return f"attribute {attribute.column}"
+
+
+def field_of(key: str) -> str:
+    """The input by which a column in a role, or of an attribute, was declared."""
+    return f"columns.{key}" if key in set(Role) else "public_attributes"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +88,8 @@ class Columns:
 class Schema:
     """All that a row's meaning may depend on beside the row itself. Public and frozen.
 
-    `time_zone` (IANA name) is that of times written without an offset. Raises InvalidInput when
+    `time_zone` (IANA name) is that of times written without an offset. Of `attributes` the values
+    are public. Raises InvalidInput when
     the columns do not determine a position, a person is needed and not declared, one column has
     two roles, or the time zone or the coordinate system is unknown.
     """
@@ -82,6 +98,7 @@ class Schema:
     unit: Unit
     area: StudyArea
     time_zone: str = "UTC"
+    attributes: tuple[Attribute, ...] = ()
 
     def __post_init__(self) -> None:
         self._check_position()
@@ -91,18 +108,18 @@ class Schema:
                 "This dataset protects persons: name the column that says whose row it is.",
                 field="columns.person",
             )
-        taken: dict[str, Role] = {}
+        taken: dict[str, str] = {}
         for role, name in self.wanted.items():
             if any(unicodedata.category(sign) in {"Cc", "Cs"} for sign in name):
                 raise InvalidInput(
                     "The name of this column holds a control character; rename the column.",
-                    field=f"columns.{role}",
+                    field=field_of(role),
                 )
             if name in taken:
                 raise InvalidInput(
                     f"The column {name!r} is declared both as {taken[name]} and as {role}; "
                     "choose another for one of them.",
-                    field=f"columns.{role}",
+                    field=field_of(role),
                 )
             taken[name] = role
         try:
@@ -134,6 +151,7 @@ class Schema:
             unit=Unit(document["unit"]),
             area=StudyArea(shapely.from_wkb(document["area"])),
             time_zone=document["time_zone"],
+            attributes=tuple(map(Attribute.from_json, document["attributes"])),
         )
 
     def to_json(self) -> dict[str, Any]:
@@ -143,16 +161,18 @@ class Schema:
             "unit": self.unit.value,
             "area": shapely.to_wkb(self.area.shape, hex=True),
             "time_zone": self.time_zone,
+            "attributes": [attribute.to_json() for attribute in self.attributes],
         }
 
     @property
-    def wanted(self) -> dict[Role, str]:
-        """The columns to read, by role.
+    def wanted(self) -> dict[str, str]:
+        """The columns to read, by role, and those of public attributes.
 
         In a record-unit dataset the person column is not read even if one is declared: what is
         not needed does not leave the upload.
         """
-        names = {role: getattr(self.columns, role) for role in Role}
+        names: dict[str, str] = {role: getattr(self.columns, role) for role in Role}
         if self.unit is Unit.RECORD:
             names[Role.PERSON] = ""
+        names |= {attribute_key(each): each.column for each in self.attributes}
         return {role: name for role, name in names.items() if name}

@@ -53,6 +53,13 @@ def readable_text(values: Any, sieve: Sieve) -> Any:
     return text if codes is None else text.take(codes)
 
 
+def lenient_text(values: Any) -> Any:
+    """The same of values for which no row is refused: null where too long or not UTF-8."""
+    words, codes, _ = bounded(values)
+    text = pc.ascii_trim_whitespace(_decode(words)[0])
+    return text if codes is None else text.take(codes)
+
+
 def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
     """The distinct values as large_binary, null where over `MAX_FIELD_BYTES`; which of them each
     row has (None: one each, in order); and which rows have too long a one.

@@ -16,7 +16,10 @@ output alone, and sorted by itself. Raw positions d apart are at most d + 1.5 st
 snapped. Which reports of a person are kept where there are more than the bound follows from their
 times alone, all of one time or none; where more than the bound have the same time or none, nothing
 is drawn. So a report that is moved changes neither which are kept nor whether any are. Times, where
-they are published at all, are published as declared and protected by nothing. The density, and the
+they are published at all, are published as declared and protected by nothing. So are attributes
+that the publisher declared public: neighbours differ in where reports are made and in nothing else,
+the values come from a declared list, and that they follow from no position is what the declaration
+says. The density, and the
 map that puts points where a public prior says that their reports were likeliest made, use what came
 out and the prior alone; the prior is a declared layer that never changes, so it cannot follow the
 data.
@@ -35,9 +38,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Notion
@@ -100,6 +106,11 @@ class Params:
         "person can be told together.",
         choices=list(TIME_STEPS),
     )
+    attributes: bool = param(
+        False,
+        "Publish beside every point what was declared public of its report. It is protected by "
+        "nothing, and by it reports of one person can be told together.",
+    )
     prior: str = param(
         "",
         "A declared public density by which every moved point is put where its report was most "
@@ -112,7 +123,7 @@ class Params:
         False,
         "Give everybody in the data exactly as many points as the bound allows: who made fewer "
         "reports gets points of made-up ones anywhere in the study area, so that their number does "
-        "not show. Times have to be dropped.",
+        "not show. Times and attributes have to be dropped.",
     )
 
 
@@ -120,7 +131,8 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
     """Epsilon per metre of one unit's reports: as many times level/radius.
 
     Raises InvalidInput where the radius reaches beyond the study area, or the area holds no point
-    of the grid, or where times are asked for of points that are made up, or too many of these.
+    of the grid, or where times or attributes are asked for of points that are made up, or too many
+    of these.
     """
     if params.padded and bound > MOST_PADDED:
         raise InvalidInput(
@@ -133,6 +145,12 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
             "Points that are made up have no times; choose dropped, or leave everybody the points "
             "they have.",
             field="time",
+        )
+    if params.padded and params.attributes:
+        raise InvalidInput(
+            "Points that are made up have no attributes, and drawn ones would tell them from the "
+            "others; drop these, or leave everybody the points they have.",
+            field="attributes",
         )
     level = make_level(params.level, params.radius)
     across = _metres_across(area)
@@ -159,7 +177,10 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PointsRelease:
 
 def move(view: PrivateView, params: Params, meter: Meter, share: Share = WHOLE) -> Perturbed:
     """Move every report of a share of the units."""
-    reports = view.positions(time_step=TIME_STEPS[params.time], share=share)
+    _attributes(params, view.domain)
+    reports = view.positions(
+        time_step=TIME_STEPS[params.time], attributes=params.attributes, share=share
+    )
     area = _truncation(params, view.domain.area)
     # Made again afterwards: what cannot be made has to fail before anything is drawn.
     epsilon = price(params, view.bound, view.domain.area)
@@ -185,14 +206,34 @@ def content(moved: Perturbed, params: Params, domain: Domain) -> PointsRelease:
     return PointsRelease(
         longitude=shown.longitude,
         latitude=shown.latitude,
-        time=np.empty(0, dtype=np.int64) if shown.time is None else shown.time,
+        time=_array(shown.time, np.int64),
         noise=shown.noise,
         grid=grid,
         density=recovered.density,
         updates=recovered.updates,
         prior=params.prior,
         padded=bound if params.padded and bound > 1 else 0,
+        attributes=_attributes(params, domain),
+        combination=_array(shown.attributes, np.int32),
     )
+
+
+def _array(values: NDArray[Any] | None, dtype: type[Any]) -> NDArray[Any]:
+    """The values (n,), none of them where there are none."""
+    return np.empty(0, dtype=dtype) if values is None else values
+
+
+def _attributes(params: Params, domain: Domain) -> tuple[Attribute, ...]:
+    """The attributes that are published. Raises InvalidInput where none was declared public."""
+    if not params.attributes:
+        return ()
+    if not domain.attributes:
+        raise InvalidInput(
+            "No attribute of this dataset was declared public before its first file was "
+            "confirmed; leave them out.",
+            field="attributes",
+        )
+    return domain.attributes
 
 
 def _remapping(params: Params, noise: PlanarLaplace, domain: Domain) -> Remapping | None:
@@ -204,11 +245,12 @@ def _remapping(params: Params, noise: PlanarLaplace, domain: Domain) -> Remappin
 def _remapped(moved: Perturbed, remapping: Remapping, truncation: Truncation) -> Perturbed:
     """Points put where their reports were likeliest made, in the area, sorted anew."""
     put = remapping.apply(moved.longitude / UNITS, moved.latitude / UNITS)
-    return gather(moved.noise, [(*truncation.apply(*put), moved.time)])
+    return gather(moved.noise, [(*truncation.apply(*put), moved.time, moved.attributes)])
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every report is moved by the same noise."""
+    """Every report is moved by the same noise. Raises InvalidInput for attributes not declared."""
+    _attributes(params, domain)
     grid = Grid.over(domain.area, params.cells)
     return Forecast(
         region="cell",

@@ -151,6 +151,7 @@ class Moved:
     far: float
     step: int
     time: str
+    attributes: str
     updates: int
     cell_metres: float
     rows: tuple[Row, ...]
@@ -400,6 +401,7 @@ def _moved(released: Released, shown: list[Layer]) -> Moved | None:
         far=noise.radius(0.95),
         step=noise.step,
         time=str(released.parameters["time"]),
+        attributes=", ".join(attribute.column for attribute in content.attributes),
         updates=content.updates,
         cell_metres=content.grid.ground_cell_metres,
         rows=_rows(next(layer for layer in shown if isinstance(layer, BoxLayer))),

@@ -205,7 +205,10 @@ def run_parted(
         raise PrivacyError("Only parts of one release can be put together.")
     moved = gather(
         first.moved.noise,
-        ((part.moved.longitude, part.moved.latitude, part.moved.time) for part in parts),
+        (
+            (moved.longitude, moved.latitude, moved.time, moved.attributes)
+            for moved in (part.moved for part in parts)
+        ),
     )
     content = _parted(mechanism).content(moved, params, terms.domain)
     return _released(mechanism, terms, params, epsilon, about, first.trace, content)

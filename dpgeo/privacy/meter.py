@@ -209,7 +209,7 @@ class Meter:
         """Reports moved on the sphere and brought into the area, sorted by what came out.
 
         Where `padded`, what units lack of their reports is made up anywhere in the area; reports
-        then have no times. Raises PrivacyError before any draw.
+        then have no times and no attributes. Raises PrivacyError before any draw.
         """
         if type(positions) is not PrivatePositions:
             raise PrivacyError("Only private positions that a view made can be perturbed.")
@@ -220,7 +220,11 @@ class Meter:
         return gather(
             noise,
             (
-                (*area.apply(*move(part.longitude, part.latitude, noise, stream)), part.time)
+                (
+                    *area.apply(*move(part.longitude, part.latitude, noise, stream)),
+                    part.time,
+                    part.attributes,
+                )
                 for part in _reports(positions, area, padded, stream)
             ),
         )
@@ -260,8 +264,10 @@ def _reports(
 ) -> Iterator[Reports]:
     """The reports there are, and those that are made up. Raises PrivacyError for times of these."""
     for part in positions._read_by_meter():
-        if padded and part.time is not None:
-            raise PrivacyError("Reports that are made up have no times; drop those of all.")
+        if padded and not (part.time is None and part.attributes is None):
+            raise PrivacyError(
+                "Reports that are made up have no times and no attributes; drop those of all."
+            )
         yield part
     lacking = positions._count_lacking() if padded else 0
     for start in range(0, lacking, MADE_UP):

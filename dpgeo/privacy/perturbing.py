@@ -23,6 +23,9 @@ touch the area. So whether a report was made or made up changes the odds by at m
 much as moving it across the area does: how many reports a unit has is hidden in the currency of
 distances.
 
+Attributes. What stands beside a point, its time and what is declared public of it, is carried along
+as it is and has no part in the noise: neighbours have the same of it, for it is no secret.
+
 Randomness. An exponential is -ln U. U is read from as many random bits as its size needs: leading
 words of zeros are followed by more, so that no distance, however far, is out of reach, and its
 relative precision is 2^-53 at any size. (A plain 53-bit U ends at 36.7/rate, ten kilometres at
@@ -62,17 +65,21 @@ LONG = np.uint64(1) << np.uint64(53)
 class Perturbed:
     """What came out: positions in units of 1e-7 degrees, int32 (n,), and times int64 (n,).
 
-    `time` is None where none was asked for. Sorted by longitude, latitude and time. `noise` is what
-    moved each of them.
+    `time` is None where none was asked for, and so are the numbers of public `attributes`, int32
+    (n,). Sorted by longitude, latitude, time and attributes. `noise` is what moved each of them.
     """
 
     noise: PlanarLaplace
     longitude: NDArray[np.int32]
     latitude: NDArray[np.int32]
     time: NDArray[np.int64] | None
+    attributes: NDArray[np.int32] | None = None
 
 
-Part = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.int64] | None]
+Part = tuple[
+    NDArray[np.int32], NDArray[np.int32], NDArray[np.int64] | None, NDArray[np.int32] | None
+]
+"""Longitudes, latitudes, times and attributes as `Perturbed` has them, in any order."""
 
 
 def gather(noise: PlanarLaplace, parts: Iterable[Part]) -> Perturbed:
@@ -82,10 +89,16 @@ def gather(noise: PlanarLaplace, parts: Iterable[Part]) -> Perturbed:
     latitude = np.concatenate([part[1] for part in listed] or [np.empty(0, dtype=np.int32)])
     times = [part[2] for part in listed if part[2] is not None]
     time = np.concatenate(times) if times else None
-    keys = (latitude, longitude) if time is None else (time, latitude, longitude)
+    numbers = [part[3] for part in listed if part[3] is not None]
+    attributes = np.concatenate(numbers) if numbers else None
+    keys = [each for each in (attributes, time, latitude, longitude) if each is not None]
     order = np.lexsort(keys)
     return Perturbed(
-        noise, longitude[order], latitude[order], None if time is None else time[order]
+        noise,
+        longitude[order],
+        latitude[order],
+        None if time is None else time[order],
+        None if attributes is None else attributes[order],
     )
 
 

@@ -17,12 +17,14 @@ from dpgeo.privacy.counts import Opaque
 class Reports:
     """Some reports: positions in degrees, float64 (n,), and seconds since 1970, int64 (n,).
 
-    `time` is None where it was not asked for; a report without a time has NO_TIME.
+    `time` is None where it was not asked for; a report without a time has NO_TIME. `attributes`,
+    int32 (n,), numbers the values of public attributes (`core.attributes`) where they were.
     """
 
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
     time: NDArray[np.int64] | None
+    attributes: NDArray[np.int32] | None = None
 
 
 @dataclass(frozen=True, slots=True)

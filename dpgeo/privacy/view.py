@@ -43,10 +43,13 @@ class PrivateView(Protocol):
         The bound holds over all slices together.
         """
 
-    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
+    def positions(
+        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+    ) -> PrivatePositions:
         """At most `bound` reports of each unit of a share, chosen without regard to where they are.
 
-        Times are rounded down to so many seconds, or left out. Which share a unit is in follows
+        Times are rounded down to so many seconds, or left out, and so are the domain's public
+        `attributes`, on which nothing else depends. Which share a unit is in follows
         from who it is, never from where its reports are.
         """
 

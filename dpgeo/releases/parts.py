@@ -200,6 +200,8 @@ def encode_part(part: mechanisms.Part) -> bytes:
     arrays: dict[str, Any] = {"longitude": moved.longitude, "latitude": moved.latitude}
     if moved.time is not None:
         arrays["time"] = moved.time
+    if moved.attributes is not None:
+        arrays["attributes"] = moved.attributes
     trace = json.dumps([line.to_json() for line in part.trace]).encode()
     buffer = io.BytesIO()
     np.savez(buffer, trace=np.frombuffer(trace, dtype=np.uint8), **arrays)
@@ -213,7 +215,11 @@ def decode_part(data: bytes) -> mechanisms.Part:
         trace = tuple(Measured.from_json(line) for line in lines)
         [noise] = [line.noise for line in trace if isinstance(line.noise, PlanarLaplace)]
         moved = Perturbed(
-            noise, archive["longitude"], archive["latitude"], archive.get("time", None)
+            noise,
+            archive["longitude"],
+            archive["latitude"],
+            archive.get("time", None),
+            archive.get("attributes", None),
         )
     return mechanisms.Part(moved, trace)
 

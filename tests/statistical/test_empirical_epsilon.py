@@ -142,8 +142,10 @@ class CountedOnce:
     def preferring(self, popularity: Popularity) -> ArrayView:
         return self.view.preferring(popularity)
 
-    def positions(self, *, time_step: int | None, share: Share = WHOLE) -> PrivatePositions:
-        return self.view.positions(time_step=time_step, share=share)
+    def positions(
+        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+    ) -> PrivatePositions:
+        return self.view.positions(time_step=time_step, attributes=attributes, share=share)
 
 
 def view_of(

@@ -455,6 +455,7 @@ def test_a_dataset_says_what_its_publisher_declared(client: Client) -> None:
         "attribution",
         "unit",
         "time_zone",
+        "public_attributes",
         "bbox",
         "study_area",
         "privacy",

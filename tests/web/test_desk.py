@@ -97,6 +97,9 @@ def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:
         ("budget", "0.1234567", "more than six decimals"),
         ("budget", "", "Give the total budget"),
         ("time_zone", "Moon/Crater", "Europe/London"),
+        ("public_attributes", "app", "has no colon"),
+        ("public_attributes", "app: other", "always one of them"),
+        ("public_attributes", "time: 1", "another column"),
     ],
 )
 def test_it_says_at_the_field_what_is_wrong_and_keeps_what_was_typed(
@@ -109,9 +112,28 @@ def test_it_says_at_the_field_what_is_wrong_and_keeps_what_was_typed(
     assert set(errors) <= {field, "west"}
     page = answer.content.decode()
     assert "Trips that nobody made" in page
-    if value not in {"", "{"}:
+    if field == "public_attributes":
+        assert f">\n{value}</textarea>" in page
+    elif value not in {"", "{"}:
         assert f'value="{value}"' in page
     assert not Dataset.objects.exists()
+
+
+def test_columns_that_anybody_may_know_are_declared_line_by_line(desk: Desk) -> None:
+    typed = desk.declaration(public_attributes="app: 1.4, 2.0\n\n model: a:b ,c,\n")
+    desk.client.post("/desk/datasets/new/", typed)
+    made = Dataset.objects.get()
+    assert made.public_attributes == [
+        {"column": "app", "values": ["1.4", "2.0"]},
+        {"column": "model: a", "values": ["b", "c"]},
+    ]
+    page = desk.page(f"/desk/datasets/{made.slug}/")
+    assert "app: 1.4, 2.0, other" in page
+    edit = f"/desk/datasets/{made.slug}/edit/"
+    assert "app: 1.4, 2.0" in desk.page(edit)
+    desk.client.post(edit, {**typed, "public_attributes": "app: 3"})
+    made.refresh_from_db()
+    assert made.public_attributes == [{"column": "app", "values": ["3"]}]
 
 
 def test_it_refuses_two_budgets_and_shares_one(desk: Desk) -> None:

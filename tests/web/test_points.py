@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import io
 import uuid
 from pathlib import Path
@@ -14,6 +15,7 @@ import pyarrow.parquet as pq
 import pytest
 from django.test import Client
 from django.urls import reverse
+from django.utils import timezone
 
 from dpgeo.artefacts.statement import statement
 from dpgeo.budgets.models import Ledger
@@ -216,6 +218,63 @@ def test_the_page_says_of_padded_and_placed_points_what_they_are(
     assert content.padded == POINTS["bound"]
     assert ["reports that were made up" in text for text in texts] == [False, True]
     assert not any("most likely made, by what is publicly" in text for text in texts)
+
+
+APP = {"column": "app", "values": ["1.4", "2.0"]}
+
+
+@pytest.fixture
+def telling(tmp_path: Path) -> Dataset:
+    """The same dataset, whose rows say which app they are from."""
+    made = make_dataset(points_budget=make_level("ln 16", 200), public_attributes=[APP])
+    make_ready(made, tmp_path)
+    return made
+
+
+@pytest.mark.parametrize("rows", [50, 5_000_000], ids=["parts", "whole"])
+def test_what_is_declared_public_is_told_of_every_point(
+    telling: Dataset, client: Client, settings: Any, rows: int
+) -> None:
+    settings.DPGEO_ROWS_A_PART = rows
+    asked = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
+    release = make_release(telling, **asked)
+    assert release.job.failure == ""
+    content = released_of(release).content
+    assert isinstance(content, PointsRelease)
+    assert content.combination.size == content.longitude.size == 40
+    assert set(content.combination.tolist()) == {0, 1, 2}
+    release_publish(release=release, by=None)
+    with public_storage().open(release.files.get(name="points.csv").stored_name) as file:
+        table = list(csv.DictReader(io.StringIO(file.read().decode())))
+    assert list(table[0]) == ["longitude", "latitude", "app"]
+    assert {row["app"] for row in table} == {"1.4", "2.0", "other"}
+    page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
+    assert "wherever it was made, is published as it is: app." in page
+
+
+def test_nothing_is_told_unless_it_is_asked_for(telling: Dataset, client: Client) -> None:
+    release = release_publish(release=make_release(telling, **POINTS), by=None)
+    with public_storage().open(release.files.get(name="points.csv").stored_name) as file:
+        assert file.read().decode().startswith("longitude,latitude\n")
+    page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
+    assert "wherever it was made, is published" not in page
+
+
+def test_what_nobody_declared_public_is_not_published(dataset: Dataset) -> None:
+    """The rows say it all the same, and no request brings it out."""
+    asked = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
+    with pytest.raises(InvalidInput, match="declared public") as refused:
+        make_release(dataset, **asked)
+    assert refused.value.field == "attributes"
+    assert ledger_of(dataset).spent_units == 0
+
+
+def test_what_is_public_is_fixed_with_the_first_file(telling: Dataset) -> None:
+    telling.frozen_at = timezone.now()
+    telling.save()
+    with pytest.raises(Conflict) as refused:
+        dataset_update(dataset=telling, changes={"public_attributes": []})
+    assert refused.value.field == "public_attributes"
 
 
 def test_a_prior_that_is_not_declared_is_refused(dataset: Dataset) -> None:

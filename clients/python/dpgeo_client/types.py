@@ -39,6 +39,13 @@ class Answers(TypedDict):
     results: list[Answer]
 
 
+class Attribute(TypedDict):
+    """A column whose values anybody may know of every report, as its publisher declared."""
+
+    column: str
+    values: list[str]
+
+
 class BoundError(TypedDict):
     """The error to expect at one bound."""
 
@@ -64,6 +71,7 @@ class Dataset(TypedDict):
     attribution: str
     unit: UnitEnum
     time_zone: str
+    public_attributes: list[Attribute]
     bbox: list[float]
     study_area: dict[str, Any]
     privacy: Privacy

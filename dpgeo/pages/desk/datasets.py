@@ -67,6 +67,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
             unit=values["unit"],
             study_area=form.study_area or {},
             time_zone=values["time_zone"],
+            public_attributes=values["public_attributes"],
             budget=values["budget"],
             ledger=values["ledger"],
             points_budget=form.points_budget,
@@ -110,6 +111,8 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
     changes = {name: form.cleaned_data[name] for name in names if name in form.fields}
     if form.points_budget and {"points_level", "points_radius"} & set(form.changed_data):
         changes["points_budget"] = form.points_budget
+    if "public_attributes" in form.changed_data:
+        changes["public_attributes"] = form.cleaned_data["public_attributes"]
     if form.study_area:
         changes["study_area"] = form.study_area
     return changes

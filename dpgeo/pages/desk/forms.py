@@ -156,6 +156,19 @@ class DatasetForm(DeskForm):
         help_text="For times in the file that name no zone of their own.",
     )
 
+    public_attributes = forms.CharField(
+        required=False,
+        label="Columns that anybody may know",
+        widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
+        help_text=(
+            "A column and its values in each line, such as app: 1.4, 2.0. A map of moved points "
+            "can tell them beside every point, and nothing protects them there. So name a column "
+            "only if anybody may know it of every single report, and if it follows neither from "
+            "where the report was made nor from who made it, as the version of an app does not. "
+            "Never a kind of place, a speed, or a name or number of somebody. A value that is not "
+            "listed here becomes other."
+        ),
+    )
     keep_raw = forms.TypedChoiceField(
         label="Uploaded files, once they were read",
         widget=forms.RadioSelect,
@@ -166,7 +179,7 @@ class DatasetForm(DeskForm):
     )
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
-                     "time_zone", "ledger")  # fmt: skip
+                     "time_zone", "public_attributes", "ledger")  # fmt: skip
     side_names = ("west", "south", "east", "north")
 
     def __init__(
@@ -219,6 +232,11 @@ class DatasetForm(DeskForm):
                 "There is no such time zone; write it like Europe/London, or UTC."
             )
         return name
+
+    def clean_public_attributes(self) -> list[dict[str, Any]]:
+        """The columns and their values, a line each."""
+        lines = filter(None, map(str.strip, self.cleaned_data["public_attributes"].splitlines()))
+        return [read_attribute(line) for line in lines]
 
     def clean_budget(self) -> Fraction | None:
         """Empty, or an epsilon."""
@@ -283,6 +301,17 @@ class DatasetForm(DeskForm):
             self.add_error("south" if field == "west" and "south" in message else field, message)
 
 
+def read_attribute(line: str) -> dict[str, Any]:
+    """What a line such as "app: 1.4, 2.0" declares. Raises ValidationError."""
+    column, colon, values = line.rpartition(":")
+    if not colon:
+        raise ValidationError(
+            f"{line[:60]!r} has no colon; write a column and its values, like app: 1.4, 2.0."
+        )
+    listed = [value.strip() for value in values.split(",")]
+    return {"column": column.strip(), "values": [value for value in listed if value]}
+
+
 def read_outline(text: str) -> StudyArea:
     """The study area of GeoJSON text. Raises ValueError when it is not one."""
     try:
@@ -315,6 +344,9 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     if points:
         initial["points_level"] = points.amount(points.total_units)
         initial["points_radius"] = points.radius
+    initial["public_attributes"] = "\n".join(
+        f"{each.column}: {', '.join(each.values)}" for each in dataset.attributes
+    )
     initial["keep_raw"] = "yes" if dataset.keep_raw else "no"
     return initial
 

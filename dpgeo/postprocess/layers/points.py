@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.attributes import separate
 from dpgeo.core.released import NO_TIME, PointsRelease
 from dpgeo.postprocess.layers.layer import (
     NO_MARGIN,
@@ -49,10 +52,20 @@ def _points(content: PointsRelease) -> PointLayer:
         margin_label=NO_MARGIN,
         note=f"Each point is a report that was moved at random: half of them by less than "
         f"{near:,.0f} m, 19 of 20 by less than {far:,.0f} m.{put}",
-        columns={"time": _times(content.time)} if content.time.size else {},
+        columns=_columns(content),
         longitude=content.longitude / UNITS,
         latitude=content.latitude / UNITS,
     )
+
+
+def _columns(content: PointsRelease) -> dict[str, NDArray[Any]]:
+    """What is told of each report beside where it may have been made."""
+    columns: dict[str, NDArray[Any]] = {}
+    if content.time.size:
+        columns["time"] = _times(content.time)
+    if content.combination.size:
+        columns |= separate(content.combination, content.attributes)
+    return columns
 
 
 def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:

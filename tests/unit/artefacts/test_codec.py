@@ -55,16 +55,29 @@ def with_header(data: bytes, **changes: Any) -> bytes:
 
 
 def test_what_an_older_release_does_not_say_is_the_default() -> None:
-    """Points were moved before a prior could put them anywhere."""
+    """Points were moved before a prior could put them anywhere, and before they told anything."""
     made = points_release()
     with np.load(io.BytesIO(encode(made)), allow_pickle=False) as archive:
         content = json.loads(archive["header"].tobytes())["content"]
     del content["fields"]["prior"]
-    again = decode(with_header(encode(made), content=content))
-    assert facts(again.content) == facts(made.content)
+    del content["fields"]["attributes"]
+    older = without_member(with_header(encode(made), content=content), "combination")
+    assert facts(decode(older).content) == facts(made.content)
+    with pytest.raises(UnreadableRelease):
+        decode(without_member(older, "density"))
     del content["fields"]["updates"]
     with pytest.raises(UnreadableRelease):
         decode(with_header(encode(made), content=content))
+
+
+def without_member(data: bytes, name: str) -> bytes:
+    """The archive without one of its arrays."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
+        for member in old.namelist():
+            if member != f"{name}.npy":
+                new.writestr(member, old.read(member))
+    return buffer.getvalue()
 
 
 @given(released_objects())

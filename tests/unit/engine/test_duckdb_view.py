@@ -18,6 +18,7 @@ from dpgeo.core.released import NO_TIME
 from dpgeo.engine.duckdb_view import HEAP_LIMIT, DuckDBView, Sampling, choose_sampling
 from dpgeo.privacy.positions import WHOLE, Share
 from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.projection import to_degrees
 from tests.unit.engine.canonical import AREA, Row, centre, located, wanderers, write
 
 SALT = bytes(range(16))
@@ -354,6 +355,40 @@ def reports(
             strict=True,
         )
     ]
+
+
+@pytest.mark.parametrize("unit", list(Unit))
+def test_public_attributes_stay_with_their_reports_and_choose_none(
+    tmp_path: Path, unit: Unit
+) -> None:
+    """Which reports are kept is the same whatever is told of them, and whether or not it is."""
+    rows: list[Row] = [(person, 1.0 * person, 2.0, time) for person in range(9) for time in (1, 2)]
+    path = write(tmp_path / "rows.parquet", rows)
+    table = pq.read_table(path)
+    found = []
+    for shift in (0, 1):
+        told = pa.array((np.arange(len(rows)) + shift).astype(np.int32))
+        pq.write_table(table.append_column("attributes", told), path)
+        view = DuckDBView(
+            path,
+            domain=Domain(AREA),
+            unit=unit,
+            counting=Counting.VISITS,
+            bound=1,
+            salt=SALT,
+        )
+        without = view.positions(time_step=1)._read_by_meter()
+        assert all(part.attributes is None for part in without)
+        metre = to_degrees(1.0, 0.0)[0]
+        kept = [
+            (round(lon / metre), int(time), int(number))
+            for part in view.positions(time_step=1, attributes=True)._read_by_meter()
+            for lon, time, number in zip(part.longitude, part.time, part.attributes, strict=True)  # type: ignore[arg-type]
+        ]
+        assert all(number == person * 2 + time - 1 + shift for person, time, number in kept)
+        found.append(sorted((person, time) for person, time, _ in kept))
+    assert found[0] == found[1]
+    assert len(found[0]) == (18 if unit is Unit.RECORD else 9)
 
 
 def test_at_most_so_many_reports_of_each_person_are_moved(tmp_path: Path) -> None:

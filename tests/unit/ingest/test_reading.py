@@ -48,7 +48,7 @@ def test_the_canonical_file_has_the_agreed_columns(tmp_path: Path) -> None:
     assert (report.read, report.accepted) == (2, 1)
     found = pq.read_table(target)
     assert found.schema.equals(canonical.CANONICAL)
-    assert {str(field.type) for field in found.schema} == {"uint64", "double", "int64"}
+    assert {str(field.type) for field in found.schema} == {"uint64", "double", "int64", "int32"}
     assert pq.ParquetFile(target).metadata.row_group(0).column(0).compression == "ZSTD"
 
 

@@ -4,6 +4,7 @@ import dataclasses
 import json
 import math
 import re
+from collections import Counter
 from fractions import Fraction
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.core.attributes import Attribute
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import GeoInd, Unit
 from dpgeo.core.levels import make_level
@@ -144,6 +146,84 @@ def test_times_are_published_as_declared(kept: str, text: str, tmp_path: Path) -
     build_files(dropped, tmp_path / "dropped")
     names = pq.read_table(tmp_path / "dropped" / "points.parquet").schema.names
     assert names == ["geometry", "bbox"]
+
+
+APP = Attribute("app", ("1.4", "2.0"))
+
+
+def telling(size: int = 300, bound: int = 3) -> ArrayView:
+    """A view whose reports say which app they are from; the first third is of no known one."""
+    numbers = (np.arange(size) * 3 // size + 2) % 3
+    return dataclasses.replace(view(size, bound), attributes=(APP,), combination=numbers)
+
+
+def test_public_attributes_are_published_beside_their_points(tmp_path: Path) -> None:
+    made = released(Params(cells=16, attributes=True), telling(), silent=True)
+    again = decode(encode(made))
+    build_files(again, tmp_path)
+    table = pq.read_table(tmp_path / "points.parquet")
+    assert table.schema.names == ["app", "geometry", "bbox"]
+    assert Counter(table["app"].to_pylist()) == {"1.4": 100, "2.0": 100, "other": 100}
+    order = np.argsort(np.asarray(telling().longitude), kind="stable")
+    values = np.array(["1.4", "2.0", "other"])[np.asarray(telling().combination)[order]]
+    assert np.mean(np.array(table["app"].to_pylist()) == values) > 0.95  # but for snapping
+    assert "app" in (tmp_path / "points.csv").read_text().splitlines()[0]
+    features = json.loads((tmp_path / "points.geojson").read_text())["features"]
+    assert {each["properties"]["app"] for each in features} == {"1.4", "2.0", "other"}
+    facts = statement(again)["not_protected"]
+    assert "app" in facts[1]
+    assert "declared to be known of every report" in facts[1]
+
+
+def test_attributes_are_dropped_unless_they_are_asked_for(tmp_path: Path) -> None:
+    made = released(Params(cells=16), telling(), silent=True)
+    assert isinstance(made.content, PointsRelease)
+    assert made.content.attributes == ()
+    build_files(made, tmp_path)
+    assert pq.read_table(tmp_path / "points.parquet").schema.names == ["geometry", "bbox"]
+    assert "declared to be known" not in json.dumps(statement(made))
+
+
+def test_attributes_change_neither_the_noise_nor_the_density() -> None:
+    plain, told = (
+        released(Params(cells=16, attributes=which), telling()) for which in (False, True)
+    )
+    assert isinstance(plain.content, PointsRelease)
+    assert isinstance(told.content, PointsRelease)
+    assert np.array_equal(plain.content.longitude, told.content.longitude)
+    assert np.array_equal(plain.content.density, told.content.density)
+    assert (plain.guarantee, plain.trace) == (told.guarantee, told.trace)
+
+
+def test_attributes_follow_their_points_to_where_a_prior_puts_them() -> None:
+    square = [[10.0, 50.0], [10.1, 50.0], [10.1, 50.1], [10.0, 50.1], [10.0, 50.0]]
+    feature = {
+        "type": "Feature",
+        "properties": {"people": 5},
+        "geometry": {"type": "Polygon", "coordinates": [square]},
+    }
+    west = Density.from_geojson({"type": "FeatureCollection", "features": [feature]})
+    rows = dataclasses.replace(telling(), declared={"west": west})
+    content = released(Params(cells=16, attributes=True, prior="west"), rows).content
+    assert isinstance(content, PointsRelease)
+    assert np.bincount(content.combination).tolist() == [100, 100, 100]
+
+
+def test_attributes_that_nobody_declared_are_refused_before_anything_is_drawn() -> None:
+    asked = Params(cells=16, attributes=True)
+    domain = view().domain
+    with pytest.raises(InvalidInput, match="No attribute") as refused:
+        MECHANISM.forecast(asked, Fraction(1, 100), 3, domain)
+    assert refused.value.field == "attributes"
+    with pytest.raises(InvalidInput, match="No attribute"):
+        released(asked)
+
+
+def test_points_that_are_made_up_tell_no_attributes() -> None:
+    """What they told would have to be drawn, and its share would set them apart."""
+    with pytest.raises(InvalidInput, match="made up") as refused:
+        price(Params(padded=True, attributes=True), 3, AREA)
+    assert refused.value.field == "attributes"
 
 
 def test_nobody_is_given_more_than_a_hundred_points() -> None:

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import math
 from fractions import Fraction
 
@@ -18,7 +19,7 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.ground_grid import GroundGrid
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 from dpgeo.spatial.truncation import Truncation
-from tests.randomness import CraftedWords, SeededEntropy, SeededWords, ZeroWords
+from tests.randomness import CraftedWords, SeededEntropy, SeededWords, ZeroNoise, ZeroWords
 
 NOISE = PlanarLaplace(make_level("ln 4", 200).epsilon, 1, 2)
 CITY = StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1)
@@ -96,11 +97,16 @@ def test_a_promise_too_small_for_computers_is_refused() -> None:
 
 
 def positions(
-    lon: list[float], lat: list[float], time: int | None = None, lacking: int = 0
+    lon: list[float],
+    lat: list[float],
+    time: int | None = None,
+    lacking: int = 0,
+    told: int | None = None,
 ) -> PrivatePositions:
     times = None if time is None else np.full(len(lon), time)
+    numbers = None if told is None else np.full(len(lon), told, dtype=np.int32)
     return PrivatePositions(
-        lambda: iter([Reports(np.array(lon), np.array(lat), times)]),
+        lambda: iter([Reports(np.array(lon), np.array(lat), times, numbers)]),
         sensitivity=3,
         lacking=lambda: lacking,
     )
@@ -140,6 +146,20 @@ def test_what_is_lacking_is_made_up_anywhere_where_that_is_asked_for(
     assert quarters.min() > 400
     with pytest.raises(PrivacyError, match="no times"):
         meter().perturb("reports", positions([10.1], [50.05], 7), area, padded=True)
+    with pytest.raises(PrivacyError, match="no attributes"):
+        meter().perturb("reports", positions([10.1], [50.05], told=7), area, padded=True)
+
+
+def test_what_is_told_of_reports_is_the_last_thing_that_sorts_them() -> None:
+    """Reports that came out at one place and time tell nothing by their order."""
+    several = positions([10.1] * 5, [50.05] * 5, 7)
+    [part] = several._read_by_meter()
+    shuffled = dataclasses.replace(part, attributes=np.array([3, 1, 2, 0, 4], dtype=np.int32))
+    private = PrivatePositions(lambda: iter([shuffled]), sensitivity=3, lacking=lambda: 0)
+    spend = [Spend(label="reports", epsilon=NOISE.epsilon * 3)]
+    moved = Meter(spend, ZeroNoise()).perturb("reports", private, Truncation(CITY, GroundGrid(2)))
+    assert moved.attributes is not None
+    assert moved.attributes.tolist() == [0, 1, 2, 3, 4]
 
 
 def test_made_up_reports_lie_where_the_area_is() -> None:

@@ -1,0 +1,28 @@
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+
+from dpgeo.core.attributes import OTHER, Attribute, combinations, combine, separate
+
+APP = Attribute("app", ("1.4", "2.0"))
+DEVICE = Attribute("device", ("phone",))
+
+
+def test_every_combination_has_a_number_of_its_own_and_comes_back() -> None:
+    pairs = list(itertools.product(range(3), range(2)))
+    codes = [np.array(column) for column in zip(*pairs, strict=True)]
+    numbers = combine(codes, [APP, DEVICE])
+    assert numbers.dtype == np.int32
+    assert sorted(numbers.tolist()) == list(range(6)) == list(range(combinations([APP, DEVICE])))
+    told = separate(numbers, [APP, DEVICE])
+    assert list(told) == ["app", "device"]
+    words = [("1.4", "2.0", OTHER)[first] for first, _ in pairs]
+    assert told["app"].tolist() == words
+    assert told["device"].tolist() == [("phone", OTHER)[second] for _, second in pairs]
+
+
+def test_an_attribute_is_stored_as_it_is_declared() -> None:
+    assert APP.to_json() == {"column": "app", "values": ["1.4", "2.0"]}
+    assert Attribute.from_json(APP.to_json()) == APP
