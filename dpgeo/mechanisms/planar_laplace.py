@@ -54,7 +54,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PointsRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.recovery import recover
-from dpgeo.postprocess.remapping import Remapping
+from dpgeo.postprocess.remapping import Remapping, idle
 from dpgeo.privacy.mechanism import Forecast, Mechanism, Parted
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.perturbing import Perturbed, gather
@@ -252,11 +252,14 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     """Every report is moved by the same noise. Raises InvalidInput for attributes not declared."""
     _attributes(params, domain)
     grid = Grid.over(domain.area, params.cells)
+    noise = _noise(params, epsilon, bound)
+    prior = domain.layer(params.prior, Density) if params.prior else None
     return Forecast(
         region="cell",
         regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=_noise(params, epsilon, bound),
+        noise=noise,
         ground_metres=grid.ground_cell_metres,
+        caution=idle(noise, prior, domain.area) if prior else "",
     )
 
 

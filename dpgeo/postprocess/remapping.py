@@ -58,13 +58,38 @@ CHUNK = 1 << 16
 """Distances in hand at a time."""
 
 
+def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> str:
+    """Why a prior would leave points about where they are, in a sentence; "" where it would not.
+
+    Within an area as wide as the circle that holds 95 % of the reports a prior expects people
+    evenly, and most points come from no other.
+    """
+    if _too_coarse(_grid(area, noise), noise):
+        return (
+            "The prior would move no point: noise as fine as this leaves reports within less than "
+            f"a cell of {FINEST_SIDE} x {FINEST_SIDE} of the study area. Leave it out."
+        )
+    far = noise.radius(0.95)
+    if prior.ground_metres < 2 * far:
+        return ""
+    return (
+        "The prior would hardly move a point: half of the people it expects are in areas at least "
+        f"{prior.ground_metres:,.0f} m wide, and 19 of 20 points lie within {far:,.0f} m of their "
+        "reports anyway. Declare one of finer areas, or leave it out."
+    )
+
+
+def _too_coarse(grid: Grid, noise: PlanarLaplace) -> bool:
+    return grid.ground_cell_metres * noise.rate > COARSEST
+
+
 class Remapping:
     """Where a prior puts moved points: made of public inputs alone, so before anything is drawn."""
 
     def __init__(self, noise: PlanarLaplace, prior: Density, area: StudyArea) -> None:
         self._grid = grid = _grid(area, noise)
         self._medians = None
-        if grid.ground_cell_metres * noise.rate > COARSEST:
+        if _too_coarse(grid, noise):
             return
         inside = grid.inside(area)
         expected = np.where(inside, prior.on(grid), 0.0)

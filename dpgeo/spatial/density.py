@@ -14,7 +14,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.area import StudyArea, ground_square_kilometres
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees, to_mercator
 from dpgeo.spatial.zones import Zones
@@ -65,6 +65,14 @@ class Density:
         for feature, amount in zip(document["features"], self.amounts.tolist(), strict=True):
             feature["properties"]["key"] = amount
         return document
+
+    @property
+    def ground_metres(self) -> float:
+        """Half of the people are expected in areas at least this wide, taken to be square."""
+        wide = np.sqrt(ground_square_kilometres(self.zones.shapes)) * 1000
+        order = np.argsort(wide)
+        held = np.cumsum(np.maximum(self.amounts, 0)[order])
+        return float(wide[order][np.searchsorted(held, held[-1] / 2)])
 
     def within(self, area: StudyArea) -> Self:
         """What lies in a study area: of an area that is cut, as many as its share of ground.

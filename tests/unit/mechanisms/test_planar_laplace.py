@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import dataclasses
+import itertools
 import json
 import math
 import re
@@ -19,6 +20,7 @@ from dpgeo.artefacts.files import build_files
 from dpgeo.artefacts.statement import statement
 from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.core.attributes import Attribute
+from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import GeoInd, Unit
 from dpgeo.core.levels import make_level
@@ -312,3 +314,120 @@ def test_its_statement_speaks_of_places_and_says_what_shows() -> None:
     assert spend["noise"]["finite_precision_correction_per_metre"] < 1e-6
     assert "epsilon 0" not in document["citation"]
     assert Fraction(promise["epsilon_per_metre"]) == 3 * make_level("ln 4", 200).epsilon
+
+
+def census(side: int) -> Density:
+    """So many squares along each side of the area, with one person in each."""
+    lon, lat = np.linspace(10.0, 10.2, side + 1), np.linspace(50.0, 50.1, side + 1)
+    features = [
+        {
+            "type": "Feature",
+            "properties": {"people": 1},
+            "geometry": json.loads(shapely.to_geojson(shapely.box(west, south, east, north))),
+        }
+        for west, east in itertools.pairwise(lon)
+        for south, north in itertools.pairwise(lat)
+    ]
+    return Density.from_geojson({"type": "FeatureCollection", "features": features})
+
+
+@pytest.mark.parametrize(
+    ("side", "params", "said"),
+    [
+        (40, Params(prior="census"), ""),
+        (2, Params(prior="census"), "hardly move a point"),
+        (2, Params(prior="census", radius=2000), ""),
+        (40, Params(prior="census", radius=1), "move no point"),
+        (2, Params(), ""),
+    ],
+)
+def test_a_prior_coarser_than_the_noise_is_said_to_be_idle_before_it_is_paid(
+    side: int, params: Params, said: str
+) -> None:
+    domain = Domain(AREA, {"census": census(side)})
+    caution = MECHANISM.forecast(params, price(params, 1, AREA), 1, domain).caution
+    assert said in caution
+    assert bool(said) == bool(caution)
+
+
+def test_a_density_is_as_wide_as_the_areas_of_half_of_its_people() -> None:
+    wide = census(4).ground_metres
+    assert wide == pytest.approx(math.sqrt(14_290 / 4 * 11_120 / 4), rel=0.01)
+    uneven = census(4)
+    uneven.amounts[:] = 0
+    uneven.amounts[5] = 3
+    assert uneven.ground_metres == pytest.approx(wide, rel=0.01)
+
+
+HOLED = StudyArea.from_geojson(
+    {
+        "type": "Polygon",
+        "coordinates": [
+            [[10.0, 50.0], [10.2, 50.0], [10.2, 50.1], [10.0, 50.1], [10.0, 50.0]],
+            [[10.05, 50.03], [10.15, 50.03], [10.1, 50.08], [10.05, 50.03]],
+        ],
+    }
+)
+
+
+def test_in_the_hole_of_an_area_there_is_neither_a_point_nor_density() -> None:
+    """The reports lie around the hole, so that noise carries many into it."""
+    generator = np.random.default_rng(3)
+    rows = ArrayView(
+        area=HOLED,
+        longitude=generator.uniform(10.03, 10.17, 2000),
+        latitude=generator.uniform(50.01, 50.035, 2000),
+        unit=Unit.RECORD,
+        bound=1,
+    )
+    content = released(Params(cells=32, radius=1000), rows).content
+    assert isinstance(content, PointsRelease)
+    assert 1500 < content.longitude.size <= 2000
+    assert HOLED.covers(content.longitude / UNITS, content.latitude / UNITS).all()
+    assert content.density[~content.grid.inside(HOLED)].sum() == 0
+    # Those that noise carried into it lie along its outline.
+    hole = shapely.Polygon(HOLED.shape.interiors[0])
+    apart = shapely.distance(
+        hole, shapely.points(content.longitude / UNITS, content.latitude / UNITS)
+    )
+    assert (apart < 1e-3).sum() > 50
+
+
+@pytest.mark.parametrize(
+    "area",
+    [
+        StudyArea.from_bounds(179.9, -0.05, 180.0, 0.05),
+        StudyArea.from_bounds(-180.0, 60.0, -179.9, 60.05),
+        StudyArea.from_bounds(15.0, 84.9, 16.0, 85.0),
+    ],
+    ids=["antimeridian from the west", "antimeridian from the east", "as far north as maps go"],
+)
+def test_areas_at_the_ends_of_maps_are_areas_like_others(area: StudyArea) -> None:
+    west, south, east, north = area.bounds
+    generator = np.random.default_rng(4)
+    rows = ArrayView(
+        area=area,
+        longitude=generator.uniform(west, east, 3000),
+        latitude=generator.uniform(south, north, 3000),
+        unit=Unit.RECORD,
+        bound=1,
+    )
+    params = Params(cells=8)
+    content = run(
+        MECHANISM, rows, params, price(params, 1, area), SeededEntropy(1), {"title": "Points"}
+    ).content
+    assert isinstance(content, PointsRelease)
+    lon, lat = content.longitude / UNITS, content.latitude / UNITS
+    assert area.covers(lon, lat).all()
+    # Nobody was carried around the earth to the other side of the area.
+    assert abs(lon.mean() - (west + east) / 2) < (east - west) / 50
+    assert content.density.sum() == pytest.approx(3000)
+
+
+@pytest.mark.parametrize("radius", [1, 200])
+def test_an_area_smaller_than_a_step_of_the_grid_is_refused(radius: int) -> None:
+    """Either the radius is larger than the area, or no point of the grid lies in it."""
+    with pytest.raises(InvalidInput) as refused:
+        price(Params(radius=radius), 1, StudyArea.from_bounds(10.0, 50.0, 10.000004, 50.000002))
+    assert refused.value.field == "radius"
+    assert "larger than the study area" in refused.value.message
