@@ -25,8 +25,9 @@ export function formatMetres(metres: number): string {
     : `${fine.format(rounded / 1000)}\u00a0km`;
 }
 
+/** A margin; next to none at all is rounded up to a hundredth, rather than told to ten digits. */
 export function formatMargin(margin: number): string {
-  return `\u00b1 ${formatNumber(margin)}`;
+  return `\u00b1 ${formatNumber(margin > 0 ? Math.max(margin, 0.01) : margin)}`;
 }
 
 export type Spoken = { figure: string; margin: string; note: string };
