@@ -28,17 +28,6 @@ def prepare() -> dict[str, Any]:
     return {"headers": program_of(desk).headers, "body": body}
 
 
-def published() -> dict[str, Any]:
-    """A release that everybody may read, with its files."""
-    from django.core.management import call_command
-
-    from tests.unit.artefacts.releases import grid_release
-    from tests.web.published import install, make_dataset
-
-    call_command("migrate", verbosity=0)
-    return {"release": install(make_dataset(), grid_release()).pk}
-
-
 def layered() -> dict[str, Any]:
     """A release of two layers that everybody may read, with its files."""
     from django.core.management import call_command
@@ -48,6 +37,16 @@ def layered() -> dict[str, Any]:
 
     call_command("migrate", verbosity=0)
     return {"release": install(make_dataset(), partition_release(64)).pk}
+
+
+def fuzzed() -> dict[str, Any]:
+    """Of each thing the API speaks of one or more."""
+    from django.core.management import call_command
+
+    from tests.services.fuzzed import make
+
+    call_command("migrate", verbosity=0)
+    return make()
 
 
 def house(datasets: int) -> dict[str, Any]:
@@ -97,7 +96,7 @@ def total() -> dict[str, Any]:
 
 
 ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
-    action.__name__: action for action in (prepare, published, layered, house, reports, post, total)
+    action.__name__: action for action in (prepare, layered, fuzzed, house, reports, post, total)
 }
 
 if __name__ == "__main__":

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
+import collections
 import json
 import os
+import shutil
 import socket
 import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from tests.requirements import need
+from tests.services import fuzzed
 from tests.services.installation import Installation
 
 pytestmark = [
@@ -27,7 +30,10 @@ pytestmark = [
 FUZZER = Path(sys.executable).parent / "schemathesis"
 
 EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
-"""For each address, beside those that its schema's limits suggest."""
+"""For each operation, beside those that its schema's limits suggest; as many walks along links."""
+
+FUZZERS = 2
+"""Processes that share the operations: making an example up takes longer than answering it."""
 
 CHECKS = (
     "not_a_server_error",
@@ -36,6 +42,17 @@ CHECKS = (
     "response_headers_conformance",
     "response_schema_conformance",
 )
+
+ONLY = "--include-operation-id"
+
+METHODS = ("delete", "get", "patch", "post", "put")
+
+Statuses = Mapping[str, collections.Counter[int]]
+
+Words = Mapping[str, Sequence[Any]]
+
+Held = tuple[Path, dict[str, Any]]
+"""A folder, and what was said of what lies there."""
 
 
 def free_port() -> int:
@@ -46,7 +63,7 @@ def free_port() -> int:
 
 
 def wait_until_served(address: str) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 300
     while True:
         try:
             with urllib.request.urlopen(f"{address}/healthz", timeout=5):  # noqa: S310
@@ -56,78 +73,141 @@ def wait_until_served(address: str) -> None:
             time.sleep(0.2)
 
 
-def ask(address: str, headers: dict[str, str], body: Any) -> Any:
-    """Post JSON; the answer."""
-    request = urllib.request.Request(  # noqa: S310
-        address,
-        data=json.dumps(body).encode(),
-        headers={**headers, "Content-Type": "application/json", "Idempotency-Key": "first"},
-    )
-    with urllib.request.urlopen(request, timeout=60) as answer:  # noqa: S310
+def read(address: str) -> Any:
+    with urllib.request.urlopen(address, timeout=60) as answer:  # noqa: S310
         return json.load(answer)
 
 
-def write_settings(path: Path, server: str, headers: dict[str, str], body: Any) -> None:
-    """Names of things that are there, so that the fuzzer gets beyond 404."""
-    job = ask(f"{server}/api/v1/releases", headers, body)
-    uploads = f"{server}/api/v1/datasets/{body['dataset']}/uploads"
-    upload = ask(uploads, headers, {"file_name": "a.csv", "size": 1000})
-    names = {
-        "path.slug": body["dataset"],
-        "path.release_id": job["release_url"].rpartition("/")[2],
-        "path.job_id": job["id"],
-        "path.upload_id": upload["id"],
-        "path.layer": "cells",
-        "header.Idempotency-Key": "second",
-        "header.Upload-Offset": "0",
+def operations(description: Any) -> dict[str, str]:
+    """The ids of all that may be asked, by method and path."""
+    return {
+        f"{method.upper()} {path}": methods[method]["operationId"]
+        for path, methods in description["paths"].items()
+        for method in METHODS
+        if method in methods
     }
-    lines = [f'"{name}" = "{value}"' for name, value in names.items()]
-    path.write_text("[parameters]\n" + "\n".join(lines) + "\n")
 
 
-def fuzz(folder: Path, description: str, phases: str, *words: str) -> None:
-    """Try to make a server break the word that a description of it gives."""
-    fuzzed = subprocess.run(
-        [
-            *(str(FUZZER), "run", description, *words),
-            *("--max-examples", str(EXAMPLES), "--seed", "1"),
-            *("--phases", phases, "-c", ",".join(CHECKS)),
-            "--continue-on-failure",
-        ],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert fuzzed.returncode == 0, fuzzed.stdout[-8000:]
-    log = (folder / "log").read_text()
-    assert "An API request failed" not in log, log[-4000:]
+def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
+    """The numbers of a tile with something in it: it holds the middle of the layer."""
+    described = read(f"{server}/api/v1/releases/{release}/tiles/{layer}.json")
+    west, south, east, north = described["bounds"]
+    return fuzzed.tile_at((west + east) / 2, (south + north) / 2, described["maxzoom"])
+
+
+@pytest.fixture(scope="module")
+def held(tmp_path_factory: pytest.TempPathFactory) -> Held:
+    """An installation with one of everything, and its names."""
+    need(FUZZER.exists(), "schemathesis: make test-all installs it")
+    installation = Installation(tmp_path_factory.mktemp("held"))
+    made = installation.start("-m", "tests.services.posting", "fuzzed", "{}")
+    return installation.folder, installation.answer(made)
 
 
 @contextmanager
-def served(folder: Path, action: str) -> Iterator[tuple[str, dict[str, Any]]]:
-    """The address of a server of its own, and what an action prepared there."""
-    need(FUZZER.exists(), "schemathesis: make test-all installs it")
+def served(folder: Path, held: Held) -> Iterator[tuple[str, dict[str, str], Words]]:
+    """A server of its own with a copy of what is held: its address, the headers of a key, and
+    names of what is there."""
+    kept, made = held
+    shutil.copytree(kept / "var", folder / "var")
     unlimited = {"DPGEO_REQUESTS_A_MINUTE": "0", "DPGEO_KEY_REQUESTS_A_MINUTE": "0"}
     installation = Installation(folder, unlimited)
-    prepared = installation.answer(installation.start("-m", "tests.services.posting", action, "{}"))
     server = f"http://127.0.0.1:{free_port()}"
     words = ("-c", "python:dpgeo.config.gunicorn", "-b", server.removeprefix("http://"))
     with installation.running("-m", "gunicorn", *words, "dpgeo.config.wsgi"):
         wait_until_served(server)
-        yield server, prepared
+        tile = tile_of(server, made["names"]["published"][0], "cells")
+        yield server, made["headers"], fuzzed.dictionaries(made["names"], tile)
+        log = (folder / "log").read_text()
+        assert "An API request failed" not in log, log[-4000:]
 
 
-def test_no_input_makes_the_api_break_its_word(tmp_path: Path) -> None:
-    with served(tmp_path, "prepare") as (server, prepared):
-        headers = prepared["headers"]
-        write_settings(tmp_path / "schemathesis.toml", server, headers, prepared["body"])
+def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
+    """Try to make a server break the word that a description of it gives."""
+    folder.mkdir()
+    (folder / "schemathesis.toml").write_text(settings)
+    with (folder / "said").open("wb") as said:
+        return subprocess.Popen(
+            [
+                *(str(FUZZER), "run", *words, "--continue-on-failure", "--no-color"),
+                *("--max-examples", str(EXAMPLES), "--seed", "1", "-c", ",".join(CHECKS)),
+                *("--generation-database", "none", "--report", "ndjson"),
+                *("--report-ndjson-path", "events", "--request-timeout", "60"),
+            ],
+            cwd=folder,
+            stdout=said,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
+    """How often each operation was answered with each status."""
+    found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
+    with (folder / "events").open() as events:
+        for line in events:
+            ended = json.loads(line).get("ScenarioFinished")
+            if ended is None:
+                continue
+            recorder = ended["recorder"]
+            for name, sent in recorder.get("interactions", {}).items():
+                if sent.get("response"):
+                    case = recorder["cases"][name]["value"]
+                    label = f"{case['method']} {case['path']}"
+                    found[label][sent["response"]["status_code"]] += 1
+    return found
+
+
+def fuzz(
+    folder: Path, server: str, address: str, words: Words, headers: Mapping[str, str]
+) -> Statuses:
+    """Let some fuzzers share the operations of a description; what was answered."""
+    ids = list(operations(read(server + address)).values())
+    key = [word for name, value in headers.items() for word in ("-H", f"{name}: {value}")]
+    found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
+    for phases, mixed in (("examples,coverage", False), ("fuzzing", True)):
+        settings = fuzzed.settings(words, mixed=mixed)
+        with ExitStack() as stack:
+            begun = {}
+            for first in range(FUZZERS):
+                chosen = [word for each in ids[first::FUZZERS] for word in (ONLY, each)]
+                own = folder / f"{phases}-{first}"
+                asked = (server + address, *chosen, *key, "--phases", phases)
+                begun[own] = stack.enter_context(begin(own, settings, *asked))
+            for own, process in begun.items():
+                ended(own, process)
+                for label, counted in statuses(own).items():
+                    found[label] += counted
+    return found
+
+
+def ended(folder: Path, process: subprocess.Popen[bytes]) -> None:
+    """Wait for a fuzzer, which must have found nothing."""
+    process.wait()
+    said = (folder / "said").read_text()
+    assert process.returncode == 0, said[-8000:]
+
+
+def never_well(found: Statuses, description: Any) -> set[str]:
+    """The operations that were asked for without ever being answered well."""
+    well = {label for label, counted in found.items() if any(200 <= each < 300 for each in counted)}
+    return {*operations(description)} - well
+
+
+def test_no_input_makes_the_api_break_its_word(tmp_path: Path, held: Held) -> None:
+    with served(tmp_path, held) as (server, headers, words):
+        found = fuzz(tmp_path, server, "/api/schema", words, headers)
+        assert never_well(found, read(f"{server}/api/schema")) == set()
+
+
+def test_no_walk_along_links_makes_the_api_break_its_word(tmp_path: Path, held: Held) -> None:
+    with served(tmp_path, held) as (server, headers, _):
+        settings = fuzzed.settings({"offset": ["0"]})
         key = ("-H", f"Authorization: {headers['Authorization']}")
-        fuzz(tmp_path, f"{server}/api/schema", "examples,coverage,fuzzing,stateful", *key)
+        asked = (f"{server}/api/schema", *key, "--phases", "stateful")
+        ended(tmp_path / "walks", begin(tmp_path / "walks", settings, *asked))
 
 
-def test_no_input_makes_the_features_break_their_word(tmp_path: Path) -> None:
-    with served(tmp_path, "published") as (server, prepared):
-        lines = [f'"path.collectionId" = "{prepared["release"]}.cells"', '"path.featureId" = 3']
-        (tmp_path / "schemathesis.toml").write_text("[parameters]\n" + "\n".join(lines) + "\n")
-        fuzz(tmp_path, f"{server}/ogc/api", "examples,coverage,fuzzing")
+def test_no_input_makes_the_features_break_their_word(tmp_path: Path, held: Held) -> None:
+    with served(tmp_path, held) as (server, _, words):
+        found = fuzz(tmp_path, server, "/ogc/api", words, {})
+        assert never_well(found, read(f"{server}/ogc/api")) == set()

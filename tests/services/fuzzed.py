@@ -1,0 +1,256 @@
+"""What the fuzzed server holds: of each thing the API speaks of one or more, by their names.
+
+The dataset and the release of the API's examples are among them, so that these are answered well.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+from dpgeo.artefacts.statement import VERSION
+
+MANY = Fraction(1000)
+"""The largest budget there is."""
+
+SPARE = 3
+"""How many there are of what a request destroys, so that not only the first one meets it."""
+
+Names = dict[str, list[str]]
+
+BOXES = (
+    "10.05,50.02,10.15,50.08",
+    "4.3,52,4.9,52.4",
+    "4.5,52.1,4.6,52.2",
+    "-180,-90,180,90",
+    "4.5,52.1,4.5,52.2",
+    "170,10,-170,20",
+    "4.9,52,4.3,52.4",
+    "4,91,5,92",
+    "nan,52,5,53",
+    "4,52,5",
+    "1e9,0,1e10,1",
+)
+
+RANGES = (
+    "bytes=0-9",
+    "bytes=5-",
+    "bytes=-7",
+    "bytes=-0",
+    "bytes=999999999-",
+    "bytes=9-5",
+    "bytes=0-1,5-6",
+    "lines=1-2",
+)
+
+
+def make() -> dict[str, Any]:
+    """Fill an empty installation. A key with every scope, and the names."""
+    from dpgeo.api import examples
+    from tests.web.api import Program, program_of
+    from tests.web.desk import make_desk
+
+    desk = make_desk()
+    headers = program_of(desk).headers
+    program = Program({**headers, "Host": "localhost"})
+    area = examples.DATASET["study_area"]
+    read = desk.declare(ready=True, slug="walks", study_area=area, budget=MANY)
+    bare = desk.declare(title="Bare trips", budget=MANY)
+    names: Names = {"slug": [read.slug, bare.slug]}
+    names |= _releases(desk)
+    names["queued"] = [str(desk.request(read).pk) for _ in range(SPARE)]
+    names["job"] = [str(release.job_id) for release in read.releases.all()]
+    names |= _uploads(program, bare.slug)
+    names |= _planned(program, bare.slug, names["published"][0])
+    return {"headers": headers, "names": names}
+
+
+def _releases(desk: Any) -> Names:
+    """One of every content type, published; some drafts; one withdrawn, one refused, some to be."""
+    from dpgeo.api.examples import DATASET, RELEASE_ID
+    from dpgeo.artefacts.files import file_kind
+    from dpgeo.core.levels import make_level
+    from dpgeo.spatial.area import StudyArea
+    from tests.unit.artefacts.releases import examples, grid_release
+    from tests.web.published import install, make_dataset
+
+    dataset = make_dataset(desk.organisation, points_budget=make_level("ln 4", 2000))
+    area = StudyArea.from_geojson(DATASET["study_area"])
+    published = [
+        install(dataset, grid_release(area=area), pk=RELEASE_ID),
+        *(install(dataset, released) for released in examples()),
+    ]
+    small = [install(dataset, grid_release(2), published=each < SPARE) for each in range(3 * SPARE)]
+    files = {file.name for release in published for file in release.files.all()}
+    return {
+        "published": [release.pk for release in published],
+        "to_withdraw": [release.pk for release in small[:SPARE]],
+        "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
+        "to_refuse": [release.pk for release in small[2 * SPARE :]],
+        "refused": [install(dataset, grid_release(2), refused=True).pk],
+        "withdrawn": [install(dataset, grid_release(2), withdrawn=True).pk],
+        "file": ["cells.geojson", *sorted(files)],
+        "layer": ["cells", *sorted({file_kind(name).layer for name in files} - {""})],
+        "dataset": [dataset.slug],
+    }
+
+
+def _uploads(program: Any, slug: str) -> Names:
+    """Files on their way, and whole ones."""
+    announced = {"file_name": "trips.csv", "size": 1000}
+    address = f"/api/v1/datasets/{slug}/uploads"
+    begun = [program.ask("POST", address, announced, 201)["id"] for _ in range(2 * SPARE)]
+    whole = [program.upload(slug).rpartition("/")[2] for _ in range(2 * SPARE)]
+    return {
+        "upload": [*begun[:SPARE], *whole[:SPARE]],
+        "begun": begun[:SPARE],
+        "whole": whole[:SPARE],
+        "to_discard": [*begun[SPARE:], *whole[SPARE:]],
+    }
+
+
+def _planned(program: Any, slug: str, release: str) -> Names:
+    """Zones of a dataset, and campaigns."""
+    from dpgeo.api.member_examples import BODIES
+
+    layers = [f"wards-{number}" for number in range(SPARE)]
+    for name in layers:
+        body = BODIES["layer_add"] | {"name": name, "layer": zones()}
+        program.ask("POST", f"/api/v1/datasets/{slug}/layers", body, 201)
+    campaign = BODIES["campaign_create"] | {"release": release}
+    made = [program.ask("POST", "/api/v1/campaigns", campaign, 201)["id"] for _ in range(2 * SPARE)]
+    return {
+        "zones": layers,
+        "campaign": made[:SPARE],
+        "to_delete": made[SPARE:],
+    }
+
+
+def zones() -> dict[str, Any]:
+    """A layer that lies in the desk's study area."""
+    corners = [[10.02, 50.02], [10.08, 50.02], [10.05, 50.08], [10.02, 50.02]]
+    return {
+        "type": "FeatureCollection",
+        "features": [
+            {
+                "type": "Feature",
+                "properties": {"code": "E05", "name": "Harbour"},
+                "geometry": {"type": "Polygon", "coordinates": [corners]},
+            }
+        ],
+    }
+
+
+def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dict[str, Any]:
+    """The words that the fuzzer mixes with its own, by name. `tile` has something in it."""
+    zoom, column, row = tile
+    return {
+        **names,
+        "release": [
+            *names["published"],
+            *names["published"],
+            *names["draft"],
+            *names["withdrawn"],
+            *names["refused"],
+            *names["queued"],
+        ],
+        "anything": [*names["slug"], *names["dataset"]],
+        "box": BOXES,
+        "range": RANGES,
+        "offset": ["0", "500", "1000000000"],
+        "request": [f"request-{number}" for number in range(100)],
+        "version": [VERSION],
+        "collection": [
+            f"{each}.{layer}" for each in names["published"] for layer in ("cells", "estimate")
+        ],
+        "feature": [0, 1, 2, 3],
+        "zoom": [zoom],
+        "column": [column],
+        "row": [row],
+    }
+
+
+EVERYWHERE = {
+    "path.release_id": "release",
+    "path.slug": "slug",
+    "path.upload_id": "upload",
+    "path.job_id": "job",
+    "path.campaign_id": "campaign",
+    "path.version": "version",
+    "path.layer": "layer",
+    "path.name": "file",
+    "path.z": "zoom",
+    "path.x": "column",
+    "path.y": "row",
+    "query.bbox": "box",
+    "query.dataset": "anything",
+    "header.Range": "range",
+    "header.Upload-Offset": "offset",
+    "header.Idempotency-Key": "request",
+    "body.release": "published",
+    "body.dataset": "slug",
+    "path.collectionId": "collection",
+    "path.featureId": "feature",
+}
+"""By parameter, the dictionary that it is mixed with."""
+
+BY_OPERATION = {
+    "dataset": {"path.slug": "anything"},
+    "release_publish": {"path.release_id": "draft"},
+    "release_refuse": {"path.release_id": "to_refuse"},
+    "release_withdraw": {"path.release_id": "to_withdraw"},
+    "release_cancel": {"path.release_id": "queued"},
+    "release_query_box": {"path.release_id": "published"},
+    "release_query": {"path.release_id": "published"},
+    "release_file": {"path.release_id": "published"},
+    "upload_append": {"path.upload_id": "begun"},
+    "upload_complete": {"path.upload_id": "whole"},
+    "upload_preview": {"path.upload_id": "whole"},
+    "upload_confirm": {"path.upload_id": "whole"},
+    "upload_discard": {"path.upload_id": "to_discard"},
+    "layer_remove": {"path.name": "zones"},
+    "campaign_delete": {"path.campaign_id": "to_delete"},
+}
+"""Where it is another one."""
+
+
+def settings(words: Mapping[str, Sequence[Any]], *, mixed: bool = True) -> str:
+    """The fuzzer's settings: names of things that are there, so that it gets beyond 404.
+
+    They are `mixed` with names that it makes up; otherwise the first of each is the only one.
+    """
+    lines = [f"[dictionaries.{name}]\nvalues = {list(each)!r}" for name, each in words.items()]
+    lines += ["[parameters]", *_bound(EVERYWHERE, words, mixed)]
+    for operation, bound in BY_OPERATION.items():
+        lines += ["[[operations]]", f'include-operation-id = "{operation}"']
+        lines += ["[operations.parameters]", *_bound(bound, words, mixed)]
+    return "\n".join(lines) + "\n"
+
+
+def _bound(bound: Mapping[str, str], words: Mapping[str, Sequence[Any]], mixed: bool) -> list[str]:
+    known = {parameter: name for parameter, name in bound.items() if name in words}
+    if not mixed:
+        needed = {"path", "header"}
+        return [
+            f'"{parameter}" = {words[name][0]!r}'
+            for parameter, name in known.items()
+            if parameter.partition(".")[0] in needed and name != "range"
+        ]
+    return [
+        f'"{parameter}" = {{ dictionary = "{name}", probability = {_share(parameter)} }}'
+        for parameter, name in known.items()
+    ]
+
+
+def _share(parameter: str) -> float:
+    """How often the words are taken."""
+    return 0.6 if parameter.startswith(("query", "header")) else 0.9
+
+
+def tile_at(longitude: float, latitude: float, zoom: int) -> tuple[int, int, int]:
+    """Zoom, column and row of the tile that holds a place."""
+    across = (longitude + 180) / 360
+    down = (1 - math.asinh(math.tan(math.radians(latitude))) / math.pi) / 2
+    return zoom, int(across * 2**zoom), int(down * 2**zoom)
