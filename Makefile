@@ -15,6 +15,8 @@ DONE := .venv/done
 QUICK := not statistical and not browser and not services
 # Tests that need no server of their own run on every core.
 PARALLEL := -n auto --maxprocesses 8 --dist worksteal
+# Each file of browser tests has a browser of its own; a picture drawn in software fills a core.
+BROWSERS := -n auto --maxprocesses 2 --dist loadfile
 SOURCES := $(shell find frontend/src frontend/scripts frontend/public -type f 2>/dev/null)
 
 help:  ## Show this
@@ -34,13 +36,15 @@ test-all: test test-rest  ## Every test; a missing tool is a failure, not a skip
 
 test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser
 	@$(PYTHON) -m pytest -m statistical $(PARALLEL) $(ARGS)
-	@$(PYTHON) -m pytest -m "browser or services" $(ARGS)
+	@$(PYTHON) -m pytest -m browser $(BROWSERS) $(ARGS)
+	@$(PYTHON) -m pytest -m services $(ARGS)
 	@$(PYTHON) -m tests.servers $(PYTHON) -m pytest tests/web -m "$(QUICK)" $(PARALLEL) $(ARGS)
 
 audit: export DPGEO_AUDIT := 1
 audit: $(DONE)/full frontend  ## The long suites at their full length
 	@$(PYTHON) -m pytest -m statistical --timeout 7200 $(PARALLEL) $(ARGS)
-	@$(PYTHON) -m pytest -m "browser or services" --timeout 7200 $(ARGS)
+	@$(PYTHON) -m pytest -m browser --timeout 7200 $(BROWSERS) $(ARGS)
+	@$(PYTHON) -m pytest -m services --timeout 7200 $(ARGS)
 
 lint: $(DONE)/full frontend  ## Style, types, import contracts, migrations
 	@$(PYTHON) -m ruff check
