@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike, NDArray
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import Domain, PublicLayer
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.privacy.bounding import Counted, Popularity, Regions, SlicedGrid
+from dpgeo.core.time_slices import SlicedGrid
+from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Share, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -117,11 +118,11 @@ class ArrayView:
         """The same view, that keeps popular places first."""
         return replace(self, preferred=popularity)
 
-    def _cells(self, regions: Counted) -> NDArray[np.int64]:
+    def _cells(self, regions: CountedRegions) -> NDArray[np.int64]:
         """The cell or zone of every record, or person in it, that is counted."""
         return self._kept(regions)[1]
 
-    def _kept(self, regions: Counted) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    def _kept(self, regions: CountedRegions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Persons and cells or zones of what is counted."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
@@ -149,7 +150,7 @@ class ArrayView:
         cells: NDArray[np.int64],
         x: NDArray[np.float64],
         y: NDArray[np.float64],
-        regions: Counted,
+        regions: CountedRegions,
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         if self.counting is Counting.PEOPLE:
             persons, cells = np.unique(np.stack([persons, cells]), axis=1)

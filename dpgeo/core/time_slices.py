@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from dpgeo.spatial.grid import Grid
+
 HOURS_A_WEEK = 7 * 24
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
@@ -12,10 +14,11 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 @dataclass(frozen=True, slots=True)
 class TimeSlices:
-    """Slices by number from 0: `keys` in names of files, `titles` for readers.
+    """Slices by number from 0: `keys` (s,) in names of files, `titles` (s,) for readers.
 
-    `of_hour` has the slice of each hour of a local week, Monday's first one first. Together the
-    slices cover the week, so that every time is in exactly one of them.
+    `of_hour` (168,) has the slice of each hour of a local week, Monday's first one first. Together
+    the slices cover the week, so that every time is in exactly one of them. Raises ValueError where
+    they do not, or where a key has no title.
     """
 
     keys: tuple[str, ...]
@@ -25,11 +28,35 @@ class TimeSlices:
     def __post_init__(self) -> None:
         if len(self.of_hour) != HOURS_A_WEEK:
             raise ValueError("A week has 168 hours.")
+        if len(self.titles) != len(self.keys):
+            raise ValueError("Every key has a title.")
         if set(self.of_hour) != set(range(len(self.keys))):
             raise ValueError("Every slice has an hour, and every hour a slice.")
 
     def __len__(self) -> int:
         return len(self.keys)
+
+
+@dataclass(frozen=True, slots=True)
+class SlicedGrid:
+    """The cells of a grid in every slice of local time, numbered slice by slice.
+
+    Times are told in `time_zone`; what has no time is in no slice.
+    """
+
+    grid: Grid
+    slices: TimeSlices
+    time_zone: str
+
+    @property
+    def size(self) -> int:
+        """Cells of all slices together."""
+        return len(self.slices) * self.grid.size
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Slices, rows and columns."""
+        return (len(self.slices), *self.grid.shape)
 
 
 def _hours(each: int) -> TimeSlices:

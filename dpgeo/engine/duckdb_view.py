@@ -38,10 +38,11 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.engine.canonical_file import MEMORY_BYTES, CanonicalFile, Parameters, as_pattern
 from dpgeo.engine.reports import BoundedReports
 from dpgeo.engine.zoned import write_zoned
-from dpgeo.privacy.bounding import Counted, Popularity, RankTable, Regions, SlicedGrid
+from dpgeo.privacy.bounding import CountedRegions, Popularity, RankTable, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -63,14 +64,14 @@ HEAP_LIMIT = 999_999
 
 # The same operations on float64 as `Grid.locate`, in the same order, so that both agree on every
 # bit. DuckDB sorts NaN above all numbers; the upper comparison drops it.
-_LOCATED = """
+_IN_CELLS = """
 WITH located AS (
     SELECT *,
         floor((x - $west) / $cell) AS column_number,
         floor(($north - y) / $cell) AS row_number
     FROM read_parquet($path)
     WHERE hash(person_high, person_low) % $passes::UBIGINT = $number::UBIGINT
-), rows_inside AS (
+), rows_in_cells AS (
     SELECT person_high, person_low, x, y, time,
         TRY_CAST(row_number * $columns + column_number AS UBIGINT) AS cell
     FROM located
@@ -78,10 +79,12 @@ WITH located AS (
         AND row_number >= 0 AND row_number < $rows
 )"""
 
+_LOCATED = f"""{_IN_CELLS}, rows_inside AS (SELECT * FROM rows_in_cells)"""  # noqa: S608
+
 # A time of the canonical file is within the years 1000 to 2999, which DuckDB's timestamps hold.
-_SLICED = f"""{_LOCATED.replace("rows_inside", "rows_of_all_times")}, rows_timed AS (
+_SLICED = f"""{_IN_CELLS}, rows_timed AS (
     SELECT *, timezone($time_zone, make_timestamptz(time * 1000000)) AS local
-    FROM rows_of_all_times WHERE time IS NOT NULL
+    FROM rows_in_cells WHERE time IS NOT NULL
 ), rows_inside AS (
     SELECT person_high, person_low, x, y, time, cell + $grid_size::UBIGINT * $slices[
         1 + 24 * (extract(isodow FROM local) - 1) + extract(hour FROM local)]::UBIGINT AS cell
@@ -328,12 +331,14 @@ class DuckDBView:
             progress=self._progress,
         ).private()
 
-    def _counted(self, regions: Counted) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
+    def _counted(
+        self, regions: CountedRegions
+    ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
         """Regions by number and bounded counts of each pass."""
         for found in self._found(regions, "cell", "amount"):
             yield found[0], found[1]
 
-    def _found(self, regions: Counted, *columns: str) -> Iterator[list[NDArray[np.int64]]]:
+    def _found(self, regions: CountedRegions, *columns: str) -> Iterator[list[NDArray[np.int64]]]:
         """Columns (n,) of each pass: "cell" and "amount", or "person" and "cell"."""
         with self._file.scratch() as folder:
             path = self._file.path
@@ -346,7 +351,7 @@ class DuckDBView:
     def _passes(
         self,
         connection: duckdb.DuckDBPyConnection,
-        regions: Counted,
+        regions: CountedRegions,
         path: Path,
         columns: Sequence[str],
     ) -> Iterator[list[NDArray[np.int64]]]:
@@ -363,7 +368,7 @@ class DuckDBView:
     def _query(
         self,
         connection: duckdb.DuckDBPyConnection,
-        regions: Counted,
+        regions: CountedRegions,
         parameters: Parameters,
         *,
         whose: bool,
@@ -398,7 +403,7 @@ class DuckDBView:
         )
 
     def _keyed(
-        self, connection: duckdb.DuckDBPyConnection, regions: Counted, parameters: Parameters
+        self, connection: duckdb.DuckDBPyConnection, regions: CountedRegions, parameters: Parameters
     ) -> str:
         """How an item's key is made; completes the parameters with the salt and its bits.
 

@@ -33,8 +33,8 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import SlicesRelease
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import TIME_SLICES, TimeSlices
-from dpgeo.privacy.bounding import SlicedGrid, usual_regions
+from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid, TimeSlices
+from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView

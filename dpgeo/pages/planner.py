@@ -12,6 +12,7 @@ from dpgeo.artefacts import map_array
 from dpgeo.core.kinds import Kind
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.selectors import campaign_visible
+from dpgeo.mechanisms import time_slices
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.public_views import file_url
 from dpgeo.pages.summaries import summary_of
@@ -20,6 +21,9 @@ from dpgeo.releases.selectors import releases_public
 
 PLANNABLE = (Kind.CONTOURS, Kind.HEATMAP)
 """Kinds of release that count people in cells, those made for planning first."""
+
+BY_TIME = (time_slices.MECHANISM.key,)
+"""Mechanisms whose maps are each of one time alone, on which nothing is planned."""
 
 MAPS_OFFERED = 50
 
@@ -62,7 +66,11 @@ def plannable() -> list[Release]:
 
 
 def _of_kinds(kinds: tuple[Kind, ...]) -> QuerySet[Release]:
-    keys = [key for key, mechanism in MECHANISMS.items() if mechanism.kind in kinds]
+    keys = [
+        key
+        for key, mechanism in MECHANISMS.items()
+        if mechanism.kind in kinds and key not in BY_TIME
+    ]
     return releases_public().filter(mechanism__in=keys)
 
 

@@ -64,7 +64,6 @@ class LayerName:
     measured: bool
     look: str
     """The key of what draws it in `frontend/src/layer-registry.ts`."""
-    time_slice: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,13 +257,7 @@ def summarise(released: Released) -> Summary:
         software=released.software,
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(
-            LayerName(
-                layer.name,
-                layer.title,
-                layer.kind == "measured",
-                _look(layer, kind),
-                layer.time_slice,
-            )
+            LayerName(layer.name, layer.title, layer.kind == "measured", _look(layer, kind))
             for layer in shown
         ),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),

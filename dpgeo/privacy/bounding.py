@@ -34,37 +34,14 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Bounding
 from dpgeo.core.spend import Spend
-from dpgeo.core.time_slices import TimeSlices
+from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
-
-
-@dataclass(frozen=True, slots=True)
-class SlicedGrid:
-    """The cells of a grid in every slice of local time, numbered slice by slice.
-
-    Times are told in `time_zone`; what has no time is in no slice.
-    """
-
-    grid: Grid
-    slices: TimeSlices
-    time_zone: str
-
-    @property
-    def size(self) -> int:
-        """Cells of all slices together."""
-        return len(self.slices) * self.grid.size
-
-    @property
-    def shape(self) -> tuple[int, int, int]:
-        """Slices, rows and columns."""
-        return (len(self.slices), *self.grid.shape)
-
 
 Regions: TypeAlias = Grid | Zones
 """What popularity is measured on."""
 
-Counted: TypeAlias = Regions | SlicedGrid
+CountedRegions: TypeAlias = Regions | SlicedGrid
 """What can be counted in."""
 
 LOOK = "popularity of places"
@@ -95,13 +72,13 @@ class Popularity:
     regions: Regions
     counts: NDArray[np.int64]
 
-    def table(self, regions: Counted) -> RankTable:
+    def table(self, regions: CountedRegions) -> RankTable:
         """The ranks by which places of these regions are chosen. Raises ValueError for others."""
         if isinstance(self.regions, Zones) or isinstance(regions, Zones):
             if self.regions is not regions:
                 raise ValueError("Popularity was measured on other regions.")
             return RankTable(ranks_of(self.counts), 1, len(self.counts))
-        grid = regions.grid if isinstance(regions, SlicedGrid) else regions
+        grid = _grid_of(regions)
         if grid.rows >= self.regions.rows:
             return RankTable(ranks_of(self.counts), self.regions.rows, self.regions.columns)
         place = places(grid, self.regions)
@@ -122,16 +99,21 @@ class RankTable:
     rows: int
     columns: int
 
-    def of_cells(self, cells: NDArray[np.int64], regions: Counted) -> NDArray[np.int64]:
+    def of_cells(self, cells: NDArray[np.int64], regions: CountedRegions) -> NDArray[np.int64]:
         """The ranks (n,) of cells or zones by number (n,)."""
         if isinstance(regions, Zones):
             return np.asarray(self.ranks[cells], dtype=np.int64)
-        grid = regions.grid if isinstance(regions, SlicedGrid) else regions
+        grid = _grid_of(regions)
         row, column = np.divmod(cells % grid.size, grid.columns)
         place_row = (2 * row + 1) * self.rows // (2 * grid.rows)
         place_column = (2 * column + 1) * self.columns // (2 * grid.columns)
         found = self.ranks[place_row * self.columns + place_column]
         return np.asarray(found, dtype=np.int64)
+
+
+def _grid_of(cells: Grid | SlicedGrid) -> Grid:
+    """The grid on the ground: popularity does not ask for the time."""
+    return cells.grid if isinstance(cells, SlicedGrid) else cells
 
 
 def ranks_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -6,7 +6,8 @@ from typing import Protocol
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.privacy.bounding import Popularity, Regions, SlicedGrid
+from dpgeo.core.time_slices import SlicedGrid
+from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
 from dpgeo.privacy.sparse import PrivateSparseCounts

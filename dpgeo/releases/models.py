@@ -28,7 +28,7 @@ def today() -> datetime.date:
 
 
 class ReleaseState(models.TextChoices):
-    """A draft answers 404 to strangers in every format."""
+    """A draft answers 404 to strangers in every format; what has ended, that it has."""
 
     DRAFT = "draft", "Draft"
     PUBLISHED = "published", "Published"

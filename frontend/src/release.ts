@@ -117,7 +117,7 @@ class Page {
     return layer;
   }
 
-  /** A link names the layer only where it is not the one that was measured. */
+  /** A link names the layer only where it is not the first. */
   private remember(): void {
     const first = this.opened.release.layers[0]!.name;
     const layer = this.layer.name === first ? null : this.layer.name;

@@ -21,10 +21,9 @@ from dpgeo.core.guarantees import Counting, Notion, Unit, guarantee
 from dpgeo.core.kinds import Kind
 from dpgeo.core.parameters import json_schema, parameters, parse_parameters, settle_layers
 from dpgeo.core.released import CONTENT_TYPES, Released
-from dpgeo.core.time_slices import TIME_SLICES
+from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, box_layers, layers
-from dpgeo.privacy.bounding import SlicedGrid
 from dpgeo.privacy.mechanism import Mechanism, checked_plan, run
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView

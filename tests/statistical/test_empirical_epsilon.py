@@ -22,12 +22,12 @@ from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parameters, parse_parameters
 from dpgeo.core.released import GridRelease, Released
-from dpgeo.core.time_slices import HOURS_A_WEEK
+from dpgeo.core.time_slices import HOURS_A_WEEK, SlicedGrid
 from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
-from dpgeo.privacy.bounding import LOOK_SHARE, Popularity, Regions, SlicedGrid
+from dpgeo.privacy.bounding import LOOK_SHARE, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter

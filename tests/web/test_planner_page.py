@@ -14,7 +14,12 @@ from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.planning import MOST_GEOCASTS
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.releases.models import Release
-from tests.unit.artefacts.releases import clusters_release, contour_release, grid_release
+from tests.unit.artefacts.releases import (
+    clusters_release,
+    contour_release,
+    grid_release,
+    slices_release,
+)
 from tests.web.published import install, make_dataset, make_member, make_organisation
 
 pytestmark = pytest.mark.django_db
@@ -55,6 +60,7 @@ def test_it_offers_published_maps_of_cells_contours_first(client: Client) -> Non
     grid = install(dataset, grid_release())
     contours = install(dataset, contour_release())
     install(dataset, clusters_release())
+    install(dataset, slices_release())
     draft = install(dataset, contour_release(), published=False)
     page = client.get(reverse("plan"))
     assert [each.pk for each in page.context["offered"]] == [contours.pk, grid.pk]

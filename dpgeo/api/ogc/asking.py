@@ -122,7 +122,7 @@ ITEMS: tuple[Query, ...] = (
     ),
     Query(
         name="datetime",
-        description="A date-time or an interval. Counts carry no time, so all of them match.",
+        description="A date-time or an interval. Counts carry no date, so all of them match.",
         read=read_interval,
     ),
     Query(

@@ -35,7 +35,7 @@ def density_surface(released: Released) -> DensitySurface:
 
     Where that layer is not of single cells, each box spreads its count evenly over its cells inside
     the study area. All people together are what the measured counts allow, see `reconciled`. Raises
-    Conflict for a release without counts of boxes.
+    Conflict for a release without counts of boxes, or with slices of time.
     """
     shown = _shown(released)
     last, measured = shown[-1], shown[0]
@@ -57,7 +57,7 @@ def density_surface(released: Released) -> DensitySurface:
 def partition_of(released: Released) -> Partition:
     """The regions that were measured, with the people expected in each.
 
-    Raises Conflict for a release without counts of boxes.
+    Raises Conflict for a release without counts of boxes, or with slices of time.
     """
     layer = _shown(released)[0]
     return Partition(layer.grid, layer.boxes, expected_people(layer))
@@ -97,6 +97,11 @@ def _shown(released: Released) -> list[BoxLayer]:
         raise Conflict(
             "Tasks cannot be planned on this release: it has no counts of cells. Choose contours "
             "or a heatmap."
+        )
+    if shown[0].time_slice:
+        raise Conflict(
+            "Tasks cannot be planned on this release: each of its maps is of one time alone. "
+            "Choose contours or a heatmap of all times."
         )
     return shown
 

@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.time_slices import TIME_SLICES
+from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.ingest.times import EARLIEST, LATEST
-from dpgeo.privacy.bounding import Popularity, SlicedGrid
+from dpgeo.privacy.bounding import Popularity
 from dpgeo.spatial.grid import Grid
 from tests.unit.engine.canonical import AREA, Row, centre, located, wanderers, write
 

@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 from dpgeo.core.domain import Domain
-from dpgeo.core.errors import InvalidInput
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.released import SlicesRelease
 from dpgeo.mechanisms import time_slices
 from dpgeo.postprocess.layers import BoxLayer, layers
 from dpgeo.postprocess.ranges import Ranges
+from dpgeo.postprocess.tasks.expected import density_surface, partition_of
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
 from tests.randomness import SeededEntropy, ZeroNoise
@@ -74,6 +75,14 @@ def test_a_layer_that_is_no_slice_cannot_be_asked_for() -> None:
 
     with pytest.raises(InvalidInput, match="cells-00-12, cells-12-24"):
         Ranges(released, layer="cells")
+
+
+def test_tasks_are_planned_on_maps_of_all_times_alone() -> None:
+    released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
+
+    for ask in (density_surface, partition_of):
+        with pytest.raises(Conflict, match="of one time alone"):
+            ask(released)
 
 
 def test_without_times_it_says_what_to_do() -> None:
