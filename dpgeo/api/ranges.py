@@ -23,6 +23,7 @@ from dpgeo.api.queries import SLUG, Query, openapi, read_box, read_slug
 from dpgeo.api.serializers import Serializer
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
+from dpgeo.core.released import Released
 from dpgeo.postprocess.ranges import RangeAnswer, Ranges
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
@@ -215,9 +216,15 @@ class RangesView(DocumentView):
 
 
 @lru_cache(maxsize=4)
-def _ranges(release_id: str, _sha256: str, layer: str) -> Ranges:
-    """The answers of a release, kept for the next who asks: a blob never changes."""
-    return Ranges(released_of(Release.objects.get(pk=release_id)), layer=layer)
+def _released(release_id: str, _sha256: str) -> Released:
+    """A release as it was drawn, kept for the next who asks: a blob never changes."""
+    return released_of(Release.objects.get(pk=release_id))
+
+
+@lru_cache(maxsize=8)
+def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
+    """The answers of a release, kept for the next who asks, or of one slice of it."""
+    return Ranges(_released(release_id, sha256), layer=layer)
 
 
 def _result(name: Any, answer: RangeAnswer) -> dict[str, Any]:

@@ -6,7 +6,7 @@ import glob
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -33,7 +33,7 @@ class CanonicalFile:
     """
 
     path: Path
-    salt: bytes
+    salt: bytes = field(repr=False)
     folder: Path | None
     memory_bytes: int
     threads: int

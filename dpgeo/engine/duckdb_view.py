@@ -91,6 +91,9 @@ _SLICED = f"""{_IN_CELLS}, rows_timed AS (
     FROM rows_timed
 )"""  # noqa: S608 - no text of a user
 
+_CLOCK = """
+SELECT timezone($time_zone, make_timestamptz(0))"""
+
 _ZONED = """
 WITH rows_inside AS (
     SELECT * FROM read_parquet($path)
@@ -265,11 +268,29 @@ class DuckDBView:
         return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Bounded counts per slice and cell (s, rows, columns), of L1 sensitivity `bound`."""
+        """Bounded counts per slice and cell (s, rows, columns), of L1 sensitivity `bound`.
+
+        Raises InvalidInput (field "slices") for a zone that DuckDB does not know, before any row
+        is read: what fails must not tell whether there are rows.
+        """
+        self._check_zone(sliced.time_zone)
         counts = np.zeros(sliced.size, dtype=np.int64)
         for cells, amounts in self._counted(sliced):
             counts[cells] += amounts
         return PrivateCounts(counts.reshape(sliced.shape), sensitivity=self._bound)
+
+    def _check_zone(self, time_zone: str) -> None:
+        import duckdb
+
+        with self._file.scratch() as scratch, self._file.connected(scratch) as connection:
+            try:
+                connection.execute(_CLOCK, {"time_zone": time_zone}).fetchall()
+            except duckdb.Error:
+                raise InvalidInput(
+                    f"The times of this dataset are told in {time_zone}, a zone that maps by time "
+                    "do not know; declare the dataset anew with a usual name for it.",
+                    field="slices",
+                ) from None
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
         """The bounded counts of cells that are not empty, of L1 sensitivity `bound`."""

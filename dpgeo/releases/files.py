@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 from django.core.files import File
 from django.db import IntegrityError, transaction
 
+from dpgeo.core.errors import Conflict
 from dpgeo.datasets.storage import private_storage, public_storage, remove, store
 from dpgeo.releases.models import Release, ReleaseFile
 
@@ -69,6 +70,17 @@ def compress(path: Path) -> Path:
     ):
         shutil.copyfileobj(source, packed, 1 << 20)
     return target
+
+
+def check_stored(release: Release) -> None:
+    """Raises Conflict where files of a draft are gone, as after it was refused or withdrawn and the
+    database restored from before."""
+    for file in release.files.filter(public=False):
+        if not private_storage().exists(file.stored_name):
+            raise Conflict(
+                "Files of this release are gone: it was refused or withdrawn after the backup that "
+                "was restored. Refuse it again, or put the files back."
+            )
 
 
 def make_public(release: Release) -> None:

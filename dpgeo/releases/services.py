@@ -233,6 +233,7 @@ def publish(release: Release) -> Release:
     The state changes first and files enter the public storage afterwards, so that no draft is
     ever in there; until then they are read from the private one.
     """
+    files.check_stored(release)
     with transaction.atomic():
         _promise(release)
         published = (

@@ -7,6 +7,7 @@ older than the storages.
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import timedelta
 from uuid import UUID, uuid5
@@ -49,13 +50,14 @@ class Swept:
 
 def releases_sweep() -> Swept:
     """Adopt and debit forgotten draws, complete what was cut off, delete abandoned files."""
-    completed = _complete_publications() + _complete_deletions()
+    # The ledger first: nothing that goes wrong with files may keep a draw from being debited.
     adopted, debited = _settle_blobs()
+    debited += _debit_unpaid()
     return Swept(
-        files=_sweep_blobs() + _sweep_artefacts() + sweep_parts(),
         adopted=adopted,
-        debited=debited + _debit_unpaid(),
-        completed=completed,
+        debited=debited,
+        completed=_complete_publications() + _complete_deletions(),
+        files=_sweep_blobs() + _sweep_artefacts() + sweep_parts(),
     )
 
 
@@ -149,9 +151,7 @@ def _complete_publications() -> int:
         job__state=JobState.DONE,
         files__public=False,
     ).distinct()
-    for release in halfway:
-        make_public(release)
-    return len(halfway)
+    return _complete(halfway, make_public)
 
 
 def _complete_deletions() -> int:
@@ -160,9 +160,20 @@ def _complete_deletions() -> int:
     ended = Q(state=ReleaseState.WITHDRAWN, withdrawn_at__lt=before)
     ended |= Q(state=ReleaseState.REFUSED, refused_at__lt=before)
     halfway = Release.objects.filter(ended, files__isnull=False).distinct()
+    return _complete(halfway, remove_all)
+
+
+def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -> int:
+    """How many were completed; one whose files are gone keeps no other from it."""
+    completed = 0
     for release in halfway:
-        remove_all(release)
-    return len(halfway)
+        try:
+            complete(release)
+        except OSError as error:
+            logger.error("release %s: its files: %s", release.pk, type(error).__name__)
+        else:
+            completed += 1
+    return completed
 
 
 def _sweep_blobs() -> int:

@@ -72,6 +72,7 @@ def stored_uploads() -> set[str]:
         ("licence", ""),
         ("unit", "household"),
         ("time_zone", "Mars/Olympus"),
+        ("time_zone", "posix/Europe/Berlin"),
         ("time_zone", "../../etc/passwd"),
         ("time_zone", ""),
         ("study_area", None),

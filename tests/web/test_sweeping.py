@@ -321,6 +321,34 @@ def test_a_publication_that_was_cut_off_is_completed(tmp_path: Path) -> None:
     assert not release.files.filter(public=False).exists()
 
 
+def test_files_that_are_gone_keep_nothing_else_from_being_settled(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    gone, unpaid = make_release(dataset), make_release(dataset)
+    past = timezone.now() - CUT_OFF_AFTER * 2
+    both = Release.objects.filter(pk__in=[gone.pk, unpaid.pk])
+    both.update(state="published", published_at=past)
+    for file in gone.files.all():
+        private_storage().delete(file.stored_name)
+    Entry.objects.filter(job=unpaid.job_id).delete()
+
+    swept = releases_sweep()
+
+    assert (swept.debited, swept.completed) == (1, 1)
+    assert not unpaid.files.filter(public=False).exists()
+
+
+def test_a_draft_whose_files_are_gone_is_not_published(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    for file in release.files.all():
+        private_storage().delete(file.stored_name)
+
+    with pytest.raises(Conflict, match="Files of this release are gone"):
+        release_publish(release=release, by=None)
+    release.refresh_from_db()
+    assert release.state == "draft"
+
+
 def test_a_withdrawal_that_was_cut_off_is_completed(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain
+from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid
 from dpgeo.engine.duckdb_view import DuckDBView
@@ -144,3 +145,14 @@ def test_every_record_counts_where_records_are_the_unit(tmp_path: Path) -> None:
     counts = counts_of(view_of(path, unit=Unit.RECORD, counting=Counting.VISITS, bound=1), sliced)
 
     assert counts.ravel().tolist() == np.bincount(timed, minlength=sliced.size).tolist()
+
+
+@pytest.mark.parametrize("rows", [[], [(1, 0.0, 0.0, 0)]], ids=["empty", "a row"])
+def test_a_zone_of_the_system_alone_is_refused_whatever_the_rows(
+    tmp_path: Path, rows: list[Row]
+) -> None:
+    view = view_of(write(tmp_path / "canonical.parquet", rows))
+
+    with pytest.raises(InvalidInput, match="posix/Europe/Berlin") as caught:
+        view.sliced_histogram(sliced_grid(zone="posix/Europe/Berlin"))
+    assert caught.value.field == "slices"
