@@ -25,13 +25,18 @@ from dpgeo.evaluation.ranges import (
     scaled_l2_error,
     spread,
 )
+from dpgeo.mechanisms import time_slices
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.spatial.boxes import box_image
 from tests.randomness import SeededEntropy
 
-HEATMAPS = [key for key, mechanism in MECHANISMS.items() if mechanism.kind is Kind.HEATMAP]
+HEATMAPS = [
+    key
+    for key, mechanism in MECHANISMS.items()
+    if mechanism.kind is Kind.HEATMAP and mechanism is not time_slices.MECHANISM
+]
 """What has cells to answer ranges with, by default."""
 
 

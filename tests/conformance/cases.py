@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import shapely
 
+from dpgeo.core.attributes import Attribute, combinations
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
@@ -45,10 +46,14 @@ STOPS = Places(
 CROWD = Density(zones=WARDS, amounts=np.array([30.0, 5.0, 1.0, 60.0]))
 """How many people are expected in each of them."""
 
+APP = Attribute("app", ("walker", "rider"))
+"""What anybody knows of every report."""
+
 DOMAIN = Domain(
     AREA,
     {"wards": WARDS.within(AREA), "stops": STOPS.within(AREA), "crowd": CROWD.within(AREA)},
     "UTC",
+    (APP,),
 )
 
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
@@ -151,9 +156,17 @@ def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int =
         counting=counting,
         bound=BOUND,
         declared=DOMAIN.layers,
+        attributes=DOMAIN.attributes,
+        combination=generator.integers(0, combinations(DOMAIN.attributes), persons.size),
     )
 
 
 def nobody() -> ArrayView:
     """A dataset without a row."""
-    return ArrayView(area=AREA, unit=Unit.PERSON, bound=BOUND, declared=DOMAIN.layers)
+    return ArrayView(
+        area=AREA,
+        unit=Unit.PERSON,
+        bound=BOUND,
+        declared=DOMAIN.layers,
+        attributes=DOMAIN.attributes,
+    )
