@@ -48,6 +48,7 @@ def test_it_publishes_through_the_worker_once_and_shows_each_password_once(tmp_p
         "dpcube",
         "planar-laplace",
         "private-clusters",
+        "time-slices",
         "uniform-grid",
         "zones",
     ]
