@@ -84,6 +84,7 @@ def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
             viewport={"width": size[0], "height": size[1]}, color_scheme=theme, **options
         )
         contexts.append(context)
+        context.set_default_timeout(PATIENCE)
         page = context.new_page()
         page.on("request", watch)
         page.on("pageerror", lambda error: faults.append(f"script failed: {error}"))

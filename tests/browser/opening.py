@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-PATIENCE = 30_000
+PATIENCE = 90_000
 """Milliseconds a page may take on a busy machine."""
 
 DRAWN = "#map[data-state=idle]"

@@ -26,7 +26,7 @@ from tests.services.sites import (
 )
 from tests.unit.ingest.files import document, feature, geopackage, gpkg_point
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 ROWS = 30
 

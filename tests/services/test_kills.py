@@ -12,7 +12,7 @@ import pytest
 from tests.makers import FILES
 from tests.services.installation import Installation, kill, wait_until_exists
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 POINTS = [
     # point, noise may have been drawn, the draw is committed

@@ -22,7 +22,7 @@ from tests.web.api import COLUMNS, CONTENT, REQUEST
 
 need(importlib.util.find_spec("moto"), "moto's S3 server: make .venv/done/full")
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 BUCKET = "maps"
 

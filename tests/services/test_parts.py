@@ -10,7 +10,7 @@ import pytest
 from dpgeo.core.levels import make_level
 from tests.services.installation import Installation, kill, wait_until_exists
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 COST = 2 * make_level("ln 4", 200).pico
 """Two reports of each person."""

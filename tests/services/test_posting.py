@@ -11,7 +11,7 @@ import pytest
 
 from tests.services.installation import Installation, Process
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 PROCESSES = 6
 START_SECONDS = 12

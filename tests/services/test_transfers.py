@@ -9,7 +9,7 @@ import pytest
 from dpgeo.datasets.transfers import MAX_OPEN
 from tests.services.installation import Installation
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 PROCESSES = 6
 START_SECONDS = 8

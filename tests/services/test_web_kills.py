@@ -16,7 +16,7 @@ import pytest
 from tests.servers import Servers, free_port
 from tests.services.installation import Installation, Process, kill, wait_until_exists
 
-pytestmark = [pytest.mark.services, pytest.mark.timeout(240)]
+pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 CSRF = "c" * 32
 
