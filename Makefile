@@ -32,7 +32,7 @@ test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance
 	@$(PYTHON) -m pytest -m "$(QUICK)" $(PARALLEL) $(ARGS)
 
 test-all: export DPGEO_REQUIRE_ALL := 1
-test-all: test test-rest  ## Every test; a missing tool is a failure, not a skip
+test-all: test test-rest  ## Every test; a missing tool, but QGIS, is a failure
 
 test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser
 	@$(PYTHON) -m pytest -m statistical $(PARALLEL) $(ARGS)

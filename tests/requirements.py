@@ -1,7 +1,7 @@
 """What a test needs beyond the project itself, such as a browser or a file of real data.
 
 `make test` shows what is missing as a skip. `make test-all` sets DPGEO_REQUIRE_ALL=1, and then the
-same lack is a failure, so that nothing is left out unseen.
+same lack is a failure, so that nothing is left out unseen; QGIS alone is asked for by `make audit`.
 """
 
 from __future__ import annotations

@@ -472,11 +472,10 @@ def _frame(regions: Grid | SlicedGrid) -> Parameters:
             "time_zone": regions.time_zone,
             "slices": list(regions.slices.of_hour),
         }
-    grid = regions
     return {
-        "west": grid.west,
-        "north": grid.north,
-        "cell": grid.cell,
-        "columns": grid.columns,
-        "rows": grid.rows,
+        "west": regions.west,
+        "north": regions.north,
+        "cell": regions.cell,
+        "columns": regions.columns,
+        "rows": regions.rows,
     }

@@ -116,7 +116,7 @@ class Ranges:
     def __init__(self, released: Released, *, layer: str = "") -> None:
         self._area = released.area
         shapely.prepare(self._area.shape)
-        content = of_slice(released.content, layer) if layer else released.content
+        content = _slice_of(released.content, layer) if layer else released.content
         self._areas = make_areas(content, released.area, released.mechanism)
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
@@ -431,7 +431,7 @@ class Tree(Areas):
         return np.asarray(self._children[np.repeat(self._first[nodes], sizes) + offset])
 
 
-def of_slice(content: Content, layer: str) -> GridRelease:
+def _slice_of(content: Content, layer: str) -> GridRelease:
     """The counts of one slice of time, by the name of its layer. Raises InvalidInput."""
     if not isinstance(content, SlicesRelease):
         raise InvalidInput(
