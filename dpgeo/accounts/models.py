@@ -20,15 +20,34 @@ class User(AbstractUser):
         return f"{name}, by key {self.acting_key.name}" if self.acting_key else name
 
 
+class Sector(models.TextChoices):
+    """Which kind of body publishes, as the registry of deployments divides them."""
+
+    GOVERNMENT = "Government", "Government"
+    INDUSTRY = "Industry", "Industry"
+    NONPROFIT = "Nonprofit", "Nonprofit"
+
+
 class Organisation(models.Model):
     """A publisher: the body whose name stands on a map."""
 
     name = models.CharField(max_length=200, unique=True)
     slug = models.SlugField(unique=True)
     contact = models.EmailField(blank=True, help_text="Where citizens can write. Public.")
+    sector = models.CharField(
+        max_length=20, choices=Sector.choices, blank=True, help_text="Stands in statements. Public."
+    )
     members: models.ManyToManyField[User, Membership] = models.ManyToManyField(
         User, through="Membership", related_name="organisations"
     )
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=models.Q(sector__in=["", *Sector.values]),
+                name="organisation_sector_is_known",
+            )
+        ]
 
     def __str__(self) -> str:
         return self.name

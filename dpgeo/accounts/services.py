@@ -23,7 +23,12 @@ SHOWN = 12
 
 
 def organisation_create(
-    *, name: str, slug: str = "", contact: str = "", administrator: User | None = None
+    *,
+    name: str,
+    slug: str = "",
+    contact: str = "",
+    sector: str = "",
+    administrator: User | None = None,
 ) -> Organisation:
     """A new publisher, with its first administrator. Raises InvalidInput if the name is taken."""
     name = name.strip()
@@ -32,7 +37,7 @@ def organisation_create(
     try:
         with transaction.atomic():
             organisation = Organisation.objects.create(
-                name=name, slug=slug or _free_slug(name), contact=contact
+                name=name, slug=slug or _free_slug(name), contact=contact, sector=sector
             )
             if administrator is not None:
                 membership_set(

@@ -1,7 +1,7 @@
 """The privacy statement: everything that is promised about a release, for people and programs.
 
 A versioned JSON document that follows from the Released object alone. Words are for readers,
-symbols and exact numbers for reviewers; epsilons are exact decimals in strings.
+symbols and exact numbers for reviewers; epsilons are exact numbers in strings.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion
 from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
-from dpgeo.core.released import PointsRelease, Released
+from dpgeo.core.released import LocationsRelease, PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
 from dpgeo.spatial.grid import Grid
@@ -27,12 +27,14 @@ from dpgeo.spatial.ground_grid import FURTHEST_SNAP
 from dpgeo.spatial.projection import ground_scale
 
 FORMAT = "dpgeo-privacy-statement"
-VERSION = "1.1"
+VERSION = "1.2"
 NAME = "statement.json"
 MEDIA_TYPE = "application/json"
 
-SCHEMA_ADDRESS = f"/api/schemas/privacy-statement-{VERSION}.json"
-"""Where a server describes this version of the statement, as JSON Schema."""
+
+def schema_address(version: str = VERSION) -> str:
+    """Where a server describes a version of the statement, as JSON Schema."""
+    return f"/api/schemas/privacy-statement-{version}.json"
 
 
 def statement(released: Released) -> dict[str, Any]:
@@ -40,24 +42,28 @@ def statement(released: Released) -> dict[str, Any]:
     about = released.about
     shown = layers(released)
     moves = released.guarantee.notion is Notion.GEO_IND
+    unit = released.guarantee.unit.value
     return {
         "format": FORMAT,
         "version": VERSION,
-        "schema": SCHEMA_ADDRESS,
+        "schema": schema_address(),
         "title": about.get("title", ""),
         "description": about.get("description", ""),
         "requested_on": about.get("requested_on"),
         "dataset": {"title": about.get("dataset", ""), "slug": about.get("dataset_slug", "")},
         "publisher": about.get("publisher", ""),
+        "publisher_sector": about.get("publisher_sector", ""),
         "contact": about.get("contact", ""),
         "licence": about.get("licence", ""),
         "attribution": about.get("attribution", ""),
         "citation": _citation(released),
+        "product": _product(released),
         "counts": {
             "counting": released.counting.value,
             "meaning": wording.COUNTING[released.counting],
         },
         "unit_of_privacy": _unit(released),
+        "number_of_units": wording.NUMBER_OF_UNITS[released.guarantee.notion].format(unit=unit),
         "contribution_bound": _bound(released),
         "guarantee": _guarantee(released),
         "dataset_guarantee": _dataset_guarantee(released),
@@ -66,7 +72,12 @@ def statement(released: Released) -> dict[str, Any]:
             "parameters": dict(sorted(released.parameters.items())),
         },
         "deployment_model": wording.DEPLOYMENT,
+        "actors": list(wording.ACTORS),
+        "release_type": wording.ONE_RELEASE,
+        "data_source_type": wording.STATIC,
+        "access_type": wording.NON_INTERACTIVE,
         "data_domain": wording.DOMAIN,
+        "preparation": [step.format(unit=unit) for step in wording.PREPARATION],
         "spends": [_spend(line) for line in released.trace],
         "accounting": wording.ACCOUNTING,
         "expected_error": [_expected_error(layer) for layer in shown],
@@ -85,6 +96,14 @@ def statement(released: Released) -> dict[str, Any]:
         "study_area": released.area.to_geojson(),
         "software": released.software,
     }
+
+
+def _product(released: Released) -> dict[str, str]:
+    """What it is, in the words of the registry of deployments, and what it is intended for."""
+    kinds = {PointsRelease: "Dataset", LocationsRelease: "Synthetic data"}
+    kind = kinds.get(type(released.content), "Summary statistics")
+    use = wording.PRODUCT[kind].format(unit=released.guarantee.unit.value)
+    return {"type": kind, "intended_use": use}
 
 
 def _not_protected(released: Released) -> list[str]:

@@ -1,16 +1,18 @@
 """The form of the privacy statement as JSON Schema, so that programs may rely on it.
 
-The fields are those of the third tier of the Differential Privacy Deployments Registry
+The fields answer those of all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and
-deployment model; and beyond these data domain, unprotected quantities, accounting, post-processing,
-implementation and security, and the reasons for choices.
+deployment model; and beyond these data domain, unprotected quantities, actors, preparation,
+accounting, post-processing, implementation and security, and the reasons for choices. Which field
+answers which is in docs/statement.md. Statements never change, so the forms of earlier versions
+stay.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from dpgeo.artefacts.statement import FORMAT, SCHEMA_ADDRESS, VERSION
+from dpgeo.artefacts.statement import FORMAT, VERSION, schema_address
 
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -21,6 +23,8 @@ WORDS: Schema = {"type": "string", "minLength": 1}
 WHOLE: Schema = {"type": "integer", "minimum": 0}
 NUMBER: Schema = {"type": "number"}
 DECIMAL: Schema = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
+EXACT: Schema = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$"}
+"""A decimal, or a fraction where none is exact, as with an epsilon that is divided among levels."""
 LIST_OF_WORDS: Schema = {"type": "array", "items": WORDS, "minItems": 1}
 
 
@@ -81,7 +85,7 @@ SPEND: Schema = {
     "required": ["label", "epsilon", "drawn", "noise"],
     "properties": {
         "label": WORDS,
-        "epsilon": DECIMAL,
+        "epsilon": EXACT,
         "drawn": {"type": "boolean"},
         "sensitivity": NUMBER,
         "meaning": WORDS,
@@ -108,12 +112,31 @@ FILE = record(
 )
 
 
-def statement_schema() -> Schema:
-    """JSON Schema (2020-12) of this version of the statement."""
+ADDED: dict[str, dict[str, Schema]] = {
+    "1.1": {},
+    VERSION: {
+        "publisher_sector": TEXT,
+        "product": record(
+            type={"enum": ["Summary statistics", "Dataset", "Synthetic data"]}, intended_use=WORDS
+        ),
+        "number_of_units": WORDS,
+        "actors": LIST_OF_WORDS,
+        "release_type": WORDS,
+        "data_source_type": WORDS,
+        "access_type": WORDS,
+        "preparation": LIST_OF_WORDS,
+    },
+}
+"""What each version has beside the fields of 1.1."""
+
+
+def statement_schema(version: str = VERSION) -> Schema:
+    """JSON Schema (2020-12) of a version of the statement. Raises KeyError where it is unknown."""
     schema = record(
+        **ADDED[version],
         format={"const": FORMAT},
-        version={"const": VERSION},
-        schema={"const": SCHEMA_ADDRESS},
+        version={"const": version},
+        schema={"const": schema_address(version)},
         title=TEXT,
         description=TEXT,
         requested_on=or_null({"type": "string", "format": "date"}),

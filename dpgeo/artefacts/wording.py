@@ -300,6 +300,56 @@ def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> dict[str, str]:
     }
 
 
+PRODUCT = {
+    "Summary statistics": "To read, compare and add up how much is where, each with its margin; "
+    "not to learn anything about any one {unit}.",
+    "Dataset": "To study where reports were made, no finer than the distance they were moved by; "
+    "not to learn where any one report was made.",
+    "Synthetic data": "To try out analyses on invented people at real places, and to count places; "
+    "not to learn anything about any one {unit}.",
+}
+"""What each type of product, named as the registry of deployments does, is intended for."""
+
+NUMBER_OF_UNITS = {
+    Notion.PURE_DP: "Not stated: how many {unit}s are in the data would tell whether one of them "
+    "is.",
+    Notion.GEO_IND: "Not stated beyond what is told under not_protected, for the number of points "
+    "is published.",
+}
+
+ACTORS = (
+    "The people in the data have to trust the publisher with where they were.",
+    "The publisher and whoever runs the server for it hold the uploaded file and draw the noise. "
+    "They are trusted to keep the file, and whatever follows from it unprotected, to themselves.",
+    "Readers of this release, anybody at all, are not trusted: the guarantee holds whatever they "
+    "know from elsewhere, of everybody else in the data too, whatever they compute, and if they "
+    "work together.",
+)
+
+ONE_RELEASE = (
+    "One release: noise was drawn once, and nothing is added or changed later. Other releases may "
+    "be drawn from the same data; all together spend no more than the dataset's total, which does "
+    "not renew with time."
+)
+
+STATIC = "Static: the rows of one uploaded file. What is collected later is not in this release."
+
+NON_INTERACTIVE = (
+    "Non-interactive: nobody asks the data anything. Maps, files and answers about areas are "
+    "worked out from what is published."
+)
+
+PREPARATION = (
+    "Rows that cannot be read or lie outside the study area are left out, each by itself, by what "
+    "was declared beforehand.",
+    "What one {unit} adds is limited before anything is counted or moved, as the contribution "
+    "bound says.",
+    "Nothing is tuned on the data for free: what a mechanism learns from them to set itself up is "
+    "among the spends, and paid for like the rest.",
+    "Mechanism, parameters and epsilon are the publisher's choice. What the publisher knows of its "
+    "own data, and lets show in that choice, is not accounted for.",
+)
+
 DEPLOYMENT = (
     "Central: the publisher holds the data and is trusted with them; whoever reads the release "
     "need not be trusted."

@@ -89,6 +89,7 @@ def about(release: Release) -> dict[str, str]:
         "dataset": dataset.title,
         "dataset_slug": dataset.slug,
         "publisher": dataset.organisation.name,
+        "publisher_sector": dataset.organisation.sector,
         "contact": dataset.organisation.contact,
         "licence": dataset.licence,
         "attribution": dataset.attribution,

@@ -12,6 +12,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from dpgeo.artefacts.statement import VERSION
+from dpgeo.artefacts.statement_schema import ADDED
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import grid_release, partition_release, sparse_release
 from tests.web.published import install, make_dataset
@@ -114,6 +116,16 @@ def test_statements_fit_the_form_that_they_name(client: Client, make: Any) -> No
         lacking = {name: value for name, value in statement.items() if name != field}
         assert not validator.is_valid(lacking), field
     assert not validator.is_valid({**statement, "more": 1})
+
+
+def test_the_form_of_earlier_statements_stays(client: Client, release: Release) -> None:
+    file = client.get(f"/api/v1/releases/{release.pk}/files/statement.json")
+    earlier = json.loads(file.getvalue())
+    address = "/api/schemas/privacy-statement-1.1.json"
+    for field in ADDED[VERSION]:
+        del earlier[field]
+    validator = jsonschema.Draft202012Validator(get(client, address))
+    validator.validate(earlier | {"version": "1.1", "schema": address})
 
 
 def test_there_is_no_other_version_of_the_form(client: Client) -> None:

@@ -219,6 +219,7 @@ def test_the_blob_says_what_was_asked_and_promised(dataset: Dataset) -> None:
         "dataset": dataset.title,
         "dataset_slug": dataset.slug,
         "publisher": dataset.organisation.name,
+        "publisher_sector": "",
         "contact": "",
         "licence": "CC BY 4.0",
         "attribution": "",

@@ -19,7 +19,7 @@ from uuid import NAMESPACE_URL, uuid5
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from dpgeo.accounts.models import Organisation, Role, User
+from dpgeo.accounts.models import Organisation, Role, Sector, User
 from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.errors import BudgetExceeded
@@ -371,6 +371,7 @@ def make_organisation(administrator: User, steward: User) -> Organisation:
         name="Vessby Transport",
         slug="vessby-transport",
         contact="maps@vessby.example",
+        sector=Sector.GOVERNMENT,
         administrator=administrator,
     )
     membership_set(organisation=organisation, user=steward, role=Role.STEWARD)

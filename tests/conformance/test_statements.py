@@ -1,0 +1,125 @@
+"""Every mechanism's statement answers what the registry of deployments asks in its three tiers."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from dpgeo.artefacts.files import build_files
+from dpgeo.artefacts.statement_schema import statement_schema
+from dpgeo.core.parameters import parse_parameters, settle_layers
+from dpgeo.privacy.mechanism import Mechanism
+from tests.conformance.cases import LAYERS, city, small
+from tests.conformance.test_mechanisms import every_mechanism, release
+
+PAGE = Path(__file__).resolve().parents[2] / "docs" / "statement.md"
+
+ABOUT = {
+    "title": "Evening walks",
+    "description": "Where people walk after six, in an invented city.",
+    "requested_on": "2026-11-22",
+    "dataset": "Walks",
+    "dataset_slug": "walks",
+    "publisher": "City of Example",
+    "publisher_sector": "Government",
+    "contact": "maps@example.org",
+    "licence": "CC BY 4.0",
+    "attribution": "City of Example",
+    "dataset_total_epsilon": "2",
+}
+"""What a publisher who leaves nothing out says."""
+
+REGISTRY = {
+    1: {
+        "basic": "name description intended_use data_product_type data_product_region "
+        "data_product_sector publication_date",
+        "basic.data_curators": "data_curator_name data_curator_type",
+        "implementation": "additional_information",
+        "administrative": "evidence_sources",
+    },
+    2: {
+        "dp_variant": "variant_name",
+        "privacy_loss": "privacy_unit privacy_parameters",
+        "deployment_model": "model_name release_type data_source_type data_source_type_details "
+        "access_type",
+    },
+    3: {
+        "dp_variant": "data_domain unprotected_quantities",
+        "privacy_loss": "privacy_unit_details number_of_privacy_units privacy_parameters_details",
+        "deployment_model": "model_name_details trust_assumptions actors release_type_details "
+        "access_type_details",
+        "implementation": "preprocessing_and_hyperparameter_tuning mechanisms composition "
+        "post_processing justification utility",
+    },
+}
+"""The fields by tier and section: schemas/deployments-schema.yaml of the registry, autumn 2026."""
+
+ASKED = {
+    (tier, f"{section}.{field}")
+    for tier, sections in REGISTRY.items()
+    for section, fields in sections.items()
+    for field in fields.split()
+}
+
+ROW = re.compile(r"^\| (\d) \| `([\w.]+)` \| (`.*`) \|$", re.MULTILINE)
+
+ANSWERS = {
+    (int(tier), field): [places.replace("`", "").split(" or ") for places in cell.split("; ")]
+    for tier, field, cell in ROW.findall(PAGE.read_text())
+}
+"""By tier and field, the places that all have to be filled, each with its alternatives."""
+
+PLACES = [place for places in ANSWERS.values() for either in places for place in either]
+
+
+def at(document: Any, place: str) -> Any:
+    """What stands at a dotted place; None where there is nothing."""
+    for name in place.split("."):
+        document = (document or {}).get(name)
+    return document
+
+
+def unanswered(document: Any) -> set[str]:
+    """The registry's fields that a statement leaves open."""
+    return {
+        field
+        for (_, field), places in ANSWERS.items()
+        if not all(any(at(document, place) for place in either) for either in places)
+    }
+
+
+@pytest.fixture
+def stated(mechanism: Mechanism, tmp_path: Path) -> Any:
+    """A mechanism's statement as it is published."""
+    params = settle_layers(parse_parameters(mechanism.params, small(mechanism.params)), LAYERS)
+    build_files(dataclasses.replace(release(mechanism, params, city()), about=ABOUT), tmp_path)
+    return json.loads((tmp_path / "statement.json").read_text(encoding="utf-8"))
+
+
+def test_the_page_names_every_field_of_the_registry() -> None:
+    assert ANSWERS.keys() == ASKED
+
+
+@every_mechanism
+def test_its_statement_answers_every_field_of_the_registry(stated: Any) -> None:
+    assert unanswered(stated) == set()
+    for name in {place.partition(".")[0] for place in PLACES}:
+        assert unanswered({**stated, name: None}), name
+
+
+@every_mechanism
+def test_its_statement_fits_its_form_and_no_other_versions(stated: Any) -> None:
+    Draft202012Validator(statement_schema()).validate(stated)
+    assert not Draft202012Validator(statement_schema("1.1")).is_valid(stated)
+
+
+@every_mechanism
+def test_its_statement_keeps_to_itself_how_many_people_there_are(stated: Any) -> None:
+    assert stated["number_of_units"].startswith("Not stated")
+    assert not re.search(r"\d", stated["number_of_units"])
