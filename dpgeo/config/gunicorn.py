@@ -2,7 +2,7 @@
 
 from dpgeo.config.logs import logging_settings
 
-worker_class = "gthread"
+worker_class = "dpgeo.config.worker.SharingWorker"
 workers = 2
 threads = 4
 timeout = 60  # a stuck worker's, not a request's: an upload may take as long as it takes

@@ -103,7 +103,7 @@ def work() -> None:
 
 def serve() -> None:
     """The website, on the port that HALTING_PORT names."""
-    from gunicorn.app.wsgiapp import WSGIApplication  # type: ignore[import-untyped]
+    from gunicorn.app.wsgiapp import WSGIApplication
 
     address = f"127.0.0.1:{os.environ['HALTING_PORT']}"
     sys.argv = ["gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", address]

@@ -1,0 +1,37 @@
+"""A gunicorn worker that leaves to its neighbours what it has no free thread for."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from typing import Any
+
+from gunicorn.workers.gthread import TConn, ThreadWorker
+
+
+class SharingWorker(ThreadWorker):  # type: ignore[misc]
+    """Accepts a connection while a thread is free, or else one for each request it has answered.
+
+    gunicorn's own accepts all that come, so that one worker can hold every kept-alive connection
+    and answer them on one core, while the other worker sleeps beside it.
+    """
+
+    _busy = 0
+    _may_accept = True
+
+    def enqueue_req(self, conn: TConn) -> None:
+        """Hand a request to the threads."""
+        self._busy += 1
+        self._may_accept = self._busy < self.cfg.threads
+        super().enqueue_req(conn)
+        if self._accepting:
+            self.set_accept_enabled(True)
+
+    def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
+        """Take a connection back from its thread."""
+        self._busy -= 1
+        self._may_accept = True  # also of the busiest worker, or a new visitor could wait for ever
+        super().finish_request(conn, fs)
+
+    def set_accept_enabled(self, enabled: bool) -> None:
+        """Accept connections, or not; gunicorn asks again after every event."""
+        super().set_accept_enabled(enabled and self._may_accept)

@@ -1,0 +1,101 @@
+"""How connections are shared among the processes of the web server."""
+
+from __future__ import annotations
+
+import contextlib
+import http.client
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from threading import Barrier
+from typing import Any
+
+import pytest
+
+from dpgeo.config import gunicorn
+from tests.servers import free_port
+
+pytestmark = pytest.mark.services
+
+CONNECTIONS = 16
+
+MILLISECONDS_OF_AN_ANSWER = 5
+
+
+def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
+    """Works for a while, and answers with the process that did (WSGI, PEP 3333)."""
+    del environ
+    until = time.thread_time() + MILLISECONDS_OF_AN_ANSWER / 1000
+    while time.thread_time() < until:
+        pass
+    start_response("200 OK", [("Content-Type", "text/plain")])
+    return [str(os.getpid()).encode()]
+
+
+@pytest.fixture
+def port() -> Iterator[int]:
+    """A web server with the project's settings, and the application above behind it."""
+    made = free_port()
+    words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", f"127.0.0.1:{made}")
+    with subprocess.Popen([sys.executable, *words, f"{__name__}:application"]) as process:
+        try:
+            wait_for_every_process(made)
+            yield made
+        finally:
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
+
+
+def wait_for_every_process(port: int) -> None:
+    deadline = time.monotonic() + 60
+    seen: set[str] = set()
+    while len(seen) < gunicorn.workers:
+        assert time.monotonic() < deadline
+        with contextlib.suppress(OSError):
+            seen.add(ask_again_and_again(port, 1)[0])
+
+
+def ask_again_and_again(port: int, times: int, together: Barrier | None = None) -> list[str]:
+    """Which process answered each request of one connection that is kept open."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    with contextlib.closing(connection):
+        if together:
+            together.wait(timeout=60)
+        answers = []
+        for _ in range(times):
+            connection.request("GET", "/")
+            answers.append(connection.getresponse().read().decode())
+        return answers
+
+
+def test_connections_that_come_together_are_shared_by_the_processes(port: int) -> None:
+    rounds = [shares(port) for _ in range(3)]
+    fewest = sum(min(held.values()) if len(held) == gunicorn.workers else 0 for held in rounds)
+    assert fewest >= len(rounds) * gunicorn.threads, rounds
+
+
+def shares(port: int) -> Counter[str]:
+    """How many connections each process holds, of some that are opened at once."""
+    together = Barrier(CONNECTIONS)
+    with ThreadPoolExecutor(CONNECTIONS) as pool:
+        asked = [pool.submit(ask_again_and_again, port, 20, together) for _ in range(CONNECTIONS)]
+        answers = [each.result(timeout=60) for each in asked]
+    assert all(len(set(each)) == 1 for each in answers), "a connection stays where it is"
+    return Counter(each[0] for each in answers)
+
+
+def test_a_connection_that_comes_when_all_threads_are_taken_is_answered_soon(port: int) -> None:
+    """One answer frees a place in the queue, although those who are in keep asking."""
+    with ThreadPoolExecutor(CONNECTIONS + 1) as pool:
+        busy = [pool.submit(ask_again_and_again, port, 60) for _ in range(CONNECTIONS)]
+        time.sleep(0.2)
+        late = pool.submit(ask_again_and_again, port, 1)
+        late.result(timeout=60)
+        assert not any(each.done() for each in busy)
+        for each in busy:
+            each.result(timeout=60)
