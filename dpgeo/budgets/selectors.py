@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from typing import Any
+from uuid import UUID, uuid5
 
-from django.db.models import Q, QuerySet
+from django.db.models import Q, QuerySet, Sum
 
-from dpgeo.budgets.models import Entry, Ledger
+from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Notion
 
@@ -44,3 +45,29 @@ def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
             field="mechanism",
         )
     return found
+
+
+def paying_id(job: UUID) -> UUID:
+    """Under which id a job's draw is paid for: its own, or another once that was given back.
+
+    The ledger holds one debit and one refund of each id, and a draw may be found after a restored
+    database has given its debit back.
+    """
+    given_back = Entry.objects.filter(job=job, kind=EntryKind.REFUND).exists()
+    return _after_refund(job) if given_back else job
+
+
+def is_debited(paying: UUID) -> bool:
+    """Whether the ledger shows a debit under an id."""
+    return Entry.objects.filter(job=paying, kind=EntryKind.DEBIT).exists()
+
+
+def units_paid(job: UUID) -> int:
+    """What is spent on a job's draw, in whole units of its ledger."""
+    entries = Entry.objects.filter(job__in=[job, _after_refund(job)])
+    total: int = entries.aggregate(total=Sum("units", default=0))["total"]
+    return total
+
+
+def _after_refund(job: UUID) -> UUID:
+    return uuid5(job, "refunded")

@@ -15,7 +15,7 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
-from dpgeo.budgets.selectors import points_ledger
+from dpgeo.budgets.selectors import points_ledger, units_paid
 from dpgeo.budgets.services import budget_debit, ledger_promise
 from dpgeo.core.errors import Conflict, NotAllowed
 from dpgeo.core.guarantees import Bounding, whole_units
@@ -234,6 +234,7 @@ def publish(release: Release) -> Release:
     ever in there; until then they are read from the private one.
     """
     files.check_stored(release)
+    _check_paid(release)
     with transaction.atomic():
         _promise(release)
         published = (
@@ -246,6 +247,16 @@ def publish(release: Release) -> Release:
     release.refresh_from_db()
     files.make_public(release)
     return release
+
+
+def _check_paid(release: Release) -> None:
+    """Raise Conflict where a restored database has lost the debit or a part of it."""
+    if units_paid(release.job_id) < release.cost_units:
+        raise Conflict(
+            "The ledger does not show all that this release cost, and a publication must be paid "
+            "for in full. If a backup was restored, the next round of `manage.py reap` debits it "
+            "again, as far as the budget holds it; if that was not enough, refuse the draft."
+        )
 
 
 def _promise(release: Release) -> None:

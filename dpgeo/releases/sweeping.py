@@ -16,7 +16,7 @@ from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
 from dpgeo.budgets.models import Entry, EntryKind
-from dpgeo.budgets.selectors import ledger_for
+from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id
 from dpgeo.budgets.services import budget_debit_found
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Guarantee
@@ -35,7 +35,7 @@ CUT_OFF_AFTER = timedelta(minutes=10)
 """A publication, withdrawal or refusal that is this old and not complete was cut off."""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
-"""Whose draws are adopted here: a running job adopts its own, a cancelled one has drawn nothing."""
+"""Whose draws are adopted here: a running job adopts its own, a cancelled one wants none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +75,8 @@ def _settle_blobs() -> tuple[int, int]:
             debited += _debit_unknown(job, name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
+        elif release.job.state == JobState.CANCELLED:  # in a database that had forgotten the draw
+            debited += _debit_unknown(job, name)
         elif not release.blob_name and release.job.state in ADOPTING and _adopted(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)
             adopted += 1
@@ -93,11 +95,13 @@ def _adopted(release: Release) -> bool:
 
 def _debit_unpaid() -> int:
     """Debit committed draws that the ledger does not show."""
-    paid = Entry.objects.filter(job=OuterRef("job_id"), kind=EntryKind.DEBIT)
-    unpaid = Release.objects.exclude(blob_name="").filter(~Exists(paid))
+    entries = Entry.objects.filter(job=OuterRef("job_id"))
+    paid, given_back = (Exists(entries.filter(kind=kind)) for kind in EntryKind)
+    unpaid = Release.objects.exclude(blob_name="").filter(~paid | given_back)
     return sum(
-        _debit(release.dataset, release.job_id, release.cost, release.title)
+        _debit(release.dataset, paying, release.cost, release.title)
         for release in unpaid.select_related("dataset__ledger")
+        if not is_debited(paying := paying_id(release.job_id))
     )
 
 
@@ -105,7 +109,8 @@ def _debit_unknown(job: UUID, name: str) -> int:
     """Debit a draw of whose release nothing is left but its blob."""
     from dpgeo.artefacts.codec import UnreadableRelease, decode
 
-    if Entry.objects.filter(job=job).exists():
+    paying = paying_id(job)
+    if is_debited(paying):
         return 0
     with private_storage().open(name, "rb") as file:
         blob = file.read()
@@ -120,7 +125,7 @@ def _debit_unknown(job: UUID, name: str) -> int:
         logger.error("job %s: drawn from a dataset that is not known here: %s", job, slug)
         return 0
     title = released.about.get("title", "")
-    return _debit(dataset, job, released.guarantee, title)
+    return _debit(dataset, paying, released.guarantee, title)
 
 
 def _debit(dataset: Dataset, job: UUID, cost: Guarantee, title: str) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import os
+import shutil
 import time
 from datetime import timedelta
 from pathlib import Path
@@ -23,10 +24,10 @@ from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.datasets.sweeping import SAFE_AGE, uploads_sweep
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.running import LONGEST_HOLD_SECONDS
-from dpgeo.jobs.services import job_create
+from dpgeo.jobs.services import MAX_ATTEMPTS, job_create, jobs_reap
 from dpgeo.releases.blobs import blob_prefix
 from dpgeo.releases.models import Release
-from dpgeo.releases.services import release_cancel, release_publish, release_run
+from dpgeo.releases.services import release_cancel, release_publish, release_retry, release_run
 from dpgeo.releases.sweeping import CUT_OFF_AFTER, releases_sweep
 from tests.makers import FILES, make_dataset, make_ready, make_received, make_release, make_request
 
@@ -310,6 +311,84 @@ def test_where_the_budget_no_longer_holds_a_forgotten_draw_nothing_is_left(
     make_request(dataset, epsilon="3.5")
     assert releases_sweep().debited == 1
     assert spent(dataset.ledger) == 4_000_000
+
+
+def test_what_is_not_paid_in_full_is_not_published(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_debit(release)
+    make_request(dataset, epsilon="3.5")
+    with pytest.raises(Conflict, match="paid for in full"):
+        release_publish(release=release, by=None)
+    releases_sweep()
+    with pytest.raises(Conflict, match="paid for in full"):
+        release_publish(release=release, by=None)
+    release.refresh_from_db()
+    assert release.state == "draft"
+
+
+def lose_private_files() -> Path:
+    """The private storage is not there yet when the restored site starts; where it went."""
+    root = Path(private_storage().path(""))
+    away = root.rename(root.with_name("away"))
+    root.mkdir()
+    return away
+
+
+def bring_back(away: Path) -> None:
+    shutil.rmtree(private_storage().path(""))
+    away.rename(private_storage().path(""))
+
+
+def test_a_draw_found_after_its_exhausted_job_was_refunded_is_debited_again_once(
+    tmp_path: Path,
+) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_commit(release)
+    Job.objects.filter(pk=release.job_id).update(attempts=MAX_ATTEMPTS)
+    assert jobs_reap().failed == 1
+    assert spent(dataset.ledger) == 0
+    swept = releases_sweep()
+    assert (swept.adopted, swept.debited) == (1, 1)
+    assert releases_sweep().debited == 0
+    assert spent(dataset.ledger) == 1_000_000
+    release_retry(release=Release.objects.get(pk=release.pk), by=None)
+    release_run(release_id=release.pk)
+    release_publish(release=Release.objects.get(pk=release.pk), by=None)
+    assert spent(dataset.ledger) == 1_000_000
+
+
+def test_a_draw_whose_job_ran_before_the_files_were_back_is_debited_again_once(
+    tmp_path: Path,
+) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_commit(release)
+    away = lose_private_files()
+    release_run(release_id=release.pk)
+    assert spent(dataset.ledger) == 0
+    bring_back(away)
+    swept = releases_sweep()
+    assert (swept.adopted, swept.debited) == (1, 1)
+    assert releases_sweep().debited == 0
+    assert spent(dataset.ledger) == 1_000_000
+
+
+def test_a_draw_whose_job_was_cancelled_before_the_files_were_back_is_debited_again_once(
+    tmp_path: Path,
+) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_commit(release)
+    away = lose_private_files()
+    release_cancel(release=Release.objects.get(pk=release.pk), by=None)
+    assert spent(dataset.ledger) == 0
+    bring_back(away)
+    swept = releases_sweep()
+    assert (swept.adopted, swept.debited) == (0, 1)
+    assert releases_sweep().debited == 0
+    assert spent(dataset.ledger) == 1_000_000
 
 
 def test_a_publication_that_was_cut_off_is_completed(tmp_path: Path) -> None:
