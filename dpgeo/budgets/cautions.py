@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from fractions import Fraction
 
 from dpgeo.artefacts.wording import format_odds
@@ -10,12 +11,19 @@ LARGE = Fraction(10)
 """A total from which on the promise is next to none: odds may change by a factor of 22,000."""
 
 
-def cautions_on(total: Fraction) -> list[str]:
-    """Sentences about a total epsilon; none for a usual one."""
+NEXT_TO_NOTHING = (
+    "A total epsilon above {limit} promises next to nothing: whether a person is in the data may "
+    "change the odds of anything published by a factor {odds}. Lower it before the first "
+    "publication."
+)
+
+
+def cautions_on(
+    total: Fraction, say: Callable[[str], str] = str, figure: Callable[[str], str] = str
+) -> list[str]:
+    """Sentences about a total epsilon; none for a usual one. `say` puts sentences into a reader's
+    language, and `figure` the separators of English figures.
+    """
     if total <= LARGE:
         return []
-    return [
-        f"A total epsilon above {LARGE} promises next to nothing: whether a person is in the data "
-        f"may change the odds of anything published by a factor {format_odds(total)}. Lower it "
-        "before the first publication."
-    ]
+    return [say(NEXT_TO_NOTHING).format(limit=LARGE, odds=figure(format_odds(total)))]

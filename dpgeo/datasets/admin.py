@@ -11,6 +11,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, path
 from django.utils.html import format_html, format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_POST
 
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
@@ -112,9 +113,9 @@ class DatasetAdmin(OrganisationScoped):
         buttons = []
         if dataset is not None:
             buttons = [
-                ("Upload a file", desk_url("desk-upload-new", dataset.slug)),
-                ("New release", desk_url("desk-release-new", dataset.slug)),
-                ("On the desk", desk_url("desk-dataset", dataset.slug)),
+                (_("Upload a file"), desk_url("desk-upload-new", dataset.slug)),
+                (_("New release"), desk_url("desk-release-new", dataset.slug)),
+                (_("On the desk"), desk_url("desk-dataset", dataset.slug)),
             ]
         shown: dict[str, Any] = {"buttons": [(label, url) for label, url in buttons if url]}
         if dataset is not None:

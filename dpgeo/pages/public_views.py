@@ -34,7 +34,7 @@ from dpgeo.pages.catalogue import (
 from dpgeo.pages.finding import structured
 from dpgeo.pages.sharing import comparable, sharing
 from dpgeo.pages.summaries import Summary, summary_of
-from dpgeo.pages.templatetags.figures import in_language
+from dpgeo.pages.templatetags.figures import in_language, ledger_words
 from dpgeo.releases.kept import Kept, Row, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import NotPublished, release_visible
@@ -208,7 +208,7 @@ def release_context(found: Release) -> dict[str, Any]:
         "dataset": found.dataset,
         "publisher": found.dataset.organisation,
         "total_epsilon": found.dataset.ledger.total,
-        "points_total": in_language(points.words(points.total_units)) if points else "",
+        "points_total": ledger_words(points, points.total_units) if points else "",
         "is_draft": found.state == ReleaseState.DRAFT,
     }
 

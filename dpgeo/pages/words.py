@@ -25,6 +25,7 @@ WORDS = (
     _("A moved report ({shown} of {count} drawn)"),
     _("A polygon of this file has a corner that is not a longitude and a latitude in degrees."),
     _("Adding up…"),
+    _("All {size} sent; looking at its first rows"),
     _("An area needs three corners at least."),
     _("Asking everybody in reach would do it with {chance} %."),
     _("At most {most} tasks are planned at once."),
@@ -61,9 +62,11 @@ WORDS = (
     _("Reports, each moved at random"),
     _("South must be less than north."),
     _("Stands out from noise"),
+    _("Stopped. Nothing was kept."),
     _("Task {number}"),
     _("That a report was made shows, and how many there are; not where."),
     _("The area could not be added up ({status})."),
+    _("The connection broke before the file had arrived; send it again."),
     _("The first line names no longitude and latitude. Call the columns so, or lon and lat."),
     _("The first {shown} of {count} tasks; all are on the map and in the files."),
     _(
@@ -79,6 +82,7 @@ WORDS = (
     _("The map's shapes did not load ({status})."),
     _("The picture is made."),
     _("The plan was refused ({status})."),
+    _("The server answered {status}; try again."),
     _("The server did not answer; try again."),
     _("The study area is {width} km wide and {height} km high."),
     _("These shapes are too many to be drawn here. Take the files."),
@@ -124,6 +128,7 @@ WORDS = (
     _("{counting}, between {low} and {high} in 95 of 100 releases like this one."),
     _("{count} tasks read."),
     _("{low} to {high}"),
+    _("{percent} % of {size} sent"),
 )
 
 ANSWERS = (

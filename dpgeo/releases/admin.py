@@ -15,6 +15,7 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, path
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_POST
 
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
@@ -49,10 +50,10 @@ def open_actions(user: Any, release: Release) -> list[str]:
     """What this person can do with a release now."""
     state, job = release.state, release.job
     possible = {
-        "publish": state == ReleaseState.DRAFT and job.state == JobState.DONE,
-        "withdraw": state == ReleaseState.PUBLISHED,
-        "cancel": job.state == JobState.QUEUED and not job.drawing,
-        "retry": job.state == JobState.FAILED and bool(release.blob_name),
+        _("publish"): state == ReleaseState.DRAFT and job.state == JobState.DONE,
+        _("withdraw"): state == ReleaseState.PUBLISHED,
+        _("cancel"): job.state == JobState.QUEUED and not job.drawing,
+        _("retry"): job.state == JobState.FAILED and bool(release.blob_name),
     }
     needed = {"publish": "publish", "withdraw": "publish", "cancel": "request", "retry": "request"}
     return [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -102,25 +102,25 @@ class Quote:
     @property
     def warnings(self) -> list[str]:
         """What speaks against paying for this, from public and guessed numbers alone."""
+        return self.warned()
+
+    def warned(
+        self, say: Callable[[str], str] = str, figure: Callable[[str], str] = str
+    ) -> list[str]:
+        """`warnings` in the language that `say` puts sentences into, and `figure` the separators
+        of English figures.
+        """
         least = self.forecast.stands_out_from
         if least is None:
             return []
-        remedy = "Spend more epsilon, lower the bound, or count in larger areas."
-        if self.guess is None:
-            if least <= MOST_CROWDED:
-                return []
-            return [f"Only counts from {least:,} stand out, which hardly any place has. {remedy}"]
-        if least > self.guess.people:
-            return [
-                f"Nothing can stand out: that takes {least:,}, and you guess that there are "
-                f"{self.guess.people:,} people in all. {remedy}"
-            ]
-        if least > self.guess.busy:
-            return [
-                f"Not even the busy place you guess would stand out: it counts some "
-                f"{self.guess.busy:,.0f}, and standing out takes {least:,}. {remedy}"
-            ]
-        return []
+        sentence = _warning(least, self.guess)
+        if not sentence:
+            return []
+        numbers = {"least": f"{least:,}"}
+        if self.guess:
+            numbers |= {"people": f"{self.guess.people:,}", "busy": f"{self.guess.busy:,.0f}"}
+        said = say(sentence).format(**{name: figure(text) for name, text in numbers.items()})
+        return [f"{said} {say(REMEDY)}"]
 
     @property
     def epsilon(self) -> Fraction:
@@ -138,6 +138,27 @@ class Quote:
         if self.cost.notion is Notion.PURE_DP:
             return f"epsilon {format_epsilon(epsilon)}"
         return self.ledger.words(whole_units(self.cost.notion, epsilon))
+
+
+RARE = "Only counts from {least} stand out, which hardly any place has."
+NOTHING_SEEN = (
+    "Nothing can stand out: that takes {least}, and you guess that there are {people} people in "
+    "all."
+)
+NOT_BUSY = (
+    "Not even the busy place you guess would stand out: it counts some {busy}, and standing out "
+    "takes {least}."
+)
+REMEDY = "Spend more epsilon, lower the bound, or count in larger areas."
+
+
+def _warning(least: int, guess: Guess | None) -> str:
+    """Which sentence warns that counts stand out from `least` on alone; "" where none does."""
+    if guess is None:
+        return RARE if least > MOST_CROWDED else ""
+    if least > guess.people:
+        return NOTHING_SEEN
+    return NOT_BUSY if least > guess.busy else ""
 
 
 def release_quote(

@@ -1,5 +1,7 @@
 /** Sending a file: dropped or chosen, with its progress, and stopped at will. */
 
+import { language, t } from "./translate";
+
 interface Answer {
   next?: string;
   errors?: string[];
@@ -58,12 +60,12 @@ function send(form: HTMLFormElement, size: number): void {
   request.addEventListener("load", () => {
     const answer = read(request);
     if (answer.next) location.assign(answer.next);
-    else finish(answer.errors ?? [`The server answered ${request.status}; try again.`]);
+    else finish(answer.errors ?? [t("The server answered {status}; try again.", { status: request.status })]);
   });
   request.addEventListener("error", () =>
-    finish(["The connection broke before the file had arrived; send it again."]),
+    finish([t("The connection broke before the file had arrived; send it again.")]),
   );
-  request.addEventListener("abort", () => finish(["Stopped. Nothing was kept."]));
+  request.addEventListener("abort", () => finish([t("Stopped. Nothing was kept.")]));
   if (stop) stop.onclick = () => request.abort();
   request.open("POST", form.action);
   request.setRequestHeader("Accept", "application/json");
@@ -87,12 +89,12 @@ function showSent(form: HTMLFormElement, sent: number, size: number): void {
   if (!words) return;
   words.textContent =
     percent < 100
-      ? `${percent} % of ${megabytes(size)} sent`
-      : `All ${megabytes(size)} sent; looking at its first rows`;
+      ? t("{percent} % of {size} sent", { percent, size: megabytes(size) })
+      : t("All {size} sent; looking at its first rows", { size: megabytes(size) });
 }
 
 function megabytes(bytes: number): string {
-  return `${(bytes / 1e6).toLocaleString("en-GB", { maximumFractionDigits: 1 })} MB`;
+  return `${(bytes / 1e6).toLocaleString(language(), { maximumFractionDigits: 1 })} MB`;
 }
 
 function showErrors(form: HTMLFormElement, errors: string[]): void {

@@ -7,6 +7,7 @@ from django.contrib.auth.decorators import login_required
 from django.core.paginator import Paginator
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_POST, require_safe
 
@@ -16,6 +17,7 @@ from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.selectors import campaigns_of
 from dpgeo.crowdsourcing.services import campaign_change, campaign_delete
 from dpgeo.pages.desk.access import person
+from dpgeo.pages.desk.words import translated
 from dpgeo.releases.models import ReleaseState
 
 PAGE_CAMPAIGNS = 50
@@ -48,9 +50,9 @@ def change(request: HttpRequest, campaign_id: str) -> HttpResponse:
             by=person(request),
         )
     except InvalidInput as refusal:
-        messages.error(request, str(refusal))
+        messages.error(request, translated(refusal.message))
     else:
-        messages.success(request, f"Saved: {campaign.name}.")
+        messages.success(request, gettext("Saved: {name}.").format(name=campaign.name))
     return redirect("desk-campaigns")
 
 
@@ -60,7 +62,8 @@ def delete(request: HttpRequest, campaign_id: str) -> HttpResponse:
     """Forget a campaign."""
     campaign = _own(request, campaign_id)
     campaign_delete(campaign=campaign, by=person(request))
-    messages.success(request, f"Deleted: {campaign.name}. Its link opens nothing any more.")
+    words = gettext("Deleted: {name}. Its link opens nothing any more.")
+    messages.success(request, words.format(name=campaign.name))
     return redirect("desk-campaigns")
 
 

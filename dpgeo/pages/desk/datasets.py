@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBadRequest, JsonResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
@@ -24,6 +25,8 @@ from dpgeo.pages.basemap import plain_land
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.figures import budget_of, outline_of
 from dpgeo.pages.desk.forms import DatasetForm, licence_choices
+from dpgeo.pages.desk.words import translated
+from dpgeo.pages.templatetags.figures import in_language
 from dpgeo.spatial.area import StudyArea
 
 REFUSED = 422
@@ -40,7 +43,7 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
     if request.method == "POST" and form.is_valid():
         dataset = declare(request, form)
         if dataset:
-            messages.success(request, "Declared. Now upload its file.")
+            messages.success(request, gettext("Declared. Now upload its file."))
             caution(request, dataset)
             return redirect("desk-upload-new", slug=dataset.slug)
     return show_form(request, form, None)
@@ -49,7 +52,7 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
 def caution(request: HttpRequest, dataset: Dataset) -> None:
     """Say what is unusual about the budget."""
     dataset.ledger.refresh_from_db()
-    for sentence in cautions_on(dataset.ledger.total):
+    for sentence in cautions_on(dataset.ledger.total, gettext, in_language):
         messages.warning(request, sentence)
 
 
@@ -95,7 +98,7 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
         except DpgeoError as refusal:
             form.add_refusal(refusal)
         else:
-            messages.success(request, "Saved.")
+            messages.success(request, gettext("Saved."))
             if "budget" in form.changed_data:
                 caution(request, dataset)
             return redirect("desk-dataset", slug=dataset.slug)
@@ -180,9 +183,9 @@ def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         version = person_erase(dataset=found, person=typed, by=person(request))
     except DpgeoError as refusal:
-        messages.error(request, refusal.message)
+        messages.error(request, translated(refusal.message))
         return redirect("desk-dataset", slug=slug)
-    messages.success(request, "A version without this person is being made.")
+    messages.success(request, gettext("A version without this person is being made."))
     return redirect("desk-upload", upload_id=version.pk)
 
 

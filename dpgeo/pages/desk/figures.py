@@ -7,6 +7,7 @@ from fractions import Fraction
 
 import numpy as np
 import shapely
+from django.utils.translation import gettext
 from numpy.typing import NDArray
 
 from dpgeo.budgets.models import Ledger
@@ -37,10 +38,14 @@ class Budget:
     def more_words(self) -> str:
         """What is left, in releases."""
         if self.more is None:
-            return "the whole budget" if self.left == self.total else "no release yet"
+            return (
+                gettext("the whole budget")
+                if self.left == self.total
+                else gettext("no release yet")
+            )
         if self.more == 0:
-            return "too little for one like the last"
-        return f"about {self.more} more like the last"
+            return gettext("too little for one like the last")
+        return gettext("about {number} more like the last").format(number=self.more)
 
     @property
     def short(self) -> bool:

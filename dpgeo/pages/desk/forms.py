@@ -12,9 +12,10 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms.renderers import DjangoTemplates
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from dpgeo.accounts.models import Organisation
-from dpgeo.artefacts.wording import format_odds
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.epsilon import format_epsilon, parse_epsilon
@@ -22,6 +23,8 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.models import Dataset
+from dpgeo.pages.desk.words import translated
+from dpgeo.pages.templatetags.figures import odds
 from dpgeo.spatial.area import StudyArea
 
 
@@ -40,7 +43,8 @@ class DeskForm(forms.Form):
     def add_refusal(self, refusal: DpgeoError) -> None:
         """Show a service's refusal at the field it names, or above the form."""
         name = self.field_of(refusal.field)
-        self.add_error(name if name in self.fields else None, refusal.message)
+        said = translated(refusal.message)
+        self.add_error(name if name in self.fields else None, said)
 
     def field_of(self, name: str) -> str:
         """The form's field for an input as services name it."""
@@ -50,78 +54,79 @@ class DeskForm(forms.Form):
 def licence_choices() -> list[tuple[str, str]]:
     """The licences that open data commonly carry."""
     return [
-        ("CC BY 4.0", "CC BY 4.0: anyone may use it and must name you"),
-        ("CC0 1.0", "CC0 1.0: anyone may use it, no conditions"),
-        ("CC BY-SA 4.0", "CC BY-SA 4.0: as CC BY, and what is made of it too"),
-        ("ODbL 1.0", "ODbL 1.0: the Open Database Licence"),
-        ("OGL-UK-3.0", "Open Government Licence 3.0 (UK)"),
+        ("CC BY 4.0", gettext("CC BY 4.0: anyone may use it and must name you")),
+        ("CC0 1.0", gettext("CC0 1.0: anyone may use it, no conditions")),
+        ("CC BY-SA 4.0", gettext("CC BY-SA 4.0: as CC BY, and what is made of it too")),
+        ("ODbL 1.0", gettext("ODbL 1.0: the Open Database Licence")),
+        ("OGL-UK-3.0", gettext("Open Government Licence 3.0 (UK)")),
     ]
 
 
 DEFAULT_RADIUS = 200
 """Metres within which a level is told where nothing else is said."""
 
-EXAMPLE_SIDES = {"west": "-74.05", "south": "40.68", "east": "-73.90", "north": "40.88"}
+MISSING_SIDES = {
+    "west": _("Give the western side in degrees, such as -74.05."),
+    "south": _("Give the southern side in degrees, such as 40.68."),
+    "east": _("Give the eastern side in degrees, such as -73.90."),
+    "north": _("Give the northern side in degrees, such as 40.88."),
+}
 
 
 class DatasetForm(DeskForm):
     """Everything public about a dataset, and its whole privacy budget."""
 
     title = forms.CharField(
-        max_length=200, help_text="Public. Say what was counted, where and when."
+        max_length=200,
+        label=_("Title"),
+        help_text=_("Public. Say what was counted, where and when."),
     )
     description = forms.CharField(
         required=False,
+        label=_("Description"),
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Public. How the data came about and what a reader should know.",
+        help_text=_("Public. How the data came about and what a reader should know."),
     )
     organisation = forms.ModelChoiceField(
         queryset=Organisation.objects.none(),
         empty_label=None,
-        label="Published by",
-        help_text="The name that stands on every map.",
+        label=_("Published by"),
+        help_text=_("The name that stands on every map."),
     )
     unit = forms.ChoiceField(
-        label="Whose presence is hidden",
+        label=_("Whose presence is hidden"),
         widget=forms.RadioSelect,
         initial=Unit.PERSON.value,
         choices=[
             (
                 Unit.PERSON.value,
-                "One person, with all their rows. The file has a column that names the person.",
+                _("One person, with all their rows. The file has a column that names the person."),
             ),
             (
                 Unit.RECORD.value,
-                "One row. Choose this only where nobody has two rows, or no column says whose.",
+                _("One row. Choose this only where nobody has two rows, or no column says whose."),
             ),
         ],
     )
-    west = forms.FloatField(required=False, help_text="degrees longitude")
-    south = forms.FloatField(required=False, help_text="degrees latitude")
-    east = forms.FloatField(required=False, help_text="degrees longitude")
-    north = forms.FloatField(required=False, help_text="degrees latitude")
+    west = forms.FloatField(required=False, label=_("West"), help_text=_("degrees longitude"))
+    south = forms.FloatField(required=False, label=_("South"), help_text=_("degrees latitude"))
+    east = forms.FloatField(required=False, label=_("East"), help_text=_("degrees longitude"))
+    north = forms.FloatField(required=False, label=_("North"), help_text=_("degrees latitude"))
     outline = forms.CharField(
         required=False,
-        label="Outline as GeoJSON",
+        label=_("Outline as GeoJSON"),
         widget=forms.Textarea(attrs={"rows": 4, "spellcheck": "false"}),
-        help_text="A Polygon or MultiPolygon, longitude first. Use this or the four sides.",
+        help_text=_("A Polygon or MultiPolygon, longitude first. Use this or the four sides."),
     )
     budget = forms.CharField(
         required=False,
-        label="Total budget, epsilon (ε)",
+        label=_("Total budget, epsilon (ε)"),
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-        help_text=(
-            "All releases together may spend this much, ever. At 1, whether a person is in the "
-            "data changes the odds of anything published by at most a factor "
-            f"{format_odds(Fraction(1))}; at 2, {format_odds(Fraction(2))}; at 4, "
-            f"{format_odds(Fraction(4))}; above 10 it promises next to nothing. It can't be raised "
-            "once something is published."
-        ),
     )
     points_level = forms.CharField(
         required=False,
-        label="Budget for points, a level",
-        help_text=(
+        label=_("Budget for points, a level"),
+        help_text=_(
             "Leave it empty if only counts will be published. Moved points hide where somebody was "
             "and show that they are in the data, so a budget for them can be declared only before "
             "anything is published. ln(16) allows two maps of one report each at ln(4)."
@@ -129,38 +134,43 @@ class DatasetForm(DeskForm):
     )
     points_radius = forms.CharField(
         required=False,
-        label="within, in metres",
+        label=_("within, in metres"),
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
-        help_text="The level holds for reports that could have been made this far away.",
+        help_text=_("The level holds for reports that could have been made this far away."),
     )
     ledger = forms.ModelChoiceField(
         queryset=Ledger.objects.none(),
         required=False,
-        empty_label="Nobody: a budget of its own",
-        label="Shares people with",
-        help_text="Datasets about the same people must draw on one budget.",
+        empty_label=_("Nobody: a budget of its own"),
+        label=_("Shares people with"),
+        help_text=_("Datasets about the same people must draw on one budget."),
     )
     licence = forms.CharField(
         max_length=100,
+        label=_("Licence"),
         initial="CC BY 4.0",
         widget=forms.TextInput(attrs={"list": "licences"}),
-        help_text="What others may do with the published maps.",
+        help_text=_("What others may do with the published maps."),
     )
     attribution = forms.CharField(
-        required=False, max_length=300, help_text="The words others should use to name you."
+        required=False,
+        max_length=300,
+        label=_("Attribution"),
+        help_text=_("The words others should use to name you."),
     )
     time_zone = forms.CharField(
         max_length=60,
+        label=_("Time zone"),
         initial="UTC",
         widget=forms.TextInput(attrs={"list": "time-zones"}),
-        help_text="For times in the file that name no zone of their own.",
+        help_text=_("For times in the file that name no zone of their own."),
     )
 
     public_attributes = forms.CharField(
         required=False,
-        label="Columns that anybody may know",
+        label=_("Columns that anybody may know"),
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
-        help_text=(
+        help_text=_(
             "A column and its values in each line, such as app: 1.4, 2.0. A map of moved points "
             "can tell them beside every point, and nothing protects them there. So name a column "
             "only if anybody may know it of every single report, and if it follows neither from "
@@ -170,12 +180,12 @@ class DatasetForm(DeskForm):
         ),
     )
     keep_raw = forms.TypedChoiceField(
-        label="Uploaded files, once they were read",
+        label=_("Uploaded files, once they were read"),
         widget=forms.RadioSelect,
         initial="yes",
-        choices=[("yes", "Keep them"), ("no", "Delete each as soon as it was read")],
+        choices=[("yes", _("Keep them")), ("no", _("Delete each as soon as it was read"))],
         coerce=lambda value: value == "yes",
-        help_text="Releases don't need them. Files that were kept until now stay.",
+        help_text=_("Releases don't need them. Files that were kept until now stay."),
     )
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",
@@ -198,6 +208,7 @@ class DatasetForm(DeskForm):
         self._field("ledger").queryset = Ledger.objects.filter(
             datasets__organisation__in=organisations
         ).distinct()
+        self.fields["budget"].help_text = budget_help()
         if len(organisations) == 1:
             self.fields["organisation"].initial = organisations[0]
         if dataset:
@@ -229,7 +240,7 @@ class DatasetForm(DeskForm):
         name: str = self.cleaned_data["time_zone"]
         if name not in zoneinfo.available_timezones():
             raise ValidationError(
-                "There is no such time zone; write it like Europe/London, or UTC."
+                gettext("There is no such time zone; write it like Europe/London, or UTC.")
             )
         return name
 
@@ -246,7 +257,7 @@ class DatasetForm(DeskForm):
         try:
             return parse_epsilon(text, field="budget")
         except DpgeoError as refusal:
-            raise ValidationError(refusal.message) from None
+            raise ValidationError(translated(refusal.message)) from None
 
     def clean(self) -> dict[str, Any]:
         """Read the study area and see that there is exactly one budget."""
@@ -262,9 +273,10 @@ class DatasetForm(DeskForm):
     def _read_budget(self, values: Mapping[str, Any]) -> None:
         shared, own = values.get("ledger"), values.get("budget")
         if own is None and shared is None:
-            self.add_error("budget", "Give the total budget, such as 2.")
+            self.add_error("budget", gettext("Give the total budget, such as 2."))
         if own is not None and shared is not None:
-            self.add_error("budget", "Leave this empty: the dataset draws on the budget it shares.")
+            words = gettext("Leave this empty: the dataset draws on the budget it shares.")
+            self.add_error("budget", words)
 
     def _read_points(self, values: Mapping[str, Any]) -> None:
         level, radius = values.get("points_level"), values.get("points_radius")
@@ -274,7 +286,7 @@ class DatasetForm(DeskForm):
             self.points_budget = make_level(level, radius or DEFAULT_RADIUS, field="points_level")
         except DpgeoError as refusal:
             field = "points_radius" if refusal.field == "radius" else "points_level"
-            self.add_error(field, refusal.message)
+            self.add_error(field, translated(refusal.message))
 
     def _read_area(self, values: Mapping[str, Any]) -> None:
         sides = [values.get(name) for name in self.side_names]
@@ -282,14 +294,14 @@ class DatasetForm(DeskForm):
             return
         if values.get("outline"):
             if any(side is not None for side in sides):
-                self.add_error("outline", "Give the four sides or the outline, not both.")
+                words = gettext("Give the four sides or the outline, not both.")
+                self.add_error("outline", words)
                 return
             self._keep_area("outline", lambda: read_outline(values["outline"]))
             return
         missing = [name for name, side in zip(self.side_names, sides, strict=True) if side is None]
         for name in missing:
-            example = EXAMPLE_SIDES[name]
-            self.add_error(name, f"Give the {name}ern side in degrees, such as {example}.")
+            self.add_error(name, MISSING_SIDES[name])
         if not missing:
             self._keep_area("west", lambda: StudyArea.from_bounds(*sides))  # type: ignore[arg-type]
 
@@ -298,16 +310,27 @@ class DatasetForm(DeskForm):
             self.study_area = make().to_geojson()
         except ValueError as error:
             message = str(error)
-            self.add_error("south" if field == "west" and "south" in message else field, message)
+            at = "south" if field == "west" and "south" in message else field
+            self.add_error(at, translated(message))
+
+
+def budget_help() -> str:
+    """What a total budget means, with the factors that it allows."""
+    words = gettext(
+        "All releases together may spend this much, ever. At 1, whether a person is in the data "
+        "changes the odds of anything published by at most a factor {one}; at 2, {two}; at 4, "
+        "{four}; above 10 it promises next to nothing. It can't be raised once something is "
+        "published."
+    )
+    return words.format(one=odds(1), two=odds(2), four=odds(4))
 
 
 def read_attribute(line: str) -> dict[str, Any]:
     """What a line such as "app: 1.4, 2.0" declares. Raises ValidationError."""
     column, colon, values = line.rpartition(":")
     if not colon:
-        raise ValidationError(
-            f"{line[:60]!r} has no colon; write a column and its values, like app: 1.4, 2.0."
-        )
+        words = gettext("{line} has no colon; write a column and its values, like app: 1.4, 2.0.")
+        raise ValidationError(words.format(line=repr(line[:60])))
     listed = [value.strip() for value in values.split(",")]
     return {"column": column.strip(), "values": [value for value in listed if value]}
 
@@ -317,14 +340,16 @@ def read_outline(text: str) -> StudyArea:
     try:
         document = json.loads(text)
     except ValueError:
-        raise ValueError("This is not JSON; paste the whole GeoJSON text.") from None
+        raise ValueError(gettext("This is not JSON; paste the whole GeoJSON text.")) from None
     if isinstance(document, dict) and document.get("type") == "FeatureCollection":
         features = document.get("features")
         if not isinstance(features, list) or len(features) != 1:
-            raise ValueError("A collection must hold exactly one feature: the outline.")
+            words = gettext("A collection must hold exactly one feature: the outline.")
+            raise ValueError(words)
         document = features[0]
     if not isinstance(document, dict):
-        raise ValueError("The study area is not a GeoJSON geometry; give a Polygon.")
+        words = gettext("The study area is not a GeoJSON geometry; give a Polygon.")
+        raise ValueError(words)
     return StudyArea.from_geojson(document)
 
 
@@ -359,40 +384,61 @@ class UploadForm(DeskForm):
 
     file = forms.FileField(
         allow_empty_file=True,
-        label="File",
-        error_messages={"required": "Choose a file first."},
+        label=_("File"),
+        error_messages={"required": _("Choose a file first.")},
         widget=forms.FileInput(attrs={"accept": UPLOADS}),
-        help_text="CSV, (Geo)Parquet, GeoPackage or GeoJSON, plain, gzipped or zipped, one row per "
-        "position. Nobody outside can ever fetch it.",
+        help_text=_(
+            "CSV, (Geo)Parquet, GeoPackage or GeoJSON, plain, gzipped or zipped, one row per "
+            "position. Nobody outside can ever fetch it."
+        ),
     )
+
+
+MISSING_COLUMNS = {
+    "longitude": _("Choose the column that holds the longitude."),
+    "latitude": _("Choose the column that holds the latitude."),
+}
 
 
 class ColumnsForm(DeskForm):
     """Which column holds what. Once the first file fixed the columns they are only shown."""
 
     longitude = forms.ChoiceField(
-        required=False, help_text="East-west: degrees from -180 to 180, or as declared below."
+        required=False,
+        label=_("Longitude"),
+        help_text=_("East-west: degrees from -180 to 180, or as declared below."),
     )
     latitude = forms.ChoiceField(
-        required=False, help_text="North-south: degrees from -90 to 90, or as declared below."
+        required=False,
+        label=_("Latitude"),
+        help_text=_("North-south: degrees from -90 to 90, or as declared below."),
     )
     geometry = forms.ChoiceField(
         required=False,
-        help_text="Points in one column, as text (WKT) or as GeoParquet, GeoPackage and GeoJSON "
-        "hold them, instead of the two above.",
+        label=_("Geometry"),
+        help_text=_(
+            "Points in one column, as text (WKT) or as GeoParquet, GeoPackage and GeoJSON "
+            "hold them, instead of the two above."
+        ),
     )
     person = forms.ChoiceField(
-        error_messages={"required": "Choose the column that says whose row it is."},
-        help_text="Any identifier. It is turned into a keyed hash; only the file you sent still "
-        "holds it.",
+        label=_("Person"),
+        error_messages={"required": _("Choose the column that says whose row it is.")},
+        help_text=_(
+            "Any identifier. It is turned into a keyed hash; only the file you sent still holds it."
+        ),
     )
-    time = forms.ChoiceField(required=False, help_text="Optional: when the person was there.")
+    time = forms.ChoiceField(
+        required=False, label=_("Time"), help_text=_("Optional: when the person was there.")
+    )
     crs = forms.CharField(
         required=False,
         max_length=20,
-        label="Coordinate system",
-        help_text="EPSG:4326 is longitude and latitude in degrees; give another code, such as "
-        "EPSG:25832, if the coordinates are projected.",
+        label=_("Coordinate system"),
+        help_text=_(
+            "EPSG:4326 is longitude and latitude in degrees; give another code, such as "
+            "EPSG:25832, if the coordinates are projected."
+        ),
     )
 
     def __init__(
@@ -416,7 +462,7 @@ class ColumnsForm(DeskForm):
             if declared and declared not in known:
                 known.append(declared)
             choice: Any = field
-            choice.choices = [("", "None"), *((column, column) for column in known)]
+            choice.choices = [("", gettext("None")), *((column, column) for column in known)]
             choice.disabled = frozen
 
     def field_of(self, name: str) -> str:
@@ -429,11 +475,13 @@ class ColumnsForm(DeskForm):
         longitude, latitude = values.get("longitude"), values.get("latitude")
         if values.get("geometry"):
             if longitude or latitude:
-                self.add_error("geometry", "Choose this or longitude and latitude, not both.")
+                words = gettext("Choose this or longitude and latitude, not both.")
+                self.add_error("geometry", words)
             return values
         for name in ("longitude", "latitude"):
             if not values.get(name):
-                self.add_error(name, f"Choose the column that holds the {name}.")
+                self.add_error(name, MISSING_COLUMNS[name])
         if longitude and longitude == latitude:
-            self.add_error("latitude", "Longitude and latitude must be two different columns.")
+            words = gettext("Longitude and latitude must be two different columns.")
+            self.add_error("latitude", words)
         return values

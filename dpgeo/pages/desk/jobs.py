@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -9,27 +10,34 @@ from typing import Any
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import get_object_or_404
+from django.utils.translation import gettext
+from django.utils.translation import gettext_noop as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.selectors import may
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.pages.desk.access import dataset_of_job, need, person
+from dpgeo.pages.desk.words import translated
+from dpgeo.pages.templatetags.figures import figure
 
 STATE_WORDS = {
-    JobState.QUEUED: "Waiting for a worker",
-    JobState.RUNNING: "Running",
-    JobState.DONE: "Done",
-    JobState.FAILED: "Failed",
-    JobState.CANCELLED: "Cancelled",
+    JobState.QUEUED: _("Waiting for a worker"),
+    JobState.RUNNING: _("Running"),
+    JobState.DONE: _("Done"),
+    JobState.FAILED: _("Failed"),
+    JobState.CANCELLED: _("Cancelled"),
 }
 
 
 STEPS = {
-    "releases.run": ("Counting", "Drawing noise", "Writing files", "Publishing"),
-    "datasets.ingest": ("Reading rows", "Storing"),
+    "releases.run": (_("Counting"), _("Drawing noise"), _("Writing files"), _("Publishing")),
+    "datasets.ingest": (_("Reading rows"), _("Storing")),
 }
 """What the steps of each task begin with, in order."""
+
+OTHER_STEPS = (_("Moving points"), _("Deleting older versions"))
+"""Steps of jobs that are no task of their own on a page."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +76,26 @@ def progress_of(job: Job, *, sees_private: bool) -> Progress:
         id=job.id,
         state=state.value,
         active=state in UNFINISHED,
-        step=(job.step if sees_private and state is JobState.RUNNING else "") or STATE_WORDS[state],
-        detail=f"{done:,} of {total:,}" if counted and " of " not in job.step else "",
+        step=step_words(job.step if sees_private and state is JobState.RUNNING else "")
+        or gettext(STATE_WORDS[state]),
+        detail=so_far(done, total) if counted and " of " not in job.step else "",
         percent=percent,
         segments=segments_of(job, percent) if sees_private else [0],
-        failure=job.failure if sees_private else "",
+        failure=translated(job.failure) if sees_private else "",
     )
+
+
+def step_words(step: str) -> str:
+    """A step in the page's language, with its numbers: "Writing files 3 of 7"."""
+    numbered = re.fullmatch(r"(.+) (\d+) of (\d+)", step)
+    if not numbered:
+        return translated(step)
+    return f"{gettext(numbered[1])} {so_far(int(numbered[2]), int(numbered[3]))}"
+
+
+def so_far(done: int, total: int) -> str:
+    """How much is done: "3 of 7"."""
+    return gettext("{done} of {total}").format(done=figure(done), total=figure(total))
 
 
 def segments_of(job: Job, percent: int) -> list[int]:

@@ -10,6 +10,8 @@ from django.contrib.auth.decorators import login_required
 from django.db.models import QuerySet
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -28,15 +30,17 @@ class KeyForm(DeskForm):
     organisation = forms.ModelChoiceField(
         queryset=Organisation.objects.none(),
         empty_label=None,
-        label="Acts for",
-        help_text="The key reaches this organisation's datasets and no others.",
+        label=_("Acts for"),
+        help_text=_("The key reaches this organisation's datasets and no others."),
     )
-    name = forms.CharField(max_length=100, help_text="Where it will be used, such as nightly.")
+    name = forms.CharField(
+        max_length=100, label=_("Name"), help_text=_("Where it will be used, such as nightly.")
+    )
     scopes = forms.MultipleChoiceField(
-        choices=Scope.choices,
-        label="May be used to",
+        choices=[(scope, _(words)) for scope, words in Scope.choices],
+        label=_("May be used to"),
         widget=forms.CheckboxSelectMultiple,
-        help_text="Choose as little as the program needs. No key ever sees private facts.",
+        help_text=_("Choose as little as the program needs. No key ever sees private facts."),
     )
 
     def __init__(self, data: Any, *, organisations: QuerySet[Organisation]) -> None:
@@ -85,5 +89,6 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
     """End a key."""
     key = get_object_or_404(keys_managed_by(person(request)), pk=key_id)
     key_revoke(key=key, by=person(request))
-    messages.success(request, f"Revoked: {key.name}. It opens nothing any more.")
+    words = gettext("Revoked: {name}. It opens nothing any more.")
+    messages.success(request, words.format(name=key.name))
     return redirect("desk-keys")

@@ -7,6 +7,8 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import get_object_or_404, redirect, render
+from django.utils.translation import gettext, ngettext
+from django.utils.translation import gettext_lazy as _
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dpgeo.accounts.selectors import may
@@ -17,6 +19,8 @@ from dpgeo.datasets.models import Dataset, LayerKindChoice
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.forms import DeskForm
+from dpgeo.pages.desk.words import translated
+from dpgeo.pages.templatetags.figures import figure
 
 
 class LayerForm(DeskForm):
@@ -24,49 +28,60 @@ class LayerForm(DeskForm):
 
     name = forms.CharField(
         max_length=60,
-        label="Short name",
-        help_text="What requests call it, such as wards: letters, digits, - and _.",
+        label=_("Short name"),
+        help_text=_("What requests call it, such as wards: letters, digits, - and _."),
     )
     title = forms.CharField(
-        required=False, max_length=200, help_text="Public. For readers, such as Wards of 2026."
+        required=False,
+        max_length=200,
+        label=_("Title"),
+        help_text=_("Public. For readers, such as Wards of 2026."),
     )
-    kind = forms.ChoiceField(choices=[])
+    kind = forms.ChoiceField(label=_("Kind"), choices=[])
     file = forms.FileField(
-        label="GeoJSON file, or CSV for places",
-        help_text="Polygons in degrees (WGS84), taken from a map and never from the data, are cut "
-        "to the study area. Places are points, or a CSV table with a row each: longitude, latitude "
-        "and a column for every level. A density can also be the GeoJSON file of a map that is "
-        "published already.",
+        label=_("GeoJSON file, or CSV for places"),
+        help_text=_(
+            "Polygons in degrees (WGS84), taken from a map and never from the data, are cut "
+            "to the study area. Places are points, or a CSV table with a row each: longitude, "
+            "latitude and a column for every level. A density can also be the GeoJSON file of a "
+            "map that is published already."
+        ),
         widget=forms.FileInput(attrs={"accept": ".geojson,.json,.csv"}),
-        error_messages={"required": "Choose a file first."},
+        error_messages={"required": _("Choose a file first.")},
     )
     key_property = forms.CharField(
         required=False,
         max_length=200,
-        label="Property that holds the key",
-        help_text="Empty: the feature's id, or a property named key, code or id. In a density: the "
-        "number of people; empty: people, population, estimate, count or value.",
+        label=_("Property that holds the key"),
+        help_text=_(
+            "Empty: the feature's id, or a property named key, code or id. In a density: the "
+            "number of people; empty: people, population, estimate, count or value."
+        ),
     )
     name_property = forms.CharField(
         required=False,
         max_length=200,
-        label="Property that holds the name",
-        help_text="Empty: a property named name, title or label.",
+        label=_("Property that holds the name"),
+        help_text=_("Empty: a property named name, title or label."),
     )
     levels = forms.CharField(
         required=False,
         max_length=500,
-        label="Levels of places",
-        help_text="Properties or columns from the widest to the finest, such as country, city, "
-        "street. Empty: all others, as they stand. Where a layer of zones is called city, say, "
-        "places have to lie in the city that they name.",
+        label=_("Levels of places"),
+        help_text=_(
+            "Properties or columns from the widest to the finest, such as country, city, "
+            "street. Empty: all others, as they stand. Where a layer of zones is called city, say, "
+            "places have to lie in the city that they name."
+        ),
     )
 
     def __init__(self, *given: object) -> None:
         super().__init__(*given)  # type: ignore[arg-type]
         field: forms.ChoiceField = self.fields["kind"]  # type: ignore[assignment]
         field.choices = [
-            (value, words) for value, words in LayerKindChoice.choices if value in LAYER_TYPES
+            (value, gettext(words))
+            for value, words in LayerKindChoice.choices
+            if value in LAYER_TYPES
         ]
 
 
@@ -95,7 +110,12 @@ def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return False
-    messages.success(request, f"Declared: {layer.title}, {layer.features:,} features.")
+    words = ngettext(
+        "Declared: {title}, {number} feature.",
+        "Declared: {title}, {number} features.",
+        layer.features,
+    )
+    messages.success(request, words.format(title=layer.title, number=figure(layer.features)))
     return True
 
 
@@ -108,7 +128,7 @@ def layer_remove(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     try:
         public_layer_remove(layer=layer, by=person(request))
     except DpgeoError as refusal:
-        messages.error(request, refusal.message)
+        messages.error(request, translated(refusal.message))
     else:
-        messages.success(request, f"Removed: {layer.title}.")
+        messages.success(request, gettext("Removed: {name}.").format(name=layer.title))
     return redirect("desk-layers", slug=slug)

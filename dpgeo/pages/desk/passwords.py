@@ -9,6 +9,7 @@ from django.contrib.auth.forms import PasswordResetForm
 from django.contrib.auth.views import PasswordResetView
 from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
+from django.utils.translation import ngettext
 
 from dpgeo.accounts.counting import address_of, count
 
@@ -31,7 +32,12 @@ class AskForPassword(PasswordResetView):
             return super().post(request, *args, **kwargs)
         form = self.get_form()
         minutes = math.ceil(wait / 60)
-        form.add_error(None, f"Asked too often from here; try again in {minutes} minutes.")
+        words = ngettext(
+            "Asked too often from here; try again in {minutes} minute.",
+            "Asked too often from here; try again in {minutes} minutes.",
+            minutes,
+        )
+        form.add_error(None, words.format(minutes=minutes))
         answer: HttpResponseBase = self.render_to_response(self.get_context_data(form=form))
         answer.status_code = TOO_MANY_REQUESTS
         answer.headers["Retry-After"] = str(math.ceil(wait))

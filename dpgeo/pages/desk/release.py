@@ -9,6 +9,7 @@ from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from dpgeo.accounts.selectors import may
@@ -16,6 +17,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import person, release_for
 from dpgeo.pages.desk.jobs import job_context
+from dpgeo.pages.desk.words import translated
 from dpgeo.releases.models import ENDED, Release
 from dpgeo.releases.services import (
     LONGEST_REFUSAL,
@@ -63,7 +65,7 @@ def act(
     try:
         service(release=found, by=person(request), **asked)
     except DpgeoError as refusal:
-        messages.error(request, refusal.message)
+        messages.error(request, translated(refusal.message))
     else:
         messages.success(request, words)
     return redirect("desk-release", release_id=found.id)
@@ -73,14 +75,15 @@ def act(
 @require_POST
 def publish(request: HttpRequest, release_id: str) -> HttpResponse:
     """Make a draft public."""
-    return act(request, release_id, "publish", release_publish, "Published. Everybody can see it.")
+    words = gettext("Published. Everybody can see it.")
+    return act(request, release_id, "publish", release_publish, words)
 
 
 @login_required
 @require_POST
 def refuse(request: HttpRequest, release_id: str) -> HttpResponse:
     """Decide that a draft is never published."""
-    words = "Refused. It is not published, and what it cost stays spent."
+    words = gettext("Refused. It is not published, and what it cost stays spent.")
     reason = request.POST.get("reason", "")
     return act(request, release_id, "publish", release_refuse, words, reason=reason)
 
@@ -89,21 +92,21 @@ def refuse(request: HttpRequest, release_id: str) -> HttpResponse:
 @require_POST
 def withdraw(request: HttpRequest, release_id: str) -> HttpResponse:
     """Stop serving a published release."""
-    return act(
-        request, release_id, "publish", release_withdraw, "Withdrawn. What it cost stays spent."
-    )
+    words = gettext("Withdrawn. What it cost stays spent.")
+    return act(request, release_id, "publish", release_withdraw, words)
 
 
 @login_required
 @require_POST
 def cancel(request: HttpRequest, release_id: str) -> HttpResponse:
     """Stop a release before noise is drawn."""
-    return act(request, release_id, "request", release_cancel, "Cancelled. Nothing was spent.")
+    words = gettext("Cancelled. Nothing was spent.")
+    return act(request, release_id, "request", release_cancel, words)
 
 
 @login_required
 @require_POST
 def retry(request: HttpRequest, release_id: str) -> HttpResponse:
     """Try a failed release again that was paid for and drew noise; it is not charged again."""
-    words = "Trying again, at no further cost."
+    words = gettext("Trying again, at no further cost.")
     return act(request, release_id, "request", release_retry, words)

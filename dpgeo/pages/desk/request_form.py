@@ -8,6 +8,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.utils.translation import gettext
+from django.utils.translation import gettext_lazy as _
 
 from dpgeo.core.advice import Guess
 from dpgeo.core.domain import LayerKind
@@ -19,19 +21,23 @@ from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
 from dpgeo.pages.desk.forms import DeskForm
+from dpgeo.pages.desk.words import parameter_label, translated
+from dpgeo.pages.templatetags.figures import figure
 
 COUNTING_WORDS = [
-    (Counting.PEOPLE.value, "People: each person once per cell"),
-    (Counting.VISITS.value, "Visits: every row"),
+    (Counting.PEOPLE.value, _("People: each person once per cell")),
+    (Counting.VISITS.value, _("Visits: every row")),
 ]
 
 
 BOUNDING_WORDS = [
-    (Bounding.RANDOM.value, "Some at random: right for maps of everywhere"),
+    (Bounding.RANDOM.value, _("Some at random: right for maps of everywhere")),
     (
         Bounding.POPULAR.value,
-        "The most popular ones: right for rankings of busy places. A tenth of ε is spent on "
-        "finding out which they are",
+        _(
+            "The most popular ones: right for rankings of busy places. A tenth of ε is spent on "
+            "finding out which they are"
+        ),
     ),
 ]
 
@@ -39,22 +45,25 @@ BOUNDING_WORDS = [
 class ReleaseForm(DeskForm):
     """A release as its owner asks for it; the mechanisms' fields follow from their parameters."""
 
-    title = forms.CharField(max_length=200, help_text="Public. What the map shows, and of when.")
+    title = forms.CharField(
+        max_length=200, label=_("Title"), help_text=_("Public. What the map shows, and of when.")
+    )
     description = forms.CharField(
         required=False,
+        label=_("Description"),
         widget=forms.Textarea(attrs={"rows": 3}),
-        help_text="Public. What a reader should know about it.",
+        help_text=_("Public. What a reader should know about it."),
     )
-    mechanism = forms.ChoiceField(widget=forms.RadioSelect)
+    mechanism = forms.ChoiceField(label=_("Mechanism"), widget=forms.RadioSelect)
     epsilon = forms.CharField(
         required=False,
-        label="Privacy to spend, epsilon (ε)",
+        label=_("Privacy to spend, epsilon (ε)"),
         initial="0.5",
         widget=forms.TextInput(attrs={"inputmode": "decimal"}),
-        help_text="Smaller is more private and noisier.",
+        help_text=_("Smaller is more private and noisier."),
     )
     counting = forms.ChoiceField(
-        label="A cell counts",
+        label=_("A cell counts"),
         widget=forms.RadioSelect,
         choices=COUNTING_WORDS,
         initial=Counting.PEOPLE.value,
@@ -64,30 +73,32 @@ class ReleaseForm(DeskForm):
         min_value=1,
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
         error_messages={
-            "invalid": "Must be a whole number, such as 10.",
-            "min_value": "Must be at least 1, such as 10.",
+            "invalid": _("Must be a whole number, such as 10."),
+            "min_value": _("Must be at least 1, such as 10."),
         },
     )
     bounding = forms.ChoiceField(
-        label="Which places of a person, where there are more",
+        label=_("Which places of a person, where there are more"),
         widget=forms.RadioSelect,
         choices=BOUNDING_WORDS,
         initial=Bounding.RANDOM.value,
         required=False,
     )
-    guess_people = forms.IntegerField(required=False, label="People in all", help_text="A guess.")
+    guess_people = forms.IntegerField(
+        required=False, label=_("People in all"), help_text=_("A guess.")
+    )
     guess_records = forms.IntegerField(
-        required=False, label="Places of each", help_text="Or rows, when visits are counted."
+        required=False, label=_("Places of each"), help_text=_("Or rows, when visits are counted.")
     )
     guess_share = forms.FloatField(
         required=False,
-        label="Share of them in one busy place",
-        help_text="0.01 is one place in a hundred.",
+        label=_("Share of them in one busy place"),
+        help_text=_("0.01 is one place in a hundred."),
     )
     publish_when_done = forms.BooleanField(
         required=False,
-        label="Publish when done",
-        help_text="Otherwise it waits as a draft that members alone can see.",
+        label=_("Publish when done"),
+        help_text=_("Otherwise it waits as a draft that members alone can see."),
     )
 
     def __init__(
@@ -101,7 +112,7 @@ class ReleaseForm(DeskForm):
         super().__init__(data, initial=dict(initial or {}))
         self.dataset = dataset
         self.parameters: dict[str, Any] = {}
-        choices = [(key, mechanism.title) for key, mechanism in MECHANISMS.items()]
+        choices = [(key, gettext(mechanism.title)) for key, mechanism in MECHANISMS.items()]
         mechanism_field: Any = self.fields["mechanism"]
         mechanism_field.choices = choices
         mechanism_field.initial = DEFAULT
@@ -122,8 +133,8 @@ class ReleaseForm(DeskForm):
             self.fields["counting"].initial = Counting.VISITS.value
             self.fields["bounding"].widget = forms.HiddenInput()
             return
-        bound.label = "Each person adds to at most"
-        bound.help_text = (
+        bound.label = gettext("Each person adds to at most")
+        bound.help_text = gettext(
             "cells (or rows, when visits are counted). Who has more is cut to this many. "
             "More keeps more of busy people and makes every cell noisier in proportion."
         )
@@ -155,7 +166,7 @@ class ReleaseForm(DeskForm):
         try:
             return Guess(**given)
         except DpgeoError as refusal:
-            self.add_error(f"guess_{refusal.field}", refusal.message)
+            self.add_error(f"guess_{refusal.field}", translated(refusal.message))
             return None
 
     def clean_bounding(self) -> str:
@@ -170,7 +181,7 @@ class ReleaseForm(DeskForm):
         try:
             return parse_epsilon(self.cleaned_data["epsilon"])
         except DpgeoError as refusal:
-            raise ValidationError(refusal.message) from None
+            raise ValidationError(translated(refusal.message)) from None
 
     def clean(self) -> dict[str, Any]:
         """Read the chosen mechanism's parameters, each error at its own field."""
@@ -186,7 +197,7 @@ class ReleaseForm(DeskForm):
             try:
                 parse_parameters(mechanism.params, {parameter.name: value})
             except DpgeoError as refusal:
-                self.add_error(name, refusal.message)
+                self.add_error(name, translated(refusal.message))
             self.parameters[parameter.name] = value
         return values
 
@@ -196,19 +207,24 @@ def parameter_field(parameter: Parameter, declared: Mapping[str, LayerKind]) -> 
     words: dict[str, Any] = {
         "required": False,
         "initial": parameter.default,
-        "label": parameter.name.replace("_", " ").capitalize(),
-        "help_text": parameter.description,
+        "label": parameter_label(parameter.name),
+        "help_text": gettext(parameter.description),
     }
     if parameter.kind is bool:
         return forms.BooleanField(**words)
     if parameter.layer:
         return forms.ChoiceField(choices=layer_choices(parameter, declared), **words)
     if parameter.choices:
-        return forms.ChoiceField(choices=[(text, text) for text in parameter.choices], **words)
+        return forms.ChoiceField(
+            choices=[(text, gettext(text)) for text in parameter.choices], **words
+        )
     if parameter.read:
         return forms.CharField(**words)
     if parameter.low is not None and parameter.high is not None:
-        words["help_text"] = f"{parameter.description} From {parameter.low} to {parameter.high:,}."
+        within = gettext("From {low} to {high}.").format(
+            low=figure(parameter.low), high=figure(parameter.high)
+        )
+        words["help_text"] += f" {within}"
     return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **words)
 
 
@@ -216,5 +232,5 @@ def layer_choices(parameter: Parameter, declared: Mapping[str, LayerKind]) -> li
     """The declared layers that a parameter may name, and what stands where there is none."""
     names = [(name, name) for name, kind in declared.items() if kind == parameter.layer]
     if parameter.optional:
-        return [("", "None"), *names]
-    return names or [("", "None declared yet")]
+        return [("", gettext("None")), *names]
+    return names or [("", gettext("None declared yet"))]

@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.core import signing
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.translation import gettext
 from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_safe
 
@@ -92,7 +93,9 @@ def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
     """Ask for the release. The same receipt sent twice leads to the one release it paid for."""
     job_id = paid_with(request, form.dataset)
     if job_id is None:
-        form.add_error(None, "This receipt is too old; look at the cost again and confirm it.")
+        form.add_error(
+            None, gettext("This receipt is too old; look at the cost again and confirm it.")
+        )
         return None
     values = form.cleaned_data
     try:

@@ -11,6 +11,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.shortcuts import redirect, render
 from django.urls import reverse
+from django.utils.translation import gettext
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 from django.views.decorators.http import require_http_methods, require_POST
 
@@ -30,6 +31,8 @@ from dpgeo.pages.desk.access import dataset_for, person, upload_for
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.forms import ColumnsForm, UploadForm
 from dpgeo.pages.desk.jobs import job_context
+from dpgeo.pages.desk.words import translated
+from dpgeo.pages.templatetags.figures import in_language
 
 TOO_LARGE = 413
 
@@ -47,7 +50,8 @@ def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
     if request.method == "POST" and length > settings.DPGEO_MAX_UPLOAD_BYTES:
         gigabytes = settings.DPGEO_MAX_UPLOAD_BYTES / 1024**3
         form = UploadForm()
-        message = f"The file is larger than {gigabytes:.1f} GiB; split it, or send Parquet."
+        words = gettext("The file is larger than {size} GiB; split it, or send Parquet.")
+        message = words.format(size=in_language(f"{gigabytes:.1f}"))
         return refuse(request, dataset, form, [message], TOO_LARGE)
     return receive(request, dataset)
 
@@ -66,7 +70,7 @@ def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
             )
             upload_look(upload=upload)
         except DpgeoError as refusal:
-            form.add_error("file", refusal.message)
+            form.add_error("file", translated(refusal.message))
         else:
             address = reverse("desk-upload", args=[upload.id])
             return JsonResponse({"next": address}) if wants_json(request) else redirect(address)
@@ -132,9 +136,9 @@ def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     try:
         upload_discard(upload=found, by=person(request))
     except DpgeoError as refusal:
-        messages.error(request, refusal.message)
+        messages.error(request, translated(refusal.message))
         return redirect("desk-upload", upload_id=found.id)
-    messages.success(request, f"Removed: {found.file_name}.")
+    messages.success(request, gettext("Removed: {name}.").format(name=found.file_name))
     return redirect("desk-dataset", slug=found.dataset.slug)
 
 
@@ -142,14 +146,14 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
     """The file's head and which column holds what; confirming starts the ingest job."""
     dataset = found.dataset
     sees_private = may(person(request), dataset, "see_private")
-    failure = found.job.failure if found.job and sees_private else ""
+    failure = translated(found.job.failure) if found.job and sees_private else ""
     chooses = may_choose_columns(found)
     context: dict[str, Any] = {"upload": found, "dataset": dataset, "failure": failure}
     context["fixed"], context["removable"] = not chooses, found.state != UploadState.READY
     try:
         preview = upload_preview(upload=found)
     except DpgeoError as refusal:
-        context["unreadable"] = refusal.message
+        context["unreadable"] = translated(refusal.message)
         return render(request, "desk/upload_columns.html", context)
     form = ColumnsForm(
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
@@ -161,7 +165,7 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
     confirms = request.method == "POST" and "exchange" not in request.POST
     if confirms and form.is_valid() and confirm(request, found, form):
         return redirect("desk-upload", upload_id=found.id)
-    hints = [] if "exchange" in request.POST else preview.hints
+    hints = [] if "exchange" in request.POST else [translated(each) for each in preview.hints]
     context |= {"preview": preview, "form": form, "hints": hints}
     return render(request, "desk/upload_columns.html", context, status=REFUSED if confirms else 200)
 

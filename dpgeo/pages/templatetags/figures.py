@@ -7,9 +7,10 @@ from fractions import Fraction
 
 from django import template
 from django.utils.formats import get_format
+from django.utils.translation import gettext
 
 from dpgeo.artefacts.wording import format_odds
-from dpgeo.budgets.models import Entry
+from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.levels import make_level
 from dpgeo.releases.models import Release
@@ -57,7 +58,15 @@ def cost(paid: Release | Entry, decimals: int = 0) -> str:
     """What a release or an entry of the ledger took: "0.50", or "level ln 4 within 200 m"."""
     if paid.ledger.radius is None:
         return epsilon(paid.epsilon, decimals)
-    return paid.cost_words.replace("-", MINUS)
+    units = paid.units if isinstance(paid, Entry) else paid.cost_units
+    return ledger_words(paid.ledger, units).replace("-", MINUS)
+
+
+def ledger_words(ledger: Ledger, units: int) -> str:
+    """Whole units of a ledger for points, with their measure: "level ln 4 within 200 m"."""
+    return gettext("level {level} within {radius} m").format(
+        level=in_language(ledger.amount(units)), radius=figure(ledger.radius or 0)
+    )
 
 
 @register.filter
@@ -79,7 +88,7 @@ def left_after(quote: Quote) -> str:
 
 
 def _of_budget(quote: Quote, amount: Fraction) -> str:
-    return quote.amount(amount) if quote.forecast.moves else epsilon(amount, 3)
+    return in_language(quote.amount(amount)) if quote.forecast.moves else epsilon(amount, 3)
 
 
 @register.filter
