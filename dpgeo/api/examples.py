@@ -153,11 +153,5 @@ DETAILS: dict[str, tuple[str, str]] = {
 
 def problem(kind: Problem) -> dict[str, Any]:
     """An answer that says what went wrong."""
-    detail, field = DETAILS.get(kind.kind, (kind.remedy, ""))
-    document = {
-        "type": f"/api/docs#{kind.kind}",
-        "title": kind.title,
-        "status": int(kind.status),
-        "detail": detail,
-    }
-    return {**document, "field": field} if field else document
+    detail, field = DETAILS.get(kind.kind, ("", ""))
+    return kind.document(detail, field=field)

@@ -1,12 +1,15 @@
 """What the OpenAPI schema says beside what drf-spectacular has words for.
 
 Links lead from answers to what may be asked with what they hold, parts of files are bytes whatever
-the media type of the whole, and the web server itself refuses addresses that are too long.
+the media type of the whole, and the web server itself refuses addresses that are too long, of
+whatever operation.
 """
 
 from __future__ import annotations
 
 from typing import Any
+
+from dpgeo.api.problems import ADDRESS_TOO_LONG, MEDIA_TYPE
 
 LINKS: dict[tuple[str, str], dict[str, dict[str, str]]] = {
     ("datasets", "200"): {"dataset": {"slug": "$response.body#/results/0/slug"}},
@@ -63,10 +66,14 @@ BYTES: dict[str, Any] = {"*/*": {}}
 """A part has the media type of its file, but half a document is none."""
 
 TOO_LONG: dict[str, Any] = {
-    "description": "The address is too long; said by the web server",
-    "content": {"text/html": {"schema": {"type": "string"}}},
+    "description": ADDRESS_TOO_LONG.title,
+    "content": {
+        MEDIA_TYPE: {
+            "schema": {"$ref": "#/components/schemas/Problem"},
+            "examples": {"AddressTooLong": {"value": ADDRESS_TOO_LONG.document()}},
+        }
+    },
 }
-"""Refused before any of this program's code is reached, hence no problem in JSON."""
 
 
 def finish(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:

@@ -42,6 +42,16 @@ class Problem:
     title: str
     remedy: str
 
+    def document(self, detail: str = "", *, field: str = "") -> dict[str, Any]:
+        """What an answer of this kind says; the remedy, where it has nothing of its own to say."""
+        said = {
+            "type": f"/api/docs#{self.kind}",
+            "title": self.title,
+            "status": int(self.status),
+            "detail": detail or self.remedy,
+        }
+        return {**said, "field": field} if field else said
+
 
 INVALID_INPUT = Problem(
     HTTPStatus.BAD_REQUEST,
@@ -109,6 +119,12 @@ TOO_LARGE = Problem(
     "More than is taken here",
     "Send less.",
 )
+ADDRESS_TOO_LONG = Problem(
+    HTTPStatus.REQUEST_URI_TOO_LONG,
+    "address-too-long",
+    "The address is too long",
+    "Ask for less at once, or send it in a body where the address takes POST.",
+)
 MEDIA = Problem(
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     "unsupported-media-type",
@@ -146,6 +162,7 @@ KINDS = (
     NOT_PUBLISHED,
     LENGTH_REQUIRED,
     TOO_LARGE,
+    ADDRESS_TOO_LONG,
     MEDIA,
     RANGE,
     TOO_MANY_REQUESTS,
@@ -206,14 +223,7 @@ def answer(
     kind: Problem, detail: str = "", *, field: str = "", headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
     """An answer that says what went wrong. Never stored, for what is missing may come."""
-    document = {
-        "type": f"/api/docs#{kind.kind}",
-        "title": kind.title,
-        "status": int(kind.status),
-        "detail": detail or kind.remedy,
-    }
-    if field:
-        document["field"] = field
+    document = kind.document(detail, field=field)
     response = JsonResponse(document, status=kind.status, content_type=MEDIA_TYPE, headers=headers)
     response["Cache-Control"] = "no-store"
     return response

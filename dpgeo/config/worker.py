@@ -1,11 +1,20 @@
-"""A gunicorn worker that leaves to its neighbours what it has no free thread for."""
+"""A gunicorn worker that leaves to its neighbours what it has no free thread for, and refuses in
+the words of the API.
+"""
 
 from __future__ import annotations
 
+import contextlib
+import json
+import socket
 from concurrent.futures import Future
 from typing import Any
 
+from gunicorn.http.errors import LimitRequestLine
+from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
+
+from dpgeo.api.problems import ADDRESS_TOO_LONG, MEDIA_TYPE
 
 
 class SharingWorker(ThreadWorker):  # type: ignore[misc]
@@ -35,3 +44,19 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
     def set_accept_enabled(self, enabled: bool) -> None:
         """Accept connections, or not; gunicorn asks again after every event."""
         super().set_accept_enabled(enabled and self._may_accept)
+
+    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
+        """Answer a request that cannot be read; one whose address is too long with a problem."""
+        if not isinstance(exc, LimitRequestLine):
+            super().handle_error(req, client, addr, exc)
+            return
+        body = json.dumps(ADDRESS_TOO_LONG.document())
+        head = (
+            "HTTP/1.1 414 URI Too Long",
+            "Connection: close",
+            f"Content-Type: {MEDIA_TYPE}",
+            "Cache-Control: no-store",
+            f"Content-Length: {len(body)}",
+        )
+        with contextlib.suppress(OSError):
+            write_nonblock(client, "\r\n".join((*head, "", body)).encode())

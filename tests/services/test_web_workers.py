@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import http.client
+import json
 import os
 import signal
 import subprocess
@@ -17,6 +18,7 @@ from typing import Any
 
 import pytest
 
+from dpgeo.api.problems import ADDRESS_TOO_LONG, MEDIA_TYPE
 from dpgeo.config import gunicorn
 from tests.servers import free_port
 
@@ -77,6 +79,16 @@ def test_connections_that_come_together_are_shared_by_the_processes(port: int) -
     rounds = [shares(port) for _ in range(3)]
     fewest = sum(min(held.values()) if len(held) == gunicorn.workers else 0 for held in rounds)
     assert fewest >= len(rounds) * gunicorn.threads, rounds
+
+
+def test_an_address_too_long_is_refused_with_a_problem_that_says_what_to_do(port: int) -> None:
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
+    with contextlib.closing(connection):
+        connection.request("GET", "/" + "x" * gunicorn.limit_request_line)
+        answer = connection.getresponse()
+        assert (answer.status, answer.getheader("Content-Type")) == (414, MEDIA_TYPE)
+        assert json.loads(answer.read()) == ADDRESS_TOO_LONG.document()
+    ask_again_and_again(port, 1)
 
 
 def shares(port: int) -> Counter[str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpgeo.api.linking import TOO_LONG
 from dpgeo.api.ogc.asking import COLLECTIONS, FORM, ITEMS, openapi_parameters
 from dpgeo.api.ogc.documents import GEOJSON, HTML, JSON, OPENAPI
 from dpgeo.api.problems import MEDIA_TYPE, of_status
@@ -81,7 +80,7 @@ def _get(
     keys = keys or []
     body = {"$ref": f"#/components/schemas/{schema}"} if schema else {"type": "object"}
     content = {media_type: {"schema": body}, HTML: {"schema": {"type": "string"}}}
-    statuses = (400, 404, 410, 429, 500) if keys else (400, 429, 500)
+    statuses = (400, 404, 410, 414, 429, 500) if keys else (400, 414, 429, 500)
     return {
         "get": {
             "operationId": name,
@@ -92,7 +91,6 @@ def _get(
                 "200": {"description": summary, "content": content},
                 "304": {"description": "You hold it already"},
                 **{str(status): _problem(status) for status in statuses},
-                "414": TOO_LONG,
             },
         }
     }
