@@ -1,0 +1,215 @@
+"""The owner's desk in German, page by page; programs are answered in English all the same."""
+
+from __future__ import annotations
+
+import gettext as gettext_module
+import io
+import json
+import re
+from collections.abc import Iterator
+
+import pytest
+from django.conf import settings
+from django.urls import reverse
+from django.utils import translation
+
+from dpgeo.accounts.models import Scope
+from dpgeo.accounts.services import key_create
+from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.parameters import parameters
+from dpgeo.crowdsourcing.services import campaign_create
+from dpgeo.datasets.layers import public_layer_add
+from dpgeo.datasets.models import LayerKindChoice, UploadState
+from dpgeo.datasets.uploads import upload_receive
+from dpgeo.ingest.report import Reason
+from dpgeo.jobs.models import JobState
+from dpgeo.mechanisms.registry import MECHANISMS
+from dpgeo.pages.desk import words
+from dpgeo.pages.desk.jobs import step_words
+from dpgeo.pages.words import TERMS, WORDS
+from dpgeo.releases import quotes
+from dpgeo.releases.models import ReleaseState
+from dpgeo.releases.services import release_publish, release_run
+from tests.web.api import AREA, DECLARATION, program_of
+from tests.web.desk import Desk, invented_rows, make_desk
+from tests.web.test_desk_releases import asked
+from tests.web.test_languages import readable
+from tests.web.test_planner_page import SETTINGS
+
+GERMAN = {"Accept-Language": "de"}
+
+WARDS = {
+    "type": "FeatureCollection",
+    "features": [{"type": "Feature", "id": "1", "properties": {}, "geometry": AREA}],
+}
+
+
+@pytest.fixture
+def desk() -> Desk:
+    """A house whose steward's names are no English words."""
+    return make_desk("Haus", "inhaber")
+
+
+@pytest.fixture
+def german() -> Iterator[None]:
+    """The site's language is German, as by DPGEO_LANGUAGE=de."""
+    with translation.override("de"):
+        yield
+
+
+def everything(desk: Desk) -> dict[str, tuple[str, str]]:
+    """Every page of a desk that holds something, and German words that must stand there."""
+    dataset = desk.declare(title="Wege", ready=True)
+    dataset_page = f"/desk/datasets/{dataset.slug}/"
+    public_layer_add(
+        dataset=dataset,
+        name="bezirke",
+        kind="zones",
+        title="Bezirke",
+        file=io.BytesIO(json.dumps(WARDS).encode()),
+        created_by=desk.user,
+    )
+    published = desk.request(dataset, title="Karte eins")
+    assert release_run(release_id=published.pk)
+    published.refresh_from_db()
+    release_publish(release=published, by=desk.user)
+    draft = desk.request(dataset, title="Karte zwei")
+    assert release_run(release_id=draft.pk)
+    waiting = desk.request(dataset, title="Karte drei")
+    file = io.BytesIO(invented_rows().encode())
+    received = upload_receive(dataset=dataset, file=file, file_name="neu.csv", created_by=desk.user)
+    key_create(
+        organisation=desk.organisation,
+        name="nachts",
+        scopes=[Scope.JOBS_READ],
+        created_by=desk.user,
+    )
+    campaign_create(
+        organisation=desk.organisation,
+        release=published,
+        name="Herbst",
+        tasks=[{"longitude": 10.05, "latitude": 50.05}],
+        settings=SETTINGS,
+        shared=False,
+        created_by=desk.user,
+    )
+    read = dataset.uploads.get(state=UploadState.READY)
+    priced = f"{dataset_page}quote?mechanism=uniform-grid&uniform-grid.cells=8&epsilon=0.5"
+    guessed = "&guess_people=100&guess_records=20&guess_share=0.01&bound=3&counting=people"
+    return {
+        "home": ("/desk/", "Was Sie noch veröffentlichen dürfen"),
+        "ledger": ("/desk/ledger/", "Was ausgegeben wurde, wofür, von wem und wann."),
+        "keys": ("/desk/keys/", "Den Schlüssel machen"),
+        "campaigns": ("/desk/campaigns/", "Name und Freigabe"),
+        "new dataset": ("/desk/datasets/new/", "Wessen Anwesenheit verborgen wird"),
+        "change dataset": (f"{dataset_page}edit/", "Wege ändern"),
+        "dataset": (dataset_page, "Angenommene Zeilen"),
+        "layers": (f"{dataset_page}layers/", "Öffentliche Ebenen"),
+        "new upload": (f"{dataset_page}upload/", "Niemand außerhalb kann sie je abrufen."),
+        "upload": (f"/desk/uploads/{read.pk}/", "Genaue Zahlen Ihrer Daten."),
+        "columns": (f"/desk/uploads/{received.pk}/", "Welche Spalte enthält was?"),
+        "new release": (f"{dataset_page}release/", "Jede Person trägt höchstens bei zu"),
+        "quote": (priced + guessed, "Allein aus Ihren Einstellungen berechnet."),
+        "wait": (f"/desk/datasets/{desk.declare(title='Leer').slug}/release/", "nichts zu zählen"),
+        "draft": (f"/desk/releases/{draft.pk}/", "Den Entwurf der Karte ansehen"),
+        "release": (f"/desk/releases/{published.pk}/", "Ihre Dateien werden nicht mehr"),
+        "running": (f"/desk/releases/{waiting.pk}/", "0,50 dafür ist zurückgehalten"),
+    }
+
+
+def english_in(said: str) -> list[str]:
+    """The sentences of the catalogue that stand untranslated in a German page's words."""
+    catalogue = gettext_module.translation("django", settings.LOCALE_PATHS[0], ["de"])
+    said = " ".join(said.split())
+    found = []
+    for key, translated in catalogue._catalog.items():  # type: ignore[attr-defined]
+        text = key[0] if isinstance(key, tuple) else key
+        # Short words, and those that are the same, can stand in German sentences too.
+        for piece in re.split(r"%\(\w+\)s|{\w+}|<[^>]+>", text.replace("%%", "%")):
+            english = piece.strip(" .,:;“”()")
+            known = len(english) > 9 and " " in english and english not in translated
+            if known and re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said):
+                found.append(english)
+    return found
+
+
+@pytest.mark.django_db
+def test_the_desk_speaks_german_on_every_page(desk: Desk) -> None:
+    pages = everything(desk)
+    with translation.override("de"):
+        for name, (address, german) in pages.items():
+            answer = desk.client.get(address, headers=GERMAN)
+            assert answer.status_code == 200, name
+            said = readable(answer.content.decode())
+            assert german in " ".join(said.split()), (name, said)
+            assert english_in(said) == [], name
+
+
+@pytest.mark.django_db
+def test_the_test_would_find_english(desk: Desk) -> None:
+    for name, (address, german) in everything(desk).items():
+        said = readable(desk.page(address))
+        assert german not in said, name
+        assert len(english_in(said)) > 3, name
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("german")
+def test_receipts_errors_and_answers_are_german(desk: Desk) -> None:
+    dataset = desk.declare(title="Wege", ready=True)
+    address = f"/desk/datasets/{dataset.slug}/release/"
+    receipt = desk.client.post(address, asked()).content.decode()
+    assert "0,500 ausgeben und starten" in receipt
+    assert english_in(readable(receipt)) == []
+    wrong = desk.client.post(address, asked(bound="x", title="")).content.decode()
+    assert "2 Angaben sind zu verbessern." in wrong
+    assert "Muss eine ganze Zahl sein, etwa 10." in wrong
+    saved = desk.client.post(
+        f"/desk/datasets/{dataset.slug}/edit/",
+        {"title": "Gänge", "licence": "CC0 1.0", "budget": "20", "keep_raw": "yes"},
+        follow=True,
+    )
+    assert "Gespeichert." in saved.content.decode()
+    assert "um den Faktor 486.000.000 ändern" in saved.content.decode()
+
+
+@pytest.mark.usefixtures("german")
+def test_steps_of_jobs_keep_their_numbers() -> None:
+    assert step_words("Writing files 3 of 7") == "Dateien werden geschrieben 3 von 7"
+    assert step_words("Counting") == "Es wird gezählt"
+
+
+@pytest.mark.django_db
+def test_programs_are_answered_in_english(desk: Desk) -> None:
+    program = program_of(desk)
+    said = []
+    for language in ("en", "de"):
+        with translation.override(language):
+            said.append(
+                [
+                    program.ask("POST", "/api/v1/datasets", {}, 400, Accept_Language=language),
+                    program.ask("POST", "/api/v1/datasets", {**DECLARATION, "budget": "x"}, 400),
+                    program.ask("POST", "/api/v1/datasets", {"title": 5}, 400),
+                    program.ask("POST", "/api/v1/datasets", [], 400),
+                    program.ask("DELETE", "/api/v1/releases", status=405),
+                    program.ask("GET", "/api/v1/releases?limit=0", status=400),
+                    program.ask("GET", reverse("api:schema")),
+                ]
+            )
+    assert said[0] == said[1]
+
+
+def test_what_other_rooms_call_things_on_the_desk_is_listed_for_translators() -> None:
+    listed = {*TERMS, *WORDS, *words.MECHANISM_WORDS, *words.STATES, *words.CHOICES}
+    said = {*UploadState.labels, *ReleaseState.labels, *JobState.labels}
+    said |= {*Scope.labels, *LayerKindChoice.labels}
+    said |= {unit.value for unit in Unit} | {counting.value for counting in Counting}
+    for mechanism in MECHANISMS.values():
+        said.add(mechanism.summary)
+        for parameter in parameters(mechanism.params):
+            said.add(parameter.name.replace("_", " ").capitalize())
+            said |= {parameter.description, *parameter.choices}
+    assert {str(text) for text in said} - listed == set()
+    assert {*words.REASONS} == {reason.value for reason in Reason}
+    warned = {quotes.RARE, quotes.NOTHING_SEEN, quotes.NOT_BUSY, quotes.REMEDY}
+    assert warned < {*words.CAUTIONS}
