@@ -8,8 +8,7 @@ from django.shortcuts import render
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_safe
 
-from dpgeo.artefacts import map_array
-from dpgeo.pages.public_views import file_url, release_context
+from dpgeo.pages.public_views import drawn_from, release_context
 from dpgeo.pages.sharing import sharing
 from dpgeo.pages.summaries import summary_of
 from dpgeo.releases.models import Release, ReleaseState
@@ -34,5 +33,5 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
     }
     withdrawn = found.state == ReleaseState.WITHDRAWN
     if not withdrawn:
-        context["array_url"] = file_url(found, map_array.NAME)
+        context |= drawn_from(found)
     return render(request, "public/embed.html", context, status=410 if withdrawn else 200)

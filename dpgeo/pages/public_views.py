@@ -192,11 +192,21 @@ def release_page(
     figures = {
         "summary": summary,
         "promise": promise_of(found.dataset, Unit(summary.unit), gettext, in_language),
-        "array_url": file_url(found, map_array.NAME),
         "ramps": RAMPS,
         "sharing": sharing(request, found, summary),
     }
-    return render(request, template, common | figures | context(found, summary))
+    drawn = drawn_from(found) | context(found, summary)
+    return render(request, template, common | figures | drawn)
+
+
+def drawn_from(found: Release) -> dict[str, Any]:
+    """What a map is drawn from, with its size in bytes, and the picture to show without."""
+    kept = dict(found.files.values_list("name", "size"))
+    return {
+        "array_url": file_url(found, map_array.NAME),
+        "array_size": kept.get(map_array.NAME, 0),
+        "picture_url": file_url(found, preview.NAME) if preview.NAME in kept else "",
+    }
 
 
 def release_context(found: Release) -> dict[str, Any]:

@@ -17,8 +17,10 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
+from dpgeo.pages.pictures import Chart, Range, chart, ranges
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, layers
 from dpgeo.postprocess.layers.slices import stacked
+from dpgeo.postprocess.profiles import profiles
 from dpgeo.postprocess.summary import counted, largest, size, standing_out, total
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
@@ -26,6 +28,9 @@ from dpgeo.spatial.area import ground_square_kilometres
 
 TABLE_ROWS = 20
 """Counts in the table that stands behind every map."""
+
+BARS = 8
+"""Zones or clusters in the chart beside the map."""
 
 FOR_EVER = None
 """A blob never changes, so neither does what is said of it."""
@@ -67,19 +72,13 @@ class LayerName:
 
 
 @dataclass(frozen=True, slots=True)
-class SliceTotal:
-    """All counts of one slice of time added up, and how sure the sum is.
-
-    `low`, `middle` and `high` are where the interval's ends and the sum stand on a bar, in per
-    cent of the highest end of all slices.
-    """
+class Bar:
+    """A figure of a bar chart and how sure it is: a slice of time, a zone or a cluster."""
 
     title: str
-    total: int
+    value: float
     margin: float
-    low: float
-    middle: float
-    high: float
+    range: Range
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,8 +178,12 @@ class Summary:
     """Of contours, lowest first."""
     moved: Moved | None
     """Of points that were moved; None of releases that hold none."""
-    slices: tuple[SliceTotal, ...]
-    """Of maps by time, in their order."""
+    slices: tuple[Bar, ...]
+    """Of maps by time: all counts of each added up, in their order."""
+    ranking: tuple[Bar, ...]
+    """The largest zones or clusters, largest first."""
+    profiles: tuple[Chart, ...]
+    """Of one map of cells: from west to east, and from south to north."""
 
     @property
     def looks(self) -> str:
@@ -219,7 +222,7 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 3
+FIELDS = 4
 """Counts up whenever the fields of a summary change, so that none kept before is read."""
 
 
@@ -265,28 +268,35 @@ def summarise(released: Released) -> Summary:
         figures=_figures(counts[0]) if counts else None,
         bands=_bands(shown),
         slices=_slice_totals(slices),
+        ranking=_ranking(counts[0]) if counts else (),
+        profiles=_profiles(counts[0]) if counts and not slices else (),
     )
 
 
-def _slice_totals(slices: Sequence[Layer]) -> tuple[SliceTotal, ...]:
+def _slice_totals(slices: Sequence[Layer]) -> tuple[Bar, ...]:
     totals = [total(layer) for layer in slices]
-    most = max((each.value + each.margin for each in totals), default=0.0) or 1.0
+    named = [
+        (layer.title, each.value, each.margin) for layer, each in zip(slices, totals, strict=True)
+    ]
+    return _bars(named)
 
-    def place(value: float) -> float:
-        """Per cent of the bar; what noise took below 0 stands at its start."""
-        return min(max(100 * value / most, 0.0), 100.0)
 
-    return tuple(
-        SliceTotal(
-            title=layer.title,
-            total=each.value,
-            margin=each.margin,
-            low=place(each.value - each.margin),
-            middle=place(each.value),
-            high=place(each.value + each.margin),
-        )
-        for layer, each in zip(slices, totals, strict=True)
-    )
+def _ranking(layer: Layer) -> tuple[Bar, ...]:
+    """Cells have profiles instead: by themselves they are too small to be named."""
+    if isinstance(layer, BoxLayer):
+        return ()
+    rows = [_row(layer, index) for index in largest(layer, BARS).tolist()]
+    return _bars([(row.name, row.value, row.margin) for row in rows])
+
+
+def _bars(named: Sequence[tuple[str, float, float]]) -> tuple[Bar, ...]:
+    drawn = ranges([(value, margin) for _, value, margin in named])
+    return tuple(Bar(*each, range=place) for each, place in zip(named, drawn, strict=True))
+
+
+def _profiles(layer: Layer) -> tuple[Chart, ...]:
+    found = profiles(layer) if isinstance(layer, BoxLayer) else None
+    return (chart(found.eastward, "EW"), chart(found.northward, "NS")) if found else ()
 
 
 def _look(layer: Layer, kind: Kind | None) -> str:

@@ -2,6 +2,7 @@
 import type { Feature, FeatureCollection, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
 import { classEdges, classOf, rampStep } from "./classes";
+import { fetchShapes } from "./fetching";
 import { formatMargin, formatNumber } from "./format";
 import { shapePath } from "./land-path";
 import type {
@@ -41,15 +42,9 @@ const AREAS = "clusters-areas";
 export const load: LoadLayer = async (layer, release, scene) => {
   if (layer.shape !== "points") throw new Error(`The layer ${layer.name} has no points.`);
   const areas = layer.name === "clusters" ? release.layers.find(({ name }) => name === "areas") : undefined;
-  const features = areas?.shape === "shapes" && areas.file ? await fetchAreas(scene.urlOf(areas.file)) : [];
+  const features = areas?.shape === "shapes" && areas.file ? await fetchShapes<Properties>(scene.urlOf(areas.file)) : [];
   return new Clusters(layer, features, scene);
 };
-
-async function fetchAreas(url: string): Promise<Feature<Geometry, Properties>[]> {
-  const response = await fetch(url);
-  if (!response.ok) throw new Error(t("The map's shapes did not load ({status}).", { status: response.status }));
-  return ((await response.json()) as FeatureCollection<Geometry, Properties>).features;
-}
 
 class Clusters implements MapLayer {
   readonly name: string;

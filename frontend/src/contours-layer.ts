@@ -2,6 +2,7 @@
 import type { Feature, FeatureCollection, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
 import { rampStep } from "./classes";
+import { fetchShapes } from "./fetching";
 import { formatNumber } from "./format";
 import { drawHatch, hatchPattern } from "./hatch";
 import { shapePath } from "./land-path";
@@ -41,9 +42,7 @@ const LABEL_SPACING = 260;
 export const load: LoadLayer = async (layer, _release, scene) => {
   if (layer.shape !== "shapes") throw new Error(`The layer ${layer.name} has no shapes.`);
   if (!layer.file) throw new Error(t("These shapes are too many to be drawn here. Take the files."));
-  const response = await fetch(scene.urlOf(layer.file));
-  if (!response.ok) throw new Error(t("The map's shapes did not load ({status}).", { status: response.status }));
-  const { features } = (await response.json()) as FeatureCollection<Geometry, Properties>;
+  const features = await fetchShapes<Properties>(scene.urlOf(layer.file));
   return new Contours(layer.name, features, scene);
 };
 

@@ -1,5 +1,6 @@
 /** Fetches what a release is drawn from: its array and the ground it lies on. */
 import { type Basemap, fetchBasemap } from "./basemap";
+import { fetchFile } from "./fetching";
 import type { Scene } from "./map-layer";
 import { decodeReleaseArray, type ReleaseArray } from "./release-array";
 import { t } from "./translate";
@@ -18,15 +19,12 @@ export async function openRelease(array: string, basemap: string): Promise<OpenR
 }
 
 export async function fetchArray(url: string): Promise<ReleaseArray> {
-  const response = await fetch(url);
-  if (!response.ok) {
-    throw new Error(
-      t(
-        "The map's data did not load ({status}). The table and the files below hold the same figures; reload the page to try again.",
-        { status: response.status },
-      ),
-    );
-  }
+  const response = await fetchFile(url, (status) =>
+    t(
+      "The map's data did not load ({status}). The table and the files below hold the same figures; reload the page to try again.",
+      { status },
+    ),
+  );
   return decodeReleaseArray(await response.arrayBuffer());
 }
 

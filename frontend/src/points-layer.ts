@@ -44,8 +44,8 @@ export const load: LoadLayer = async (layer, _release, scene) => {
 
 /** How far points were moved, from the privacy statement; null where it does not say. */
 async function fetchRadii(url: string): Promise<Radii | null> {
-  const response = await fetch(url);
-  if (!response.ok) return null;
+  const response = await fetch(url).catch(() => null);
+  if (!response?.ok) return null;
   const { spends } = (await response.json()) as Statement;
   const noise = spends.map((spend) => spend.noise).find((each) => each?.radius_95_metres);
   return noise ? { near: noise.radius_50_metres!, far: noise.radius_95_metres! } : null;

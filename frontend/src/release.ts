@@ -3,7 +3,7 @@ import "maplibre-gl/dist/maplibre-gl.css";
 import type { AreaTool } from "./area-tool";
 import type { Scale } from "./classes";
 import type { Comparison, Other } from "./compare";
-import { need } from "./dom";
+import { element, need } from "./dom";
 import { loadLayer } from "./layer-registry";
 import { drawLegend, type Facts } from "./legend";
 import type { Basis, MapLayer, Show, Style } from "./map-layer";
@@ -19,7 +19,7 @@ import { t } from "./translate";
 
 async function start(frame: HTMLElement): Promise<void> {
   // The map library comes while the data come; where there is no WebGL it is never asked for.
-  const library = canWebGL() ? import("./map") : null;
+  const library = canWebGL() ? import("./map").catch(() => null) : null;
   const opened = await openRelease(frame.dataset.array!, frame.dataset.basemap!);
   const page = new Page(frame, opened, parseLink(location.hash));
   await page.open(library);
@@ -44,28 +44,36 @@ class Page {
     this.facts = { epsilon: frame.dataset.epsilon ?? "", date: frame.dataset.date ?? "" };
   }
 
-  async open(library: Promise<typeof import("./map")> | null): Promise<void> {
+  async open(library: Promise<typeof import("./map") | null> | null): Promise<void> {
     const { frame, opened } = this;
     await this.restyle();
-    if (library) {
-      drawAhead(frame, opened, this.layer, this.link.view);
-      const module = await library;
-      const hooks = {
-        moved: () => this.remember(),
-        seenAt: (x: number) => this.comparison?.seenAt(x) ?? null,
-      };
-      const stage = new InteractiveStage(frame, opened, this.layer, this.link.view, module, hooks);
-      this.stage = stage;
-      await this.offerComparison(stage, module);
-      await this.offerAreas(stage);
-    } else {
-      this.stage = new StillStage(frame, opened, this.layer);
-      say(frame, t("This browser has no WebGL, so the map stands still. The table holds its figures."));
-    }
+    if (library) drawAhead(frame, opened, this.layer, this.link.view);
+    need<HTMLElement>(frame, ".map-loading").hidden = true;
+    const module = await library;
+    if (module) await this.stand(module);
+    else if (library) this.standStill(t("Part of this page did not load, so the map stands still; reload the page to try again."));
+    else this.standStill(t("This browser has no WebGL, so the map stands still. The table holds its figures."));
     this.offerChoices();
     const panel = document.querySelector<HTMLElement>("#share");
     if (panel) installSharing(panel, frame, () => this.picture());
     onThemeChange(() => void this.change({}));
+  }
+
+  private async stand(module: typeof import("./map")): Promise<void> {
+    const hooks = {
+      moved: () => this.remember(),
+      seenAt: (x: number) => this.comparison?.seenAt(x) ?? null,
+    };
+    const stage = new InteractiveStage(this.frame, this.opened, this.layer, this.link.view, module, hooks);
+    this.stage = stage;
+    await this.offerComparison(stage, module);
+    await this.offerAreas(stage);
+  }
+
+  private standStill(why: string): void {
+    this.frame.querySelector(".ahead")?.remove();
+    this.stage = new StillStage(this.frame, this.opened, this.layer);
+    say(this.frame, why);
   }
 
   /** Applies a choice of the reader. */
@@ -225,10 +233,27 @@ function say(frame: HTMLElement, message: string): void {
   notice.hidden = false;
 }
 
+/** What went wrong, with a way on: to try again, or to take the picture the server keeps. */
+function fail(frame: HTMLElement, error: unknown): void {
+  need<HTMLElement>(frame, ".map-loading").hidden = true;
+  say(frame, messageOf(error));
+  const again = element("button", "btn", t("Try again"));
+  again.type = "button";
+  again.addEventListener("click", () => location.reload());
+  const ways = element("span", "ways", again);
+  const { picture } = frame.dataset;
+  if (picture) {
+    const link = element("a", "", t("See it as a picture"));
+    link.href = picture;
+    ways.append(link);
+  }
+  frame.querySelector(".map-notice")?.append(ways);
+}
+
 function messageOf(error: unknown): string {
   return error instanceof Error ? error.message : String(error);
 }
 
 // Last, for nothing above exists before it is reached.
 const frame = document.querySelector<HTMLElement>("#map");
-if (frame) start(frame).catch((error: unknown) => say(frame, messageOf(error)));
+if (frame) start(frame).catch((error: unknown) => fail(frame, error));

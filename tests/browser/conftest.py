@@ -76,6 +76,7 @@ def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
         size: tuple[int, int] = (1200, 800),
         theme: str = "light",
         wait: str = DRAWN,
+        until: str = "load",
         chosen: Any = browser,
         prepare: Callable[[Any], None] = lambda page: None,
         **options: Any,
@@ -89,7 +90,7 @@ def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
         page.on("request", watch)
         page.on("pageerror", lambda error: faults.append(f"script failed: {error}"))
         prepare(page)
-        page.goto(live_server.url + path)
+        page.goto(live_server.url + path, wait_until=until)
         page.wait_for_selector(wait, state="attached", timeout=PATIENCE)
         return page
 

@@ -139,6 +139,53 @@ def test_zones_are_listed_by_name_under_their_total(client: Client) -> None:
     assert "± 18 people" in words(client, reverse("catalogue"))
 
 
+def test_a_map_of_cells_has_its_profiles_beside_it(client: Client, published: Release) -> None:
+    page = client.get(reverse("release", args=[published.pk])).content.decode()
+    eastward, northward = summarise(grid_release(AREA, 32)).profiles
+    assert page.count('class="profile"') == 2
+    told = words(client, reverse("release", args=[published.pk]))
+    for way, found in (("West to east.", eastward), ("South to north.", northward)):
+        full = found.fullest
+        assert full.value == max(strip.value for strip in found.strips)
+        low, high = (degrees(edge, found.sides) for edge in (full.low, full.high))
+        holds = f"holds {figure(full.value)} ± {figure(full.margin)} people."
+        assert f"{way} The fullest strip, {low} to {high}, {holds}" in told
+        begins = [degrees(strip.low, found.sides) for strip in found.strips]
+        assert len(set(begins)) == len(begins)
+        assert f'd="{found.columns}"' in page
+        assert found.columns.count("M") == len(found.strips)
+
+
+def test_zones_and_clusters_are_ranked_beside_the_map(client: Client) -> None:
+    zones = install(releases.zones_release(), "By ward")
+    page = words(client, reverse("release", args=[zones.pk]))
+    assert "The largest zones The 1 largest of 2; the dark lines are their margins." in page
+    clusters = install(releases.clusters_release(), "Around centres")
+    page = words(client, reverse("release", args=[clusters.pk]))
+    assert re.search(r"The 2 largest of 5; .* Cluster People 4 700 ± 36 1 ", page)
+    first, second = summarise(releases.clusters_release()).ranking
+    assert 0 <= first.range.low < first.range.middle < first.range.high == 100
+    assert second.range.middle < first.range.middle
+    assert not summarise(releases.clusters_release()).profiles
+
+
+def test_a_map_comes_with_words_before_its_data_and_a_picture_without_them(
+    client: Client, published: Release
+) -> None:
+    page = client.get(reverse("release", args=[published.pk])).content.decode()
+    array = published.files.get(name="map.bin")
+    assert f"The map is loading, {size(array.size)}." in page
+    picture = reverse("api:release-file", args=[published.pk, "preview.png"])
+    assert f'data-picture="{picture}"' in page
+    unscripted = re.search(r"<noscript>(.*?)</noscript>", page, re.S)
+    assert unscripted
+    assert f'src="{picture}"' in unscripted[1]
+    legend = re.search(r'<div class="legend">(.*?)<noscript>', page, re.S)
+    assert legend
+    assert "Cannot be told from zero" in legend[1]
+    assert "Each count is at most ± 12 people off" in legend[1]
+
+
 def test_clusters_are_listed_with_their_middles(client: Client) -> None:
     release = install(releases.clusters_release(), "Around centres")
     page = words(client, reverse("release", args=[release.pk]))

@@ -125,5 +125,6 @@ def size(value: int) -> str:
 
 @register.filter
 def degrees(value: float, sides: str) -> str:
-    """An angle with its side of the world: `{{ latitude|degrees:"NS" }}`."""
-    return in_language(f"{abs(value):.4f}° {sides[0] if value >= 0 else sides[1]}")
+    """An angle with its side of the world: `{{ latitude|degrees:"NS" }}`, with "NS2" to 0.01."""
+    decimals = sides[2:] or "4"
+    return in_language(f"{abs(value):.{decimals}f}° {sides[0] if value >= 0 else sides[1]}")

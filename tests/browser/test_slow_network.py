@@ -1,0 +1,162 @@
+"""A thin line: words, legend and files come before the map; where its data never come, a way on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from django.core.cache import cache
+from django.urls import reverse
+
+from dpgeo.releases.models import Release
+from dpgeo.spatial.area import StudyArea
+from tests.browser.opening import DRAWN, PATIENCE, Open
+from tests.browser.pixels import ramp_share, screenshot, share
+from tests.browser.test_accessibility import violations
+from tests.maps import BOUNDS, grid_release, install
+from tests.unit.artefacts.releases import zones_release
+
+pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
+
+AREA = StudyArea.from_bounds(*BOUNDS)
+LOADING = ".map-loading"
+NOTICE = "#map .sheet .map-notice"
+STYLED = "selector => getComputedStyle(document.querySelector(selector)).position === 'absolute'"
+THIN = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
+"""400 kbit/s, and 0.4 seconds until an answer begins."""
+
+
+@pytest.fixture
+def gridded() -> Release:
+    cache.clear()
+    return install(grid_release(AREA, 64), "Where people are")
+
+
+def path(release: Release) -> str:
+    return reverse("release", args=[release.pk])
+
+
+def thin(page: Any) -> Any:
+    """From now on the page has a slow line, which is returned."""
+    line = page.context.new_cdp_session(page)
+    line.send("Network.enable")
+    line.send("Network.emulateNetworkConditions", THIN)
+    return line
+
+
+def refusing(address: str, **answer: Any) -> Callable[[Any], None]:
+    """Breaks off what is asked at addresses like this, or answers it so."""
+
+    def prepare(page: Any) -> None:
+        page.route(
+            address, lambda route: route.fulfill(**answer) if answer else route.abort("failed")
+        )
+
+    return prepare
+
+
+@pytest.mark.parametrize(("size", "theme"), [((320, 720), "dark"), ((1440, 900), "light")])
+def test_on_a_slow_line_the_words_come_first_and_the_map_afterwards(
+    open_page: Open, gridded: Release, size: tuple[int, int], theme: str
+) -> None:
+    held: list[Any] = []
+    lines: list[Any] = []
+
+    def prepare(page: Any) -> None:
+        lines.append(thin(page))
+        page.route("**/map.bin", lambda route: held.append(route))
+
+    page = open_page(path(gridded), size, theme, wait=LOADING, until="commit", prepare=prepare)
+    page.wait_for_function(STYLED, arg=LOADING)
+    assert page.locator(LOADING).is_visible()
+    assert "The map is loading" in page.inner_text(LOADING)
+    assert page.get_by_role("heading", name="Where people are", exact=True).is_visible()
+    assert "±" in page.inner_text(".margin .total >> nth=0")
+    assert "Cannot be told from zero" in page.inner_text(".legend")
+    assert page.get_by_role("link", name="GeoParquet").is_visible()
+    assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
+    assert ramp_share(screenshot(page, "#map .sheet"), theme) == 0
+    assert violations(page) == []
+    # All of the map would take this line half a minute.
+    lines[0].send("Network.emulateNetworkConditions", THIN | {"downloadThroughput": 500_000})
+    for route in held:
+        route.continue_()
+    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
+    assert page.locator(LOADING).is_hidden()
+    assert "People per" in page.inner_text(".legend")
+    assert ramp_share(screenshot(page, "#map .sheet"), theme) > 0.02
+
+
+def test_the_map_is_seen_before_what_moves_it_has_come(open_page: Open, gridded: Release) -> None:
+    """On the thinnest line the map's library takes much longer than the map."""
+    page = open_page(
+        path(gridded),
+        wait="canvas.ahead",
+        until="commit",
+        prepare=lambda page: page.route("**/assets/map-*.js", lambda route: None),
+    )
+    assert page.locator(LOADING).is_hidden()
+    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
+    assert "People per" in page.inner_text(".legend")
+
+
+def test_a_map_whose_library_does_not_come_stands_still(open_page: Open, gridded: Release) -> None:
+    page = open_page(
+        path(gridded), wait="#map[data-state=drawn]", prepare=refusing("**/assets/map-*.js")
+    )
+    assert "the map stands still" in page.inner_text(NOTICE)
+    assert page.locator("canvas.ahead").count() == 0
+    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
+    page.get_by_role("button", name="Margin").click()
+    assert share(screenshot(page, "#map .sheet"), "tide-3", "light") > 0.2
+
+
+@pytest.mark.parametrize(
+    ("answer", "said"),
+    [({}, "(no connection)"), ({"status": 503, "body": "busy"}, "(503)")],
+    ids=["broken off", "refused"],
+)
+def test_where_the_data_do_not_come_there_is_a_way_on(
+    open_page: Open, gridded: Release, answer: dict[str, Any], said: str
+) -> None:
+    page = open_page(
+        path(gridded),
+        (320, 720),
+        wait=f"{NOTICE}:not([hidden])",
+        prepare=refusing("**/map.bin", **answer),
+    )
+    assert said in page.inner_text(NOTICE)
+    assert page.locator(LOADING).is_hidden()
+    assert violations(page) == []
+    picture = page.get_by_role("link", name="See it as a picture").get_attribute("href")
+    found = page.request.get(page.evaluate("location.origin") + picture)
+    assert found.body().startswith(b"\x89PNG")
+    page.unroute("**/map.bin")
+    page.get_by_role("button", name="Try again").click()
+    page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
+    assert page.locator(NOTICE).is_hidden()
+
+
+def test_zones_whose_shapes_do_not_come_have_the_same_way_on(open_page: Open) -> None:
+    cache.clear()
+    release = install(zones_release(), "By ward")
+    page = open_page(
+        path(release),
+        wait=f"{NOTICE}:not([hidden])",
+        prepare=refusing("**/zones.geojson"),
+    )
+    assert "shapes did not load (no connection)" in page.inner_text(NOTICE)
+    assert page.get_by_role("button", name="Try again").is_visible()
+
+
+def test_without_scripts_the_map_is_a_picture(open_page: Open, gridded: Release) -> None:
+    page = open_page(path(gridded), wait="#content", java_script_enabled=False)
+    picture = page.locator("img.unscripted")
+    assert picture.is_visible()
+    assert page.locator(LOADING).is_hidden()
+    assert picture.get_attribute("alt") == "Where people are, as a picture with its legend"
+    image = screenshot(page, "#map")
+    # The picture's own ramp (artefacts/preview.py), which is not the page's.
+    deepest = (image == (17, 27, 71)).all(axis=2)
+    assert deepest.mean() > 0.0005
