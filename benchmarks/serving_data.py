@@ -10,6 +10,7 @@ import numpy as np
 
 from dpgeo.accounts.services import organisation_create
 from dpgeo.artefacts.files import build_files
+from dpgeo.budgets.services import budget_debit
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import GridRelease, Released
@@ -70,6 +71,8 @@ def _first(dataset: Dataset) -> Release:
         salt=b"salt",
     )
     released = _released(release)
+    job, cost = release.job_id, released.guarantee
+    budget_debit(ledger=dataset.ledger, job=job, cost=cost, what=release.title, who="a benchmark")
     commit(release, released)
     with tempfile.TemporaryDirectory() as folder:
         for built in build_files(released, Path(folder)):

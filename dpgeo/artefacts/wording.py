@@ -30,8 +30,9 @@ GEO_IND = (
 
 GEO_NEIGHBOURS = {
     Unit.PERSON: "Two datasets are compared that differ in where the reports of one person were "
-    "made, not in how many there are.",
-    Unit.RECORD: "Two datasets are compared that differ in where one report was made.",
+    "made, not in how many there are, nor in what else is published of them.",
+    Unit.RECORD: "Two datasets are compared that differ in where one report was made, not in what "
+    "else is published of it.",
 }
 
 GEO_NEIGHBOURS_SYMBOLS = "D ~ D' ⇔ D' is D with the positions x of one unit replaced by as many x'"
@@ -201,7 +202,8 @@ PADDED = (
 ATTRIBUTES = (
     "What the publisher declared to be known of every report, whoever reads it and wherever it was "
     "made: {attributes}. It is published as it is, and reports of one person can be told together "
-    "by it."
+    "by it. The promise holds only where it follows neither from the place nor from the person, "
+    "which the publisher alone can know."
 )
 
 
@@ -393,5 +395,6 @@ RATIONALE = (
 
 DOMAIN = (
     "Positions and times within the declared study area. The study area, the columns and the "
-    "parameters are public choices, fixed before the data were read."
+    "parameters are public choices, fixed before anything was drawn from the data; their publisher "
+    "may have seen the data by then."
 )

@@ -26,6 +26,14 @@ LONGEST_VALUE = 100
 TAKEN = frozenset({"bbox", "fid", "geom", "geometry", "id", "latitude", "longitude", "time"})
 """Names that columns of points have in some format already."""
 
+POSITIONS = frozenset(
+    {
+        *("coordinates", "easting", "geohash", "lat", "lng", "lon", "long", "northing"),
+        *("point", "position", "wkb", "wkt", "x", "y"),
+    }
+)
+"""Names by which columns say where something is, which nothing public beside it may."""
+
 
 def clean_text(value: object, *, field: str, longest: int, required: bool = False) -> str:
     """A public text without surrounding blanks. Raises InvalidInput."""
@@ -95,6 +103,13 @@ def clean_attributes(declared: object) -> list[dict[str, Any]]:
         if name in TAKEN or names.count(name) > 1:
             raise InvalidInput(
                 f"{name!r} is the name of another column of the files; rename the attribute.",
+                field=ATTRIBUTES,
+            )
+        if name in POSITIONS:
+            raise InvalidInput(
+                f"{name!r} is what columns of positions are called, and would be published as it "
+                "is; leave it out, or rename the column if it says nothing of where a report was "
+                "made.",
                 field=ATTRIBUTES,
             )
     if combinations(found) > MOST_COMBINATIONS:

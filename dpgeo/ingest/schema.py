@@ -109,7 +109,9 @@ class Schema:
                 field="columns.person",
             )
         taken: dict[str, str] = {}
-        for role, name in self.wanted.items():
+        # The person column counts where it is not read, too: as an attribute it would be published.
+        named = {Role.PERSON: self.columns.person} if self.columns.person else {}
+        for role, name in (named | self.wanted).items():
             if any(unicodedata.category(sign) in {"Cc", "Cs"} for sign in name):
                 raise InvalidInput(
                     "The name of this column holds a control character; rename the column.",

@@ -9,7 +9,8 @@ from typing import Any
 
 from dpgeo.accounts.models import Membership, Organisation, Role, User
 from dpgeo.artefacts.files import build_files
-from dpgeo.budgets.selectors import points_ledger
+from dpgeo.budgets.selectors import ledger_for, points_ledger
+from dpgeo.budgets.services import budget_debit
 from dpgeo.core.guarantees import whole_units
 from dpgeo.core.released import Released
 from dpgeo.datasets.models import Dataset, Upload, UploadState
@@ -96,6 +97,9 @@ def install(
         job=Job.objects.create(task="releases.run", state=JobState.DONE),
         salt=b"salt",
     )
+    ledger = ledger_for(dataset.ledger, notion)
+    cost = released.guarantee
+    budget_debit(ledger=ledger, job=release.job_id, cost=cost, what=release.title, who="a test")
     commit(release, released)
     with tempfile.TemporaryDirectory() as folder:
         for built in build_files(released, Path(folder)):

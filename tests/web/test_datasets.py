@@ -98,6 +98,7 @@ def stored_uploads() -> set[str]:
         ("public_attributes", [{"column": "app", "values": ["x" * 101]}]),
         ("public_attributes", [{"column": "app", "values": [str(n) for n in range(1001)]}]),
         ("public_attributes", [{"column": "Time", "values": ["1"]}]),
+        ("public_attributes", [{"column": "Lat", "values": ["45.001"]}]),
         ("public_attributes", [{"column": name, "values": ["1"]} for name in ("app", "APP")]),
         (
             "public_attributes",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -56,7 +57,7 @@ def test_without_a_map_it_says_so(client: Client) -> None:
 
 
 def test_it_offers_published_maps_of_cells_contours_first(client: Client) -> None:
-    dataset = make_dataset()
+    dataset = make_dataset(budget=Fraction(8))
     grid = install(dataset, grid_release())
     contours = install(dataset, contour_release())
     install(dataset, clusters_release())

@@ -111,9 +111,10 @@ def test_a_file_without_the_column_is_refused(tmp_path: Path) -> None:
     assert refused.value.field == "public_attributes"
 
 
-def test_the_column_of_a_person_is_no_public_attribute() -> None:
+@pytest.mark.parametrize("unit", Unit)
+def test_the_column_of_a_person_is_no_public_attribute(unit: Unit) -> None:
     with pytest.raises(InvalidInput, match="declared both as") as refused:
-        declared(Attribute("who", ("anna",)))
+        Schema(COLUMNS, unit, AREA, attributes=(Attribute("who", ("anna",)),))
     assert refused.value.field == "public_attributes"
 
 
