@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import ast
 import gettext as gettext_module
 import io
 import json
 import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 from django.conf import settings
@@ -213,3 +215,54 @@ def test_what_other_rooms_call_things_on_the_desk_is_listed_for_translators() ->
     assert {*words.REASONS} == {reason.value for reason in Reason}
     warned = {quotes.RARE, quotes.NOTHING_SEEN, quotes.NOT_BUSY, quotes.REMEDY}
     assert warned < {*words.CAUTIONS}
+
+
+def sentences() -> set[str]:
+    """The texts of all rooms but the pages, with {} for what is filled in."""
+    found = set()
+    for path in Path(settings.BASE_DIR, "dpgeo").glob("**/*.py"):
+        if "pages" in path.parts:
+            continue
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.Constant) and isinstance(node.value, str):
+                found.add(node.value)
+            elif isinstance(node, ast.JoinedStr):
+                pieces = (getattr(each, "value", "") for each in node.values)
+                found.add("".join(each if isinstance(each, str) else "{}" for each in pieces))
+    return found
+
+
+def test_every_listed_refusal_is_one_that_other_rooms_give() -> None:
+    given = sentences()
+    listed = {re.sub(r"{\w+}", "{}", text): text for text in (*words.REFUSALS, *words.HINTS)}
+    # The end of these two is put in where they are raised.
+    missing = {text for plain, text in listed.items() if plain not in given}
+    assert {text[:9] for text in missing} == {"Asked for"}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "said"),
+    [
+        ("This dataset has no data.", "Dieser Datensatz hat keine Daten."),
+        (
+            "'x' is not a number; write it like 0.5.",
+            "'x' ist keine Zahl; schreiben Sie sie wie 0.5.",
+        ),
+        ("Is more than the 1,200 places there are; ask for fewer.", "1.200 Orte, die es gibt;"),
+        ("The header names '{a}' more than once; give each column a name of its own.", "'{a}'"),
+        ("Something that nobody has listed, 1,200 times.", "nobody has listed, 1,200 times."),
+    ],
+)
+def test_refusals_are_known_by_what_stands_around_their_figures(refusal: str, said: str) -> None:
+    assert words.translated(refusal) == refusal
+    with translation.override("de"):
+        assert said in words.translated(refusal)
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("german")
+def test_what_a_budget_does_not_hold_is_refused_in_german(desk: Desk) -> None:
+    dataset = desk.declare(title="Wege", ready=True)
+    answer = desk.client.post(f"/desk/datasets/{dataset.slug}/release/", asked(epsilon="3.5"))
+    assert "fordern Sie höchstens 2 an." in answer.content.decode()
+    assert "Angefordert: Epsilon 3,5, aber von 2 ist nur 2 übrig" in answer.content.decode()
