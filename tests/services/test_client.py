@@ -83,6 +83,24 @@ def test_a_program_asks_for_a_map_and_anybody_reads_it(
         assert unknown.value.status == 401
 
 
+def test_a_program_waits_for_a_map_by_time_and_asks_about_its_slices(
+    served: tuple[str, dict[str, Any]],
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    server, prepared = served
+    monkeypatch.setattr(catalogue, "POLL_SECONDS", 0.1)
+    key = prepared["headers"]["Authorization"].removeprefix("Bearer ")
+    by_time = {"mechanism": "time-slices", "parameters": {"cells": 8, "slices": "6 hours"}}
+    with Catalogue(server, key=key) as ours:
+        made = ours.request_release(**{**prepared["body"], **by_time})
+        assert "queued" in capsys.readouterr().err
+        box = tuple(made.facts["bbox"])
+        parts = [made.query(box, layer)["estimate"] for layer in made.layers]
+        assert len(parts) == 4
+        assert sum(parts) == made.query(box)["estimate"]
+
+
 def test_the_notebook_runs_as_it_stands(served: tuple[str, dict[str, Any]]) -> None:
     document = json.loads((ROOT / "docs" / "notebook.ipynb").read_text())
     cells = ["".join(cell["source"]) for cell in document["cells"] if cell["cell_type"] == "code"]

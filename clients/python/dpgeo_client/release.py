@@ -51,7 +51,7 @@ class Release:
     def file(self, form: str, layer: str | None = None) -> types.File:
         """A file by its format, such as "GeoPackage", and layer, by default the measured one.
 
-        Raises LookupError that names what there is.
+        Raises LookupError that names what there is, or says that there is nothing yet.
         """
         wanted = self._measured() if layer is None else layer
         for file in self.facts["files"]:
@@ -100,6 +100,6 @@ class Release:
         return answers
 
     def _measured(self) -> str:
-        """The layer that was measured; estimates and the like are inferred from it."""
-        found = [name for name in self.layers if name != "estimate"]
-        return (found or self.layers or [""])[0]
+        """The first layer that was measured, as the statement tells; others are inferred from it."""
+        told = self.statement()["expected_error"]
+        return next(str(each["layer"]) for each in told if each["kind"] == "measured")
