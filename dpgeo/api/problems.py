@@ -185,17 +185,13 @@ OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
 
 
 class Gone(exceptions.APIException):
-    """What was here is withdrawn, for good."""
+    """What was here is withdrawn, or was refused as a draft; for good."""
 
     status_code = HTTPStatus.GONE
 
-
-class NeverPublished(exceptions.APIException):
-    """What was here was refused as a draft."""
-
-    status_code = HTTPStatus.GONE
-    default_detail = NOT_PUBLISHED.remedy
-    kind = NOT_PUBLISHED
+    def __init__(self, detail: str = "", *, kind: Problem = WITHDRAWN) -> None:
+        super().__init__(detail or kind.remedy)
+        self.kind = kind
 
 
 class LengthRequired(exceptions.APIException):

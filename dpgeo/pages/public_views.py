@@ -37,10 +37,12 @@ from dpgeo.pages.summaries import Summary, summary_of
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
 from dpgeo.releases.kept import Kept, Row, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
-from dpgeo.releases.selectors import NotPublished, release_visible
+from dpgeo.releases.selectors import DraftRefused, release_visible
 
 MAPS_PER_PAGE = 24
 DAY = 24 * 60 * 60
+
+NO_MAP = "There is no such map."
 
 RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
 """Keys (`frontend/src/ramps.ts`) and names of the colour ramps to choose from."""
@@ -132,7 +134,10 @@ def about_privacy(request: HttpRequest) -> HttpResponse:
 @gzip_page
 def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
     """The land around a release's study area; see `basemap.basemap`."""
-    found = visible_or_404(request, release_id)
+    try:
+        found = release_visible(request.user, release_id)
+    except Release.DoesNotExist:
+        raise Http404(NO_MAP) from None
     key = f"dpgeo.pages.basemap.{found.dataset_id}.{found.blob_sha256}"
     shapes = cache.get(key)
     if shapes is None:
@@ -142,23 +147,6 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
     public = found.state == ReleaseState.PUBLISHED
     response["Cache-Control"] = f"public, max-age={DAY}" if public else "private, no-store"
     return response
-
-
-class WasRefused(Http404):
-    """A stranger asks for a draft that was refused."""
-
-
-def visible_or_404(request: HttpRequest, release_id: str) -> Release:
-    """The release if this visitor may know of it. A stranger's draft looks like no release.
-
-    Raises Http404, and of these WasRefused for a stranger's draft that was refused.
-    """
-    try:
-        return release_visible(request.user, release_id)
-    except NotPublished:
-        raise WasRefused("There is no such map.") from None
-    except Release.DoesNotExist:
-        raise Http404("There is no such map.") from None
 
 
 def not_published(request: HttpRequest, found: Release | None = None) -> HttpResponse:
@@ -175,12 +163,15 @@ def release_page(
 ) -> HttpResponse:
     """A page of a release that has been drawn; of a withdrawn one, that it was there.
 
-    Of a refused draft it says that it was not published, and to members where to read why.
+    Of a refused draft it says that it was not published, and to members where to read why. Raises
+    Http404, for a stranger's draft as for no release.
     """
     try:
-        found = visible_or_404(request, release_id)
-    except WasRefused:
+        found = release_visible(request.user, release_id)
+    except DraftRefused:
         return not_published(request)
+    except Release.DoesNotExist:
+        raise Http404(NO_MAP) from None
     if found.state == ReleaseState.REFUSED:
         return not_published(request, found)
     common = release_context(found)

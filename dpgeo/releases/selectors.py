@@ -17,7 +17,7 @@ from dpgeo.releases.models import ENDED, Release, ReleaseFile, ReleaseState
 TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
-class NotPublished(Release.DoesNotExist):
+class DraftRefused(Release.DoesNotExist):
     """A draft was refused. Strangers are told that, and nothing of what it was."""
 
 
@@ -60,7 +60,7 @@ def release_visible(user: Visitor, release_id: str) -> Release:
     """One release; of a withdrawn one strangers see that it was there.
 
     Raises Release.DoesNotExist, for a stranger's draft as for an id that never was, and of these
-    NotPublished for a draft that was refused.
+    DraftRefused for a draft that was refused.
     """
     public = Q(state__in=(ReleaseState.PUBLISHED, ReleaseState.WITHDRAWN))
     mine = Q(dataset__organisation__in=organisations_of(user))
@@ -68,7 +68,7 @@ def release_visible(user: Visitor, release_id: str) -> Release:
         return Release.objects.filter(public | mine).select_related(*TABLES).get(pk=release_id)
     except Release.DoesNotExist:
         if Release.objects.filter(pk=release_id, state=ReleaseState.REFUSED).exists():
-            raise NotPublished from None
+            raise DraftRefused from None
         raise
 
 

@@ -35,7 +35,7 @@ from dpgeo.releases import running
 from dpgeo.releases.files import INCOMPRESSIBLE
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import (
-    NotPublished,
+    DraftRefused,
     release_visible,
     released_of,
     releases_public,
@@ -625,7 +625,7 @@ def test_of_a_refused_draft_strangers_learn_nothing_else(dataset: Dataset) -> No
     release_refuse(release=release, by=None, reason="Noisy.")
     stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
     for visitor in (stranger, AnonymousUser()):
-        with pytest.raises(NotPublished):
+        with pytest.raises(DraftRefused):
             release_visible(visitor, release.pk)
         assert not releases_visible_to(visitor).exists()
     assert not releases_public().exists()
