@@ -76,7 +76,8 @@ def _releases(desk: Any) -> Names:
     from tests.unit.artefacts.releases import examples, grid_release
     from tests.web.published import install, make_dataset
 
-    dataset = make_dataset(desk.organisation, points_budget=make_level("ln 4", 2000))
+    points = make_level("ln 16", 200)
+    dataset = make_dataset(desk.organisation, budget=MANY, points_budget=points)
     area = StudyArea.from_geojson(DATASET["study_area"])
     published = [
         install(dataset, grid_release(area=area), pk=RELEASE_ID),

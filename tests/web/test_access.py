@@ -71,7 +71,7 @@ LAYERS = {"slices": ["cells-00-12", "cells-12-24"], "points": ["points", "densit
 def draft(kind: str) -> Release:
     """A release that nobody has decided about."""
     dataset = make_dataset(
-        points_budget=make_level("ln 4", 2000),
+        points_budget=make_level("ln 16", 200),
         public_attributes=[{"column": "app", "values": ["walker", "rider"]}],
     )
     return install(dataset, MAKES[kind](), published=False)

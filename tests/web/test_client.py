@@ -20,7 +20,7 @@ HOST = "http://testserver"
 
 @pytest.mark.parametrize("released", examples(), ids=lambda each: type(each.content).__name__)
 def test_it_takes_what_was_measured_and_not_what_was_inferred(released: Released) -> None:
-    release = install(make_dataset(points_budget=make_level("ln 4", 2000)), released)
+    release = install(make_dataset(points_budget=make_level("ln 16", 200)), released)
     catalogue = Catalogue(HOST)
     catalogue._connection._client = httpx.Client(
         transport=httpx.WSGITransport(get_wsgi_application()), base_url=HOST

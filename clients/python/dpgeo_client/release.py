@@ -100,6 +100,6 @@ class Release:
         return answers
 
     def _measured(self) -> str:
-        """The first layer that was measured, as the statement tells; others are inferred from it."""
+        """The first layer that was measured, as the statement tells; others are inferred."""
         told = self.statement()["expected_error"]
         return next(str(each["layer"]) for each in told if each["kind"] == "measured")
