@@ -15,7 +15,7 @@ from django.db import models
 
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Notion, from_units
-from dpgeo.core.levels import level_text
+from dpgeo.core.levels import level_text, rest_text
 
 
 class NotionChoice(models.TextChoices):
@@ -100,6 +100,12 @@ class Ledger(models.Model):
         sign = "-" if units < 0 else ""
         return sign + level_text(abs(units), self.radius)
 
+    def rest(self, units: int) -> str:
+        """Whole units that are left as a figure that can be asked for: "0.5", "ln 4"."""
+        if self.radius is None or units < 0:
+            return self.amount(units)
+        return rest_text(units, self.radius)
+
     @property
     def total_words(self) -> str:
         """The whole budget, for people."""
@@ -108,7 +114,7 @@ class Ledger(models.Model):
     @property
     def left_words(self) -> str:
         """What is left of it, as a figure."""
-        return self.amount(self.total_units - self.spent_units)
+        return self.rest(self.total_units - self.spent_units)
 
     def words(self, units: int) -> str:
         """Whole units with their measure: "epsilon 0.5", "level ln 4 within 200 m"."""

@@ -116,9 +116,9 @@ def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
     left = ledger.total_units - ledger.spent_units
     if units <= left:
         return
-    room = f"ask for at most {ledger.amount(left)}" if left > 0 else "nothing is left to ask for"
+    room = f"ask for at most {ledger.rest(left)}" if left > 0 else "nothing is left to ask for"
     raise BudgetExceeded(
-        f"Asked for {ledger.words(units)}, but {ledger.amount(left)} of "
+        f"Asked for {ledger.words(units)}, but {ledger.rest(left)} of "
         f"{ledger.amount(ledger.total_units)} is left; {room}.",
         field="epsilon" if ledger.radius is None else "level",
     )

@@ -125,6 +125,22 @@ def level_text(pico: int, radius: int) -> str:
     return format((Decimal(millionths) / 10**6).normalize(), "f")
 
 
+def rest_text(pico: int, radius: int) -> str:
+    """What is left of several levels within a radius: "ln 4", rounded down so that it can be paid.
+
+    Each level is kept in whole units, so that after ln 4 a little more than ln 4 is left of ln 16:
+    a millionth more or less is nothing.
+    """
+    exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
+    number = round(math.exp(min(float(exact), 10)))
+    if 2 <= number <= MOST_LOGARITHM:
+        over = pico - Level(f"ln {number}", radius).pico
+        if 0 <= Fraction(over * radius, SCALE[Notion.GEO_IND]) <= Fraction(1, 10**6):
+            return f"ln {number}"
+    millionths = exact.numerator * 10**6 // exact.denominator
+    return format((Decimal(millionths) / 10**6).normalize(), "f")
+
+
 def _value(text: str) -> Decimal:
     """The number behind a level's text, to fifty digits."""
     if text.startswith("ln "):

@@ -133,6 +133,12 @@ class Quote:
             return format_epsilon(epsilon)
         return self.ledger.amount(whole_units(self.cost.notion, epsilon))
 
+    def rest(self, epsilon: Fraction) -> str:
+        """What is left of the ledger, as a figure that can be asked for."""
+        if self.cost.notion is Notion.PURE_DP:
+            return format_epsilon(epsilon)
+        return self.ledger.rest(whole_units(self.cost.notion, epsilon))
+
     def words(self, epsilon: Fraction) -> str:
         """An epsilon with its measure: "epsilon 0.5", "level ln 4 within 200 m"."""
         if self.cost.notion is Notion.PURE_DP:

@@ -249,6 +249,14 @@ def test_bad_hierarchies_are_refused_by_name(
     assert not PublicLayer.objects.exists()
 
 
+def test_a_request_leads_to_where_layers_are_declared(desk: Desk) -> None:
+    dataset = desk.declare(ready=True)
+    page = desk.page(f"/desk/datasets/{dataset.slug}/release/")
+    zones = page[page.index("zones.zones") :]
+    address = f"/desk/datasets/{dataset.slug}/layers/"
+    assert f'<a href="{address}">See or declare public layers</a>' in zones[:1000]
+
+
 def test_places_lie_in_the_zones_that_they_name(desk: Desk) -> None:
     dataset, asks = desk.declare(), program_of(desk)
     address = f"/api/v1/datasets/{dataset.slug}/layers"

@@ -53,9 +53,12 @@ class Budget:
         return self.more == 0
 
 
-def budget_of(dataset: Dataset) -> Budget:
-    """The dataset's ledger, which it may share with others, and its own last release."""
-    ledger = dataset.ledger
+def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
+    """A dataset's ledger, which it may share with others, and its own last release from it.
+
+    That of its counts, unless the one of its points is given.
+    """
+    ledger = ledger or dataset.ledger
     paid = net_by_job(ledger)
     running = set(
         Job.objects.filter(id__in=paid, state__in=UNFINISHED).values_list("id", flat=True)

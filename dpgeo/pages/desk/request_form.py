@@ -8,6 +8,8 @@ from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
+from django.urls import reverse
+from django.utils.html import format_html
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -119,7 +121,9 @@ class ReleaseForm(DeskForm):
         declared = layer_kinds(dataset)
         for key, mechanism in MECHANISMS.items():
             for parameter in parameters(mechanism.params):
-                self.fields[f"{key}.{parameter.name}"] = parameter_field(parameter, declared)
+                self.fields[f"{key}.{parameter.name}"] = parameter_field(
+                    parameter, declared, dataset
+                )
         self._fit_to_unit(Unit(dataset.unit))
         if not publishes:
             del self.fields["publish_when_done"]
@@ -202,7 +206,9 @@ class ReleaseForm(DeskForm):
         return values
 
 
-def parameter_field(parameter: Parameter, declared: Mapping[str, LayerKind]) -> forms.Field:
+def parameter_field(
+    parameter: Parameter, declared: Mapping[str, LayerKind], dataset: Dataset
+) -> forms.Field:
     """The form's field of a mechanism's parameter; `declared` are the dataset's layers."""
     words: dict[str, Any] = {
         "required": False,
@@ -213,6 +219,12 @@ def parameter_field(parameter: Parameter, declared: Mapping[str, LayerKind]) -> 
     if parameter.kind is bool:
         return forms.BooleanField(**words)
     if parameter.layer:
+        words["help_text"] = format_html(
+            '{} <a href="{}">{}</a>',
+            words["help_text"],
+            reverse("desk-layers", args=[dataset.slug]),
+            gettext("See or declare public layers"),
+        )
         return forms.ChoiceField(choices=layer_choices(parameter, declared), **words)
     if parameter.choices:
         return forms.ChoiceField(

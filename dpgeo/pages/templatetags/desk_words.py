@@ -6,6 +6,8 @@ from django import template
 from django.utils.translation import gettext
 
 from dpgeo.budgets.models import Ledger
+from dpgeo.datasets.models import Dataset
+from dpgeo.pages.desk.figures import budget_of
 from dpgeo.pages.desk.words import REGIONS, parameter_label, translated
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
 from dpgeo.releases.quotes import Quote
@@ -47,6 +49,12 @@ def warnings(quote: Quote) -> list[str]:
 def points_left(ledger: Ledger) -> str:
     """What is left of a budget for points, as a figure: "ln 4"."""
     return in_language(ledger.left_words)
+
+
+@register.filter
+def points_more(ledger: Ledger, dataset: Dataset) -> str:
+    """What is left of a budget for points, in releases: "about 1 more like the last"."""
+    return budget_of(dataset, ledger).more_words
 
 
 @register.filter

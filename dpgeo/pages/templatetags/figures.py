@@ -72,23 +72,27 @@ def ledger_words(ledger: Ledger, units: int) -> str:
 @register.filter
 def price(quote: Quote) -> str:
     """What a quoted release costs: "0.500", "ln 4"."""
-    return _of_budget(quote, quote.epsilon)
+    return (
+        in_language(quote.amount(quote.epsilon))
+        if quote.forecast.moves
+        else epsilon(quote.epsilon, 3)
+    )
 
 
 @register.filter
 def left_before(quote: Quote) -> str:
     """What is left of the budget it is paid from."""
-    return _of_budget(quote, quote.left_before)
+    return _rest(quote, quote.left_before)
 
 
 @register.filter
 def left_after(quote: Quote) -> str:
     """What would be left of it."""
-    return _of_budget(quote, quote.left_after)
+    return _rest(quote, quote.left_after)
 
 
-def _of_budget(quote: Quote, amount: Fraction) -> str:
-    return in_language(quote.amount(amount)) if quote.forecast.moves else epsilon(amount, 3)
+def _rest(quote: Quote, left: Fraction) -> str:
+    return in_language(quote.rest(left)) if quote.forecast.moves else epsilon(left, 3)
 
 
 @register.filter

@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.levels import format_level, level_text, make_level, parse_level
+from dpgeo.core.levels import format_level, level_text, make_level, parse_level, rest_text
 
 
 @pytest.mark.parametrize(
@@ -46,6 +46,24 @@ def test_epsilon_per_metre_is_the_level_by_the_radius_rounded_down(odds: int, ra
 def test_logarithms_are_recognised(odds: int, radius: int) -> None:
     level = make_level(f"ln {odds}", radius)
     assert format_level(level.pico, radius) == f"level ln {odds} within {radius:,} m"
+
+
+@given(st.integers(2, 30), st.integers(2, 30), st.integers(1, 10_000))
+def test_what_is_left_of_levels_is_a_level_that_can_be_paid(
+    paid: int, rest: int, radius: int
+) -> None:
+    whole = make_level(f"ln {paid * rest}", radius).pico
+    left = whole - make_level(f"ln {paid}", radius).pico
+    text = rest_text(left, radius)
+    assert text == f"ln {rest}"
+    assert make_level(text, radius).pico <= left
+    assert rest_text(left - make_level(text, radius).pico, radius) == "0"
+
+
+@given(st.integers(1, 10**11), st.integers(1, 10_000))
+def test_no_more_is_said_to_be_left_than_is(pico: int, radius: int) -> None:
+    text = rest_text(pico, radius)
+    assert text == "0" or Fraction(make_level(text, radius).pico) <= pico
 
 
 @given(st.integers(1, 10**12), st.integers(1, 10_000))

@@ -95,7 +95,7 @@ class Command(BaseCommand):
             f"at most {quote.bound} of each {dataset.unit}",
             *(f"  {spend.label}: {quote.words(spend.epsilon)}" for spend in quote.plan),
             f"Cost: {quote.words(quote.epsilon)}; left before "
-            f"{quote.amount(quote.left_before)}, after {quote.amount(quote.left_after)} "
+            f"{quote.rest(quote.left_before)}, after {quote.rest(quote.left_after)} "
             f"({quote.more_like_this} more like this)",
             noise_words(noise),
         ):
