@@ -1,0 +1,47 @@
+"""Land that crosses the 180th meridian is drawn on both sides of it, and not across the world."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import shapely
+
+from dpgeo.pages.basemap import cut_at_180, land_file, land_polygons
+from tests.requirements import need
+
+
+def widest(polygon: shapely.Polygon) -> float:
+    """Degrees of longitude along the longest edge."""
+    return max(
+        float(np.abs(np.diff(shapely.get_coordinates(ring)[:, 0])).max())
+        for ring in shapely.get_rings(polygon)
+    )
+
+
+def test_an_island_on_both_sides_is_cut_in_two() -> None:
+    ring = [(170, 10), (-170, 10), (-170, 20), (170, 20), (170, 10)]
+    parts = cut_at_180(shapely.Polygon(ring))
+    assert sorted(part.bounds for part in parts) == [(-180, 10, -170, 20), (170, 10, 180, 20)]
+
+
+def test_land_around_the_pole_reaches_down_to_it() -> None:
+    ring = [(-170, -70), (-60, -65), (60, -70), (170, -68), (-170, -70)]
+    parts = cut_at_180(shapely.Polygon(ring))
+    whole = shapely.union_all(parts)
+    assert whole.bounds == (-180, -90, 180, -65)
+    assert shapely.contains_xy(whole, [0, 175, -175], [-89, -89, -89]).all()
+
+
+def test_other_land_stays_as_it_is() -> None:
+    polygon = shapely.box(-80, 10, 80, 20)
+    assert cut_at_180(polygon) == [polygon]
+
+
+@pytest.mark.parametrize(("longitude", "latitude"), [(179, 68), (-175, 67), (100, 65), (0, -88)])
+def test_no_edge_of_the_land_goes_around_the_world(longitude: float, latitude: float) -> None:
+    need(land_file().exists(), "the built frontend: make frontend")
+    land = land_polygons(land_file())
+    around = [each for each in land if widest(each) > 180]
+    # The edge along the pole is as long as the world.
+    assert all(each.bounds[1] == -90 for each in around)
+    assert shapely.contains_xy(land, longitude, latitude).any()
