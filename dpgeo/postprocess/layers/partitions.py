@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -58,7 +60,7 @@ def _estimate(
     partition = box_image(content.boxes, content.grid.shape)[row, column]
     noisy = content.counts[row, column]
     infer = _uniform if content.answers == "uniform" else _least_squares
-    value, projected, margin, threshold, label, note = infer(content, sizes, partition, noisy)
+    found = infer(content, sizes, partition, noisy)
     return BoxLayer(
         name="estimate",
         title="Estimates of cells",
@@ -66,17 +68,17 @@ def _estimate(
         grid=content.grid,
         boxes=unit_boxes(row, column),
         cells=same(1, row.size),
-        value=value,
-        margin=margin,
-        margin_label=label,
-        note=note,
-        threshold=threshold,
+        value=found.value,
+        margin=found.margin,
+        margin_label=found.margin_label,
+        note=found.note,
+        threshold=found.threshold,
         columns={
             "row": row.astype(np.int32),
             "column": column.astype(np.int32),
             "partition": partition,
             "noisy_cell": noisy,
-            "non_negative": projected,
+            "non_negative": found.non_negative,
         },
     )
 
@@ -85,10 +87,17 @@ LEAST_VARIANCE = 1e-9
 """Of a cell's noisy count: what its estimate keeps at least, where a total has no noise to speak
 of. Without it a projected count would be a quotient by 0."""
 
-Inference = tuple[
-    NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], NDArray[np.float64], str, str
-]
-"""Values, the nearest that are not negative, margins, thresholds (n,), margin label, note."""
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Estimates:
+    """What is inferred of n cells: columns of `BoxLayer`, and the nearest values from 0 up."""
+
+    value: NDArray[np.float64]
+    non_negative: NDArray[np.float64]
+    margin: NDArray[np.float64]
+    threshold: NDArray[np.float64]
+    margin_label: str
+    note: str
 
 
 def _uniform(
@@ -96,19 +105,19 @@ def _uniform(
     sizes: NDArray[np.int64],
     partition: NDArray[np.int32],
     noisy: NDArray[np.int64],
-) -> Inference:
+) -> Estimates:
     """Every cell gets an even share of its partition's total (DPCube, section 4.4)."""
     share = 1.0 / np.maximum(sizes, 1)
     noise = content.totals_noise
     projected = non_negative(content.totals, np.ones(len(sizes)))
-    return (
-        (content.totals * share)[partition],
-        (projected * share)[partition],
-        (noise.margin() * share)[partition],
-        (noise.threshold() * share)[partition],
-        NOISE_ONLY,
-        "An even share of the partition's count. The margin covers the noise alone: how unevenly "
-        "the count is spread inside the partition is unknown and not in it.",
+    return Estimates(
+        value=(content.totals * share)[partition],
+        non_negative=(projected * share)[partition],
+        margin=(noise.margin() * share)[partition],
+        threshold=(noise.threshold() * share)[partition],
+        margin_label=NOISE_ONLY,
+        note="An even share of the partition's count. The margin covers the noise alone: how "
+        "unevenly the count is spread inside the partition is unknown and not in it.",
     )
 
 
@@ -117,7 +126,7 @@ def _least_squares(
     sizes: NDArray[np.int64],
     partition: NDArray[np.int32],
     noisy: NDArray[np.int64],
-) -> Inference:
+) -> Estimates:
     """Cells and totals reconciled by inverse variances.
 
     With n cells y_i of variance v1, their sum S, and a total Y of variance v2, the generalised
@@ -135,13 +144,13 @@ def _least_squares(
     # each with half of the chance, whatever the partition was grown on.
     threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
     value = noisy + correction[partition]
-    return (
-        value,
-        non_negative(value, np.maximum(1 - weight, LEAST_VARIANCE)[partition]),
-        (cell.margin() * np.sqrt(1 - weight))[partition],
-        threshold[partition],
-        NOMINAL,
-        "Cell and partition counts reconciled by least squares. The margin is nominal: the "
+    return Estimates(
+        value=value,
+        non_negative=non_negative(value, np.maximum(1 - weight, LEAST_VARIANCE)[partition]),
+        margin=(cell.margin() * np.sqrt(1 - weight))[partition],
+        threshold=threshold[partition],
+        margin_label=NOMINAL,
+        note="Cell and partition counts reconciled by least squares. The margin is nominal: the "
         "partitions were drawn around the same noisy cells, so it is too narrow in places.",
     )
 
