@@ -22,9 +22,15 @@ from dpgeo.spatial.area import StudyArea
 
 @make_layers.register
 def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
+    cells = cells_layer(content, area)
+    return [cells] if content.threshold == 0 else [cells, _above(content, cells)]
+
+
+def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
+    """The noisy cells that touch the study area."""
     row, column = np.nonzero(content.grid.inside(area))
     margin, threshold = noise_columns(content.noise, row.size)
-    cells = BoxLayer(
+    return BoxLayer(
         name="cells",
         title="Counts of cells",
         kind="measured",
@@ -42,7 +48,6 @@ def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
             "non_negative": non_negative(content.counts[row, column], np.ones(row.size)),
         },
     )
-    return [cells] if content.threshold == 0 else [cells, _above(content, cells)]
 
 
 def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:

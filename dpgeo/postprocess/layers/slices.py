@@ -8,16 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from dpgeo.core.released import GridRelease, SlicesRelease
-from dpgeo.postprocess.layers.layer import (
-    EXACT_NOISE,
-    BoxLayer,
-    Layer,
-    noise_columns,
-    same,
-    unit_boxes,
-)
+from dpgeo.postprocess.layers.grids import cells_layer
+from dpgeo.postprocess.layers.layer import BoxLayer, Layer
 from dpgeo.postprocess.layers.making import make_layers
-from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
 
@@ -51,30 +44,13 @@ def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
 
 @make_layers.register
 def _slice_layers(content: SlicesRelease, area: StudyArea) -> list[Layer]:
-    row, column = np.nonzero(content.grid.inside(area))
-    margin, threshold = noise_columns(content.noise, row.size)
+    note = (
+        f"Local time ({content.time_zone}); whoever was there in several slices is in each of them."
+    )
+    slices = [cells_layer(each, area) for each in slice_grids(content)]
     return [
-        BoxLayer(
-            name=name,
-            title=title,
-            kind="measured",
-            time_slice=True,
-            grid=content.grid,
-            boxes=unit_boxes(row, column),
-            cells=same(1, row.size),
-            value=counts[row, column],
-            margin=margin,
-            margin_label=EXACT_NOISE,
-            note="The margin is the exact 95 % quantile of the noise added to the cell. Local "
-            f"time ({content.time_zone}); whoever was there in several slices is in each of them.",
-            threshold=threshold,
-            columns={
-                "row": row.astype(np.int32),
-                "column": column.astype(np.int32),
-                "non_negative": non_negative(counts[row, column], np.ones(row.size)),
-            },
+        dataclasses.replace(
+            cells, name=name, title=title, time_slice=True, note=f"{cells.note} {note}"
         )
-        for name, title, counts in zip(
-            slice_names(content), content.titles, content.counts, strict=True
-        )
+        for cells, name, title in zip(slices, slice_names(content), content.titles, strict=True)
     ]
