@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks.__main__ import main
+from benchmarks.promise import Floats, tell_apart
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.privacy.perturbing import move
@@ -27,31 +28,29 @@ NOISE = PlanarLaplace(LEVEL.epsilon, 1, 2)
 PLACES = [(13.4, 52.5), (0.0, 0.0), (20.0, 80.0), (179.9995, -33.0)]
 
 
-def outcomes(lon: float, lat: float, noise: PlanarLaplace, seed: int) -> np.ndarray:
-    """Counts of 10 x 10 cells of 150 m around the first place, edges of a study area included."""
-    area = StudyArea.from_bounds(max(-180, lon - 1), lat - 0.004, min(180, lon + 1), lat + 0.004)
-    moved = move(np.full(DRAWS, lon), np.full(DRAWS, lat), noise, SeededWords(seed))
-    east, north = Truncation(area, GroundGrid(noise.step)).apply(*moved)
-    return np.column_stack([east / UNITS, north / UNITS])
+SCALE = 2 / float(LEVEL.epsilon)
+"""Metres that the noise moves a report on average."""
+
+CHANCE = 1e-10
+"""Of a false alarm, each time."""
 
 
 def loss(metres: float, place: tuple[float, float], noise: PlanarLaplace) -> float:
-    """A lower bound of the largest log-ratio of outcomes so many metres apart, east and west."""
+    """A lower bound of the largest log-ratio of outcomes so many metres apart, the eastern ones
+    made at a place, edges of a study area included."""
     lon, lat = place
-    step = math.degrees(metres / EARTH_RADIUS_METRES / math.cos(math.radians(lat)))
-    first, second = (
-        outcomes(lon - turn * step, lat, noise, seed) for turn, seed in ((0, 1), (1, 2))
-    )
-    scale = math.degrees(75 / EARTH_RADIUS_METRES)
-    edges = [
-        np.arange(-8, 9) * scale / math.cos(math.radians(lat)) + lon,
-        np.arange(-6, 7) * scale + lat,
-    ]
-    counts = [np.histogram2d(each[:, 0], each[:, 1], bins=edges)[0] for each in (first, second)]
-    enough = (counts[0] > 400) & (counts[1] > 400)
-    ratio = np.abs(np.log(counts[0][enough] / counts[1][enough]))
-    error = np.sqrt(1 / counts[0][enough] + 1 / counts[1][enough])
-    return float((ratio - 4.5 * error).max())
+    degree = math.radians(EARTH_RADIUS_METRES)
+    wide = degree * math.cos(math.radians(lat))
+    area = StudyArea.from_bounds(max(-180, lon - 1), lat - 0.004, min(180, lon + 1), lat + 0.004)
+    snapped = Truncation(area, GroundGrid(noise.step))
+
+    def draw(east: float, size: int, seed: int) -> tuple[Floats, Floats]:
+        made = lon + (east - metres / 2) / wide
+        moved = move(np.full(size, made), np.full(size, lat), noise, SeededWords(seed))
+        longitude, latitude = snapped.apply(*moved)
+        return (longitude / UNITS - lon) * wide, (latitude / UNITS - lat) * degree
+
+    return tell_apart(draw, metres, DRAWS, SCALE, CHANCE).lower
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
