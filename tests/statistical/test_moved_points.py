@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import os
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -73,8 +74,8 @@ def test_the_benchmark_finds_the_promise_kept_and_every_planted_fault(
     assert not any(any(found) for found in kept.values())
 
 
-def test_a_sampler_that_promises_twice_as_much_is_found_out() -> None:
-    wrong = PlanarLaplace(LEVEL.epsilon * 2, 1, 2)
+def test_a_sampler_that_moves_three_tenths_too_little_is_found_out() -> None:
+    wrong = PlanarLaplace(LEVEL.epsilon * Fraction(13, 10), 1, 2)
     assert loss(200, PLACES[0], wrong) > float(LEVEL.epsilon) * 200
 
 
