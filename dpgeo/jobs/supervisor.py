@@ -1,7 +1,7 @@
 """Keeps a few processes running together: restarts one that ends, stops all when asked.
 
-Each part leads a process group of its own, so Ctrl-C reaches only the supervisor and every part is
-stopped by it in order. On Linux the kernel ends the parts even if the supervisor is killed -9.
+Each program leads a process group of its own, so Ctrl-C reaches only the supervisor, which stops
+them in order. On Linux the kernel ends the programs even if the supervisor is killed -9.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from types import FrameType
 
 PAUSE_SECONDS = 0.1
 GRACE_SECONDS = 8.0
-"""How long the parts may take to end by themselves before they are killed."""
+"""How long the programs may take to end by themselves before they are killed."""
 LONGEST_BACKOFF_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""A part that ran this long is restarted at once, as if it had never failed."""
+"""A program that ran this long is restarted at once, as if it had never failed."""
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
 
 Say = Callable[[str], None]
@@ -44,7 +44,7 @@ def tie_to_parent() -> Callable[[], None] | None:
 
 
 @dataclass
-class Part:
+class Program:
     """One supervised command. With `once` it is not started again after it ends.
 
     Of a `quiet` one the standard output is dropped; what is wrong goes to standard error.
@@ -107,9 +107,9 @@ class Part:
 
 @dataclass
 class Supervisor:
-    """Runs `parts` until told to stop; `say` gets one line for whatever a person should know."""
+    """Runs `programs` until told to stop; `say` gets one line for whatever a person should know."""
 
-    parts: list[Part]
+    programs: list[Program]
     say: Say
     stopping: bool = field(default=False, init=False)
 
@@ -121,8 +121,8 @@ class Supervisor:
         with self._signals():
             try:
                 while not self.stopping:
-                    for part in self.parts:
-                        self._look_after(part)
+                    for program in self.programs:
+                        self._look_after(program)
                     each_round()
                     time.sleep(PAUSE_SECONDS)
             finally:
@@ -142,37 +142,37 @@ class Supervisor:
             for number, handler in before.items():
                 signal.signal(number, handler)
 
-    def _look_after(self, part: Part) -> None:
+    def _look_after(self, program: Program) -> None:
         now = time.monotonic()
-        if part.finished:
+        if program.finished:
             return
-        if part.process is None:
-            if now >= part.due:
-                part.start()
+        if program.process is None:
+            if now >= program.due:
+                program.start()
             return
-        code = part.ended()
+        code = program.ended()
         if code is None:
             return
-        if part.once:
-            part.finished = True
+        if program.once:
+            program.finished = True
             if code:
-                self.say(f"{part.name} failed ({describe(code)}).")
+                self.say(f"{program.name} failed ({describe(code)}).")
             return
-        wait = part.plan_restart(now)
+        wait = program.plan_restart(now)
         when = f"in {wait:g} s" if wait else "now"
-        self.say(f"{part.name} ended ({describe(code)}); starting it again {when}.")
+        self.say(f"{program.name} ended ({describe(code)}); starting it again {when}.")
 
     def _stop_all(self) -> None:
-        running = [part for part in self.parts if part.process and part.ended() is None]
-        for part in running:
-            part.ask_to_stop()
+        running = [each for each in self.programs if each.process and each.ended() is None]
+        for program in running:
+            program.ask_to_stop()
         deadline = time.monotonic() + GRACE_SECONDS
         while running and time.monotonic() < deadline:
             time.sleep(PAUSE_SECONDS)
-            running = [part for part in running if part.ended() is None]
-        for part in running:
-            self.say(f"{part.name} did not stop within {GRACE_SECONDS:g} s; killing it.")
-            part.kill()
+            running = [program for program in running if program.ended() is None]
+        for program in running:
+            self.say(f"{program.name} did not stop within {GRACE_SECONDS:g} s; killing it.")
+            program.kill()
 
 
 def describe(code: int) -> str:

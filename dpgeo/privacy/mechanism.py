@@ -167,7 +167,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Part:
+class MovedShare:
     """What came out of one share of the units, and what was spent on it."""
 
     moved: Perturbed
@@ -181,11 +181,11 @@ def run_part(
     epsilon: Fraction,
     entropy: Entropy,
     share: Share,
-) -> Part:
+) -> MovedShare:
     """Run a parted mechanism once on one share of the units. Nothing of it may be public yet."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
     moved = _parted(mechanism).move(view, params, meter, share)
-    return Part(moved, meter.finish())
+    return MovedShare(moved, meter.finish())
 
 
 def run_parted(
@@ -194,7 +194,7 @@ def run_parted(
     params: Any,
     epsilon: Fraction,
     about: Mapping[str, str],
-    parts: Sequence[Part],
+    parts: Sequence[MovedShare],
 ) -> Released:
     """Put the parts of all shares together, in an order that tells nothing of them.
 

@@ -177,7 +177,7 @@ def _work_on(held: Held) -> None:
     _write(part, drawn)
 
 
-def _write(part: Part, drawn: mechanisms.Part) -> None:
+def _write(part: Part, drawn: mechanisms.MovedShare) -> None:
     """Store what came out of a part, and name it if it is the first."""
     data = encode_part(drawn)
     name = store_draw(part.release, f"{FOLDER}/{part.job_id}-{secrets.token_hex(16)}", data)
@@ -186,7 +186,7 @@ def _write(part: Part, drawn: mechanisms.Part) -> None:
         remove(private_storage(), name)
 
 
-def _read(part: Part) -> mechanisms.Part:
+def _read(part: Part) -> mechanisms.MovedShare:
     with private_storage().open(part.blob_name, "rb") as file:
         data = file.read()
     if hashlib.sha256(data).hexdigest() != part.blob_sha256:
@@ -194,7 +194,7 @@ def _read(part: Part) -> mechanisms.Part:
     return decode_part(data)
 
 
-def encode_part(part: mechanisms.Part) -> bytes:
+def encode_part(part: mechanisms.MovedShare) -> bytes:
     """Arrays of what came out, and the trace, as an .npz without pickles."""
     moved = part.moved
     arrays: dict[str, Any] = {"longitude": moved.longitude, "latitude": moved.latitude}
@@ -208,7 +208,7 @@ def encode_part(part: mechanisms.Part) -> bytes:
     return buffer.getvalue()
 
 
-def decode_part(data: bytes) -> mechanisms.Part:
+def decode_part(data: bytes) -> mechanisms.MovedShare:
     """Invert `encode_part`."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         lines = json.loads(archive["trace"].tobytes())
@@ -221,7 +221,7 @@ def decode_part(data: bytes) -> mechanisms.Part:
             archive.get("time", None),
             archive.get("attributes", None),
         )
-    return mechanisms.Part(moved, trace)
+    return mechanisms.MovedShare(moved, trace)
 
 
 def discard_parts(release: Release, held: Held | None = None) -> None:

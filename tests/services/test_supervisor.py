@@ -28,13 +28,14 @@ time.sleep(300)
 
 SUPERVISOR = """
 import sys
-from dpgeo.jobs.supervisor import Part, Supervisor
+from dpgeo.jobs.supervisor import Program, Supervisor
 part, failing = sys.argv[1], sys.argv[2:]
-parts = [Part("Sleeper", [sys.executable, "-c", part, "ids"])]
+programs = [Program("Sleeper", [sys.executable, "-c", part, "ids"])]
 if failing:
-    parts.append(Part("Failing", [sys.executable, "-c", "raise SystemExit(3)"]))
-    parts.append(Part("Brief", [sys.executable, "-c", "open('brief', 'a').write('x')"], once=True))
-Supervisor(parts, say=lambda line: print(line, flush=True)).run()
+    programs.append(Program("Failing", [sys.executable, "-c", "raise SystemExit(3)"]))
+    brief = [sys.executable, "-c", "open('brief', 'a').write('x')"]
+    programs.append(Program("Brief", brief, once=True))
+Supervisor(programs, say=lambda line: print(line, flush=True)).run()
 """
 
 Start = Callable[..., "subprocess.Popen[str]"]

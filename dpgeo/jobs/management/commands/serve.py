@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from dpgeo.jobs.supervisor import Part, Supervisor
+from dpgeo.jobs.supervisor import Program, Supervisor
 
 
 class Command(BaseCommand):
@@ -37,16 +37,16 @@ class Command(BaseCommand):
                 f"Port {port} on {host} is taken or not allowed. "
                 f"Choose another: make run PORT={port + 10 if port < 65000 else 8010}"
             )
-        os.chdir(settings.BASE_DIR)  # where the parts find the project
-        parts = [
-            Part("Web", web_command(host, port)),
-            Part("Worker", worker_command(workers), quiet=True),  # Celery says how it shuts down
-            Part("Reaper", manage_command("reap")),
+        os.chdir(settings.BASE_DIR)  # where the programs find the project
+        programs = [
+            Program("Web", web_command(host, port)),
+            Program("Worker", worker_command(workers), quiet=True),  # Celery says how it shuts down
+            Program("Reaper", manage_command("reap")),
         ]
-        making = Part("The demo city", manage_command("demo"), once=True)
+        making = Program("The demo city", manage_command("demo"), once=True)
         if demo:
-            parts.append(making)
-        supervisor = Supervisor(parts, say=self._say)
+            programs.append(making)
+        supervisor = Supervisor(programs, say=self._say)
         greeting = Greeting(self, host, port, waiting_for=making if demo else None)
         supervisor.run(each_round=greeting.look)
         self._say("\nStopped. Start it again and it goes on where it was.")
@@ -59,7 +59,7 @@ class Command(BaseCommand):
 class Greeting:
     """Says once where the site is, when it answers and what was to be made first is made."""
 
-    def __init__(self, command: Command, host: str, port: int, waiting_for: Part | None) -> None:
+    def __init__(self, command: Command, host: str, port: int, waiting_for: Program | None) -> None:
         self.command, self.host, self.port = command, host, port
         self.waiting_for = waiting_for
         self.said = False
