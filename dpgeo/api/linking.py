@@ -76,7 +76,9 @@ TOO_LONG: dict[str, Any] = {
 }
 
 
-def finish(result: dict[str, Any], generator: Any, request: Any, public: bool) -> dict[str, Any]:
+def link_operations(
+    result: dict[str, Any], generator: Any, request: Any, public: bool
+) -> dict[str, Any]:
     """Add these to the schema that drf-spectacular made; called by it. Raises KeyError for a link
     from an answer that is not described."""
     operations = {

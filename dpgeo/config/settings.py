@@ -264,7 +264,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "dpgeo.api.linking.finish",
+        "dpgeo.api.linking.link_operations",
     ],
     "TAGS": [
         {"name": "releases", "description": "What is published, and its files."},
