@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from django.conf import settings
 from django.core.cache import cache
+from django.test import override_settings
 
 from dpgeo.datasets.models import Dataset
 from dpgeo.spatial.area import StudyArea
@@ -16,6 +17,7 @@ from tests.browser.pixels import ramp_share, screenshot, share
 from tests.browser.test_accessibility import violations
 from tests.maps import BOUNDS, grid_release, install
 from tests.web.desk import Desk, make_desk
+from tests.web.test_german_desk import everything
 
 pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
@@ -118,6 +120,32 @@ def test_axe_finds_nothing_on_the_desk_and_its_doors(
         found[address] = violations(page)
         assert page.evaluate("document.documentElement.scrollWidth") <= width, address
     assert {address: words for address, words in found.items() if words} == {}
+
+
+HANGS_OUT = """() => [...document.querySelectorAll("main :is(.btn, h1, h2, dt, th, label)")]
+  .filter((each) => !each.closest(".scroll, .visually-hidden"))
+  .filter((each) => {
+    const { width, left, right } = each.getBoundingClientRect();
+    const edge = parseFloat(getComputedStyle(document.querySelector("main")).paddingLeft);
+    return width > 1 && (left < edge - 1 || right > innerWidth);
+  })
+  .map((each) => each.outerHTML.slice(0, 90))"""
+"""What stands outside the column of the page."""
+
+
+@pytest.mark.parametrize("width", [320, 1440])
+def test_the_long_words_of_german_fit(
+    open_page: Open, live_server: Any, desk: Desk, width: int
+) -> None:
+    pages = everything(desk)
+    with override_settings(LANGUAGE_CODE="de"):
+        page = open_page("/accounts/login/", (width, 900), wait="main")
+        signed_in(desk, live_server)(page)
+        for address, german in pages.values():
+            page.goto(live_server.url + address)
+            assert german in " ".join(page.text_content("body").split()), address
+            assert page.evaluate("document.documentElement.scrollWidth") <= width, address
+            assert page.evaluate(HANGS_OUT) == [], address
 
 
 def sides(page: Any) -> list[float]:
