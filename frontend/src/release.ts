@@ -11,6 +11,7 @@ import { type OpenRelease, openRelease } from "./open-release";
 import { formatLink, type Link, parseLink } from "./permalink";
 import { drawKeepsake } from "./picture";
 import { onThemeChange, type RampName, readPalette } from "./ramps";
+import type { BoxLayer } from "./release-array";
 import { installSharing } from "./share";
 import { busiest, slicesOf, timeSlider } from "./slices";
 import { drawAhead, InteractiveStage, type Stage, StillStage } from "./stage";
@@ -30,6 +31,8 @@ async function start(frame: HTMLElement): Promise<void> {
 class Page {
   private readonly facts: Facts;
   private readonly layers = new Map<string, MapLayer>();
+  private readonly slices: BoxLayer[];
+  private readonly busiest: BoxLayer | null;
   private layer!: MapLayer;
   private style!: Style;
   private stage!: Stage;
@@ -42,6 +45,8 @@ class Page {
     private link: Link,
   ) {
     this.facts = { epsilon: frame.dataset.epsilon ?? "", date: frame.dataset.date ?? "" };
+    this.slices = slicesOf(opened.release);
+    this.busiest = busiest(this.slices);
   }
 
   async open(library: Promise<typeof import("./map") | null> | null): Promise<void> {
@@ -90,7 +95,7 @@ class Page {
   /** The slice of time that is shown, by name; "" where there are none. */
   private slice(): string {
     const { name } = this.layer;
-    return slicesOf(this.opened.release).some((slice) => slice.name === name) ? name : "";
+    return this.slices.some((slice) => slice.name === name) ? name : "";
   }
 
   private async restyle(): Promise<void> {
@@ -107,9 +112,8 @@ class Page {
   }
 
   private async basisOfSlices(style: Style): Promise<Basis | null> {
-    const slice = busiest(slicesOf(this.opened.release));
-    if (!slice) return null;
-    const layer = await this.find(slice.name);
+    if (!this.busiest) return null;
+    const layer = await this.find(this.busiest.name);
     layer.restyle(style, readPalette(this.frame));
     return layer.basis?.() ?? null;
   }
@@ -143,8 +147,7 @@ class Page {
     };
     offer("show", this.link.show, (show) => ({ show: show as Show }));
     offer("layer", this.layer.name, (name) => ({ layer: name }));
-    const slices = slicesOf(this.opened.release);
-    timeSlider(slices, this.layer.name, (layer) => void this.change({ layer }));
+    timeSlider(this.slices, this.layer.name, (layer) => void this.change({ layer }));
     offer("ramp", this.link.ramp, (ramp) => ({ ramp: ramp as RampName }));
     offer("scale", this.link.scale, (scale) => ({ scale: scale as Scale }));
     slider(need(options, "#opacity"), this.link.opacity, (opacity) => void this.change({ opacity }));
