@@ -15,7 +15,7 @@ export const ROOM = 22;
 
 /**
  * The picture that the map will begin with, so that a reader need not wait for the map library.
- * Taken away once the map stands.
+ * It lies on the map, which is bare at first, until that is drawn or is moved.
  */
 export function drawAhead(
   frame: HTMLElement,
@@ -26,7 +26,7 @@ export function drawAhead(
   const canvas = document.createElement("canvas");
   canvas.className = "ahead";
   canvas.setAttribute("aria-hidden", "true");
-  need(frame, ".canvas").before(canvas);
+  need(frame, ".canvas").after(canvas);
   drawStaticMap(canvas, scene, layer, readPalette(frame), (width, height) =>
     view ? placeOf(view, width, height) : fit(scene.bounds, width, height, ROOM),
   );
@@ -73,9 +73,11 @@ export class InteractiveStage implements Stage {
     map.on("moveend", (event) => {
       if (!("settling" in event)) hooks.moved();
     });
+    const bare = (): void => frame.querySelector(".ahead")?.remove();
+    map.once("movestart", bare);
     map.once("idle", () => {
       frame.dataset.state = "idle";
-      frame.querySelector(".ahead")?.remove();
+      bare();
       performance.mark("dpgeo:drawn");
     });
   }

@@ -101,6 +101,21 @@ def test_the_map_is_seen_before_what_moves_it_has_come(open_page: Open, gridded:
     assert "People per" in page.inner_text(".legend")
 
 
+def test_the_map_is_seen_until_what_draws_it_anew_is_ready(open_page: Open) -> None:
+    """The library draws bare ground at first; here its worker never comes to put a map on it."""
+    cache.clear()
+    page = open_page(
+        path(install(zones_release(), "By ward")),
+        wait="canvas.maplibregl-canvas",
+        until="commit",
+        prepare=lambda page: page.route("**/assets/map-worker-*.js", lambda route: None),
+    )
+    page.wait_for_timeout(2000)
+    assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
+    page.get_by_role("button", name="Zoom in").click()
+    page.wait_for_selector("canvas.ahead", state="detached", timeout=PATIENCE)
+
+
 def test_a_map_whose_library_does_not_come_stands_still(open_page: Open, gridded: Release) -> None:
     page = open_page(
         path(gridded), wait="#map[data-state=drawn]", prepare=refusing("**/assets/map-*.js")
