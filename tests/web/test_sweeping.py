@@ -340,6 +340,15 @@ def bring_back(away: Path) -> None:
     away.rename(private_storage().path(""))
 
 
+def assert_found_and_debited_once(dataset: Dataset, *, adopted: int) -> None:
+    """A sweep finds a draw whose debit was given back."""
+    assert spent(dataset.ledger) == 0
+    swept = releases_sweep()
+    assert (swept.adopted, swept.debited) == (adopted, 1)
+    assert releases_sweep().debited == 0
+    assert spent(dataset.ledger) == 1_000_000
+
+
 def test_a_draw_found_after_its_exhausted_job_was_refunded_is_debited_again_once(
     tmp_path: Path,
 ) -> None:
@@ -348,47 +357,28 @@ def test_a_draw_found_after_its_exhausted_job_was_refunded_is_debited_again_once
     forget_commit(release)
     Job.objects.filter(pk=release.job_id).update(attempts=MAX_ATTEMPTS)
     assert jobs_reap().failed == 1
-    assert spent(dataset.ledger) == 0
-    swept = releases_sweep()
-    assert (swept.adopted, swept.debited) == (1, 1)
-    assert releases_sweep().debited == 0
-    assert spent(dataset.ledger) == 1_000_000
+    assert_found_and_debited_once(dataset, adopted=1)
     release_retry(release=Release.objects.get(pk=release.pk), by=None)
     release_run(release_id=release.pk)
     release_publish(release=Release.objects.get(pk=release.pk), by=None)
     assert spent(dataset.ledger) == 1_000_000
 
 
-def test_a_draw_whose_job_ran_before_the_files_were_back_is_debited_again_once(
-    tmp_path: Path,
+@pytest.mark.parametrize("cancelled", [False, True], ids=["run", "cancelled"])
+def test_a_draw_whose_job_ended_before_the_files_were_back_is_debited_again_once(
+    tmp_path: Path, cancelled: bool
 ) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_commit(release)
     away = lose_private_files()
-    release_run(release_id=release.pk)
+    if cancelled:
+        release_cancel(release=Release.objects.get(pk=release.pk), by=None)
+    else:
+        release_run(release_id=release.pk)
     assert spent(dataset.ledger) == 0
     bring_back(away)
-    swept = releases_sweep()
-    assert (swept.adopted, swept.debited) == (1, 1)
-    assert releases_sweep().debited == 0
-    assert spent(dataset.ledger) == 1_000_000
-
-
-def test_a_draw_whose_job_was_cancelled_before_the_files_were_back_is_debited_again_once(
-    tmp_path: Path,
-) -> None:
-    make_ready(dataset := make_dataset(), tmp_path)
-    release = make_release(dataset)
-    forget_commit(release)
-    away = lose_private_files()
-    release_cancel(release=Release.objects.get(pk=release.pk), by=None)
-    assert spent(dataset.ledger) == 0
-    bring_back(away)
-    swept = releases_sweep()
-    assert (swept.adopted, swept.debited) == (0, 1)
-    assert releases_sweep().debited == 0
-    assert spent(dataset.ledger) == 1_000_000
+    assert_found_and_debited_once(dataset, adopted=0 if cancelled else 1)
 
 
 def test_a_publication_that_was_cut_off_is_completed(tmp_path: Path) -> None:

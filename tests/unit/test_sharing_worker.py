@@ -1,0 +1,48 @@
+"""When a process of the web server accepts connections."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from types import SimpleNamespace
+from typing import Any
+
+from dpgeo.config.worker import SharingWorker
+
+THREADS = 2
+
+
+def make_worker() -> Any:
+    """A worker that accepts, whose threads never end what they are given."""
+    worker: Any = SharingWorker.__new__(SharingWorker)
+    worker.cfg = SimpleNamespace(threads=THREADS)
+    worker.tpool = SimpleNamespace(submit=lambda *_: Future())
+    worker.sockets, worker.nr_conns, worker._accepting = [], 0, True
+    return worker
+
+
+def answered(worker: Any) -> None:
+    """One request is answered, and its connection closed."""
+    done: Future[bool] = Future()
+    done.set_result(False)
+    worker.finish_request(SimpleNamespace(close=lambda graceful=False: None), done)
+    worker.set_accept_enabled(True)  # as gunicorn does after every event
+
+
+def test_it_accepts_while_a_thread_is_free() -> None:
+    worker = make_worker()
+    worker.enqueue_req(SimpleNamespace())
+    assert worker._accepting
+    worker.enqueue_req(SimpleNamespace())
+    assert not worker._accepting
+    worker.set_accept_enabled(True)
+    assert not worker._accepting
+
+
+def test_it_accepts_one_for_each_answer_although_more_wait_than_it_has_threads() -> None:
+    worker = make_worker()
+    for _ in range(THREADS + 3):
+        worker.enqueue_req(SimpleNamespace())
+    answered(worker)
+    assert worker._accepting
+    worker.enqueue_req(SimpleNamespace())
+    assert not worker._accepting
