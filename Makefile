@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run packages frontend test test-all test-rest audit lint lock clean
+.PHONY: help run packages packages-full frontend test test-all test-rest audit lint lock clean
 
 PORT ?= 8000
 SYSTEM_PYTHON ?= python3
@@ -67,6 +67,8 @@ clean:  ## Remove what can be built again; data in var/ and the packages stay
 	@rm -rf frontend/dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 
 packages: $(DONE)/run
+
+packages-full: $(DONE)/full  ## Install what test-all, lint and the benchmarks need
 
 $(PYTHON):
 	@$(SYSTEM_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \

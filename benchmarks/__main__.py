@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import importlib.util
 import sys
+from types import ModuleType
 
 from benchmarks import (
     accuracy,
@@ -34,6 +36,25 @@ SUBCOMMANDS = (
     speed,
 )
 
+PACKAGES: dict[ModuleType, tuple[str, ...]] = {
+    crowdsourcing: ("scipy",),
+    geoind: ("scipy",),
+    page: ("playwright",),
+    prilocation: ("sklearn",),
+    speed: ("opendp",),
+}
+"""What a benchmark imports beyond what dpgeo itself runs on."""
+
+
+def check_packages(benchmark: ModuleType) -> None:
+    """Raise ModuleNotFoundError, before anything runs, where a package is not installed."""
+    missing = [name for name in PACKAGES.get(benchmark, ()) if not importlib.util.find_spec(name)]
+    if missing:
+        raise ModuleNotFoundError(
+            f"This benchmark needs {', '.join(missing)}; install the packages of the full tests "
+            "with `make packages-full`."
+        )
+
 
 def main(arguments: list[str]) -> int:
     """Run a subcommand; 0, or 2 when it was asked for something impossible."""
@@ -43,8 +64,9 @@ def main(arguments: list[str]) -> int:
         subcommand.add_to(subcommands)
     options = parser.parse_args(arguments)
     try:
+        check_packages(sys.modules[options.run.__module__])
         options.run(options)
-    except (DpgeoError, ValueError, OSError) as error:
+    except (DpgeoError, ValueError, OSError, ModuleNotFoundError) as error:
         print(f"benchmarks: {error}", file=sys.stderr)
         return 2
     return 0

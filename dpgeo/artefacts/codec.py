@@ -62,6 +62,10 @@ class UnreadableRelease(DpgeoError):
     """Bytes are not a Released object of a version and size that this software reads."""
 
 
+class UnwritableRelease(DpgeoError):
+    """This installation cannot write a content type, whatever is in it."""
+
+
 class DamagedRelease(UnreadableRelease):
     """Bytes are no whole release file, as where their writing was cut off."""
 
@@ -124,6 +128,26 @@ def decode(data: bytes) -> Released:
         ) from error
 
 
+def check_encodable() -> None:
+    """Raise UnwritableRelease where a content type declares a field that the codec cannot write.
+
+    It looks at declarations alone, never at values, so it can be called before anything is drawn.
+    """
+    for kind in CONTENT_TYPES:
+        for name, hint in _fields(kind).items():
+            if _dtype(hint) is None and not _is_header_field(hint):
+                raise UnwritableRelease(
+                    f"This installation cannot write {kind.__name__}.{name} to a release file, so "
+                    "nothing was drawn or spent; report this as a fault."
+                )
+
+
+def _is_header_field(hint: Any) -> bool:
+    if typing.get_origin(hint) is tuple:
+        return _is_header_field(typing.get_args(hint)[0])
+    return hint in _PLAIN or (hasattr(hint, "to_json") and hasattr(hint, "from_json"))
+
+
 def _split(content: Content) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
     """The fields of a content: those that go into the header, and the arrays."""
     header: dict[str, Any] = {}
@@ -164,11 +188,17 @@ def _from_document(document: Any, hint: Any) -> Any:
 
 
 def _dtype(hint: Any) -> np.dtype[Any] | None:
-    """The dtype of a field declared as NDArray[...], None for any other field."""
-    if typing.get_origin(hint) is not np.ndarray:
+    """The dtype of a field declared as NDArray[...], None for any other field.
+
+    From NumPy 2.5 on, and Python 3.12, `NDArray` is a type alias that keeps its argument;
+    before, it stands for ndarray[shape, dtype[...]].
+    """
+    origin, arguments = typing.get_origin(hint), typing.get_args(hint)
+    if origin is np.ndarray:
+        arguments = typing.get_args(arguments[1])
+    elif origin is not NDArray:
         return None
-    (scalar,) = typing.get_args(typing.get_args(hint)[1])
-    dtype: np.dtype[Any] = np.dtype(scalar)
+    dtype: np.dtype[Any] = np.dtype(arguments[0])
     return dtype
 
 

@@ -62,7 +62,12 @@ def draw(release: Release, held: Held) -> Released:
     """Count in the private data and add noise, once; large files in parts, with other workers.
 
     Raises what the count raises before any draw, and Conflict for whatever breaks off after it.
+    Raises UnwritableRelease, with nothing opened, drawn or charged, where this installation cannot
+    write releases at all: that says nothing about the data.
     """
+    from dpgeo.artefacts.codec import check_encodable
+
+    check_encodable()
     mechanism = find_mechanism(release.mechanism)
     words = about(release)
     number = parts.number_of_parts(release)
@@ -121,8 +126,9 @@ def _prior(release: Release) -> dict[str, str]:
 def commit(release: Release, released: Released) -> None:
     """The commit point: one row names one blob. A draw that comes second deletes its own.
 
-    Raises Conflict for a draw that cannot be written down or stored: whether it can depends on
-    its noise.
+    Raises Conflict for a draw that cannot be written down or stored, and what it cost stays
+    spent: whether it can may depend on its noise and on the data, and a refund would tell. What
+    can be known without the draw was checked before it (`check_encodable`).
     """
     from dpgeo.artefacts.codec import encode
 

@@ -314,6 +314,20 @@ def test_a_failure_before_the_draw_gives_the_epsilon_back(dataset: Dataset) -> N
     assert spent(dataset) == 0
 
 
+def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_epsilon_back(
+    dataset: Dataset, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """For a program, too, which otherwise pays once the data are opened: they are not."""
+    release = make_request(dataset)
+    Release.objects.filter(pk=release.pk).update(by_key=True)
+    # What NumPy 2.5 did to it: no field is known as an array.
+    monkeypatch.setattr("dpgeo.artefacts.codec._dtype", lambda hint: None)
+    monkeypatch.setattr("dpgeo.releases.running.read_and_draw", lambda *args: pytest.fail("read"))
+    release_run(release_id=release.pk)
+    job = Job.objects.get(pk=release.job_id)
+    assert (job.state, job.drawing, spent(dataset)) == (JobState.FAILED, False, 0)
+
+
 def test_more_people_than_made_up_ones_are_no_reason_to_fail(dataset: Dataset) -> None:
     """Whether a release was made would otherwise tell, exactly, how many people there are."""
     parameters = {"people": 1, "clusters": 2, "cells": 8}

@@ -7,16 +7,23 @@ import io
 import json
 import tracemalloc
 import zipfile
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
+from typing_extensions import TypeAliasType
 
 from dpgeo.artefacts import codec
-from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode, encode
+from dpgeo.artefacts.codec import (
+    DamagedRelease,
+    UnreadableRelease,
+    UnwritableRelease,
+    decode,
+    encode,
+)
 from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, PointsRelease, Released
 from tests.unit.artefacts.releases import (
     examples,
@@ -52,6 +59,35 @@ def with_header(data: bytes, **changes: Any) -> bytes:
         header = json.loads(archive["header"].tobytes())
     text = json.dumps(header | changes).encode()
     return rewrite(data, {"header": np.frombuffer(text, dtype=np.uint8)})
+
+
+@dataclasses.dataclass(frozen=True)
+class SetsRelease:
+    """A content whose field no release file can hold."""
+
+    cells: set[int]
+
+
+def test_every_content_type_can_be_written_and_a_field_that_cannot_be_is_named(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    codec.check_encodable()
+    monkeypatch.setattr(codec, "CONTENT_TYPES", (*CONTENT_TYPES, SetsRelease))
+    with pytest.raises(UnwritableRelease, match=r"SetsRelease\.cells"):
+        codec.check_encodable()
+
+
+@pytest.mark.parametrize("scalar", [np.int32, np.float64])
+def test_arrays_are_recognised_whatever_numpy_makes_of_ndarray(
+    monkeypatch: pytest.MonkeyPatch, scalar: Any
+) -> None:
+    """NDArray is a type alias from NumPy 2.5 on, and a subscripted class before."""
+    item = TypeVar("item", bound=np.generic)
+    assert codec._dtype(np.ndarray[tuple[Any, ...], np.dtype[scalar]]) == np.dtype(scalar)
+    alias = TypeAliasType("alias", np.ndarray[tuple[Any, ...], np.dtype[item]], type_params=(item,))
+    monkeypatch.setattr(codec, "NDArray", alias)
+    assert codec._dtype(alias[scalar]) == np.dtype(scalar)
+    assert codec._dtype(tuple[int, ...]) is None
 
 
 def test_what_an_older_release_does_not_say_is_the_default() -> None:
