@@ -45,7 +45,7 @@ DAY = 24 * 60 * 60
 NO_MAP = "There is no such map."
 
 RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
-"""Keys (`frontend/src/ramps.ts`) and names of the colour ramps to choose from."""
+"""Keys (`frontend/src/colour/ramps.ts`) and names of the colour ramps to choose from."""
 
 
 _cards = Kept()

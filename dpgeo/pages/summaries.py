@@ -68,7 +68,7 @@ class LayerName:
     title: str
     measured: bool
     look: str
-    """The key of what draws it in `frontend/src/layer-registry.ts`."""
+    """The key of what draws it in `frontend/src/layers/registry.ts`."""
 
 
 @dataclass(frozen=True, slots=True)

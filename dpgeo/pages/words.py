@@ -1,6 +1,6 @@
 """The words of the scripts in a reader's language; what stands in templates is translated there.
 
-English is written in the scripts themselves (`frontend/src/translate.ts`), so a page of that
+English is written in the scripts themselves (`frontend/src/ui/translate.ts`), so a page of that
 language hands over nothing. A test keeps this list and the scripts in step.
 """
 

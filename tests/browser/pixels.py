@@ -45,7 +45,7 @@ def read_png(page: Any, png: bytes) -> NDArray[np.uint8]:
 
 def token(name: str, theme: str) -> tuple[int, int, int]:
     """The colour of a design token in a theme, from the one file that holds the tokens."""
-    text = (Path(settings.BASE_DIR) / "frontend/src/styles/tokens.css").read_text()
+    text = (Path(settings.BASE_DIR) / "frontend/src/ui/tokens.css").read_text()
     light, dark = text.split("@media (prefers-color-scheme: dark)", 1)
     found = re.search(rf"--{name}: #([0-9a-f]{{6}});", dark if theme == "dark" else light)
     assert found, f"there is no token --{name}"

@@ -61,8 +61,8 @@ def calls(script: str) -> Iterator[str]:
 
 def scripts() -> dict[str, str]:
     return {
-        path.name: path.read_text()
-        for path in SCRIPTS.glob("*.ts")
+        str(path.relative_to(SCRIPTS)): path.read_text()
+        for path in SCRIPTS.rglob("*.ts")
         if not path.name.endswith(".test.ts") and path.name != "translate.ts"
     }
 

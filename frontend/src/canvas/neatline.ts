@@ -1,0 +1,85 @@
+/** The map's frame, graduated in degrees like a chart's. */
+import type { Palette } from "../colour/ramps";
+
+const BAND = 5;
+const GRADUATIONS = [1, 2, 5].flatMap((digit) =>
+  [-5, -4, -3, -2, -1, 0, 1].map((power) => digit * 10 ** power),
+).sort((a, b) => a - b);
+const WANTED_PIXELS = 44;
+
+/** Where each degree lies along the edges of a map, in CSS pixels. */
+export type Edges = {
+  west: number;
+  east: number;
+  south: number;
+  north: number;
+  x: (longitude: number) => number;
+  y: (latitude: number) => number;
+};
+
+export function drawNeatline(canvas: HTMLCanvasElement, edges: Edges, palette: Palette): void {
+  const ratio = devicePixelRatio || 1;
+  const width = canvas.clientWidth;
+  const height = canvas.clientHeight;
+  canvas.width = Math.round(width * ratio);
+  canvas.height = Math.round(height * ratio);
+  const pen = canvas.getContext("2d")!;
+  pen.scale(ratio, ratio);
+  drawFrame(pen, width, height, edges, palette);
+}
+
+export function drawFrame(
+  pen: CanvasRenderingContext2D,
+  width: number,
+  height: number,
+  edges: Edges,
+  palette: Palette,
+): void {
+  pen.fillStyle = palette.sheet;
+  for (const [x, y, w, h] of [
+    [0, 0, width, BAND],
+    [0, height - BAND, width, BAND],
+    [0, 0, BAND, height],
+    [width - BAND, 0, BAND, height],
+  ] as const) {
+    pen.fillRect(x, y, w, h);
+  }
+  pen.fillStyle = palette.ink;
+  const step = graduation((edges.east - edges.west) / width);
+  for (const [from, to] of bars(edges.west, edges.east, step, edges.x, BAND, width - BAND)) {
+    pen.fillRect(from, 1.5, to - from, 2);
+    pen.fillRect(from, height - 3.5, to - from, 2);
+  }
+  for (const [from, to] of bars(edges.south, edges.north, step, edges.y, BAND, height - BAND)) {
+    pen.fillRect(1.5, from, 2, to - from);
+    pen.fillRect(width - 3.5, from, 2, to - from);
+  }
+  pen.strokeStyle = palette.ink;
+  pen.lineWidth = 1;
+  pen.strokeRect(0.5, 0.5, width - 1, height - 1);
+  pen.strokeRect(BAND - 0.5, BAND - 0.5, width - 2 * BAND + 1, height - 2 * BAND + 1);
+}
+
+/** The graduation in degrees that comes nearest to the wanted length on screen. */
+export function graduation(degreesPerPixel: number): number {
+  const wanted = WANTED_PIXELS * degreesPerPixel;
+  const distance = (step: number) => Math.abs(Math.log(step / wanted));
+  return GRADUATIONS.reduce((best, step) => (distance(step) < distance(best) ? step : best));
+}
+
+function* bars(
+  low: number,
+  high: number,
+  step: number,
+  place: (degrees: number) => number,
+  least: number,
+  most: number,
+): Iterable<[number, number]> {
+  const first = 2 * Math.floor(low / step / 2);
+  for (let count = first; count * step < high; count += 2) {
+    const ends = [place(count * step), place((count + 1) * step)].sort((a, b) => a - b);
+    const from = Math.max(least, ends[0]!);
+    const to = Math.min(most, ends[1]!);
+    if (to > from) yield [from, to];
+  }
+}

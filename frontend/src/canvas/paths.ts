@@ -1,0 +1,51 @@
+/** Shapes in degrees as paths on a 2D canvas, in Web Mercator. */
+import type { Geometry, Position } from "geojson";
+import { toMercator } from "../geometry/mercator";
+
+/** Where Web Mercator metres fall: the north-west corner, and metres to a pixel. */
+export type Corner = { west: number; north: number; perPixel: number };
+
+export function shapePath(geometry: Geometry, { west, north, perPixel }: Corner): Path2D {
+  const shape = new Path2D();
+  const closed = geometry.type.endsWith("Polygon");
+  for (const line of lines(geometry)) {
+    line.forEach(([longitude, latitude], index) => {
+      const { x, y } = toMercator({ longitude: longitude!, latitude: latitude! });
+      if (index) shape.lineTo((x - west) / perPixel, (north - y) / perPixel);
+      else shape.moveTo((x - west) / perPixel, (north - y) / perPixel);
+    });
+    if (closed) shape.closePath();
+  }
+  return shape;
+}
+
+/** The same as the text of an SVG path; `place` gives the pixels of a position in degrees. */
+export function pathData(
+  geometry: Geometry,
+  place: (longitude: number, latitude: number) => { x: number; y: number },
+): string {
+  const closing = geometry.type.endsWith("Polygon") ? "Z" : "";
+  return lines(geometry)
+    .map((line) => {
+      const points = line.map(([longitude, latitude]) => {
+        const { x, y } = place(longitude!, latitude!);
+        return `${x.toFixed(1)} ${y.toFixed(1)}`;
+      });
+      return `M${points.join("L")}${closing}`;
+    })
+    .join("");
+}
+
+function lines(geometry: Geometry): Position[][] {
+  switch (geometry.type) {
+    case "Polygon":
+    case "MultiLineString":
+      return geometry.coordinates;
+    case "MultiPolygon":
+      return geometry.coordinates.flat();
+    case "LineString":
+      return [geometry.coordinates];
+    default:
+      return [];
+  }
+}

@@ -1,0 +1,20 @@
+/** Fetches the files a map is drawn from; what goes wrong is told in words for the reader. */
+import type { Feature, FeatureCollection, Geometry } from "geojson";
+import { t } from "../ui/translate";
+
+/** Raises an Error with the message that `words` makes of a status, or of there being no answer. */
+export async function fetchFile(
+  url: string,
+  words: (status: string | number) => string,
+): Promise<Response> {
+  const response = await fetch(url).catch(() => null);
+  if (!response?.ok) throw new Error(words(response?.status ?? t("no connection")));
+  return response;
+}
+
+/** The features of a layer's GeoJSON file. */
+export async function fetchShapes<Properties>(url: string): Promise<Feature<Geometry, Properties>[]> {
+  const response = await fetchFile(url, (status) => t("The map's shapes did not load ({status}).", { status }));
+  const { features } = (await response.json()) as FeatureCollection<Geometry, Properties>;
+  return features;
+}

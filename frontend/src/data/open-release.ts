@@ -1,0 +1,35 @@
+/** Fetches what a release is drawn from: its array and the ground it lies on. */
+import { type Basemap, fetchBasemap } from "./basemap";
+import { fetchFile } from "./fetching";
+import type { Scene } from "../layers/map-layer";
+import { decodeReleaseArray, type ReleaseArray } from "./release-array";
+import { t } from "../ui/translate";
+
+export type OpenRelease = { release: ReleaseArray; scene: Scene };
+
+/** `array` is the address of map.bin, beside which the release's other files are. */
+export async function openRelease(array: string, basemap: string): Promise<OpenRelease> {
+  const [release, ground] = await Promise.all([
+    fetchArray(array),
+    fetchBasemap(basemap).catch(() => withoutOutlines()),
+  ]);
+  const { bounds, area, counting } = release;
+  const urlOf = (file: string): string => array.replace(/[^/]*$/, encodeURIComponent(file));
+  return { release, scene: { bounds, area, counting, basemap: ground, urlOf } };
+}
+
+export async function fetchArray(url: string): Promise<ReleaseArray> {
+  const response = await fetchFile(url, (status) =>
+    t(
+      "The map's data did not load ({status}). The table and the files below hold the same figures; reload the page to try again.",
+      { status },
+    ),
+  );
+  return decodeReleaseArray(await response.arrayBuffer());
+}
+
+/** The map is drawn without its coast rather than not at all. */
+function withoutOutlines(): Basemap {
+  const empty = { type: "MultiPolygon" as const, coordinates: [] };
+  return { land: empty, inside: empty, coast: { type: "MultiLineString", coordinates: [] }, bounds: null };
+}

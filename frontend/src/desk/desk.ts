@@ -1,0 +1,29 @@
+// The owner's desk. Every page works without this; here it becomes live.
+import "./desk.css";
+import "./forms.css";
+import "./request.css";
+import { followJobs } from "./jobs";
+import { installRequest } from "./request";
+import { installUpload } from "./upload";
+
+followJobs(document);
+installRequest(document);
+installUpload(document);
+
+const map = document.querySelector<HTMLElement>("figure.area-map");
+if (map) void import("./area").then(({ AreaMap }) => new AreaMap(map));
+
+// A form that spends is sent once; the server refuses a second payment all the same.
+for (const form of document.querySelectorAll<HTMLFormElement>("form[data-once]")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset["sent"]) event.preventDefault();
+    form.dataset["sent"] = "yes";
+  });
+}
+window.addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll<HTMLFormElement>("form[data-once]")) {
+    delete form.dataset["sent"];
+  }
+});
+
+document.querySelector<HTMLElement>("[data-refusal]")?.focus();

@@ -1,0 +1,230 @@
+/** Bands and lines of equal density with their values, from the layer's GeoJSON file. */
+import type { Feature, FeatureCollection, Geometry } from "geojson";
+import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
+import { rampStep } from "../../colour/classes";
+import { fetchShapes } from "../../data/fetching";
+import { formatNumber } from "../../ui/format";
+import { drawHatch, hatchPattern } from "../../canvas/hatch";
+import { shapePath } from "../../canvas/paths";
+import type { Arrow, LegendContent, LoadLayer, MapLayer, Place, Scene, Spot, Style } from "../map-layer";
+import type { Degrees } from "../../geometry/mercator";
+import type { Palette } from "../../colour/ramps";
+import { centreOf, contains, nearestInDirection } from "../../geometry/shapes";
+import { t } from "../../ui/translate";
+
+type Properties = {
+  from_people_per_km2?: number;
+  to_people_per_km2?: number;
+  people_per_km2?: number;
+};
+type Contour = {
+  id: number;
+  /** People per square kilometre at the line, or where the band begins. */
+  from: number;
+  /** Where the band ends; null of a line. */
+  to: number | null;
+  geometry: Geometry;
+  step: number;
+};
+
+const SOURCE = "contours";
+const AREA = "contours-area";
+const HATCH = "contours-hatch";
+const FILL = "contours-fill";
+const LINE = "contours-line";
+const LABEL = "contours-label";
+const PATTERN = "contours-hatch";
+
+const LABEL_FONT = 11;
+/** Pixels along a line from one label to the next. */
+const LABEL_SPACING = 260;
+
+export const load: LoadLayer = async (layer, _release, scene) => {
+  if (layer.shape !== "shapes") throw new Error(`The layer ${layer.name} has no shapes.`);
+  if (!layer.file) throw new Error(t("These shapes are too many to be drawn here. Take the files."));
+  const features = await fetchShapes<Properties>(scene.urlOf(layer.file));
+  return new Contours(layer.name, features, scene);
+};
+
+class Contours implements MapLayer {
+  readonly shows = ["estimate"] as const;
+  readonly scales = false;
+  private readonly contours: Contour[];
+  private style: Style = { show: "estimate", scale: "log", opacity: 1 };
+  private palette: Palette | null = null;
+  private map: MapLibre | null = null;
+
+  constructor(
+    readonly name: string,
+    features: Feature<Geometry, Properties>[],
+    private readonly scene: Scene,
+  ) {
+    this.contours = features.map(({ geometry, properties }, id) => ({
+      id,
+      geometry,
+      from: properties.from_people_per_km2 ?? properties.people_per_km2 ?? 0,
+      to: properties.to_people_per_km2 ?? null,
+      step: rampStep(id, features.length),
+    }));
+  }
+
+  restyle(style: Style, palette: Palette): void {
+    this.style = style;
+    this.palette = palette;
+    if (this.map) this.repaint(this.map);
+  }
+
+  legend(): LegendContent {
+    const people = this.scene.counting === "people";
+    return {
+      title: t(people ? "People per square kilometre" : "Visits per square kilometre"),
+      classes: this.contours.map(({ from, step }) => ({ from: round(from), step })),
+      words: t("Bands between contour lines"),
+      keys: [{ swatch: "hatch", words: t("Below the lowest line") }],
+      note: "",
+    };
+  }
+
+  /** Lines are where the release has them. */
+  basis(): null {
+    return null;
+  }
+
+  mount(map: MapLibre, before: string): void {
+    this.map = map;
+    const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
+    map.addSource(AREA, { type: "geojson", data: this.scene.basemap.inside });
+    map.addSource(SOURCE, { type: "geojson", data: empty, tolerance: 0.2 });
+    map.addImage(PATTERN, hatchPattern(this.palette!.hatch, devicePixelRatio), { pixelRatio: devicePixelRatio });
+    map.addLayer({ id: HATCH, type: "fill", source: AREA, paint: { "fill-pattern": PATTERN } }, before);
+    map.addLayer({ id: FILL, type: "fill", source: SOURCE, filter: ["get", "band"] }, before);
+    map.addLayer({ id: LINE, type: "line", source: SOURCE, paint: { "line-width": 1 } }, before);
+    map.addLayer(
+      {
+        id: LABEL,
+        type: "symbol",
+        source: SOURCE,
+        layout: {
+          "symbol-placement": "line",
+          "symbol-spacing": LABEL_SPACING,
+          "icon-image": ["concat", "contour-", ["to-string", ["get", "id"]]],
+          "icon-rotation-alignment": "map",
+          "icon-keep-upright": true,
+        },
+      },
+      before,
+    );
+    this.repaint(map);
+  }
+
+  unmount(map: MapLibre): void {
+    this.map = null;
+    for (const layer of [LABEL, LINE, FILL, HATCH]) map.removeLayer(layer);
+    for (const image of [PATTERN, ...this.contours.map(labelName)]) {
+      if (map.hasImage(image)) map.removeImage(image);
+    }
+    map.removeSource(SOURCE);
+    map.removeSource(AREA);
+  }
+
+  draw(pen: CanvasRenderingContext2D, place: Place, pixelRatio: number): void {
+    const palette = this.palette!;
+    pen.save();
+    pen.globalAlpha = this.style.opacity;
+    drawHatch(pen, shapePath(this.scene.basemap.inside, place), place, palette.hatch, pixelRatio);
+    for (const { geometry, step, to } of this.contours) {
+      const path = shapePath(geometry, place);
+      if (to !== null) {
+        pen.fillStyle = palette.ramp[step]!;
+        pen.fill(path, "evenodd");
+      }
+      pen.strokeStyle = to === null ? palette.ramp[step]! : palette.land;
+      pen.lineWidth = 0.8;
+      pen.stroke(path);
+    }
+    pen.restore();
+  }
+
+  at(position: Degrees): Spot | null {
+    const found = this.contours.find(({ geometry }) => contains(geometry, position));
+    return found ? this.spot(found, position) : null;
+  }
+
+  step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null {
+    const places = this.contours.map((contour) => ({ contour, middle: centreOf(contour.geometry) }));
+    let place = nearestInDirection(places, from?.middle ?? near, from ? arrow : null);
+    for (let walked = 1; from && walked < times && place; walked++) {
+      place = nearestInDirection(places, place.middle, arrow) ?? place;
+    }
+    return place ? this.spot(place.contour, place.middle) : from;
+  }
+
+  private spot({ id, from, to, geometry }: Contour, middle: Degrees): Spot {
+    const [low, high] = [formatNumber(round(from)), formatNumber(round(to ?? from))];
+    const people = this.scene.counting === "people";
+    return {
+      key: String(id),
+      name: "",
+      figure: to === null ? low : t("{low} to {high}", { low, high }),
+      margin: t(people ? "people per km²" : "visits per km²"),
+      note: "",
+      middle,
+      outline: geometry,
+    };
+  }
+
+  private repaint(map: MapLibre): void {
+    const palette = this.palette!;
+    const { opacity } = this.style;
+    const source = map.getSource(SOURCE) as { setData(data: FeatureCollection): void } | undefined;
+    if (!source) return;
+    for (const contour of this.contours) {
+      const name = labelName(contour);
+      if (map.hasImage(name)) map.removeImage(name);
+      map.addImage(name, labelImage(formatNumber(round(contour.from)), palette), { pixelRatio: devicePixelRatio });
+    }
+    source.setData({
+      type: "FeatureCollection",
+      features: this.contours.map(({ id, geometry, step, to }) => ({
+        type: "Feature", geometry, properties: { id, step, band: to !== null },
+      })),
+    });
+    const colours = palette.ramp.flatMap((colour, step) => [step, colour]);
+    const colour = ["match", ["get", "step"], ...colours, palette.land] as unknown as ExpressionSpecification;
+    map.setPaintProperty(FILL, "fill-color", colour);
+    map.setPaintProperty(FILL, "fill-opacity", opacity);
+    map.setPaintProperty(LINE, "line-color", ["case", ["get", "band"], palette.land, colour]);
+    map.setPaintProperty(HATCH, "fill-opacity", opacity);
+    map.updateImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio));
+  }
+}
+
+function labelName({ id }: Contour): string {
+  return `contour-${id}`;
+}
+
+/** The value of a line in the page's type, cased so that it is read on every band. */
+function labelImage(text: string, palette: Palette): ImageData {
+  const canvas = document.createElement("canvas");
+  const pen = canvas.getContext("2d")!;
+  const font = `600 ${LABEL_FONT * devicePixelRatio}px "Archivo Variable", "Helvetica Neue", Arial, sans-serif`;
+  pen.font = font;
+  const casing = 3 * devicePixelRatio;
+  canvas.width = Math.ceil(pen.measureText(text).width) + 2 * casing;
+  canvas.height = Math.ceil(LABEL_FONT * 1.3 * devicePixelRatio) + casing;
+  pen.font = font;
+  pen.textAlign = "center";
+  pen.textBaseline = "middle";
+  pen.lineJoin = "round";
+  pen.lineWidth = casing;
+  pen.strokeStyle = palette.sheet;
+  pen.fillStyle = palette.ink;
+  const [x, y] = [canvas.width / 2, canvas.height / 2];
+  pen.strokeText(text, x, y);
+  pen.fillText(text, x, y);
+  return pen.getImageData(0, 0, canvas.width, canvas.height);
+}
+
+function round(value: number): number {
+  return Number(value.toPrecision(3));
+}

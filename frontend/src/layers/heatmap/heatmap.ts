@@ -1,0 +1,192 @@
+/** Counts of cells and boxes of cells, coloured where they stand out from noise. */
+import { cellsPicture, landMask } from "./cell-picture";
+import { type CellImage, paintCells } from "./cell-image";
+import { formatMargin, speak } from "../../ui/format";
+import { HeatmapLayer } from "./webgl-layer";
+import type { Map as MapLibre } from "maplibre-gl";
+import type {
+  Arrow, Basis, Bounds, LegendContent, LoadLayer, MapLayer, Place, Scene, Spot, Style,
+} from "../map-layer";
+import { type Degrees, toDegrees, toMercator } from "../../geometry/mercator";
+import type { Palette } from "../../colour/ramps";
+import type { ReleaseArray } from "../../data/release-array";
+import { type Box, NOWHERE, Surface } from "../../data/surface";
+import { t } from "../../ui/translate";
+
+type Cell = { row: number; column: number };
+
+/** How a release's counts are named: at the head of a legend, and in a sentence. */
+const SUBJECTS: Record<ReleaseArray["counting"], { head: string; plain: string }> = {
+  people: { head: "People per {side} square", plain: "people" },
+  visits: { head: "Visits per {side} square", plain: "visits" },
+};
+const MARGIN_HEADS: Record<ReleaseArray["counting"], string> = {
+  people: "Margin (±) of people per {side} square",
+  visits: "Margin (±) of visits per {side} square",
+};
+
+export const load: LoadLayer = (layer, { grid, inside }, scene) => {
+  if (!grid || (layer.shape !== "cells" && layer.shape !== "boxes")) {
+    throw new Error(`The layer ${layer.name} has no cells.`);
+  }
+  return Promise.resolve(new Heatmap(new Surface(grid, inside, layer), scene));
+};
+
+export class Heatmap implements MapLayer {
+  readonly shows = ["estimate", "margin"] as const;
+  readonly scales = true;
+  private image: CellImage | null = null;
+  private painted = "";
+  private style: Style = { show: "estimate", scale: "log", opacity: 1 };
+  private palette: Palette | null = null;
+  private drawn: HeatmapLayer | null = null;
+
+  constructor(
+    private readonly surface: Surface,
+    private readonly scene: Scene,
+  ) {}
+
+  get name(): string {
+    return this.surface.layer.name;
+  }
+
+  restyle(style: Style, palette: Palette): void {
+    const { show, scale, basis } = style;
+    const wanted = JSON.stringify([show, scale, basis]);
+    if (wanted !== this.painted) {
+      this.image = paintCells(this.surface, show, scale, basis);
+      this.painted = wanted;
+    }
+    this.style = style;
+    this.palette = palette;
+    this.drawn?.show(this.image!, palette, style.opacity);
+  }
+
+  legend(): LegendContent {
+    const { edges, steps, square } = this.image!;
+    const { show } = this.style;
+    const heads = show === "margin" ? MARGIN_HEADS[this.scene.counting] : SUBJECTS[this.scene.counting].head;
+    const { slice, title } = this.surface.layer;
+    return {
+      title: t(heads, { side: square.side }) + (slice ? `, ${t(title)}` : ""),
+      classes: edges.map((from, index) => ({ from, step: steps[index]! })),
+      words: t(show === "margin" ? "Larger is less sure" : "Stands out from noise"),
+      keys: show === "margin" ? [] : [{ swatch: "hatch", words: t("Cannot be told from zero") }],
+      note: this.marginWords(),
+    };
+  }
+
+  basis(): Basis {
+    const { edges, square } = this.image!;
+    return { edges, metres: square.metres };
+  }
+
+  mount(map: MapLibre, before: string): void {
+    const { grid } = this.surface;
+    this.drawn = new HeatmapLayer(grid, this.scene.basemap.land, this.image!, this.palette!, this.style.opacity);
+    map.addLayer(this.drawn, before);
+  }
+
+  unmount(map: MapLibre): void {
+    if (this.drawn) map.removeLayer(this.drawn.id);
+    this.drawn = null;
+  }
+
+  draw(pen: CanvasRenderingContext2D, place: Place, pixelRatio: number): void {
+    const land = landMask(this.scene.basemap.land, place, pixelRatio);
+    const cells = cellsPicture(
+      this.image!, this.surface.grid, place, pixelRatio, this.palette!, land,
+    );
+    pen.globalAlpha = this.style.opacity;
+    pen.drawImage(cells, 0, 0, place.width, place.height);
+    pen.globalAlpha = 1;
+  }
+
+  at(position: Degrees): Spot | null {
+    const spot = this.spot(this.cellAt(position));
+    return spot.figure ? spot : null;
+  }
+
+  step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot {
+    const start = this.within(this.cellAt(from ? from.middle : near));
+    return this.spot(from ? this.walk(start, arrow, times) : start);
+  }
+
+  /** The next box in a direction: arrows walk from box to box, whatever their sizes. */
+  private walk(from: Cell, [down, right]: Arrow, times: number): Cell {
+    let { row, column } = from;
+    for (let walked = 0; walked < times; walked++) {
+      const box = this.surface.at(row, column);
+      const edges =
+        box === NOWHERE
+          ? { top: row, bottom: row + 1, left: column, right: column + 1 }
+          : this.surface.edges(box);
+      if (down) row = down > 0 ? edges.bottom : edges.top - 1;
+      if (right) column = right > 0 ? edges.right : edges.left - 1;
+    }
+    return this.within({ row, column });
+  }
+
+  private spot({ row, column }: Cell): Spot {
+    const box = this.surface.at(row, column);
+    const middle = this.degrees(column + 0.5, row + 0.5);
+    if (box === NOWHERE) {
+      const note = t("outside the study area");
+      return { key: "", name: "", figure: "", margin: "", note, middle, outline: null };
+    }
+    const reading = this.surface.read(box);
+    const words = speak(reading, this.scene.counting, this.image!.square);
+    return { key: String(box), name: "", ...words, middle, outline: this.bounds(reading.box) };
+  }
+
+  private cellAt(position: Degrees): Cell {
+    const { grid } = this.surface;
+    const { x, y } = toMercator(position);
+    return {
+      row: Math.floor((grid.north - y) / grid.cell),
+      column: Math.floor((x - grid.west) / grid.cell),
+    };
+  }
+
+  private within({ row, column }: Cell): Cell {
+    const { rows, columns } = this.surface.grid;
+    return {
+      row: Math.min(rows - 1, Math.max(0, row)),
+      column: Math.min(columns - 1, Math.max(0, column)),
+    };
+  }
+
+  private degrees(column: number, row: number): Degrees {
+    const { grid } = this.surface;
+    return toDegrees(grid.west + column * grid.cell, grid.north - row * grid.cell);
+  }
+
+  private bounds({ top, bottom, left, right }: Box): Bounds {
+    const northWest = this.degrees(left, top);
+    const southEast = this.degrees(right, bottom);
+    return [northWest.longitude, southEast.latitude, southEast.longitude, northWest.latitude];
+  }
+
+  /** How sure the counts are, in a sentence. */
+  private marginWords(): string {
+    const { layer } = this.surface;
+    const margins = layer.noise.map((noise) => noise.margin);
+    const low = formatMargin(Math.min(...margins));
+    const high = formatMargin(Math.max(...margins));
+    const values = {
+      range: low === high ? low : t("{low} to {high}", { low, high }),
+      counting: t(SUBJECTS[this.scene.counting].plain),
+    };
+    const words = layer.boxes
+      ? t("Each box, small or large, is {range} {counting}{how}.", { ...values, how: how(layer.noise[0]!.label) })
+      : t("Each cell is {range} {counting}{how}.", { ...values, how: how(layer.noise[0]!.label) });
+    return words;
+  }
+}
+
+/** What is to be said of a margin that is not the whole truth; see `postprocess.layers`. */
+function how(label: string): string {
+  if (label === "nominal") return t(", by a formula");
+  if (label === "calibrated") return t(", as measured on invented maps");
+  return label === "noise only" ? t(", for the noise alone") : "";
+}

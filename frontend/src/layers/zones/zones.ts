@@ -1,0 +1,204 @@
+/** Counts of declared zones as a choropleth, from the layer's GeoJSON file. */
+import type { Feature, FeatureCollection, Geometry } from "geojson";
+import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
+import { classEdges, classOf, rampStep } from "../../colour/classes";
+import { fetchShapes } from "../../data/fetching";
+import { formatMargin, formatNumber } from "../../ui/format";
+import { drawHatch, hatchPattern } from "../../canvas/hatch";
+import { shapePath } from "../../canvas/paths";
+import type {
+  Arrow, Basis, LegendContent, LoadLayer, MapLayer, Place, Scene, Show, Spot, Style,
+} from "../map-layer";
+import type { Degrees } from "../../geometry/mercator";
+import type { Palette } from "../../colour/ramps";
+import { centreOf, contains, nearestInDirection } from "../../geometry/shapes";
+import { t } from "../../ui/translate";
+
+type Properties = {
+  name?: string;
+  estimate: number;
+  margin?: number;
+  threshold?: number;
+};
+type Zone = {
+  id: number;
+  feature: Feature<Geometry, Properties>;
+  middle: Degrees;
+  /** Its step of the ramp, or -1 where it cannot be told from zero. */
+  step: number;
+};
+
+const SOURCE = "zones";
+const FILL = "zones";
+const HATCH = "zones-hatch";
+const LINE = "zones-line";
+const PATTERN = "zones-hatch";
+
+export const load: LoadLayer = async (layer, _release, scene) => {
+  if (layer.shape !== "shapes") throw new Error(`The layer ${layer.name} has no shapes.`);
+  if (!layer.file) throw new Error(t("These shapes are too many to be drawn here. Take the files."));
+  const features = await fetchShapes<Properties>(scene.urlOf(layer.file));
+  return new Zones(layer.name, features, scene);
+};
+
+class Zones implements MapLayer {
+  readonly shows: readonly Show[];
+  readonly scales = true;
+  private readonly zones: Zone[];
+  private edges: number[] = [];
+  private style: Style = { show: "estimate", scale: "log", opacity: 1 };
+  private palette: Palette | null = null;
+  private map: MapLibre | null = null;
+
+  constructor(
+    readonly name: string,
+    features: Feature<Geometry, Properties>[],
+    private readonly scene: Scene,
+  ) {
+    this.zones = features.map((feature, id) => ({ id, feature, middle: centreOf(feature.geometry), step: -1 }));
+    const hasMargins = features.some(({ properties }) => properties.margin !== undefined);
+    this.shows = hasMargins ? ["estimate", "margin"] : ["estimate"];
+  }
+
+  restyle(style: Style, palette: Palette): void {
+    this.style = style;
+    this.palette = palette;
+    const coloured = this.zones.filter((zone) => style.show === "margin" || standsOut(zone));
+    const valueOf = ({ feature }: Zone): number =>
+      style.show === "margin" ? (feature.properties.margin ?? 0) : feature.properties.estimate;
+    this.edges = style.basis
+      ? [...style.basis.edges]
+      : classEdges(coloured.map(valueOf), style.show === "estimate", style.scale);
+    for (const zone of this.zones) zone.step = -1;
+    for (const zone of coloured) {
+      zone.step = rampStep(classOf(valueOf(zone), this.edges), this.edges.length);
+    }
+    if (this.map) this.repaint(this.map);
+  }
+
+  legend(): LegendContent {
+    const { counting } = this.scene;
+    const margin = this.style.show === "margin";
+    const heads = counting === "people"
+      ? { estimate: "People per zone", margin: "Margin (±) of people per zone" }
+      : { estimate: "Visits per zone", margin: "Margin (±) of visits per zone" };
+    return {
+      title: t(heads[this.style.show]),
+      classes: this.edges.map((from, index) => ({ from, step: rampStep(index, this.edges.length) })),
+      words: t(margin ? "Larger is less sure" : "Stands out from noise"),
+      keys: margin ? [] : [{ swatch: "hatch", words: t("Cannot be told from zero") }],
+      note: this.marginWords(),
+    };
+  }
+
+  basis(): Basis {
+    return { edges: this.edges, metres: null };
+  }
+
+  mount(map: MapLibre, before: string): void {
+    this.map = map;
+    map.addSource(SOURCE, { type: "geojson", data: { type: "FeatureCollection", features: [] } });
+    map.addImage(PATTERN, hatchPattern(this.palette!.hatch, devicePixelRatio), { pixelRatio: devicePixelRatio });
+    map.addLayer({ id: FILL, type: "fill", source: SOURCE, filter: [">=", ["get", "step"], 0] }, before);
+    map.addLayer(
+      { id: HATCH, type: "fill", source: SOURCE, filter: ["<", ["get", "step"], 0], paint: { "fill-pattern": PATTERN } },
+      before,
+    );
+    map.addLayer({ id: LINE, type: "line", source: SOURCE, paint: { "line-width": 1 } }, before);
+    this.repaint(map);
+  }
+
+  unmount(map: MapLibre): void {
+    this.map = null;
+    for (const layer of [LINE, HATCH, FILL]) map.removeLayer(layer);
+    map.removeImage(PATTERN);
+    map.removeSource(SOURCE);
+  }
+
+  draw(pen: CanvasRenderingContext2D, place: Place, pixelRatio: number): void {
+    const palette = this.palette!;
+    const hatched = new Path2D();
+    pen.save();
+    pen.globalAlpha = this.style.opacity;
+    for (const { feature, step } of this.zones) {
+      const path = shapePath(feature.geometry, place);
+      if (step < 0) {
+        hatched.addPath(path);
+      } else {
+        pen.fillStyle = palette.ramp[step]!;
+        pen.fill(path, "evenodd");
+      }
+    }
+    drawHatch(pen, hatched, place, palette.hatch, pixelRatio);
+    pen.strokeStyle = palette.land;
+    pen.lineWidth = 0.8;
+    for (const { feature } of this.zones) pen.stroke(shapePath(feature.geometry, place));
+    pen.restore();
+  }
+
+  at(position: Degrees): Spot | null {
+    const zone = this.zones.find(({ feature }) => contains(feature.geometry, position));
+    return zone ? this.spot(zone) : null;
+  }
+
+  step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null {
+    let zone = from ? this.zones.find(({ id }) => String(id) === from.key) : undefined;
+    if (!zone) zone = nearestInDirection(this.zones, near, null);
+    else {
+      for (let walked = 0; walked < times && zone; walked++) {
+        zone = nearestInDirection(this.zones, zone.middle, arrow) ?? zone;
+      }
+    }
+    return zone ? this.spot(zone) : null;
+  }
+
+  private spot({ id, feature, middle }: Zone): Spot {
+    const { name, estimate, margin, threshold } = feature.properties;
+    let note = "";
+    if (estimate < 0) note = t("noise can push a count below zero");
+    else if (threshold !== undefined && estimate < threshold) note = t("cannot be told from zero");
+    const counting = t(this.scene.counting);
+    return {
+      key: String(id),
+      name: String(name ?? ""),
+      figure: formatNumber(estimate),
+      margin: margin === undefined ? counting : `${formatMargin(margin)} ${counting}`,
+      note,
+      middle,
+      outline: feature.geometry,
+    };
+  }
+
+  private repaint(map: MapLibre): void {
+    const palette = this.palette!;
+    const { opacity } = this.style;
+    const source = map.getSource(SOURCE) as { setData(data: FeatureCollection): void } | undefined;
+    if (!source) return;
+    source.setData({
+      type: "FeatureCollection",
+      features: this.zones.map(({ id, feature, step }) => ({
+        type: "Feature", id, geometry: feature.geometry, properties: { step },
+      })),
+    });
+    const colours = palette.ramp.flatMap((colour, step) => [step, colour]);
+    const colour = ["match", ["get", "step"], ...colours, palette.land] as unknown as ExpressionSpecification;
+    map.setPaintProperty(FILL, "fill-color", colour);
+    map.setPaintProperty(FILL, "fill-opacity", opacity);
+    map.updateImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio));
+    map.setPaintProperty(HATCH, "fill-opacity", opacity);
+    map.setPaintProperty(LINE, "line-color", palette.land);
+  }
+
+  private marginWords(): string {
+    const margins = this.zones.map(({ feature }) => feature.properties.margin ?? 0);
+    if (this.shows.length === 1 || margins.length === 0) return "";
+    const low = formatMargin(margins.reduce((a, b) => Math.min(a, b)));
+    const high = formatMargin(margins.reduce((a, b) => Math.max(a, b)));
+    const range = low === high ? low : t("{low} to {high}", { low, high });
+    return t("Each zone is {range} {counting}.", { range, counting: t(this.scene.counting) });
+  }
+}
+
+function standsOut({ feature }: Zone): boolean {
+  return feature.properties.estimate >= (feature.properties.threshold ?? -Infinity);
+}

@@ -1,0 +1,99 @@
+/** The interactive map of a release: the ground, and one layer at a time on it. */
+import { Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
+import workerUrl from "virtual:map-worker";
+import { basemapStyle, FIRST_OVER, recolourBasemap } from "./basemap-layer";
+import type { MapLayer } from "../layers/map-layer";
+import { drawNeatline } from "../canvas/neatline";
+import type { OpenRelease } from "../data/open-release";
+import type { View } from "../release/permalink";
+import type { Palette } from "../colour/ramps";
+import type { Grid } from "../data/release-array";
+import { ROOM } from "./stage";
+
+// Version 6 is ESM only: without the name of its worker the map stays blank.
+setWorkerUrl(workerUrl);
+setWorkerCount(1);
+
+/** A cell is never drawn wider than this, in CSS pixels: beyond it there is nothing to see. */
+const WIDEST_CELL = 160;
+const CLOSEST = 18;
+const TILE = 512;
+const WORLD = 2 * Math.PI * 6378137;
+
+export class DrawnMap {
+  readonly map: MapLibre;
+  private mounted = false;
+
+  /** The layer is drawn once the ground stands, so that it is never seen without it. */
+  constructor(
+    container: HTMLElement,
+    { release, scene }: OpenRelease,
+    private layer: MapLayer,
+    palette: Palette,
+    view: View | null,
+  ) {
+    this.map = new MapLibre({
+      container,
+      style: basemapStyle(scene.basemap, scene.area, palette),
+      ...start(scene.bounds, view),
+      maxBounds: scene.basemap.bounds ?? scene.bounds,
+      maxZoom: release.grid ? zoomOfCell(release.grid, WIDEST_CELL) : CLOSEST,
+      attributionControl: false,
+      dragRotate: false,
+      pitchWithRotate: false,
+      touchPitch: false,
+      renderWorldCopies: false,
+      keyboard: false,
+      fadeDuration: 0,
+      canvasContextAttributes: { antialias: false },
+    });
+    this.map.touchZoomRotate.disableRotation();
+    this.map.on("style.load", () => {
+      this.layer.mount(this.map, FIRST_OVER);
+      this.mounted = true;
+    });
+  }
+
+  show(layer: MapLayer): void {
+    if (layer === this.layer) return;
+    if (this.mounted) this.layer.unmount(this.map);
+    this.layer = layer;
+    if (this.mounted) layer.mount(this.map, FIRST_OVER);
+  }
+
+  recolour(palette: Palette): void {
+    recolourBasemap(this.map, palette);
+    this.map.fire("resize");
+  }
+}
+
+/** Keeps the frame's graduation in step with the view. */
+export function frameMap(map: MapLibre, canvas: HTMLCanvasElement, palette: () => Palette): void {
+  const draw = (): void => {
+    const bounds = map.getBounds();
+    drawNeatline(
+      canvas,
+      {
+        west: bounds.getWest(),
+        east: bounds.getEast(),
+        south: bounds.getSouth(),
+        north: bounds.getNorth(),
+        x: (longitude) => map.project([longitude, bounds.getNorth()]).x,
+        y: (latitude) => map.project([bounds.getWest(), latitude]).y,
+      },
+      palette(),
+    );
+  };
+  map.on("move", draw);
+  map.on("resize", draw);
+  draw();
+}
+
+function zoomOfCell(grid: Grid, pixels: number): number {
+  return Math.min(22, Math.max(2, Math.log2((pixels / grid.cell) * (WORLD / TILE))));
+}
+
+function start(bounds: OpenRelease["scene"]["bounds"], view: View | null) {
+  if (view) return { center: [view.longitude, view.latitude] as [number, number], zoom: view.zoom };
+  return { bounds, fitBoundsOptions: { padding: ROOM } };
+}

@@ -1,0 +1,167 @@
+/** Where the layer of a release page is drawn: on an interactive map, or once on a canvas. */
+import { need } from "../ui/dom";
+import { Hover } from "./hover";
+import type { DrawnMap } from "./map";
+import type { MapLayer, Place } from "../layers/map-layer";
+import { toMercator } from "../geometry/mercator";
+import type { OpenRelease } from "../data/open-release";
+import { roundView, type View } from "../release/permalink";
+import { type Palette, readPalette } from "../colour/ramps";
+import { drawStaticMap, fit, placeOf } from "../canvas/static-map";
+import type { Map as MapLibre } from "maplibre-gl";
+
+/** Pixels around the study area on a map that nobody has moved. */
+export const ROOM = 22;
+
+/**
+ * The picture that the map will begin with, so that a reader need not wait for the map library.
+ * It lies on the map, which is bare at first, until that is drawn or is moved.
+ */
+export function drawAhead(
+  frame: HTMLElement,
+  { scene }: OpenRelease,
+  layer: MapLayer,
+  view: View | null,
+): void {
+  const canvas = document.createElement("canvas");
+  canvas.className = "ahead";
+  canvas.setAttribute("aria-hidden", "true");
+  need(frame, ".canvas").after(canvas);
+  drawStaticMap(canvas, scene, layer, readPalette(frame), (width, height) =>
+    view ? placeOf(view, width, height) : fit(scene.bounds, width, height, ROOM),
+  );
+  requestAnimationFrame(() => performance.mark("dpgeo:heatmap"));
+}
+
+export type Stage = {
+  /** Another layer, or the same after its style changed. */
+  show(layer: MapLayer): void;
+  /** What is seen, as a link can hold it; null of a still picture. */
+  view(): View | null;
+  /** What is seen, for a picture of it. */
+  place(): Place;
+};
+
+/** What the map does when the reader moves it, and which layer lies under the pointer. */
+export type Hooks = {
+  moved: () => void;
+  seenAt: (x: number) => MapLayer | null;
+};
+
+export class InteractiveStage implements Stage {
+  readonly drawn: DrawnMap;
+  readonly hover: Hover;
+  private palette: Palette;
+
+  constructor(
+    private readonly frame: HTMLElement,
+    opened: OpenRelease,
+    private layer: MapLayer,
+    view: View | null,
+    module: typeof import("./map"),
+    hooks: Hooks,
+  ) {
+    this.palette = readPalette(frame);
+    this.drawn = new module.DrawnMap(need(frame, ".canvas"), opened, layer, this.palette, view);
+    const { map } = this;
+    name(map.getCanvas(), frame);
+    map.getCanvas().setAttribute("aria-describedby", "map-keys");
+    module.frameMap(map, need<HTMLCanvasElement>(frame, ".neatline"), () => this.palette);
+    const seenAt = (x: number): MapLayer => hooks.seenAt(x) ?? this.layer;
+    this.hover = new Hover(map, need(frame, ".sheet"), layer, seenAt);
+    offerZoom(frame, map);
+    map.on("moveend", (event) => {
+      if (!("settling" in event)) hooks.moved();
+    });
+    const bare = (): void => frame.querySelector(".ahead")?.remove();
+    map.once("movestart", bare);
+    map.once("idle", () => {
+      frame.dataset.state = "idle";
+      bare();
+      performance.mark("dpgeo:drawn");
+    });
+  }
+
+  get map(): MapLibre {
+    return this.drawn.map;
+  }
+
+  show(layer: MapLayer): void {
+    this.palette = readPalette(this.frame);
+    this.layer = layer;
+    this.drawn.recolour(this.palette);
+    this.drawn.show(layer);
+    this.hover.use(layer);
+  }
+
+  view(): View {
+    return settle(this.map);
+  }
+
+  place(): Place {
+    const { clientWidth: width, clientHeight: height } = this.map.getCanvas();
+    const bounds = this.map.getBounds();
+    const northWest = toMercator({ longitude: bounds.getWest(), latitude: bounds.getNorth() });
+    const southEast = toMercator({ longitude: bounds.getEast(), latitude: bounds.getSouth() });
+    const perPixel = (southEast.x - northWest.x) / width;
+    return { west: northWest.x, north: northWest.y, perPixel, width, height };
+  }
+}
+
+/** Without WebGL: the same picture, still. */
+export class StillStage implements Stage {
+  private readonly canvas = document.createElement("canvas");
+
+  constructor(
+    private readonly frame: HTMLElement,
+    private readonly opened: OpenRelease,
+    private layer: MapLayer,
+  ) {
+    frame.classList.add("still");
+    this.canvas.setAttribute("role", "img");
+    name(this.canvas, frame);
+    need(frame, ".canvas").append(this.canvas);
+    this.draw();
+    addEventListener("resize", () => this.draw());
+  }
+
+  show(layer: MapLayer): void {
+    this.layer = layer;
+    this.draw();
+  }
+
+  view(): null {
+    return null;
+  }
+
+  place(): Place {
+    return fit(this.opened.scene.bounds, this.canvas.clientWidth, this.canvas.clientHeight);
+  }
+
+  private draw(): void {
+    drawStaticMap(this.canvas, this.opened.scene, this.layer, readPalette(this.frame));
+  }
+}
+
+function name(canvas: HTMLCanvasElement, frame: HTMLElement): void {
+  canvas.setAttribute("aria-label", frame.dataset.label ?? "");
+}
+
+const SETTLING = { settling: true };
+
+/** Moves the map onto the nearest view that a link can hold, so that links are exact. */
+function settle(map: MapLibre): View {
+  const { lat, lng } = map.getCenter();
+  const view = roundView({ zoom: map.getZoom(), latitude: lat, longitude: lng });
+  const off = view.zoom !== map.getZoom() || view.latitude !== lat || view.longitude !== lng;
+  // Quietly: the move ends at once, and what it reports must not come back here.
+  if (off) map.jumpTo({ center: [view.longitude, view.latitude], zoom: view.zoom }, SETTLING);
+  return view;
+}
+
+function offerZoom(frame: HTMLElement, map: { zoomIn(): unknown; zoomOut(): unknown }): void {
+  const tools = need<HTMLElement>(frame, ".tools");
+  need(tools, "[data-zoom=in]").addEventListener("click", () => map.zoomIn());
+  need(tools, "[data-zoom=out]").addEventListener("click", () => map.zoomOut());
+  tools.hidden = false;
+}

@@ -1,0 +1,139 @@
+/** Tasks and the circles of people they notify, drawn over the map. */
+import type { Map as MapLibre } from "maplibre-gl";
+import type { PlannedTask } from "./plan";
+import type { Palette } from "../colour/ramps";
+
+const RADIUS = 6378137;
+const EARTH_RADIUS = 6371008.8;
+const TILE = 512;
+const MARK = 10;
+/** Beyond so many tasks numbers would cover each other. */
+const MOST_NUMBERED = 200;
+
+export class Circles {
+  private tasks: readonly PlannedTask[] = [];
+  private chosen: number | null = null;
+
+  constructor(
+    private readonly map: MapLibre,
+    private readonly canvas: HTMLCanvasElement,
+    private readonly palette: () => Palette,
+  ) {
+    map.on("move", () => this.draw());
+    map.on("resize", () => this.draw());
+  }
+
+  show(tasks: readonly PlannedTask[], chosen: number | null): void {
+    this.tasks = tasks;
+    this.chosen = chosen;
+    this.draw();
+  }
+
+  /** The task whose mark is at a place on the screen. */
+  at(x: number, y: number): number | null {
+    for (let index = this.tasks.length - 1; index >= 0; index--) {
+      const place = this.place(this.tasks[index]!);
+      if (place && Math.hypot(place.x - x, place.y - y) <= MARK + 3) return index;
+    }
+    return null;
+  }
+
+  private draw(): void {
+    const { canvas } = this;
+    const ratio = devicePixelRatio || 1;
+    canvas.width = Math.round(canvas.clientWidth * ratio);
+    canvas.height = Math.round(canvas.clientHeight * ratio);
+    const pen = canvas.getContext("2d")!;
+    pen.scale(ratio, ratio);
+    this.tasks.forEach((task, index) => this.drawRegions(pen, task, index));
+    this.tasks.forEach((task, index) => this.drawCircle(pen, task, index));
+    this.tasks.forEach((task, index) => this.drawMark(pen, task, index));
+  }
+
+  private drawRegions(pen: CanvasRenderingContext2D, { cast }: PlannedTask, index: number): void {
+    if (!cast?.regions) return;
+    const { accent } = this.palette();
+    const { type, coordinates } = cast.outline;
+    const path = new Path2D();
+    for (const ring of type === "Polygon" ? coordinates : coordinates.flat()) {
+      for (const [at, corner] of ring.entries()) {
+        const { x, y } = this.map.project([corner[0]!, corner[1]!]);
+        if (at) path.lineTo(x, y);
+        else path.moveTo(x, y);
+      }
+      path.closePath();
+    }
+    pen.globalAlpha = index === this.chosen ? 0.3 : 0.14;
+    pen.fillStyle = accent;
+    pen.fill(path, "evenodd");
+    pen.globalAlpha = 1;
+    pen.lineWidth = 1.2;
+    pen.strokeStyle = accent;
+    pen.stroke(path);
+  }
+
+  private drawCircle(pen: CanvasRenderingContext2D, task: PlannedTask, index: number): void {
+    const place = this.place(task);
+    if (!place) return;
+    const { ink, sheet, accent } = this.palette();
+    const circle = (metres: number): Path2D => {
+      const path = new Path2D();
+      path.arc(place.x, place.y, metres * place.perMetre, 0, 2 * Math.PI);
+      return path;
+    };
+    const { even, chosen } = task;
+    if (even?.radius_metres) {
+      pen.setLineDash([4, 3]);
+      pen.lineWidth = 1.3;
+      pen.strokeStyle = ink;
+      pen.stroke(circle(even.radius_metres));
+      pen.setLineDash([]);
+    }
+    if (!chosen?.radius_metres) return;
+    const ring = circle(chosen.radius_metres);
+    pen.lineWidth = 4.4;
+    pen.strokeStyle = sheet;
+    pen.stroke(ring);
+    pen.lineWidth = 2;
+    pen.strokeStyle = accent;
+    pen.stroke(ring);
+    if (index === this.chosen) {
+      pen.globalAlpha = 0.16;
+      pen.fillStyle = accent;
+      pen.fill(ring);
+      pen.globalAlpha = 1;
+    }
+  }
+
+  private drawMark(pen: CanvasRenderingContext2D, task: PlannedTask, index: number): void {
+    const place = this.place(task);
+    if (!place) return;
+    const { ink, sheet, accent } = this.palette();
+    const numbered = this.tasks.length <= MOST_NUMBERED;
+    const unmet = task.chosen !== null && task.chosen.radius_metres === null;
+    pen.beginPath();
+    pen.arc(place.x, place.y, numbered ? MARK : 3, 0, 2 * Math.PI);
+    pen.fillStyle = index === this.chosen ? accent : sheet;
+    pen.fill();
+    pen.lineWidth = 1.2;
+    pen.strokeStyle = ink;
+    if (unmet) pen.setLineDash([2, 2]);
+    pen.stroke();
+    pen.setLineDash([]);
+    if (!numbered) return;
+    pen.fillStyle = index === this.chosen ? sheet : ink;
+    pen.font = '600 11.5px "Archivo Variable", "Helvetica Neue", Arial, sans-serif';
+    pen.textAlign = "center";
+    pen.textBaseline = "middle";
+    pen.fillText(String(index + 1), place.x, place.y + 0.5);
+  }
+
+  private place({ task }: PlannedTask): { x: number; y: number; perMetre: number } | null {
+    const { longitude, latitude } = task;
+    if (longitude === null || latitude === null || Math.abs(latitude) > 85 || Math.abs(longitude) > 180) return null;
+    const { x, y } = this.map.project([longitude, latitude]);
+    const ground = (Math.cos((latitude * Math.PI) / 180) * EARTH_RADIUS) / RADIUS;
+    const perMercator = (TILE * 2 ** this.map.getZoom()) / (2 * Math.PI * RADIUS);
+    return { x, y, perMetre: perMercator / ground };
+  }
+}

@@ -1,0 +1,117 @@
+/**
+ * The whole view in the address, such as
+ * `#map=12.5/55.66/12.58&layer=estimate&show=margin&ramp=ember&scale=linear&opacity=70`.
+ */
+import { SCALES, type Scale } from "../colour/classes";
+import type { Show } from "../layers/map-layer";
+import { RAMPS, type RampName } from "../colour/ramps";
+
+export type View = { zoom: number; latitude: number; longitude: number };
+
+/** Corners in degrees, longitude first, of an area the reader drew; the last is not repeated. */
+export type Corners = [number, number][];
+
+export type Link = {
+  view: View | null;
+  layer: string | null;
+  show: Show;
+  ramp: RampName;
+  scale: Scale;
+  /** Per cent. */
+  opacity: number;
+  /** The id of the release to compare with, and where the divider stands in per cent. */
+  compare: string | null;
+  divider: number;
+  corners: Corners | null;
+};
+
+export const NO_LINK: Link = {
+  view: null,
+  layer: null,
+  show: "estimate",
+  ramp: "tide",
+  scale: "log",
+  opacity: 100,
+  compare: null,
+  divider: 50,
+  corners: null,
+};
+
+/** More corners than anybody draws by hand do not fit an address. */
+export const MOST_CORNERS = 100;
+
+/** A hundred-thousandth of a degree is about a metre. */
+const CORNER_DIGITS = 5;
+
+/** The view as a link can hold it: to a hundredth of a pixel. */
+export function roundView({ zoom, latitude, longitude }: View): View {
+  const kept = Number(zoom.toFixed(3));
+  const digits = Math.max(2, Math.ceil(Math.log10((512 * 2 ** kept) / 360)) + 2);
+  return {
+    zoom: kept,
+    latitude: Number(latitude.toFixed(digits)),
+    longitude: Number(longitude.toFixed(digits)),
+  };
+}
+
+export function roundCorners(corners: Corners): Corners {
+  const round = (degrees: number): number => Number(degrees.toFixed(CORNER_DIGITS));
+  return corners.map(([longitude, latitude]) => [round(longitude), round(latitude)]);
+}
+
+/** Reads a hash; what makes no sense in it is left out. */
+export function parseLink(hash: string): Link {
+  const parts = new URLSearchParams(hash.replace(/^#/, ""));
+  const get = (name: string): string => parts.get(name) ?? "";
+  return {
+    view: parseView(get("map")),
+    layer: parts.get("layer") || null,
+    show: get("show") === "margin" ? "margin" : "estimate",
+    ramp: RAMPS.find((ramp) => ramp === get("ramp")) ?? NO_LINK.ramp,
+    scale: SCALES.find((scale) => scale === get("scale")) ?? NO_LINK.scale,
+    opacity: parsePercent(get("opacity"), 10, NO_LINK.opacity),
+    compare: /^[\w-]{1,64}$/.test(get("compare")) ? get("compare") : null,
+    divider: parsePercent(get("divider"), 0, NO_LINK.divider),
+    corners: parseCorners(get("area")),
+  };
+}
+
+/** Only what differs from a page without a hash is named. */
+export function formatLink(link: Link): string {
+  const parts: string[] = [];
+  const { view, corners } = link;
+  if (view) parts.push(`map=${view.zoom}/${view.latitude}/${view.longitude}`);
+  for (const name of ["layer", "show", "ramp", "scale", "opacity", "compare", "divider"] as const) {
+    const value = link[name];
+    if (value !== null && value !== NO_LINK[name]) parts.push(`${name}=${encodeURIComponent(value)}`);
+  }
+  if (corners) parts.push(`area=${corners.map((corner) => corner.join(",")).join(";")}`);
+  return parts.length ? `#${parts.join("&")}` : "";
+}
+
+function parseView(text: string): View | null {
+  const match = /^(-?\d+(?:\.\d+)?)\/(-?\d+(?:\.\d+)?)\/(-?\d+(?:\.\d+)?)$/.exec(text);
+  if (!match) return null;
+  const [zoom, latitude, longitude] = match.slice(1).map(Number) as [number, number, number];
+  return zoom >= 0 && zoom <= 24 && isPosition(longitude, latitude)
+    ? { zoom, latitude, longitude }
+    : null;
+}
+
+function parsePercent(text: string, least: number, otherwise: number): number {
+  if (!/^\d{1,3}$/.test(text)) return otherwise;
+  const value = Number(text);
+  return value >= least && value <= 100 ? value : otherwise;
+}
+
+function parseCorners(text: string): Corners | null {
+  const corner = "-?\\d+(?:\\.\\d+)?,-?\\d+(?:\\.\\d+)?";
+  if (!new RegExp(`^${corner}(?:;${corner})+$`).test(text)) return null;
+  const corners = text.split(";").map((pair) => pair.split(",").map(Number)) as Corners;
+  const enough = corners.length >= 3 && corners.length <= MOST_CORNERS;
+  return enough && corners.every(([x, y]) => isPosition(x, y)) ? corners : null;
+}
+
+function isPosition(longitude: number, latitude: number): boolean {
+  return Math.abs(latitude) <= 90 && Math.abs(longitude) <= 180;
+}

@@ -1,0 +1,63 @@
+/** Taking a map along: its link, a frame for another page, a picture, a print. */
+import { need } from "../ui/dom";
+import { t } from "../ui/translate";
+
+export function installSharing(
+  panel: HTMLElement,
+  frame: HTMLElement,
+  draw: () => HTMLCanvasElement,
+): void {
+  panel.hidden = false;
+  const said = need<HTMLElement>(panel, "[role=status]");
+  const say = (words: string): void => void (said.textContent = words);
+  need(panel, "[data-share=link]").addEventListener("click", () => {
+    copy(location.href).then(
+      () => say(t("The link is copied; it holds all that you see.")),
+      () => say(location.href),
+    );
+  });
+  need(panel, "[data-share=png]").addEventListener("click", () => {
+    draw().toBlob((picture) => {
+      if (!picture) return say(t("This browser could not make the picture."));
+      save(picture, frame.dataset.file ?? "map.png");
+      say(t("The picture is made."));
+    }, "image/png");
+  });
+  need(panel, "[data-share=print]").addEventListener("click", () => print());
+  const code = need<HTMLTextAreaElement>(panel, "[data-embed]");
+  const details = code.closest("details")!;
+  details.addEventListener("toggle", () => {
+    code.value = embedCode(new URL(code.dataset.embed!, location.href).href + location.hash, code.dataset.title ?? "");
+  });
+  for (const field of panel.querySelectorAll<HTMLTextAreaElement>("textarea")) {
+    field.addEventListener("focus", () => field.select());
+  }
+  installPrinting(frame, draw);
+}
+
+/** What was drawn by WebGL cannot be printed, so a picture takes its place on paper. */
+function installPrinting(frame: HTMLElement, draw: () => HTMLCanvasElement): void {
+  addEventListener("beforeprint", () => {
+    const picture = draw();
+    picture.className = "print-picture";
+    frame.querySelector(".print-picture")?.remove();
+    frame.append(picture);
+  });
+}
+
+async function copy(text: string): Promise<void> {
+  await navigator.clipboard.writeText(text);
+}
+
+function save(picture: Blob, name: string): void {
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(picture);
+  link.download = name;
+  link.click();
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}
+
+function embedCode(address: string, title: string): string {
+  const quoted = (text: string): string => text.replaceAll("&", "&amp;").replaceAll('"', "&quot;").replaceAll("<", "&lt;");
+  return `<iframe src="${quoted(address)}" title="${quoted(title)}" width="100%" height="520" style="border:1px solid" loading="lazy"></iframe>`;
+}

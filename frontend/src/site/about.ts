@@ -1,0 +1,53 @@
+// The page on privacy: a small invented map to be drawn again, with and without "you".
+import { classOf } from "../colour/classes";
+import { need } from "../ui/dom";
+import { formatNumber } from "../ui/format";
+import { COLUMNS, margin, noise, ROWS, threshold, town, uniform, YOURS } from "../data/invented-town";
+import { choices } from "../ui/controls";
+import { t } from "../ui/translate";
+
+const EDGES = [1, 8, 20, 40, 70, 110, 160];
+const EPSILONS = [0.1, 0.2, 0.5, 1, 2, 4];
+
+function install(picture: HTMLElement): void {
+  const cells = need<HTMLElement>(picture, ".cells");
+  const slider = need<HTMLInputElement>(picture, "input[type=range]");
+  const words = need<HTMLElement>(picture, "[role=status]");
+  const truth = town();
+  let present = true;
+  cells.style.setProperty("--columns", String(COLUMNS));
+  cells.append(...Array.from({ length: COLUMNS * ROWS }, () => document.createElement("i")));
+  const draw = (): void => {
+    const epsilon = EPSILONS[Number(slider.value)]!;
+    const noisy = truth.map((count, cell) =>
+      count + (present && cell === YOURS ? 1 : 0) + noise(epsilon, uniform),
+    );
+    noisy.forEach((count, cell) => {
+      const look = count < threshold(epsilon) ? "hatch" : `step-${classOf(count, EDGES)}`;
+      cells.children[cell]!.className = `${look}${cell === YOURS ? " yours" : ""}`;
+    });
+    need(picture, "output").textContent = String(epsilon);
+    words.textContent = t(
+      "Your square shows {count}, give or take {margin}. Whether you were there changes the odds of any such picture by at most a factor {odds}.",
+      { count: formatNumber(noisy[YOURS]!), margin: margin(epsilon), odds: odds(epsilon) },
+    );
+  };
+  choices(need(picture, "[data-choose=you]"), "with", (you) => {
+    present = you === "with";
+    draw();
+  });
+  slider.addEventListener("input", draw);
+  need(picture, "[data-again]").addEventListener("click", draw);
+  picture.hidden = false;
+  draw();
+}
+
+/** e^epsilon, never rounded down. */
+function odds(epsilon: number): string {
+  const factor = Math.exp(epsilon);
+  const digits = factor < 10 ? 2 : 1;
+  return (Math.ceil(factor * 10 ** digits) / 10 ** digits).toFixed(digits);
+}
+
+const picture = document.querySelector<HTMLElement>("#try");
+if (picture) install(picture);

@@ -1,0 +1,48 @@
+/** Small still maps: drawn when they come into view, and again when the theme or size changes. */
+import { loadLayer } from "../layers/registry";
+import type { MapLayer, Scene } from "../layers/map-layer";
+import { openRelease } from "../data/open-release";
+import { onThemeChange, readPalette } from "../colour/ramps";
+import { drawStaticMap } from "../canvas/static-map";
+
+type Loaded = { layer: MapLayer; scene: Scene };
+
+const PLAIN = { show: "estimate", scale: "log", opacity: 1 } as const;
+
+export function installThumbnails(page: Document): void {
+  const canvases = [...page.querySelectorAll<HTMLCanvasElement>("canvas[data-array]")];
+  if (canvases.length === 0) return;
+  const drawn = new Map<HTMLCanvasElement, Loaded>();
+  const draw = (canvas: HTMLCanvasElement, { layer, scene }: Loaded): void => {
+    const palette = readPalette(canvas);
+    layer.restyle(PLAIN, palette);
+    drawStaticMap(canvas, scene, layer, palette);
+    canvas.dataset.state = "drawn";
+  };
+  const watcher = new IntersectionObserver(
+    (entries) => {
+      for (const { isIntersecting, target } of entries) {
+        if (!isIntersecting) continue;
+        watcher.unobserve(target);
+        const canvas = target as HTMLCanvasElement;
+        load(canvas)
+          .then((loaded) => {
+            drawn.set(canvas, loaded);
+            draw(canvas, loaded);
+          })
+          .catch(() => (canvas.dataset.state = "failed"));
+      }
+    },
+    { rootMargin: "200px" },
+  );
+  for (const canvas of canvases) watcher.observe(canvas);
+  const redraw = (): void => drawn.forEach((loaded, canvas) => draw(canvas, loaded));
+  onThemeChange(redraw);
+  addEventListener("resize", redraw);
+}
+
+async function load(canvas: HTMLCanvasElement): Promise<Loaded> {
+  const { release, scene } = await openRelease(canvas.dataset.array!, canvas.dataset.basemap!);
+  const looks = JSON.parse(canvas.dataset.looks ?? "{}") as Record<string, string>;
+  return { layer: await loadLayer(release.layers[0]!, release, scene, looks), scene };
+}

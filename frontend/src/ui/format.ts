@@ -1,0 +1,57 @@
+/** Numbers as people read them. */
+import type { Square } from "../geometry/square";
+import type { Reading } from "../data/surface";
+import { language, t } from "./translate";
+
+const whole = new Intl.NumberFormat(language(), { maximumFractionDigits: 0 });
+const fine = new Intl.NumberFormat(language(), { maximumSignificantDigits: 2 });
+
+/** As short as an axis needs: "1,000", "25k". */
+export function formatShort(value: number): string {
+  return value < 10_000 ? formatNumber(value) : `${formatNumber(value / 1000)}k`;
+}
+
+/** Whole from ten on, two digits below; a true minus sign. */
+export function formatNumber(value: number): string {
+  const text = Math.abs(value) >= 10 || Number.isInteger(value) ? whole.format(value) : fine.format(value);
+  return text === "-0" ? "0" : text.replace("-", "\u2212");
+}
+
+/** A length on the ground in metres, rounded to two digits: "240 m", "1.2 km". */
+export function formatMetres(metres: number): string {
+  const rounded = Number(metres.toPrecision(2));
+  return rounded < 1000
+    ? `${formatNumber(rounded)}\u00a0m`
+    : `${fine.format(rounded / 1000)}\u00a0km`;
+}
+
+/** A margin; next to none at all is rounded up to a hundredth, rather than told to ten digits. */
+export function formatMargin(margin: number): string {
+  return `\u00b1 ${formatNumber(margin > 0 ? Math.max(margin, 0.01) : margin)}`;
+}
+
+export type Spoken = { figure: string; margin: string; note: string };
+
+/** What a flag says of a cell or box: the figure, its margin, and a word where one is needed. */
+export function speak(reading: Reading, counting: string, square: Square): Spoken {
+  const { value, noise, cells, standsOut } = reading;
+  const notes: string[] = [];
+  if (cells > 1) {
+    const each = formatNumber((value / cells) * square.cells);
+    const count = formatNumber(cells);
+    notes.push(t("in {count} cells, {each} per {side} square", { count, each, side: square.side }));
+  }
+  if (value < 0) notes.push(t("noise can push a count below zero"));
+  else if (!standsOut) notes.push(t("cannot be told from zero"));
+  return {
+    figure: formatNumber(value),
+    margin: `${formatMargin(noise.margin)} ${t(counting)}`,
+    note: notes.join("; "),
+  };
+}
+
+export function formatPosition(longitude: number, latitude: number): string {
+  const side = (value: number, positive: string, negative: string) =>
+    `${Math.abs(value).toFixed(4)}\u00b0 ${value < 0 ? negative : positive}`;
+  return `${side(latitude, "N", "S")}, ${side(longitude, "E", "W")}`;
+}
