@@ -18,7 +18,7 @@ from benchmarks.transport import earth_movers_distance
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.postprocess.recovery import recover
-from dpgeo.privacy.perturbing import draw_arcs, move
+from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import GroundGrid, grid_step

@@ -71,7 +71,7 @@ def draw(release: Release, held: Held) -> Released:
     mechanism = find_mechanism(release.mechanism)
     words = about(release)
     number = parts.number_of_parts(release)
-    if mechanism.parted and number > 1:
+    if mechanism.sharded and number > 1:
         return parts.draw_in_parts(release, held, number, words)
     bounding = Bounding(release.bounding)
     return read_and_draw(
