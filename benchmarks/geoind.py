@@ -17,7 +17,7 @@ from benchmarks.report import report
 from benchmarks.transport import earth_movers_distance
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.postprocess.recovery import recover
+from dpgeo.postprocess.deconvolution import recover
 from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.postprocess.recovery import recover
+from dpgeo.postprocess.deconvolution import recover
 from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid

@@ -52,7 +52,7 @@ from dpgeo.core.noise import PlanarLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PointsRelease
 from dpgeo.core.spend import Spend
-from dpgeo.postprocess.recovery import recover
+from dpgeo.postprocess.deconvolution import recover
 from dpgeo.postprocess.remapping import Remapping, idle
 from dpgeo.privacy.mechanism import Forecast, Mechanism, Sharded
 from dpgeo.privacy.meter import Meter
