@@ -194,7 +194,7 @@ def _finish(upload: Upload) -> None:
 
 
 def _ingest(upload: Upload, held: Held) -> None:
-    from dpgeo.ingest.reading import ingest
+    from dpgeo.ingest.ingestion import ingest
     from dpgeo.ingest.schema import Columns
 
     dataset = upload.dataset
