@@ -46,8 +46,8 @@ from dpgeo.core.spend import Measured
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.datasets.sweeping import stored_names, sweep
+from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
-from dpgeo.jobs.running import Held, job_run
 from dpgeo.jobs.services import job_create, job_give_up, job_wake
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy import mechanism as mechanisms
@@ -79,7 +79,9 @@ def number_of_parts(release: Release) -> int:
     return max(1, min(-(-rows // most), MOST_PARTS))
 
 
-def draw_in_parts(release: Release, held: Held, number: int, about: Mapping[str, str]) -> Released:
+def draw_in_parts(
+    release: Release, held: JobLease, number: int, about: Mapping[str, str]
+) -> Released:
     """Move all points, with what other workers do of it, and put them together.
 
     Raises Conflict where a part failed for good.
@@ -103,7 +105,7 @@ def draw_in_parts(release: Release, held: Held, number: int, about: Mapping[str,
     return combine_shards(mechanism, terms, params, release.epsilon, about, found)
 
 
-def _standing(release: Release, held: Held, number: int) -> list[Part]:
+def _standing(release: Release, held: JobLease, number: int) -> list[Part]:
     """All parts of the newest version of the data, by number, written or not.
 
     They are dealt where there are none, or others. Raises LeaseLost, and Conflict where one failed.
@@ -129,7 +131,7 @@ def _is_whole(release: Release, parts: Sequence[Part]) -> bool:
     return total > 0 and dealt == [(number, total, release.upload_id) for number in range(total)]
 
 
-def _deal(release: Release, held: Held, number: int) -> list[Part]:
+def _deal(release: Release, held: JobLease, number: int) -> list[Part]:
     """The parts, all of them or none, and a word to the workers for each. Raises LeaseLost."""
     with transaction.atomic():
         held.renew()
@@ -153,7 +155,7 @@ def part_run(*, job_id: UUID) -> bool:
     return job_run(job_id=job_id, work=_work_on)
 
 
-def _work_on(held: Held) -> None:
+def _work_on(held: JobLease) -> None:
     """Move the reports of a part and name what came out. Nothing to do where the release ended."""
     part = (
         Part.objects.filter(job_id=held.job_id, blob_name="", release__blob_name="")
@@ -224,7 +226,7 @@ def decode_part(data: bytes) -> mechanisms.PerturbedShard:
     return mechanisms.PerturbedShard(moved, trace)
 
 
-def discard_parts(release: Release, held: Held | None = None) -> None:
+def discard_parts(release: Release, held: JobLease | None = None) -> None:
     """Delete the parts of a release that nobody needs any more, with their jobs and files.
 
     All or none: by who holds the release's job, or by the sweep once that has ended. Whoever works
