@@ -14,8 +14,8 @@ from uuid import UUID
 
 from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.released import Released
+from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.sweeping import stored_names
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release

@@ -44,8 +44,8 @@ from dpgeo.core.parameters import layers_named, parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.layers import domain_of
+from dpgeo.datasets.orphan_files import stored_names, sweep
 from dpgeo.datasets.storage import private_storage, remove
-from dpgeo.datasets.sweeping import stored_names, sweep
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.jobs.services import job_create, job_give_up, job_wake

@@ -26,10 +26,10 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease
 from dpgeo.datasets.layers import public_layer_add, public_layer_remove
 from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.datasets.sweeping import stored_names
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import LeaseLost
