@@ -9,6 +9,7 @@ import pytest
 from django.core.cache import caches
 from django.test import Client
 
+from dpgeo.accounts import rate_counters
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
 from tests.web.desk import make_desk

@@ -318,7 +318,7 @@ def test_progress_within_a_step_is_written_at_most_once_a_second(
 
 @pytest.mark.django_db(transaction=True)
 def test_the_lease_is_kept_alive_during_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("dpgeo.jobs.lease.HEARTBEAT_SECONDS", 0.05)
     job = job_create(task="tests.nothing")
     lease = take(job)
     let_lapse(job)
@@ -331,8 +331,8 @@ def test_the_lease_is_kept_alive_during_a_long_step(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_hangs_is_not_kept_alive_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lease, "HEARTBEAT_SECONDS", 0.01)
-    monkeypatch.setattr(lease, "LONGEST_HOLD_SECONDS", 0.0)
+    monkeypatch.setattr("dpgeo.jobs.lease.HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr("dpgeo.jobs.lease.LONGEST_HOLD_SECONDS", 0.0)
     job = job_create(task="tests.nothing")
     lease = take(job)
     let_lapse(job)
