@@ -23,10 +23,10 @@ from dpgeo.core.released import Released
 from dpgeo.evaluation.tasks import cast_outcome, outcome
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.tasks.density import DensityRule, ring_edges
-from dpgeo.postprocess.tasks.expected import density_surface, partition_of
 from dpgeo.postprocess.tasks.geocast import Partition
 from dpgeo.postprocess.tasks.plan import Allocation, Model, Plan, Settings, Tasks, plan_tasks
 from dpgeo.postprocess.tasks.radius import FieldReach, circle_radius
+from dpgeo.postprocess.tasks.surface import density_surface, partition_of
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
 from tests.randomness import SeededEntropy

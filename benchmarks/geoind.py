@@ -17,8 +17,8 @@ from benchmarks.report import report
 from benchmarks.transport import earth_movers_distance
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.postprocess.recovery import recover
-from dpgeo.privacy.perturbing import draw_arcs, move
+from dpgeo.postprocess.deconvolution import recover
+from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import GroundGrid, grid_step

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.postprocess.recovery import recover
-from dpgeo.privacy.perturbing import move
+from dpgeo.postprocess.deconvolution import recover
+from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import GroundGrid, grid_step

@@ -31,8 +31,8 @@ from benchmarks.report import report
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.clustering import clustered
+from dpgeo.privacy.exponential_mechanism import STEPS, Bins, kept, replaced, uniform
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.replacing import STEPS, Bins, kept, replaced, uniform
 from dpgeo.privacy.sampler import sample
 from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea

@@ -15,9 +15,9 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.privacy.bounding import CountedRegions, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Share, round_times
+from dpgeo.privacy.person_records import PrivateVisits
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Reports, Shard, round_times
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_mercator
@@ -67,7 +67,7 @@ class ArrayView:
         return PrivateCounts(counts, sensitivity=self.bound)
 
     def positions(
-        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
         """At most `bound` reports of each unit: those of the least hash of their numbers."""
         lon = np.asarray(self.longitude, dtype=np.float64)
@@ -81,8 +81,8 @@ class ArrayView:
         units = kept
         if self.unit is Unit.PERSON and kept.size:
             units = np.asarray(self.persons, dtype=np.int64)[kept]
-        kept = kept[units % share.parts == share.number]
-        people = np.unique(units[units % share.parts == share.number]).size
+        kept = kept[units % shard.total == shard.number]
+        people = np.unique(units[units % shard.total == shard.number]).size
         time = round_times(kept * 1000, time_step)
         numbers = np.asarray(self.combination, dtype=np.int32)[kept] if attributes else None
         return PrivatePositions(

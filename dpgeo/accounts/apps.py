@@ -9,4 +9,4 @@ class AccountsConfig(AppConfig):
 
 class AdministrationConfig(apps.AdminConfig):
     default = False
-    default_site = "dpgeo.accounts.signing_in.Administration"
+    default_site = "dpgeo.accounts.sign_in_limits.Administration"

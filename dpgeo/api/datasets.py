@@ -19,7 +19,7 @@ from dpgeo.api.listing import dataset_texts, listed
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
 from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer, DeclaredSerializer
-from dpgeo.budgets.cautions import cautions_on
+from dpgeo.budgets.warnings import cautions_on
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import (
     datasets_public,

@@ -24,7 +24,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Guarantee, PureDP, Unit
 from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.promises import promise_of
+from dpgeo.datasets.privacy_sentence import promise_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import ENDED, Release, ReleaseFile, ReleaseState
 

@@ -8,8 +8,8 @@ from django.conf import settings
 from rest_framework.exceptions import AuthenticationFailed, Throttled
 from rest_framework.request import Request
 
-from dpgeo.accounts.counting import address_of, count
 from dpgeo.accounts.models import User
+from dpgeo.accounts.rate_counters import address_of, count
 
 
 def count_request(request: Request) -> None:

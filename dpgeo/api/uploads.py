@@ -24,13 +24,13 @@ from dpgeo.api.problems import LengthRequired, TooLarge
 from dpgeo.api.work import transfer_document, upload_document
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Dataset, Transfer, Upload
-from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
-from dpgeo.datasets.transfers import (
+from dpgeo.datasets.resumable_uploads import (
     transfer_append,
     transfer_begin,
     transfer_complete,
     transfer_discard,
 )
+from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_look, upload_preview
 
 SLUG = in_path("slug", "The dataset's short name.")

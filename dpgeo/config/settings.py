@@ -203,7 +203,7 @@ FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
 
-env.CACHE_SCHEMES["filecache"] = "dpgeo.accounts.counts_in_files.CountsInFiles"
+env.CACHE_SCHEMES["filecache"] = "dpgeo.accounts.file_cache.CountsInFiles"
 CACHES = {
     "default": {"BACKEND": "django.core.cache.backends.locmem.LocMemCache"},
     "throttle": env.cache_url(

@@ -67,7 +67,7 @@ def regions_of(release: Release) -> Partition:
 @lru_cache(maxsize=SURFACES_KEPT)
 def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]:
     """A blob never changes, so what follows from it may be kept."""
-    from dpgeo.postprocess.tasks.expected import density_surface
+    from dpgeo.postprocess.tasks.surface import density_surface
 
     released = released_of(Release.objects.get(pk=release_id))
     return density_surface(released), released.area
@@ -75,6 +75,6 @@ def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]
 
 @lru_cache(maxsize=SURFACES_KEPT)
 def _regions(release_id: str, _checksum: str) -> Partition:
-    from dpgeo.postprocess.tasks.expected import partition_of
+    from dpgeo.postprocess.tasks.surface import partition_of
 
     return partition_of(released_of(Release.objects.get(pk=release_id)))

@@ -27,7 +27,7 @@ from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
 from dpgeo.jobs.services import job_create, job_wake
 
 if TYPE_CHECKING:
-    from dpgeo.jobs.running import Held
+    from dpgeo.jobs.lease import JobLease
 
 
 class DataChanged(Exception):
@@ -83,7 +83,7 @@ def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
     return bool(found.delete()[0])
 
 
-def erase(upload: Upload, held: Held) -> None:
+def erase(upload: Upload, held: JobLease) -> None:
     """Write the newest data without the person, then let every older version go."""
     held.step("Reading rows")
     current = ready_upload(upload.dataset)
@@ -106,7 +106,7 @@ def erase(upload: Upload, held: Held) -> None:
         remove(storage, each)
 
 
-def _replace(upload: Upload, current: Upload, held: Held, **made: Any) -> list[str]:
+def _replace(upload: Upload, current: Upload, held: JobLease, **made: Any) -> list[str]:
     """Put the new version in the place of all before it; the names of their canonical files.
 
     Jobs that have not drawn yet draw from the new version: its rows are those of the old one
@@ -150,7 +150,7 @@ def _digest(dataset: Dataset, person: str) -> bytes:
     return int(high[0]).to_bytes(8, "big") + int(low[0]).to_bytes(8, "big")
 
 
-def _copy_without(source: Path, target: Path, digest: bytes, held: Held) -> tuple[int, int]:
+def _copy_without(source: Path, target: Path, digest: bytes, held: JobLease) -> tuple[int, int]:
     """Copy a canonical file but for one person; how many rows were kept and left out."""
     import pyarrow as pa
     import pyarrow.compute as pc

@@ -26,7 +26,7 @@ from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
-from dpgeo.jobs.running import Held, Listener, job_run
+from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
 from dpgeo.jobs.services import job_create, job_wake
 
 if TYPE_CHECKING:
@@ -165,14 +165,14 @@ def upload_discard(*, upload: Upload, by: User | None) -> None:
     remove(private_storage(), stored.raw_name)
 
 
-def upload_ingest(*, upload_id: UUID, listener: Listener | None = None) -> bool:
+def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
     """Write the canonical file of a confirmed upload. False when its job was not to be had."""
     upload = Upload.objects.select_related("dataset").get(pk=upload_id)
     if upload.job_id is None:
         raise Conflict("Confirm the columns of this upload first.")
     from dpgeo.datasets.erasure import erase
 
-    def work(held: Held) -> None:
+    def work(held: JobLease) -> None:
         upload.refresh_from_db()
         if upload.canonical_name:
             _finish(upload)
@@ -181,7 +181,7 @@ def upload_ingest(*, upload_id: UUID, listener: Listener | None = None) -> bool:
         else:
             erase(upload, held)
 
-    return job_run(job_id=upload.job_id, work=work, listener=listener)
+    return job_run(job_id=upload.job_id, work=work, on_progress=on_progress)
 
 
 def _finish(upload: Upload) -> None:
@@ -193,8 +193,8 @@ def _finish(upload: Upload) -> None:
         upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
 
 
-def _ingest(upload: Upload, held: Held) -> None:
-    from dpgeo.ingest.reading import ingest
+def _ingest(upload: Upload, held: JobLease) -> None:
+    from dpgeo.ingest.ingestion import ingest
     from dpgeo.ingest.schema import Columns
 
     dataset = upload.dataset

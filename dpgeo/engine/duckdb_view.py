@@ -44,9 +44,9 @@ from dpgeo.engine.reports import BoundedReports
 from dpgeo.engine.zoned import write_zoned
 from dpgeo.privacy.bounding import CountedRegions, Popularity, RankTable, Regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
+from dpgeo.privacy.person_records import PrivateVisits
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
@@ -336,7 +336,7 @@ class DuckDBView:
         return view
 
     def positions(
-        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
         """At most `bound` reports of each unit, in parts, chosen by person and time.
 
@@ -348,7 +348,7 @@ class DuckDBView:
             bound=self._bound,
             time_step=time_step,
             attributes=attributes,
-            share=share,
+            shard=shard,
             progress=self._progress,
         ).private()
 

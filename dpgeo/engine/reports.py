@@ -17,7 +17,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.released import NO_TIME
 from dpgeo.engine.canonical_file import CanonicalFile, Parameters, as_pattern
-from dpgeo.privacy.positions import PrivatePositions, Reports, Share, round_times
+from dpgeo.privacy.positions import PrivatePositions, Reports, Shard, round_times
 from dpgeo.spatial.projection import to_degrees
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ SELECT count(*) FROM read_parquet($path)"""
 
 _REPORTS = """
 SELECT {columns} FROM read_parquet($path, file_row_number = true)
-WHERE file_row_number % $parts = $part"""
+WHERE file_row_number % $shards = $shard"""
 
 # Reports of one person and time are kept or left out together: RANGE takes those of equal keys at
 # once, and NULL is a time like any other.
@@ -41,7 +41,7 @@ SELECT *, count(*) OVER (
     RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
 ) AS reached
 FROM read_parquet($path)
-WHERE person_low % $parts::UBIGINT = $part::UBIGINT"""
+WHERE person_low % $shards::UBIGINT = $shard::UBIGINT"""
 
 _BOUNDED_REPORTS = f"""
 SELECT {{columns}} FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - no text of a user
@@ -49,7 +49,7 @@ SELECT {{columns}} FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - 
 _TOO_MANY_AT_ONCE = """
 SELECT count(*) FROM (
     SELECT 1 FROM read_parquet($path)
-    WHERE person_low % $parts::UBIGINT = $part::UBIGINT
+    WHERE person_low % $shards::UBIGINT = $shard::UBIGINT
     GROUP BY person_high, person_low, time HAVING count(*) > $bound LIMIT 1
 )"""
 
@@ -81,7 +81,7 @@ class BoundedReports:
         bound: int,
         time_step: int | None,
         attributes: bool,
-        share: Share,
+        shard: Shard,
         progress: Callable[[int, int], None] | None,
     ) -> None:
         self._file = file
@@ -92,10 +92,10 @@ class BoundedReports:
         self._progress = progress
         self._asked: Parameters = {
             "path": as_pattern(file.path),
-            "part": share.number,
-            "parts": share.parts,
+            "shard": shard.number,
+            "shards": shard.total,
         }
-        self._shares = share.parts
+        self._shards = shard.total
         if unit is Unit.PERSON and self._too_many_at_once():
             raise InvalidInput(
                 "Somebody has more reports of one and the same time, or without a time, than "
@@ -130,7 +130,7 @@ class BoundedReports:
 
     def _parts(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Reports]:
         [(total,)] = connection.execute(_ROWS, {"path": self._asked["path"]}).fetchall()
-        total = -(-total // self._shares)
+        total = -(-total // self._shards)
         query, parameters = _REPORTS, self._asked
         if self._unit is Unit.PERSON:
             query = _BOUNDED_REPORTS

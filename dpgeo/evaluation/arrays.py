@@ -14,9 +14,9 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
+from dpgeo.privacy.person_records import PrivateVisits
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
@@ -90,7 +90,7 @@ class CountsView:
         return self
 
     def positions(
-        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
         """Raises TypeError: cells have no positions."""
         raise TypeError("There are counts of cells here, and no positions.")

@@ -39,9 +39,9 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import csv_lines, json_array
 from dpgeo.ingest.batch import Batch, Sieve
 from dpgeo.ingest.crs import WGS84, check_stated
-from dpgeo.ingest.dynamic import Refusals, Unusable, texts
 from dpgeo.ingest.report import MAX_LINE_BYTES, Reason, Tally
 from dpgeo.ingest.schema import Role, Wanted
+from dpgeo.ingest.typed_values import Refusals, Unusable, texts
 
 GEOMETRY = "geometry"
 """The name under which a feature's geometry is declared."""

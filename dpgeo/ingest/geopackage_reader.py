@@ -25,10 +25,10 @@ import pyarrow as pa
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.batch import Batch, Sieve
 from dpgeo.ingest.crs import WGS84, check_stated
-from dpgeo.ingest.dynamic import Refusals, Unusable, texts
 from dpgeo.ingest.header import check_names, positions, quoted
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason, Tally
 from dpgeo.ingest.schema import Role, Wanted
+from dpgeo.ingest.typed_values import Refusals, Unusable, texts
 
 BATCH_ROWS = 20_000
 MAX_VALUE_BYTES = 1 << 20

@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import Any, Self
 
 from dpgeo.ingest.batch import as_python
+from dpgeo.ingest.column_guess import hints, suggest
+from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.header import MAX_COLUMNS
 from dpgeo.ingest.report import MAX_LINE_BYTES, shorten
 from dpgeo.ingest.schema import Columns
 from dpgeo.ingest.sniff import Format, is_text, sniff
-from dpgeo.ingest.suggest import hints, suggest
-from dpgeo.ingest.unpack import is_packed
 from dpgeo.spatial.area import StudyArea
 
 ROWS_SHOWN = 20
@@ -75,7 +75,7 @@ def preview(
     """
     if not is_packed(path) and is_text(sniff(path, file_name)):
         return preview_here(path, file_name, area)
-    from dpgeo.ingest import confined
+    from dpgeo.ingest import sandbox
 
     request = {
         "source": str(path.absolute()),
@@ -83,7 +83,7 @@ def preview(
         "area": area and area.to_geojson(),
     }
     with tempfile.TemporaryDirectory(prefix="dpgeo-preview-", dir=folder) as unpacked:
-        document = confined.run(
+        document = sandbox.run(
             "preview",
             request,
             Path(unpacked),
@@ -147,8 +147,8 @@ def _geopackage_head(path: Path) -> Head:
 
 def _shown_geometry(value: object) -> str:
     """A GeoPackage's value as text."""
-    from dpgeo.ingest.dynamic import Unusable
     from dpgeo.ingest.geopackage_reader import well_known_binary
+    from dpgeo.ingest.typed_values import Unusable
 
     if not isinstance(value, bytes) or not value.startswith(b"GP"):
         return shorten(value)

@@ -12,8 +12,8 @@ from django.core.management.base import CommandError, OutputWrapper
 from django.utils import timezone
 
 from dpgeo.core.errors import DpgeoError
+from dpgeo.jobs.lease import ProgressCallback
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.jobs.running import Listener
 from dpgeo.jobs.services import job_give_up
 
 Output: TypeAlias = OutputWrapper | TextIO
@@ -58,7 +58,7 @@ class ProgressLine:
 def job_wait(
     *,
     job_id: UUID,
-    run: Callable[[Listener], bool],
+    run: Callable[[ProgressCallback], bool],
     output: OutputWrapper,
     patience: float = PATIENCE_SECONDS,
 ) -> Job:

@@ -89,7 +89,7 @@ def job_lease(*, job_id: UUID) -> UUID | None:
     now = timezone.now()
     lease = uuid.uuid4()
     taken = (
-        _leaderless(now)
+        _unleased(now)
         .filter(pk=job_id, attempts__lt=MAX_ATTEMPTS)
         .update(
             state=JobState.RUNNING,
@@ -160,17 +160,17 @@ def job_retry(*, job: Job) -> None:
 
 def job_give_up(*, job: Job) -> bool:
     """Fail a job that was tried too often and that nobody holds. False for any other."""
-    given_up = _leaderless(timezone.now()).filter(pk=job.pk, attempts__gte=MAX_ATTEMPTS)
+    given_up = _unleased(timezone.now()).filter(pk=job.pk, attempts__gte=MAX_ATTEMPTS)
     return _end_unfinished(given_up, JobState.FAILED, _exhausted(job))
 
 
 def jobs_reap() -> Reaped:
     """Wake the jobs nobody works on, and fail those that were tried too often."""
     now = timezone.now()
-    exhausted = _leaderless(now).filter(attempts__gte=MAX_ATTEMPTS)
+    exhausted = _unleased(now).filter(attempts__gte=MAX_ATTEMPTS)
     failed = sum(job_give_up(job=job) for job in exhausted)
     quiet = Q(woken_at__isnull=True) | Q(woken_at__lt=now - WAKE_AFTER)
-    waiting = [job for job in _leaderless(now).filter(quiet) if _is_due(job, now)]
+    waiting = [job for job in _unleased(now).filter(quiet) if _is_due(job, now)]
     for job in waiting:
         job_wake(job=job)
     return Reaped(woken=len(waiting), failed=failed)
@@ -186,7 +186,7 @@ def _is_due(job: Job, now: datetime) -> bool:
     return now - job.woken_at >= min(job.woken_at - job.created_at, LONGEST_WAKE_AFTER)
 
 
-def _leaderless(now: datetime) -> QuerySet[Job]:
+def _unleased(now: datetime) -> QuerySet[Job]:
     """Unfinished jobs without a living holder."""
     return Job.objects.filter(
         Q(state=JobState.QUEUED) | Q(state=JobState.RUNNING, lease_until__lt=now)

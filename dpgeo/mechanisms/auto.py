@@ -41,8 +41,8 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedRelease
 from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.survey import Survey
-from dpgeo.postprocess.evidence import Evidence, Masks
-from dpgeo.postprocess.partition import even, where_expected
+from dpgeo.postprocess.node_measurements import Evidence, Masks
+from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism

@@ -10,19 +10,18 @@ most exp(sum e d(x_i, x'_i)), e = level/radius, hence by e^level for a report th
 radius. That a report was made, and how many, is seen by anybody; where units are padded, that they
 are in the data is, and a report that is made up instead of made changes the odds by at most
 exp(e D), D across the area. Positions are snapped to a public
-grid; each is moved by one `perturb` (the argument is in `privacy.perturbing`, what finite precision
-costs in `core.noise.PlanarLaplace`); the output is snapped, brought into the area by a map of the
-output alone, and sorted by itself. Raw positions d apart are at most d + 1.5 steps apart once
-snapped. Which reports of a person are kept where there are more than the bound follows from their
-times alone, all of one time or none; where more than the bound have the same time or none, nothing
-is drawn. So a report that is moved changes neither which are kept nor whether any are. Times, where
-they are published at all, are published as declared and protected by nothing. So are attributes
-that the publisher declared public: neighbours differ in where reports are made and in nothing else,
-the values come from a declared list, and that they follow from no position is what the declaration
-says. The density, and the
-map that puts points where a public prior says that their reports were likeliest made, use what came
-out and the prior alone; the prior is a declared layer that never changes, so it cannot follow the
-data.
+grid; each is moved by one `perturb` (the argument is in `privacy.planar_laplace_sampler`, what
+finite precision costs in `core.noise.PlanarLaplace`); the output is snapped, brought into the area
+by a map of the output alone, and sorted by itself. Raw positions d apart are at most d + 1.5 steps
+apart once snapped. Which reports of a person are kept where there are more than the bound follows
+from their times alone, all of one time or none; where more than the bound have the same time or
+none, nothing is drawn. So a report that is moved changes neither which are kept nor whether any
+are. Times, where they are published at all, are published as declared and protected by nothing. So
+are attributes that the publisher declared public: neighbours differ in where reports are made and
+in nothing else, the values come from a declared list, and that they follow from no position is what
+the declaration says. The density, and the map that puts points where a public prior says that their
+reports were likeliest made, use what came out and the prior alone; the prior is a declared layer
+that never changes, so it cannot follow the data.
 
 Utility. Half of the reports move less than 1.68/epsilon metres and 95 % less than 4.74/epsilon: at
 ln 4 within 200 m, 244 m and 688 m. A bare histogram of the points is a smear; on two cities of 40
@@ -53,12 +52,12 @@ from dpgeo.core.noise import PlanarLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PointsRelease
 from dpgeo.core.spend import Spend
-from dpgeo.postprocess.recovery import recover
+from dpgeo.postprocess.deconvolution import recover
 from dpgeo.postprocess.remapping import Remapping, idle
-from dpgeo.privacy.mechanism import Forecast, Mechanism, Parted
+from dpgeo.privacy.mechanism import Forecast, Mechanism, Sharded
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.perturbing import Perturbed, gather
-from dpgeo.privacy.positions import WHOLE, Share
+from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
+from dpgeo.privacy.positions import WHOLE, Shard
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.density import Density
@@ -175,11 +174,11 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PointsRelease:
     return content(move(view, params, meter), params, view.domain)
 
 
-def move(view: PrivateView, params: Params, meter: Meter, share: Share = WHOLE) -> Perturbed:
+def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) -> Perturbed:
     """Move every report of a share of the units."""
     _attributes(params, view.domain)
     reports = view.positions(
-        time_step=TIME_STEPS[params.time], attributes=params.attributes, share=share
+        time_step=TIME_STEPS[params.time], attributes=params.attributes, shard=shard
     )
     area = _truncation(params, view.domain.area)
     # Made again afterwards: what cannot be made has to fail before anything is drawn.
@@ -295,5 +294,5 @@ MECHANISM = Mechanism(
     price=price,
     kind=Kind.POINTS,
     notion=Notion.GEO_IND,
-    parted=Parted(move=move, content=content),
+    sharded=Sharded(move=move, content=content),
 )

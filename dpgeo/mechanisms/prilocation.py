@@ -10,12 +10,12 @@ the clusters, and noisy counts of the bins.
 Privacy argument. The hierarchy, the number N of made-up people and the first centres are public.
 Everybody in the data is dealt to one of the N by a draw of their own, so adding a person adds at
 most l records to one of the N and moves nobody else, however many people there are
-(`privacy.visits`). Nothing is ever refused for what the data hold. The spends, E being the whole
-epsilon, clustering C, weights W and replacement R with C + W + R = E:
+(`privacy.person_records`). Nothing is ever refused for what the data hold. The spends, E being the
+whole epsilon, clustering C, weights W and replacement R with C + W + R = E:
     - rounds of k-means on the replaced records and the counts of the bins: C in equal parts, of
-      joint sensitivity 3 l and l (`privacy.sums`; bins are disjoint);
+      joint sensitivity 3 l and l (`privacy.vector_sums`; bins are disjoint);
     - counts of every pair of made-up person and bin: W, of sensitivity l;
-    - the replacement, given these counts: R (`privacy.replacing`).
+    - the replacement, given these counts: R (`privacy.exponential_mechanism`).
 They add up to E for a person. For a single record of somebody who has no more than l it is E/l.
 
 Utility. Noise adds some l/W fake places to every bin of every one of the N: with E = 1, l = 1 and
@@ -46,9 +46,9 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import LocationsRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.clustering import clustered
+from dpgeo.privacy.exponential_mechanism import Bins
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.replacing import Bins
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, ground_metres, nearest, spread_evenly
@@ -128,7 +128,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
     paths, unit = _visible(places, params)
     side = LATTICE if params.places else params.cells
     grid = Grid.over(view.domain.area, side)
-    visits = meter.deal(view.visits(grid), params.people)
+    visits = meter.assign_virtual_user(view.visits(grid), params.people)
     visits = visits.replaced(places.nearest_to_cells(grid), len(places))
     at = places.positions
     own_cell = grid.locate(at.x, at.y)

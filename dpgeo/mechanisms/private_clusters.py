@@ -8,10 +8,10 @@ Privacy argument. Positions are rounded to the cells of a public grid and bounde
 the view. A round measures, for each cluster, how many records are nearest to its centre and the
 sums of their coordinates: vectors (1, x, y) of records, each in one cluster, with coordinates of at
 most 1 in units of half the frame. One person changes them by at most 3 l in total, to which the
-noise is fitted (`privacy.sums`); the centres that follow are post-processing. The last measurement
-is a histogram over the areas around the final centres, which are public by then, of sensitivity l.
-The first centres follow from the study area alone. So each measurement costs its declared epsilon,
-and they add up to the whole.
+noise is fitted (`privacy.vector_sums`); the centres that follow are post-processing. The last
+measurement is a histogram over the areas around the final centres, which are public by then, of
+sensitivity l. The first centres follow from the study area alone. So each measurement costs its
+declared epsilon, and they add up to the whole.
 
 Utility. A count carries exact noise of scale l (rounds + 1)/epsilon. A centre of n records errs by
 some 3 l (rounds + 1)/(n epsilon) half frames. With few people one round is best: each further one

@@ -5,8 +5,8 @@ so that one draw of noise per box is enough however deep the tree becomes: crowd
 streets and empty country stays one box. Then count the leaves.
 
 Privacy argument. A unit adds at most l in total to the cells of the grid (bounded by the view).
-The splits are epsilon1-differentially private by the argument in `privacy.splitting`, which is the
-Meter's own: only which boxes were cut comes out. Given the tree, its leaves are public and
+The splits are epsilon1-differentially private by the argument in `privacy.private_quadtree`, which
+is the Meter's own: only which boxes were cut comes out. Given the tree, its leaves are public and
 disjoint, and their counts are sums of the same bounded cells, every cell in at most one leaf
 (`PrivateCounts.regroup`), so measuring them with epsilon2 is epsilon2-differentially private.
 Adaptive sequential composition gives epsilon1 + epsilon2 = epsilon. Boxes outside the study area

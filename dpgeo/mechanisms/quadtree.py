@@ -41,7 +41,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedRelease, TreeRelease
 from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.survey import Survey
-from dpgeo.postprocess.partition import even
+from dpgeo.postprocess.partition_choice import even
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter

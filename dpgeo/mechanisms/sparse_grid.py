@@ -8,9 +8,10 @@ Privacy argument. The cells are public and disjoint, and a unit adds at most l i
 counts (bounded by the view): the vector of all counts, zeros included, has L1 sensitivity l. Adding
 discrete Laplace noise of rate epsilon/l to every one of them is epsilon-differentially private, and
 to keep those that reach T, which is public, is post-processing. What `measure_sparse` draws has
-exactly that distribution (`privacy.passing`) in time and memory of the cells that are occupied or
-pass. Cells outside the study area are empty by its public declaration and take no part. How many
-empty cells are expected to pass is known beforehand; too many are refused before anything is paid.
+exactly that distribution (`privacy.sparse_threshold`) in time and memory of the cells that are
+occupied or pass. Cells outside the study area are empty by its public declaration and take no part.
+How many empty cells are expected to pass is known beforehand; too many are refused before anything
+is paid.
 
 Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells: with eta = 1 fewer than one empty cell
 in the whole grid is expected to pass. A place is seen when its count is clearly above T; what is
@@ -35,7 +36,7 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import MOST_PASSING, Meter
-from dpgeo.privacy.passing import passing_chance
+from dpgeo.privacy.sparse_threshold import passing_chance
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 

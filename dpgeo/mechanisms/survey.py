@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PhasedRelease
-from dpgeo.postprocess.evidence import Evidence, Masks
-from dpgeo.postprocess.partition import boxes
+from dpgeo.postprocess.node_measurements import Evidence, Masks
+from dpgeo.postprocess.partition_choice import boxes
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.surface import infer, quiet, smooth
 from dpgeo.privacy.counts import PrivateCounts

@@ -21,7 +21,7 @@ from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
-from dpgeo.datasets.promises import promise_of
+from dpgeo.datasets.privacy_sentence import promise_of
 from dpgeo.pages import pictures
 from dpgeo.pages.basemap import basemap
 from dpgeo.pages.catalogue import (

@@ -16,9 +16,9 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.postprocess.evidence import Evidence
+from dpgeo.postprocess.node_measurements import Evidence
 from dpgeo.postprocess.non_negative import non_negative
-from dpgeo.postprocess.partition import even
+from dpgeo.postprocess.partition_choice import even
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.surface import infer, quiet
 from dpgeo.spatial.area import StudyArea

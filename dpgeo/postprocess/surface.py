@@ -22,10 +22,10 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.crossing import Crossing
-from dpgeo.postprocess.evidence import Evidence, Masks, Tree
+from dpgeo.postprocess.empirical_bayes import posterior
+from dpgeo.postprocess.node_measurements import Evidence, Masks, Tree
 from dpgeo.postprocess.pyramid import Floats, expanded, neighbours, pooled, ratio
-from dpgeo.postprocess.shrinkage import posterior
+from dpgeo.postprocess.row_column_model import Crossing
 
 ROUNDS = 3
 

@@ -9,10 +9,10 @@ noise's scale keeps its centre.
 
 Privacy argument. Given the centres, which follow from public inputs and the noisy sums of earlier
 rounds, every record adds (1, x, y) to one cluster, with |x| and |y| at most the public half side
-of the frame. So each round is one measurement of `privacy.sums`, of joint sensitivity 3 l, and
-costs its declared epsilon; adaptive composition adds the rounds up. Which cluster a cell belongs
-to depends on that cell and the centres alone (`spatial.centres.nearest`). All that is
-done with the noisy sums is post-processing.
+of the frame. So each round is one measurement of `privacy.vector_sums`, of joint sensitivity 3 l,
+and costs its declared epsilon; adaptive composition adds the rounds up. Which cluster a cell
+belongs to depends on that cell and the centres alone (`spatial.centres.nearest`). All that is done
+with the noisy sums is post-processing.
 
 References. Blum, Dwork, McSherry and Nissim 2005 (SuLQ k-means); Su, Cao, Li, Bertino and Jin 2016
 (its error, and what a round should cost).

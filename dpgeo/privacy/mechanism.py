@@ -18,8 +18,8 @@ from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.bounding import LOOK, Popularity, Regions, split
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.perturbing import Perturbed, gather
-from dpgeo.privacy.positions import Share
+from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
+from dpgeo.privacy.positions import Shard
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
@@ -66,10 +66,10 @@ class Forecast:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Parted:
+class Sharded:
     """How a mechanism that moves points is dealt among workers.
 
-    `move(view, params, meter, share)` measures one share of the units, with all of the plan's
+    `move(view, params, meter, shard)` measures one share of the units, with all of the plan's
     epsilon, and `content(moved, params, domain)` works with what came out of all of them together.
 
     Privacy argument. Every unit is in one share, so that its reports are moved once, as they would
@@ -78,7 +78,7 @@ class Parted:
     that is ever seen.
     """
 
-    move: Callable[[PrivateView, Any, Meter, Share], Perturbed]
+    move: Callable[[PrivateView, Any, Meter, Shard], Perturbed]
     content: Callable[[Perturbed, Any, Domain], Content]
 
 
@@ -93,7 +93,7 @@ class Mechanism:
     the bound: `price(params, bound, area)` is the epsilon per metre of one unit's reports
     together, and raises InvalidInput for parameters that do not fit the area.
     `regions(params, domain)` is the public list on which the popularity of places is measured;
-    where there is none, a person's places are chosen at random alone. `parted` is there where
+    where there is none, a person's places are chosen at random alone. `sharded` is there where
     large files may be dealt among workers.
     """
 
@@ -108,7 +108,7 @@ class Mechanism:
     notion: Notion = Notion.PURE_DP
     price: Callable[[Any, int, StudyArea], Fraction] | None = None
     regions: Callable[[Any, Domain], Regions] | None = None
-    parted: Parted | None = None
+    sharded: Sharded | None = None
 
 
 def checked_plan(
@@ -151,13 +151,13 @@ def run(
         popularity = Popularity(regions, meter.measure(LOOK, view.popularity(regions)))
         view = view.preferring(popularity)
     content = mechanism.release(view, params, meter)
-    terms = Terms(view.domain, view.unit, view.counting, view.bound)
+    terms = PublicContext(view.domain, view.unit, view.counting, view.bound)
     made = _released(mechanism, terms, params, epsilon, about, meter.finish(), content)
     return dataclasses.replace(made, bounding=bounding)
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class PublicContext:
     """What is public of a view."""
 
     domain: Domain
@@ -167,34 +167,34 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class MovedShare:
+class PerturbedShard:
     """What came out of one share of the units, and what was spent on it."""
 
     moved: Perturbed
     trace: tuple[Measured, ...]
 
 
-def run_part(
+def run_shard(
     mechanism: Mechanism,
     view: PrivateView,
     params: Any,
     epsilon: Fraction,
     entropy: Entropy,
-    share: Share,
-) -> MovedShare:
+    shard: Shard,
+) -> PerturbedShard:
     """Run a parted mechanism once on one share of the units. Nothing of it may be public yet."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
-    moved = _parted(mechanism).move(view, params, meter, share)
-    return MovedShare(moved, meter.finish())
+    moved = _sharded(mechanism).move(view, params, meter, shard)
+    return PerturbedShard(moved, meter.finish())
 
 
-def run_parted(
+def combine_shards(
     mechanism: Mechanism,
-    terms: Terms,
+    terms: PublicContext,
     params: Any,
     epsilon: Fraction,
     about: Mapping[str, str],
-    parts: Sequence[MovedShare],
+    parts: Sequence[PerturbedShard],
 ) -> Released:
     """Put the parts of all shares together, in an order that tells nothing of them.
 
@@ -210,19 +210,19 @@ def run_parted(
             for moved in (part.moved for part in parts)
         ),
     )
-    content = _parted(mechanism).content(moved, params, terms.domain)
+    content = _sharded(mechanism).content(moved, params, terms.domain)
     return _released(mechanism, terms, params, epsilon, about, first.trace, content)
 
 
-def _parted(mechanism: Mechanism) -> Parted:
-    if mechanism.parted is None:
+def _sharded(mechanism: Mechanism) -> Sharded:
+    if mechanism.sharded is None:
         raise PrivacyError(f"{mechanism.key} is not dealt among workers.")
-    return mechanism.parted
+    return mechanism.sharded
 
 
 def _released(
     mechanism: Mechanism,
-    terms: Terms,
+    terms: PublicContext,
     params: Any,
     epsilon: Fraction,
     about: Mapping[str, str],

@@ -9,30 +9,30 @@ drawn, so that a draw that breaks off stays charged, and every refusal comes bef
 refuses and depends on labels and public types alone: what a mechanism asks for follows from public
 inputs and earlier noisy answers, hence so does whether it is refused.
 
-`grow_tree` draws the cuts of a quadtree; its argument is in `privacy.splitting`. As with `measure`,
-its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
+`grow_tree` draws the cuts of a quadtree; its argument is in `privacy.private_quadtree`. As with
+`measure`, its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
 
 `measure_sparse` gives the cells whose noisy counts reach a public threshold. Its outcome has the
 distribution of `measure` over all cells followed by that threshold, which is post-processing:
 occupied cells get noise each, and which of all cells pass by noise alone, and with what value, is
-drawn by `privacy.passing`; of those, the ones that hit occupied cells are dropped, whose own noise
-decides. Sorted by cell, since the order must not tell occupied cells from others. What it costs
-in memory is refused beforehand, by public numbers.
+drawn by `privacy.sparse_threshold`; of those, the ones that hit occupied cells are dropped, whose
+own noise decides. Sorted by cell, since the order must not tell occupied cells from others. What it
+costs in memory is refused beforehand, by public numbers.
 
 `measure_sums` adds noise to vectors summed up over groups, column by column in proportion to what
-one record can add there; its argument is in `privacy.sums`.
+one record can add there; its argument is in `privacy.vector_sums`.
 
-`perturb` moves positions; its argument is in `privacy.perturbing`, and its promise is another:
-geo-indistinguishability, at the declared epsilon per metre for the reports of one unit together.
-Its outputs are sorted, since their order is that of the private rows. How many there are is public
-under this notion; where units are padded, that is as many as units times the bound.
+`perturb` moves positions; its argument is in `privacy.planar_laplace_sampler`, and its promise is
+another: geo-indistinguishability, at the declared epsilon per metre for the reports of one unit
+together. Its outputs are sorted, since their order is that of the private rows. How many there are
+is public under this notion; where units are padded, that is as many as units times the bound.
 
-`deal` deals people out to made-up ones, of whom there are as many as was declared. That is no
-measurement and costs nothing: it hides nothing and shows nothing, and its argument, that afterwards
-a person still changes at most l records, is in `privacy.visits`.
+`assign_virtual_user` deals people out to made-up ones, of whom there are as many as was declared.
+That is no measurement and costs nothing: it hides nothing and shows nothing, and its argument, that
+afterwards a person still changes at most l records, is in `privacy.person_records`.
 
 `replace` draws places in the place of people's own, within public bins and as many as an earlier
-noisy count says; its argument is in `privacy.replacing`.
+noisy count says; its argument is in `privacy.exponential_mechanism`.
 
 A declared rest is divided by `divide` into parts that add up to it exactly, by shares that may
 follow from earlier noisy answers. The sum of all epsilons stays what was declared, whatever the
@@ -56,16 +56,16 @@ from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteLaplace, Noise, PlanarLaplace
 from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.passing import passing_chance, sample_passing
-from dpgeo.privacy.perturbing import Perturbed, gather, move, scatter
+from dpgeo.privacy.exponential_mechanism import STEPS, Bins, kept, permutation, replaced
+from dpgeo.privacy.person_records import PrivateVisits
+from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather, move, scatter
 from dpgeo.privacy.positions import PrivatePositions, Reports
+from dpgeo.privacy.private_quadtree import GrownTree, bias, grow, split_noise
 from dpgeo.privacy.randomness import Entropy, RandomWords
-from dpgeo.privacy.replacing import STEPS, Bins, kept, permutation, replaced
 from dpgeo.privacy.sampler import sample, sample_geometric
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.privacy.splitting import GrownTree, bias, grow, split_noise
-from dpgeo.privacy.sums import PrivateSums
-from dpgeo.privacy.visits import PrivateVisits
+from dpgeo.privacy.sparse_threshold import passing_chance, sample_passing
+from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.truncation import Truncation
 
 MOST_PASSING = 5_000_000
@@ -117,7 +117,7 @@ class Meter:
         drawn = [sample(column, sums.shape[0], stream) for column in columns]
         return sums._read_by_meter() + np.column_stack(drawn)
 
-    def deal(self, visits: PrivateVisits, people: int) -> PrivateVisits:
+    def assign_virtual_user(self, visits: PrivateVisits, people: int) -> PrivateVisits:
         """The same visits, of so many made-up people. Raises PrivacyError before any draw."""
         if type(visits) is not PrivateVisits or visits.people or people < 1:
             raise PrivacyError("Private visits are dealt out once, to one made-up person or more.")
@@ -229,7 +229,7 @@ class Meter:
             ),
         )
 
-    def waive(self, label: str) -> None:
+    def charge_unused(self, label: str) -> None:
         """Give a declared measurement up: it stays charged, nothing is drawn."""
         self._declared(label)
         self._close(label, None)
@@ -237,7 +237,7 @@ class Meter:
     def finish(self) -> tuple[Measured, ...]:
         """The trace; what was declared and not measured is waived."""
         for label in tuple(self._open):
-            self.waive(label)
+            self.charge_unused(label)
         return tuple(self._trace)
 
     def _declared(self, label: str) -> Spend:

@@ -28,18 +28,18 @@ class Reports:
 
 
 @dataclass(frozen=True, slots=True)
-class Share:
-    """One of `parts` shares of a dataset's units, by number from 0: each unit is in one of them."""
+class Shard:
+    """One of `total` shards of a dataset, numbered from 0. Each privacy unit is in exactly one."""
 
     number: int
-    parts: int
+    total: int
 
     def __post_init__(self) -> None:
-        if not 0 <= self.number < self.parts:
-            raise ValueError("Shares are numbered from 0.")
+        if not 0 <= self.number < self.total:
+            raise ValueError("Shards are numbered from 0 to total - 1.")
 
 
-WHOLE = Share(0, 1)
+WHOLE = Shard(0, 1)
 
 
 def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] | None:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.privacy.counts import Opaque, PrivateCounts
-from dpgeo.privacy.sums import PrivateSums
+from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.cell_runs import CellRuns
 from dpgeo.spatial.centres import Centres, nearest
 from dpgeo.spatial.grid import Grid

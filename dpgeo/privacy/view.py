@@ -9,9 +9,9 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.time_slices import SlicedGrid
 from dpgeo.privacy.bounding import Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
+from dpgeo.privacy.person_records import PrivateVisits
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
@@ -45,7 +45,7 @@ class PrivateView(Protocol):
         """
 
     def positions(
-        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
         """At most `bound` reports of each unit of a share, chosen without regard to where they are.
 

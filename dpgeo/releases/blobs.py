@@ -14,10 +14,10 @@ from uuid import UUID
 
 from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.released import Released
+from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.sweeping import stored_names
+from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job
-from dpgeo.jobs.running import Held
 from dpgeo.releases.models import Release
 
 logger = logging.getLogger(__name__)
@@ -39,7 +39,7 @@ def name_blob(release: Release, name: str, blob: bytes) -> bool:
     return release.blob_name == name
 
 
-def adopt(release: Release, held: Held | None = None) -> bool:
+def adopt(release: Release, held: JobLease | None = None) -> bool:
     """Commit a draw of an earlier attempt, if one is stored. False where there is none.
 
     What was drawn is never refunded, so `drawing` is on record first: by the worker that holds
@@ -69,7 +69,7 @@ def adopt(release: Release, held: Held | None = None) -> bool:
     return False
 
 
-def _set_drawing(release: Release, held: Held | None) -> None:
+def _set_drawing(release: Release, held: JobLease | None) -> None:
     if held:
         held.set_drawing()
     else:

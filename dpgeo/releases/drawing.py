@@ -38,7 +38,7 @@ from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Upload
 from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage, store, work_folder
-from dpgeo.jobs.running import Held
+from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.entropy import SystemEntropy
@@ -62,7 +62,7 @@ class AnnouncedEntropy:
     Counting may fail and be refunded; from the first stream on there is no refund.
     """
 
-    def __init__(self, held: Held) -> None:
+    def __init__(self, held: JobLease) -> None:
         self._held = held
         self._entropy = SystemEntropy()
         self.announced = False
@@ -79,7 +79,7 @@ class AnnouncedEntropy:
 def read_and_draw(
     release: Release,
     upload: Upload,
-    held: Held,
+    held: JobLease,
     work: Callable[[PrivateView, Any, AnnouncedEntropy], T],
 ) -> T:
     """What `work(view, params, entropy)` draws from an upload as a release asks for it.

@@ -6,7 +6,7 @@ all of them together. So one worker alone comes to the end, and any number help.
 
 Privacy argument. The whole cost is charged, and `drawing` set, before there is a part. Every
 person is in one part of one version of the data, so that their reports are moved once
-(`privacy.mechanism.Parted`). What came out of a part is written once: the first blob that
+(`privacy.mechanism.Sharded`). What came out of a part is written once: the first blob that
 `Part.blob_name` names stands, a later draw deletes its own. Until the release's own blob is
 committed nothing of any part is seen by anybody, and afterwards the parts are deleted. So a worker
 that is killed before its part is named has shown nothing, and its part is drawn again; one killed
@@ -44,16 +44,16 @@ from dpgeo.core.parameters import layers_named, parse_parameters
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.layers import domain_of
+from dpgeo.datasets.orphan_files import stored_names, sweep
 from dpgeo.datasets.storage import private_storage, remove
-from dpgeo.datasets.sweeping import stored_names, sweep
+from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
-from dpgeo.jobs.running import Held, job_run
 from dpgeo.jobs.services import job_create, job_give_up, job_wake
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy import mechanism as mechanisms
-from dpgeo.privacy.mechanism import Terms, run_part, run_parted
-from dpgeo.privacy.perturbing import Perturbed
-from dpgeo.privacy.positions import Share
+from dpgeo.privacy.mechanism import PublicContext, combine_shards, run_shard
+from dpgeo.privacy.planar_laplace_sampler import Perturbed
+from dpgeo.privacy.positions import Shard
 from dpgeo.releases.drawing import read_and_draw, store_draw
 from dpgeo.releases.models import Part, Release
 
@@ -79,7 +79,9 @@ def number_of_parts(release: Release) -> int:
     return max(1, min(-(-rows // most), MOST_PARTS))
 
 
-def draw_in_parts(release: Release, held: Held, number: int, about: Mapping[str, str]) -> Released:
+def draw_in_parts(
+    release: Release, held: JobLease, number: int, about: Mapping[str, str]
+) -> Released:
     """Move all points, with what other workers do of it, and put them together.
 
     Raises Conflict where a part failed for good.
@@ -93,17 +95,17 @@ def draw_in_parts(release: Release, held: Held, number: int, about: Mapping[str,
     mechanism = find_mechanism(release.mechanism)
     params = parse_parameters(mechanism.params, release.parameters)
     dataset = release.dataset
-    terms = Terms(
+    terms = PublicContext(
         domain_of(dataset, layers_named(params)),
         Unit(dataset.unit),
         Counting(release.counting),
         release.bound,
     )
     found = [_read(part) for part in parts]
-    return run_parted(mechanism, terms, params, release.epsilon, about, found)
+    return combine_shards(mechanism, terms, params, release.epsilon, about, found)
 
 
-def _standing(release: Release, held: Held, number: int) -> list[Part]:
+def _standing(release: Release, held: JobLease, number: int) -> list[Part]:
     """All parts of the newest version of the data, by number, written or not.
 
     They are dealt where there are none, or others. Raises LeaseLost, and Conflict where one failed.
@@ -129,7 +131,7 @@ def _is_whole(release: Release, parts: Sequence[Part]) -> bool:
     return total > 0 and dealt == [(number, total, release.upload_id) for number in range(total)]
 
 
-def _deal(release: Release, held: Held, number: int) -> list[Part]:
+def _deal(release: Release, held: JobLease, number: int) -> list[Part]:
     """The parts, all of them or none, and a word to the workers for each. Raises LeaseLost."""
     with transaction.atomic():
         held.renew()
@@ -153,7 +155,7 @@ def part_run(*, job_id: UUID) -> bool:
     return job_run(job_id=job_id, work=_work_on)
 
 
-def _work_on(held: Held) -> None:
+def _work_on(held: JobLease) -> None:
     """Move the reports of a part and name what came out. Nothing to do where the release ended."""
     part = (
         Part.objects.filter(job_id=held.job_id, blob_name="", release__blob_name="")
@@ -165,19 +167,19 @@ def _work_on(held: Held) -> None:
         return
     release = part.release
     mechanism = find_mechanism(release.mechanism)
-    share = Share(part.number, part.total)
+    share = Shard(part.number, part.total)
     drawn = read_and_draw(
         release,
         part.upload,
         held,
-        lambda view, params, entropy: run_part(
+        lambda view, params, entropy: run_shard(
             mechanism, view, params, release.epsilon, entropy, share
         ),
     )
     _write(part, drawn)
 
 
-def _write(part: Part, drawn: mechanisms.MovedShare) -> None:
+def _write(part: Part, drawn: mechanisms.PerturbedShard) -> None:
     """Store what came out of a part, and name it if it is the first."""
     data = encode_part(drawn)
     name = store_draw(part.release, f"{FOLDER}/{part.job_id}-{secrets.token_hex(16)}", data)
@@ -186,7 +188,7 @@ def _write(part: Part, drawn: mechanisms.MovedShare) -> None:
         remove(private_storage(), name)
 
 
-def _read(part: Part) -> mechanisms.MovedShare:
+def _read(part: Part) -> mechanisms.PerturbedShard:
     with private_storage().open(part.blob_name, "rb") as file:
         data = file.read()
     if hashlib.sha256(data).hexdigest() != part.blob_sha256:
@@ -194,7 +196,7 @@ def _read(part: Part) -> mechanisms.MovedShare:
     return decode_part(data)
 
 
-def encode_part(part: mechanisms.MovedShare) -> bytes:
+def encode_part(part: mechanisms.PerturbedShard) -> bytes:
     """Arrays of what came out, and the trace, as an .npz without pickles."""
     moved = part.moved
     arrays: dict[str, Any] = {"longitude": moved.longitude, "latitude": moved.latitude}
@@ -208,7 +210,7 @@ def encode_part(part: mechanisms.MovedShare) -> bytes:
     return buffer.getvalue()
 
 
-def decode_part(data: bytes) -> mechanisms.MovedShare:
+def decode_part(data: bytes) -> mechanisms.PerturbedShard:
     """Invert `encode_part`."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         lines = json.loads(archive["trace"].tobytes())
@@ -221,10 +223,10 @@ def decode_part(data: bytes) -> mechanisms.MovedShare:
             archive.get("time", None),
             archive.get("attributes", None),
         )
-    return mechanisms.MovedShare(moved, trace)
+    return mechanisms.PerturbedShard(moved, trace)
 
 
-def discard_parts(release: Release, held: Held | None = None) -> None:
+def discard_parts(release: Release, held: JobLease | None = None) -> None:
     """Delete the parts of a release that nobody needs any more, with their jobs and files.
 
     All or none: by who holds the release's job, or by the sweep once that has ended. Whoever works

@@ -19,7 +19,7 @@ from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Bounding, Notion, from_units
 from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, remove, work_folder
-from dpgeo.jobs.running import Held
+from dpgeo.jobs.lease import JobLease
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, parts
@@ -30,7 +30,7 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
 
 
-def work_on(release_id: str, held: Held) -> None:
+def work_on(release_id: str, held: JobLease) -> None:
     """Do what is left to do of a release: draw unless that is done, write files, publish."""
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
@@ -58,7 +58,7 @@ def still_may_publish(release: Release) -> bool:
     return by is None or may(by, release.dataset, "publish")
 
 
-def draw(release: Release, held: Held) -> Released:
+def draw(release: Release, held: JobLease) -> Released:
     """Count in the private data and add noise, once; large files in parts, with other workers.
 
     Raises what the count raises before any draw, and Conflict for whatever breaks off after it.
@@ -71,7 +71,7 @@ def draw(release: Release, held: Held) -> Released:
     mechanism = find_mechanism(release.mechanism)
     words = about(release)
     number = parts.number_of_parts(release)
-    if mechanism.parted and number > 1:
+    if mechanism.sharded and number > 1:
         return parts.draw_in_parts(release, held, number, words)
     bounding = Bounding(release.bounding)
     return read_and_draw(
@@ -142,7 +142,7 @@ def commit(release: Release, released: Released) -> None:
         remove(private_storage(), name)
 
 
-def build_files(release: Release, held: Held) -> None:
+def build_files(release: Release, held: JobLease) -> None:
     """Make every artefact from the committed blob and store what is not stored yet."""
     from dpgeo.artefacts.files import build_files as build
 

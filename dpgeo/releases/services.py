@@ -23,8 +23,8 @@ from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.selectors import ready_upload
+from dpgeo.jobs.lease import ProgressCallback, job_run
 from dpgeo.jobs.models import JobState
-from dpgeo.jobs.running import Listener, job_run
 from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, ReleaseState, today
@@ -155,7 +155,7 @@ def _hold_layers(release: Release, names: list[str]) -> None:
     release.layers.set(held)
 
 
-def release_run(*, release_id: str, listener: Listener | None = None) -> bool:
+def release_run(*, release_id: str, on_progress: ProgressCallback | None = None) -> bool:
     """Do the job of a release: draw once, write its files, publish as preset.
 
     False when the job was not to be had: done, cancelled, failed, or in another worker's hands.
@@ -164,7 +164,7 @@ def release_run(*, release_id: str, listener: Listener | None = None) -> bool:
 
     release = Release.objects.get(pk=release_id)
     return job_run(
-        job_id=release.job_id, work=lambda held: work_on(release_id, held), listener=listener
+        job_id=release.job_id, work=lambda held: work_on(release_id, held), on_progress=on_progress
     )
 
 

@@ -21,8 +21,8 @@ from dpgeo.budgets.services import budget_debit_found
 from dpgeo.core.errors import Conflict
 from dpgeo.core.guarantees import Guarantee
 from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.orphan_files import stored_names, sweep
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.datasets.sweeping import stored_names, sweep
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import adopt, is_anothers, stored_blobs
 from dpgeo.releases.files import make_public, remove_all

@@ -20,6 +20,6 @@ def run(job_id: str) -> None:
 
 
 @shared_task(name=PART_TASK)  # type: ignore[untyped-decorator]
-def run_part(job_id: str) -> None:
+def run_shard(job_id: str) -> None:
     """Do the job of a part of a release."""
     part_run(job_id=UUID(job_id))

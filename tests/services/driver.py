@@ -63,8 +63,8 @@ def look_at_points(release: str) -> dict[str, Any]:
     """Longitudes in the parts that are written, by number, and in the release."""
     from dpgeo.budgets.models import Ledger
     from dpgeo.core.released import PointsRelease
+    from dpgeo.datasets.orphan_files import stored_names
     from dpgeo.datasets.storage import private_storage
-    from dpgeo.datasets.sweeping import stored_names
     from dpgeo.releases import parts
     from dpgeo.releases.models import Release
     from dpgeo.releases.selectors import released_of
@@ -147,8 +147,8 @@ def stored(dataset: int) -> dict[str, Any]:
     from django.conf import settings
 
     from dpgeo.datasets.models import Dataset
+    from dpgeo.datasets.orphan_files import stored_names
     from dpgeo.datasets.storage import private_storage
-    from dpgeo.datasets.sweeping import stored_names
 
     found = Dataset.objects.select_related("ledger").get(pk=dataset)
     return {
@@ -264,7 +264,7 @@ def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
     from dpgeo.accounts.models import User
     from dpgeo.core.errors import Conflict
     from dpgeo.datasets.models import Dataset
-    from dpgeo.datasets.transfers import transfer_begin
+    from dpgeo.datasets.resumable_uploads import transfer_begin
 
     owner, _ = User.objects.get_or_create(username="owner of files")
     found = Dataset.objects.get(pk=dataset)

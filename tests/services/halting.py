@@ -54,14 +54,14 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
     from dpgeo.datasets import declaration
     from dpgeo.engine import duckdb_view
     from dpgeo.jobs import services as jobs
-    from dpgeo.jobs.running import Held
+    from dpgeo.jobs.lease import JobLease
     from dpgeo.releases import files, parts, running
     from dpgeo.releases import services as releases
 
     return {
         "leased": (running, "draw", before),
         "counting": (duckdb_view.DuckDBView, "histogram", before),
-        "drawing set": (Held, "set_drawing", after),
+        "drawing set": (JobLease, "set_drawing", after),
         "drawn": (running, "commit", before),
         "part drawn": (parts, "_write", before),
         "part written": (parts, "_write", after),

@@ -51,14 +51,14 @@ Statuses = Mapping[str, collections.Counter[int]]
 
 Words = Mapping[str, Sequence[Any]]
 
-Held = tuple[Path, dict[str, Any]]
+Fixture = tuple[Path, dict[str, Any]]
 """A folder, and what was said of what lies there."""
 
 
 def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
+    with socket.socket() as on_progress:
+        on_progress.bind(("127.0.0.1", 0))
+        port: int = on_progress.getsockname()[1]
         return port
 
 
@@ -96,7 +96,7 @@ def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
 
 
 @pytest.fixture(scope="module")
-def held(tmp_path_factory: pytest.TempPathFactory) -> Held:
+def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
     """An installation with one of everything, and its names."""
     need(FUZZER.exists(), "schemathesis: make test-all installs it")
     installation = Installation(tmp_path_factory.mktemp("held"))
@@ -105,7 +105,7 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Held:
 
 
 @contextmanager
-def served(folder: Path, held: Held) -> Iterator[tuple[str, dict[str, str], Words]]:
+def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], Words]]:
     """A server of its own with a copy of what is held: its address, the headers of a key, and
     names of what is there."""
     kept, made = held
@@ -193,13 +193,13 @@ def never_well(found: Statuses, description: Any) -> set[str]:
     return {*operations(description)} - well
 
 
-def test_no_input_makes_the_api_break_its_word(tmp_path: Path, held: Held) -> None:
+def test_no_input_makes_the_api_break_its_word(tmp_path: Path, held: Fixture) -> None:
     with served(tmp_path, held) as (server, headers, words):
         found = fuzz(tmp_path, server, "/api/schema", words, headers)
         assert never_well(found, read(f"{server}/api/schema")) == set()
 
 
-def test_no_walk_along_links_makes_the_api_break_its_word(tmp_path: Path, held: Held) -> None:
+def test_no_walk_along_links_makes_the_api_break_its_word(tmp_path: Path, held: Fixture) -> None:
     with served(tmp_path, held) as (server, headers, _):
         settings = fuzzed.settings({"offset": ["0"]})
         key = ("-H", f"Authorization: {headers['Authorization']}")
@@ -207,7 +207,7 @@ def test_no_walk_along_links_makes_the_api_break_its_word(tmp_path: Path, held: 
         ended(tmp_path / "walks", begin(tmp_path / "walks", settings, *asked))
 
 
-def test_no_input_makes_the_features_break_their_word(tmp_path: Path, held: Held) -> None:
+def test_no_input_makes_the_features_break_their_word(tmp_path: Path, held: Fixture) -> None:
     with served(tmp_path, held) as (server, _, words):
         found = fuzz(tmp_path, server, "/ogc/api", words, {})
         assert never_well(found, read(f"{server}/ogc/api")) == set()

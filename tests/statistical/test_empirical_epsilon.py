@@ -31,10 +31,10 @@ from dpgeo.privacy.bounding import LOOK_SHARE, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.positions import WHOLE, PrivatePositions, Share
+from dpgeo.privacy.person_records import PrivateVisits
+from dpgeo.privacy.positions import WHOLE, PrivatePositions, Shard
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.privacy.visits import PrivateVisits
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -143,9 +143,9 @@ class CountedOnce:
         return self.view.preferring(popularity)
 
     def positions(
-        self, *, time_step: int | None, attributes: bool = False, share: Share = WHOLE
+        self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        return self.view.positions(time_step=time_step, attributes=attributes, share=share)
+        return self.view.positions(time_step=time_step, attributes=attributes, shard=shard)
 
 
 def view_of(

@@ -14,7 +14,7 @@ from benchmarks.__main__ import main
 from benchmarks.promise import Floats, tell_apart
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.privacy.perturbing import move
+from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.ground_grid import GroundGrid
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES

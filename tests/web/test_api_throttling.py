@@ -9,7 +9,7 @@ import pytest
 from django.core.cache import caches
 from django.test import Client
 
-from dpgeo.accounts import counting
+from dpgeo.accounts import rate_counters
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
 from tests.web.desk import make_desk
@@ -117,5 +117,5 @@ def test_a_cache_that_fails_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) ->
 
 def test_no_limit_counts_nothing(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     settings.DPGEO_REQUESTS_A_MINUTE = 0
-    monkeypatch.setattr(counting, "caches", {})
+    monkeypatch.setattr(rate_counters, "caches", {})
     assert statuses(5) == [200] * 5

@@ -19,9 +19,9 @@ from dpgeo.accounts.services import key_revoke
 from dpgeo.api.requesting import job_named
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
+from dpgeo.datasets.orphan_files import SAFE_AGE, stored_names
+from dpgeo.datasets.resumable_uploads import transfer_append, transfers_sweep
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.sweeping import SAFE_AGE, stored_names
-from dpgeo.datasets.transfers import transfer_append, transfers_sweep
 from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release, ReleaseState
@@ -663,7 +663,7 @@ def test_an_upload_is_deleted_until_it_is_read(desk: Desk) -> None:
 def test_a_key_has_so_many_files_on_their_way_and_no_more(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpgeo.datasets.transfers.MAX_OPEN", 2)
+    monkeypatch.setattr("dpgeo.datasets.resumable_uploads.MAX_OPEN", 2)
     program, other, dataset = program_of(desk), program_of(desk), desk.declare()
     first = begin(program, dataset)
     begin(program, dataset)

@@ -21,7 +21,7 @@ from kombu import Connection
 
 from dpgeo.config import settings as production
 from dpgeo.datasets.storage import WORK_FOLDER
-from dpgeo.jobs.running import LONGEST_HOLD_SECONDS
+from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
 from dpgeo.releases.models import ReleaseState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish

@@ -23,9 +23,8 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import budget_debit, ledger_create
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.guarantees import PureDP, Unit
-from dpgeo.jobs import running
+from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.jobs.running import Held, job_run
 from dpgeo.jobs.services import (
     LONGEST_WAKE_AFTER,
     MAX_ATTEMPTS,
@@ -229,7 +228,7 @@ def test_a_started_job_is_not_cancelled(paid: tuple[Job, Ledger]) -> None:
 def test_an_error_a_person_can_mend_fails_the_job_and_refunds(paid: tuple[Job, Ledger]) -> None:
     job, ledger = paid
 
-    def refuse(held: Held) -> None:
+    def refuse(held: JobLease) -> None:
         raise InvalidInput("The bound is too large; lower it.")
 
     assert job_run(job_id=job.pk, work=refuse)
@@ -245,7 +244,7 @@ def test_an_unknown_error_returns_the_job_and_is_logged_without_its_words(
 
     private = "could not convert 'Ann at 50.01, 10.01'"
 
-    def break_down(held: Held) -> None:
+    def break_down(held: JobLease) -> None:
         raise RuntimeError(private)
 
     assert job_run(job_id=job.pk, work=break_down)
@@ -260,7 +259,7 @@ def test_what_is_logged_while_a_job_is_done_bears_its_id() -> None:
     job = job_create(task="tests.nothing")
     bound: list[object] = []
 
-    def note(held: Held) -> None:
+    def note(held: JobLease) -> None:
         bound.append(get_contextvars().get("job_id"))
 
     assert job_run(job_id=job.pk, work=note)
@@ -287,7 +286,7 @@ def test_the_line_of_a_job_that_a_request_queued_bears_both_ids(
 
 
 def test_who_is_interrupted_gives_the_job_back(paid: tuple[Job, Ledger]) -> None:
-    def interrupt(held: Held) -> None:
+    def interrupt(held: JobLease) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
@@ -299,7 +298,7 @@ def test_a_job_taken_over_meanwhile_is_left_to_the_other() -> None:
     job = job_create(task="tests.nothing")
     other = uuid.uuid4()
 
-    def lose(held: Held) -> None:
+    def lose(held: JobLease) -> None:
         Job.objects.filter(pk=job.pk).update(lease=other)
         held.step("Counting")
 
@@ -312,18 +311,18 @@ def test_progress_within_a_step_is_written_at_most_once_a_second(
     django_assert_max_num_queries: Callable[..., Any],
 ) -> None:
     job = job_create(task="tests.nothing")
-    with Held(job.pk, take(job)) as held, django_assert_max_num_queries(3):
+    with JobLease(job.pk, take(job)) as held, django_assert_max_num_queries(3):
         for done in range(1000):
             held.step("Counting", done, 1000)
 
 
 @pytest.mark.django_db(transaction=True)
 def test_the_lease_is_kept_alive_during_a_long_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "HEARTBEAT_SECONDS", 0.05)
+    monkeypatch.setattr("dpgeo.jobs.lease.HEARTBEAT_SECONDS", 0.05)
     job = job_create(task="tests.nothing")
     lease = take(job)
     let_lapse(job)
-    with Held(job.pk, lease):
+    with JobLease(job.pk, lease):
         deadline = time.monotonic() + 10
         while Job.objects.get(pk=job.pk).lease_until < timezone.now():  # type: ignore[operator]
             assert time.monotonic() < deadline
@@ -332,12 +331,12 @@ def test_the_lease_is_kept_alive_during_a_long_step(monkeypatch: pytest.MonkeyPa
 
 @pytest.mark.django_db(transaction=True)
 def test_a_worker_that_hangs_is_not_kept_alive_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(running, "HEARTBEAT_SECONDS", 0.01)
-    monkeypatch.setattr(running, "LONGEST_HOLD_SECONDS", 0.0)
+    monkeypatch.setattr("dpgeo.jobs.lease.HEARTBEAT_SECONDS", 0.01)
+    monkeypatch.setattr("dpgeo.jobs.lease.LONGEST_HOLD_SECONDS", 0.0)
     job = job_create(task="tests.nothing")
     lease = take(job)
     let_lapse(job)
-    with Held(job.pk, lease):
+    with JobLease(job.pk, lease):
         time.sleep(0.3)
         assert job_lease(job_id=job.pk) is not None
 

@@ -26,12 +26,12 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease
 from dpgeo.datasets.layers import public_layer_add, public_layer_remove
 from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.selectors import ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.datasets.sweeping import stored_names
+from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.jobs.running import Held
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases import parts
@@ -422,7 +422,7 @@ def test_who_lost_the_lease_neither_deals_nor_discards_parts(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = make_request(dataset, **POINTS)
-    stale = Held(release.job_id, uuid.uuid4())
+    stale = JobLease(release.job_id, uuid.uuid4())
     with pytest.raises(LeaseLost):
         parts._deal(release, stale, 4)
     assert not Part.objects.exists()

@@ -27,8 +27,8 @@ from dpgeo.core.released import GridRelease
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_public
 from dpgeo.datasets.storage import private_storage, public_storage, store
+from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.jobs.running import Held
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_lease, jobs_reap
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.releases import running
@@ -273,7 +273,7 @@ def test_two_holders_of_a_lease_commit_one_draw(dataset: Dataset) -> None:
     before = blob_count()
     lease = job_lease(job_id=release.job_id)
     assert lease is not None
-    with Held(release.job_id, lease) as held:
+    with JobLease(release.job_id, lease) as held:
         stalled = running.draw(Release.objects.get(pk=release.pk), held)
         Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
         assert release_run(release_id=release.pk)
@@ -480,7 +480,7 @@ def test_progress_has_plain_names(dataset: Dataset) -> None:
         if step not in steps:
             steps.append(step)
 
-    release_run(release_id=make_request(dataset).pk, listener=listen)
+    release_run(release_id=make_request(dataset).pk, on_progress=listen)
     assert steps[:3] == ["Counting", "Drawing noise", "Writing files"]
     assert steps[-1] == f"Writing files {len(FILES)} of {len(FILES)}"
 

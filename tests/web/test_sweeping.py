@@ -20,10 +20,10 @@ from dpgeo.artefacts import codec
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset
+from dpgeo.datasets.orphan_files import SAFE_AGE, uploads_sweep
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.datasets.sweeping import SAFE_AGE, uploads_sweep
+from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.jobs.running import LONGEST_HOLD_SECONDS
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_create, jobs_reap
 from dpgeo.releases.blobs import blob_prefix
 from dpgeo.releases.models import Release

@@ -14,9 +14,9 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.budgets.cautions import cautions_on
 from dpgeo.budgets.export import write_entries
 from dpgeo.budgets.selectors import entries_of, points_ledger
+from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.errors import DpgeoError
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState

@@ -11,7 +11,7 @@ from django.http import HttpRequest, HttpResponse, HttpResponseRedirect
 from django.http.response import HttpResponseBase
 from django.utils.translation import ngettext
 
-from dpgeo.accounts.counting import address_of, count
+from dpgeo.accounts.rate_counters import address_of, count
 
 HOUR = 3600
 LETTERS_AN_HOUR = 3

@@ -3,7 +3,7 @@
 from django.contrib.auth import views as doors
 from django.urls import path
 
-from dpgeo.accounts.signing_in import SignIn
+from dpgeo.accounts.sign_in_limits import SignIn
 from dpgeo.pages.desk import (
     campaigns,
     datasets,

@@ -7,10 +7,10 @@ from dpgeo.postprocess.layers import (
     clusters,
     contours,
     grids,
-    locations,
     partitions,
     phases,
     points,
+    prilocation,
     slices,
     sparse,
     trees,
@@ -28,7 +28,7 @@ from dpgeo.postprocess.layers.layer import (
     ShapeLayer,
     quantisation_step,
 )
-from dpgeo.postprocess.layers.making import box_layers, layers
+from dpgeo.postprocess.layers.registry import box_layers, layers
 
 __all__ = [
     "CALIBRATED",
@@ -45,10 +45,10 @@ __all__ = [
     "contours",
     "grids",
     "layers",
-    "locations",
     "partitions",
     "phases",
     "points",
+    "prilocation",
     "quantisation_step",
     "slices",
     "sparse",

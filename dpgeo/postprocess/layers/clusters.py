@@ -13,7 +13,7 @@ from dpgeo.postprocess.layers.layer import (
     ShapeLayer,
     noise_columns,
 )
-from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.layers.registry import make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, areas_of_influence

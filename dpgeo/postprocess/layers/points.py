@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.attributes import separate
 from dpgeo.core.released import NO_TIME, PointsRelease
+from dpgeo.postprocess.deconvolution import Channel
 from dpgeo.postprocess.layers.layer import (
     NO_MARGIN,
     NOMINAL,
@@ -17,8 +18,7 @@ from dpgeo.postprocess.layers.layer import (
     PointLayer,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.making import make_layers
-from dpgeo.postprocess.recovery import Channel
+from dpgeo.postprocess.layers.registry import make_layers
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.truncation import UNITS
 

@@ -10,7 +10,7 @@ import numpy as np
 from dpgeo.core.released import GridRelease, SlicesRelease
 from dpgeo.postprocess.layers.grids import cells_layer
 from dpgeo.postprocess.layers.layer import BoxLayer, Layer
-from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.layers.registry import make_layers
 from dpgeo.spatial.area import StudyArea
 
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.released import SparseRelease
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, BoxLayer, Layer, same, unit_boxes
-from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.layers.registry import make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 

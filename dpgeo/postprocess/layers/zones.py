@@ -7,7 +7,7 @@ import shapely
 
 from dpgeo.core.released import ZonesRelease
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, noise_columns
-from dpgeo.postprocess.layers.making import make_layers
+from dpgeo.postprocess.layers.registry import make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 

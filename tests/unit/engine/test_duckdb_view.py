@@ -16,7 +16,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.released import NO_TIME
 from dpgeo.engine.duckdb_view import HEAP_LIMIT, DuckDBView, Sampling, choose_sampling
-from dpgeo.privacy.positions import WHOLE, Share
+from dpgeo.privacy.positions import WHOLE, Shard
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
 from tests.unit.engine.canonical import AREA, Row, centre, located, wanderers, write
@@ -332,7 +332,7 @@ def reports(
     unit: Unit = Unit.PERSON,
     time_step: int | None = 1,
     salt: bytes = SALT,
-    share: Share = WHOLE,
+    shard: Shard = WHOLE,
 ) -> list[Any]:
     """The reports that a view would have moved, which only tests may look at."""
     view = DuckDBView(
@@ -343,7 +343,7 @@ def reports(
         bound=bound,
         salt=salt,
     )
-    private = view.positions(time_step=time_step, share=share)
+    private = view.positions(time_step=time_step, shard=shard)
     assert private.sensitivity == bound
     return [
         (lon, lat, time)
@@ -441,7 +441,7 @@ def test_every_unit_is_in_one_share(tmp_path: Path, unit: Unit, bound: int) -> N
         (int(random.integers(0, 50)), random.uniform(0, 1000), 2.0, time) for time in range(400)
     ]
     path = write(tmp_path / "rows.parquet", rows)
-    shares = [reports(path, unit=unit, bound=bound, share=Share(number, 3)) for number in range(3)]
+    shares = [reports(path, unit=unit, bound=bound, shard=Shard(number, 3)) for number in range(3)]
     assert all(len(share) > 30 for share in shares)
     assert sorted(itertools.chain(*shares)) == sorted(reports(path, unit=unit, bound=bound))
     if unit is Unit.PERSON:
@@ -457,7 +457,7 @@ def test_a_person_s_share_follows_from_their_keyed_hash_alone(tmp_path: Path) ->
     stored = pq.read_table(path)
     low = dict(zip(stored["time"].to_pylist(), stored["person_low"].to_pylist(), strict=True))
     for number in range(4):
-        found = {time for _, _, time in reports(path, bound=1, share=Share(number, 4))}
+        found = {time for _, _, time in reports(path, bound=1, shard=Shard(number, 4))}
         assert found == {time for time, word in low.items() if word % 4 == number}
 
 
@@ -477,7 +477,7 @@ def test_it_knows_how_many_reports_people_lack(
         bound=bound,
         salt=SALT,
     )
-    shares = [view.positions(time_step=None, share=Share(number, 2)) for number in range(2)]
+    shares = [view.positions(time_step=None, shard=Shard(number, 2)) for number in range(2)]
     assert view.positions(time_step=None)._count_lacking() == lacking
     assert sum(share._count_lacking() for share in shares) == lacking
 

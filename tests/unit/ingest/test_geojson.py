@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.json_array import MAX_DEPTH
 from dpgeo.ingest.preview import preview
-from dpgeo.ingest.reading import ingest
 from dpgeo.ingest.schema import Columns
 from dpgeo.ingest.sniff import Format, sniff
 from tests.unit.ingest.files import BY_GEOMETRY, document, feature, read_features

@@ -10,8 +10,8 @@ import pytest
 import shapely
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import preview
-from dpgeo.ingest.reading import ingest
 from dpgeo.ingest.schema import Columns
 from tests.unit.ingest.files import (
     BY_GEOM,

@@ -14,7 +14,7 @@ import pytest
 import shapely
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest.reading import ingest_here as ingest
+from dpgeo.ingest.ingestion import ingest_here as ingest
 from dpgeo.ingest.schema import Columns
 from tests.unit.ingest.helpers import KEY, bits, read_columns, schema
 

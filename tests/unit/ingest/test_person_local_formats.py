@@ -14,8 +14,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from dpgeo.ingest.decompress import unpacked
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.unpack import unpacked
 from tests.unit.ingest.files import (
     document,
     feature,

@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from dpgeo.ingest.reading import ingest
+from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.report import Report
 from tests.unit.ingest.helpers import KEY, bits, csv_of, parquet_of, people, refused, schema
 

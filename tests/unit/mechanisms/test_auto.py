@@ -13,8 +13,8 @@ from dpgeo.evaluation.arrays import CountsView
 from dpgeo.evaluation.ranges import random_boxes, range_counts
 from dpgeo.mechanisms import auto, uniform_grid
 from dpgeo.mechanisms.registry import DEFAULT, find_mechanism
-from dpgeo.postprocess.evidence import Evidence
 from dpgeo.postprocess.layers import box_layers
+from dpgeo.postprocess.node_measurements import Evidence
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea

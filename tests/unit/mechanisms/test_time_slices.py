@@ -11,7 +11,7 @@ from dpgeo.core.released import SlicesRelease
 from dpgeo.mechanisms import time_slices
 from dpgeo.postprocess.layers import BoxLayer, layers
 from dpgeo.postprocess.ranges import Ranges
-from dpgeo.postprocess.tasks.expected import density_surface, partition_of
+from dpgeo.postprocess.tasks.surface import density_surface, partition_of
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.grid import Grid
 from tests.randomness import SeededEntropy, ZeroNoise

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.postprocess.remapping import Remapping
-from dpgeo.privacy.perturbing import move
+from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.density import Density
 from dpgeo.spatial.grid import Grid

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.evidence import Evidence
-from dpgeo.postprocess.partition import boxes, even, where_expected
+from dpgeo.postprocess.node_measurements import Evidence
+from dpgeo.postprocess.partition_choice import boxes, even, where_expected
 from dpgeo.postprocess.pyramid import depth, expanded, neighbours, padded, pooled
 from dpgeo.postprocess.surface import infer, quiet, smooth
 

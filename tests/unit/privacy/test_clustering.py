@@ -16,7 +16,7 @@ from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.sparse import PrivateSparseCounts
-from dpgeo.privacy.sums import PrivateSums
+from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, nearest, spread_evenly
 from dpgeo.spatial.grid import Grid

@@ -121,7 +121,7 @@ def test_a_sensitivity_that_is_no_whole_number_is_refused() -> None:
 
 def test_no_module_but_the_meter_reads_them() -> None:
     package = Path(dpgeo.__file__).parent
-    private = {"counts", "positions", "sparse", "sums", "visits"}
+    private = {"counts", "person_records", "positions", "sparse", "vector_sums"}
     readers = {
         str(path.relative_to(package))
         for path in package.rglob("*.py")

@@ -66,7 +66,7 @@ def test_a_label_is_spent_once(meter: Meter, entropy: CountingEntropy) -> None:
     for attempt in (
         lambda: meter.measure("cells", make_counts()),
         lambda: meter.noise("cells", 1),
-        lambda: meter.waive("cells"),
+        lambda: meter.charge_unused("cells"),
     ):
         with pytest.raises(PrivacyError, match="already spent"):
             attempt()
@@ -100,7 +100,7 @@ def test_counts_that_only_claim_a_sensitivity_are_refused_before_any_draw(
 
 
 def test_waiving_charges_and_draws_nothing(meter: Meter, entropy: CountingEntropy) -> None:
-    meter.waive("totals")
+    meter.charge_unused("totals")
     assert entropy.opened == 0
     assert meter.finish() == (
         Measured(label="totals", epsilon=Fraction(2, 3), noise=None),

@@ -255,7 +255,7 @@ class Command(BaseCommand):
             raise CommandError("The upload was not queued.")
         job = job_wait(
             job_id=upload.job_id,
-            run=lambda listener: upload_ingest(upload_id=number, listener=listener),
+            run=lambda on_progress: upload_ingest(upload_id=number, on_progress=on_progress),
             output=self.stdout,
             patience=PATIENCE_SECONDS,
         )
@@ -298,7 +298,7 @@ class Command(BaseCommand):
         number = release.pk
         job = job_wait(
             job_id=job_id,
-            run=lambda listener: release_run(release_id=number, listener=listener),
+            run=lambda on_progress: release_run(release_id=number, on_progress=on_progress),
             output=self.stdout,
             patience=PATIENCE_SECONDS,
         )

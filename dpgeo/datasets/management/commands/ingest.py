@@ -78,7 +78,7 @@ class Command(BaseCommand):
             raise CommandError("The upload has no job.")
         job = job_wait(
             job_id=job.pk,
-            run=lambda listener: upload_ingest(upload_id=upload.pk, listener=listener),
+            run=lambda on_progress: upload_ingest(upload_id=upload.pk, on_progress=on_progress),
             output=self.stdout,
         )
         if job.state != JobState.DONE:

@@ -42,7 +42,7 @@ class Command(BaseCommand):
             raise CommandError("The erasure was not queued.")
         job = job_wait(
             job_id=version.job_id,
-            run=lambda listener: upload_ingest(upload_id=version.pk, listener=listener),
+            run=lambda on_progress: upload_ingest(upload_id=version.pk, on_progress=on_progress),
             output=self.stdout,
         )
         if job.state != JobState.DONE:

@@ -17,8 +17,8 @@ from django.core.management.base import BaseCommand, CommandError
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.jobs.console import plain_errors
-from dpgeo.privacy.device import Perturber
 from dpgeo.privacy.entropy import SystemEntropy
+from dpgeo.privacy.local_planar_laplace import LocalPlanarLaplace
 
 ROWS = 50_000
 """Rows of a file that are held at a time."""
@@ -38,7 +38,9 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         with plain_errors({}):
-            mover = Perturber(SystemEntropy(), level=options["level"], radius=options["radius"])
+            mover = LocalPlanarLaplace(
+                SystemEntropy(), level=options["level"], radius=options["radius"]
+            )
             if options["file"] is not None:
                 self._file(mover, options["file"])
                 return
@@ -51,7 +53,7 @@ class Command(BaseCommand):
         near, far = mover.noise.radius(0.5), mover.noise.radius(0.95)
         self.stderr.write(f"Half of the time at most {near:,.0f} m away, 95 % {far:,.0f} m.")
 
-    def _file(self, mover: Perturber, path: Path) -> None:
+    def _file(self, mover: LocalPlanarLaplace, path: Path) -> None:
         """Positions alone: other columns could tell whose they are, and are left out."""
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:

@@ -14,7 +14,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.db import Error as DatabaseError
 from django.db import close_old_connections
 
-from dpgeo.datasets.sweeping import uploads_sweep
+from dpgeo.datasets.orphan_files import uploads_sweep
 from dpgeo.jobs.services import jobs_reap
 from dpgeo.releases.sweeping import releases_sweep
 

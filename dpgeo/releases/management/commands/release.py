@@ -104,7 +104,7 @@ class Command(BaseCommand):
     def _await(self, release: Release) -> None:
         job = job_wait(
             job_id=release.job_id,
-            run=lambda listener: release_run(release_id=release.pk, listener=listener),
+            run=lambda on_progress: release_run(release_id=release.pk, on_progress=on_progress),
             output=self.stdout,
         )
         if job.state != JobState.DONE:

@@ -13,7 +13,7 @@ from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
 from dpgeo.core.released import NO_TIME
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.perturbing import draw_arcs, move, scatter, travel
+from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move, scatter, travel
 from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.ground_grid import GroundGrid

@@ -21,8 +21,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.privacy.counts import Opaque, PrivateCounts
+from dpgeo.privacy.exponential_mechanism import uniform
 from dpgeo.privacy.randomness import RandomWords
-from dpgeo.privacy.replacing import uniform
 from dpgeo.privacy.sparse import PrivateSparseCounts
 
 Ints = NDArray[np.int64]
@@ -55,7 +55,9 @@ class PrivateVisits(Opaque):
         sensitivity: int,
         people: int = 0,
     ) -> None:
-        """Persons (n,) and their items (n,), 0 to size - 1; see `Meter.deal` for `people`."""
+        """Persons (n,) and their items (n,), 0 to size - 1; see `Meter.assign_virtual_user` for
+        `people`.
+        """
         if operator.index(sensitivity) < 1:
             raise ValueError("The sensitivity of visits is at least 1.")
         own = "_PrivateVisits"
@@ -81,7 +83,9 @@ class PrivateVisits(Opaque):
         return self._people
 
     def _dealt_by_meter(self, people: int, random: RandomWords) -> PrivateVisits:
-        """The same, of so many made-up people; for `Meter.deal` alone, argued in the module."""
+        """The same, of so many made-up people; for `Meter.assign_virtual_user` alone, argued in the
+        module.
+        """
         real = int(self.__persons.max(initial=-1)) + 1
         dealt = np.empty(real, dtype=np.int64)
         for start in range(0, real, CHUNK):

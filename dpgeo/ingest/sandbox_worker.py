@@ -1,4 +1,4 @@
-"""The process in which `confined` has files read: `python -m dpgeo.ingest.worker TASK`.
+"""The process in which `confined` has files read: `python -m dpgeo.ingest.sandbox_worker TASK`.
 
 Takes one line of JSON, the request, and answers with lines of JSON: progress, then a result, a
 refusal or a failure. Of an unforeseen error only the kind and the place are told, for its words
@@ -34,9 +34,9 @@ Say = Callable[[dict[str, Any]], None]
 
 def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and look at the head of a file."""
+    from dpgeo.ingest.decompress import MAX_BYTES, unpacked
     from dpgeo.ingest.preview import preview_here
     from dpgeo.ingest.sniff import is_text, sniff
-    from dpgeo.ingest.unpack import MAX_BYTES, unpacked
     from dpgeo.spatial.area import StudyArea
 
     def unpack(enough: int) -> tuple[Path, str]:
@@ -52,9 +52,9 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
 
 def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and read a file into `canonical.parquet` in the working folder."""
-    from dpgeo.ingest.reading import ingest_here
+    from dpgeo.ingest.decompress import unpacked
+    from dpgeo.ingest.ingestion import ingest_here
     from dpgeo.ingest.schema import Schema
-    from dpgeo.ingest.unpack import unpacked
 
     folder = Path.cwd()
     path, name = unpacked(
@@ -83,11 +83,6 @@ def limit_memory() -> None:
     import pyarrow.compute
     import pyarrow.parquet
     import shapely  # noqa: F401
-
-    import dpgeo.ingest.geojson_reader
-    import dpgeo.ingest.geopackage_reader
-    import dpgeo.ingest.preview
-    import dpgeo.ingest.reading  # noqa: F401
 
     pyarrow.set_cpu_count(2)
     pyarrow.set_io_thread_count(2)

@@ -1,7 +1,7 @@
 """Single positions perturbed, for programs that move them where they are measured: on a device.
 
-`Perturber(level="ln 4", radius=200).move(longitude, latitude)` needs no server, no study area and
-no Django. Randomness is the caller's: the command `perturb` brings the operating system's.
+`LocalPlanarLaplace(level="ln 4", radius=200).move(longitude, latitude)` needs no server, no study
+area and no Django. Randomness is the caller's: the command `perturb` brings the operating system's.
 """
 
 from __future__ import annotations
@@ -12,12 +12,12 @@ from numpy.typing import ArrayLike, NDArray
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.privacy.perturbing import move
+from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.spatial.ground_grid import grid_step
 
 
-class Perturber:
+class LocalPlanarLaplace:
     """Moves positions, each at a level within a radius in metres. n reports cost n times as much.
 
     Raises InvalidInput for a level or radius that is none.

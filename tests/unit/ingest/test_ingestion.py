@@ -18,7 +18,7 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import canonical
-from dpgeo.ingest.reading import ingest
+from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.report import Report
 from dpgeo.ingest.schema import Columns
 from dpgeo.spatial.area import StudyArea
@@ -207,7 +207,7 @@ def test_no_identifier_reaches_the_canonical_file(tmp_path: Path) -> None:
 PEAK = """
 import resource, sys
 from pathlib import Path
-from dpgeo.ingest.reading import ingest_here as ingest
+from dpgeo.ingest.ingestion import ingest_here as ingest
 from tests.unit.ingest.helpers import KEY, schema
 source, small, target = map(Path, sys.argv[1:])
 ingest(small, small.name, schema(), KEY, target, lambda done, total: None)

@@ -19,8 +19,8 @@ from django.db.models import Min
 from django.utils import timezone
 
 from dpgeo.datasets.models import Piece, PublicLayer, Upload
+from dpgeo.datasets.resumable_uploads import FOLDER, transfers_sweep
 from dpgeo.datasets.storage import WORK_FOLDER, private_storage, remove
-from dpgeo.datasets.transfers import FOLDER, transfers_sweep
 from dpgeo.jobs.models import UNFINISHED, Job
 
 SAFE_AGE = timedelta(days=1)

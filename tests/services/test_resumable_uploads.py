@@ -6,7 +6,7 @@ import time
 
 import pytest
 
-from dpgeo.datasets.transfers import MAX_OPEN
+from dpgeo.datasets.resumable_uploads import MAX_OPEN
 from tests.services.installation import Installation
 
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]

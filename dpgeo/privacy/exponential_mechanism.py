@@ -1,13 +1,13 @@
 """Replacing places: as many of each person's as a noisy count says, each by one of its bin.
 
-What is drawn. People are the made-up ones that real people were dealt to (`privacy.visits`). Public
-bins divide the candidate places. For person u and bin b, w(u, b) is a whole number that was paid
-for (a noisy count, cut at 0). Of the n places that u has in b, the w that come first in the bin's
-public order are kept; if n < w, the first w - n places of that order, over and over, are appended.
-Each kept place t is replaced by a candidate c of its bin with a probability proportional to
-exp(-r q(t, c)), where q(t, c) = min(K, floor(K d(t, c)/D)) is a whole number from 0 to K, d the
-distance, D the bin's diameter, and r = epsilon/(2 K l). Then people get fresh labels by a uniformly
-random permutation, and places of a person are sorted.
+What is drawn. People are the made-up ones that real people were dealt to
+(`privacy.person_records`). Public bins divide the candidate places. For person u and bin b, w(u, b)
+is a whole number that was paid for (a noisy count, cut at 0). Of the n places that u has in b, the
+w that come first in the bin's public order are kept; if n < w, the first w - n places of that
+order, over and over, are appended. Each kept place t is replaced by a candidate c of its bin with a
+probability proportional to exp(-r q(t, c)), where q(t, c) = min(K, floor(K d(t, c)/D)) is a whole
+number from 0 to K, d the distance, D the bin's diameter, and r = epsilon/(2 K l). Then people get
+fresh labels by a uniformly random permutation, and places of a person are sorted.
 
 Privacy argument. Datasets are compared that differ in the at most l places that a real person adds
 to one made-up person, whatever else that one has, given the same w. Adding one place to a bin

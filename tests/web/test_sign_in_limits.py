@@ -13,7 +13,7 @@ import pytest
 from django.core.cache import caches
 from django.test import Client
 
-from dpgeo.accounts.counts_in_files import CountsInFiles
+from dpgeo.accounts.file_cache import CountsInFiles
 from dpgeo.accounts.models import User
 
 pytestmark = pytest.mark.django_db
@@ -86,7 +86,7 @@ def test_no_limit_counts_nothing(settings: Any) -> None:
 
 ADDING = """
 import sys
-from dpgeo.accounts.counts_in_files import CountsInFiles
+from dpgeo.accounts.file_cache import CountsInFiles
 counts = CountsInFiles(sys.argv[1], {})
 for _ in range(100):
     counts.add("one", 0, 60)
@@ -120,7 +120,7 @@ def test_a_count_ends_when_it_was_to_end_however_often_it_is_added_to(
 def test_asking_in_many_names_wipes_out_no_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpgeo.accounts.counts_in_files.MAX_COUNTS", 50)
+    monkeypatch.setattr("dpgeo.accounts.file_cache.MAX_COUNTS", 50)
     counts = CountsInFiles(str(tmp_path), {})
     counts.add("one", 7, 60)
     for number in range(200):

@@ -8,10 +8,10 @@ from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.sniff import Format, is_text, sniff
-from dpgeo.ingest.unpack import is_packed
 
 if TYPE_CHECKING:
     from dpgeo.ingest.batch import Batch
@@ -44,7 +44,7 @@ def ingest(
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
     if not is_packed(source) and is_text(sniff(source, file_name)):
         return ingest_here(source, file_name, schema, key, target, progress, erased)
-    from dpgeo.ingest import confined
+    from dpgeo.ingest import sandbox
 
     request = {
         "source": str(source.absolute()),
@@ -54,7 +54,7 @@ def ingest(
         "erased": [one.hex() for one in erased],
     }
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
-        report = confined.run("ingest", request, Path(folder), progress)
+        report = sandbox.run("ingest", request, Path(folder), progress)
         (Path(folder) / "canonical.parquet").replace(target)
     return Report.from_json(report)
 

@@ -6,8 +6,8 @@ import shapely
 
 from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.postprocess.recovery import Channel, recover, update
-from dpgeo.privacy.perturbing import move
+from dpgeo.postprocess.deconvolution import Channel, recover, update
+from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import GroundGrid

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.shrinkage import CLEAR, posterior
+from dpgeo.postprocess.empirical_bayes import CLEAR, posterior
 
 Floats = NDArray[np.float64]
 

@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpgeo.postprocess.crossing import TRUST, Crossing
-from dpgeo.postprocess.evidence import Evidence
-from dpgeo.postprocess.partition import even
+from dpgeo.postprocess.node_measurements import Evidence
+from dpgeo.postprocess.partition_choice import even
 from dpgeo.postprocess.pyramid import pooled
+from dpgeo.postprocess.row_column_model import TRUST, Crossing
 from dpgeo.postprocess.surface import infer, smooth
 
 SIDE = 64

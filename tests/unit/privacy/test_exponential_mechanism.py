@@ -10,9 +10,17 @@ import pytest
 
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.spend import Spend
+from dpgeo.privacy.exponential_mechanism import (
+    STEPS,
+    Bins,
+    kept,
+    permutation,
+    replaced,
+    scores,
+    uniform,
+)
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.replacing import STEPS, Bins, kept, permutation, replaced, scores, uniform
-from dpgeo.privacy.visits import PrivateVisits
+from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.spatial.centres import Centres
 from tests.randomness import CountingEntropy, CraftedWords, SeededEntropy, SeededWords, ZeroNoise
 
@@ -104,7 +112,7 @@ def test_every_permutation_is_as_likely() -> None:
 
 def visits(persons: list[int], places: list[int], people: int = 3) -> PrivateVisits:
     made = PrivateVisits(np.array(persons, int), np.array(places, int), size=6, sensitivity=2)
-    return Meter([], SeededEntropy(0)).deal(made, people)
+    return Meter([], SeededEntropy(0)).assign_virtual_user(made, people)
 
 
 def test_labels_are_fresh_and_rows_are_sorted() -> None:
@@ -144,9 +152,9 @@ def test_people_are_dealt_out_once() -> None:
     entropy = CountingEntropy()
     made = PrivateVisits(np.array([0]), np.array([0]), size=6, sensitivity=2)
     with pytest.raises(PrivacyError):
-        Meter([], entropy).deal(made, 0)
+        Meter([], entropy).assign_virtual_user(made, 0)
     with pytest.raises(PrivacyError):
-        Meter([], entropy).deal(visits([0], [0]), 3)
+        Meter([], entropy).assign_virtual_user(visits([0], [0]), 3)
     assert entropy.opened == 0
 
 

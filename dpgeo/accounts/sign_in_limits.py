@@ -20,7 +20,7 @@ from django.contrib.auth.views import LoginView
 from django.core.exceptions import ValidationError
 from django.http import HttpRequest, HttpResponse
 
-from dpgeo.accounts.counting import address_of, count
+from dpgeo.accounts.rate_counters import address_of, count
 
 WINDOW = 15 * 60
 """Seconds after which failed attempts are counted anew."""

@@ -15,12 +15,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest import unpack
+from dpgeo.ingest import decompress
+from dpgeo.ingest.decompress import unpacked
+from dpgeo.ingest.ingestion import ingest, ingest_here
 from dpgeo.ingest.preview import preview
-from dpgeo.ingest.reading import ingest, ingest_here
 from dpgeo.ingest.report import Report
 from dpgeo.ingest.schema import Columns, Schema
-from dpgeo.ingest.unpack import unpacked
 from tests.unit.ingest.files import (
     BY_GEOM,
     BY_GEOMETRY,
@@ -168,7 +168,7 @@ def test_a_bomb_is_refused_before_it_has_gone_off(
     with pytest.raises(InvalidInput, match="250 times its size"):
         run(tmp_path, bomb, "a.csv.gz")
     assert [path.name for path in tmp_path.iterdir()] == ["upload"]
-    monkeypatch.setattr(unpack, "MAX_BYTES", 1 << 20)
+    monkeypatch.setattr(decompress, "MAX_BYTES", 1 << 20)
     folder = tmp_path / "folder"
     folder.mkdir()
     (tmp_path / "upload").write_bytes(pack(bytes(2 << 20)))
@@ -181,7 +181,7 @@ def test_of_a_long_text_only_the_beginning_is_unpacked_for_its_preview(tmp_path:
     source = tmp_path / "upload"
     source.write_bytes(gzip.compress(TABLE + b"cleo,47,7\n" * 200_000))
     path, name = unpacked(source, "a.csv.gz", tmp_path, lambda: None, enough=1)
-    assert (name, path.stat().st_size) == ("a.csv", unpack.CHUNK_BYTES)
+    assert (name, path.stat().st_size) == ("a.csv", decompress.CHUNK_BYTES)
     assert preview(source, "a.csv.gz").suggested == Columns("lon", "lat")
 
 

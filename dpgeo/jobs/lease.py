@@ -32,24 +32,26 @@ REPORT_SECONDS = 1.0
 """Progress within one step is written at most this often."""
 
 
-class Listener(Protocol):
+class ProgressCallback(Protocol):
     """Hears of every step in the process that does the job, for a line on a terminal."""
 
     def __call__(self, step: str, done: int, total: int) -> None:
         """`total` is 0 where the length of the step is not known."""
 
 
-class Held:
+class JobLease:
     """A job in this process's hands, as a context manager.
 
     While it is open a thread renews the lease, so that a long query does not lose it. `step`
     reports progress and raises LeaseLost once another worker has taken the job over.
     """
 
-    def __init__(self, job_id: UUID, lease: UUID, listener: Listener | None = None) -> None:
+    def __init__(
+        self, job_id: UUID, lease: UUID, on_progress: ProgressCallback | None = None
+    ) -> None:
         self.job_id = job_id
         self.lease = lease
-        self._listener = listener
+        self._listener = on_progress
         self._step = ""
         self._reported = 0.0
         self._lost = False
@@ -111,7 +113,7 @@ class Held:
 
 
 def job_run(
-    *, job_id: UUID, work: Callable[[Held], None], listener: Listener | None = None
+    *, job_id: UUID, work: Callable[[JobLease], None], on_progress: ProgressCallback | None = None
 ) -> bool:
     """Take a job and work on it to its end or failure. False when it was not to be had.
 
@@ -124,14 +126,14 @@ def job_run(
     with bound_contextvars(job_id=str(job_id)):
         logger.info("a job was taken")
         try:
-            with Held(job_id, lease, listener) as held:
+            with JobLease(job_id, lease, on_progress) as held:
                 _work(held, work)
         except LeaseLost:
             logger.warning("a job was taken over by another worker")
     return True
 
 
-def _work(held: Held, work: Callable[[Held], None]) -> None:
+def _work(held: JobLease, work: Callable[[JobLease], None]) -> None:
     """Work on a job and say how it ended. Raises LeaseLost."""
     names = {"job_id": held.job_id, "lease": held.lease}
     try:

@@ -56,7 +56,7 @@ def run(
     """
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(  # noqa: S603 - our own module, with no argument from outside
-        [sys.executable, "-P", "-m", "dpgeo.ingest.worker", task],
+        [sys.executable, "-P", "-m", "dpgeo.ingest.sandbox_worker", task],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,

@@ -16,9 +16,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.ingest import confined
+from dpgeo.ingest import sandbox
+from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.preview import preview
-from dpgeo.ingest.reading import ingest
 from tests.unit.ingest.helpers import KEY, schema
 from tests.unit.ingest.test_geojson import written
 
@@ -40,7 +40,7 @@ def test_it_knows_none_of_our_secrets(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("SECRET_KEY", "very secret")
     monkeypatch.setenv("DATABASE_URL", "postgres://secret")
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
-    told = confined.run("any", {}, tmp_path, silent)
+    told = sandbox.run("any", {}, tmp_path, silent)
     assert "secret" not in str(told)
     assert told["TMPDIR"] == str(tmp_path)
 
@@ -77,7 +77,7 @@ def test_however_it_ends_we_know_why(
     path.write_text(f"import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n{program}")
     monkeypatch.setattr(sys, "executable", shim(tmp_path, path))
     with pytest.raises(error, match=words):
-        confined.run("any", {}, tmp_path, silent, silence=1)
+        sandbox.run("any", {}, tmp_path, silent, silence=1)
 
 
 def test_a_worker_that_only_chatters_is_ended_too(
@@ -90,7 +90,7 @@ def test_a_worker_that_only_chatters_is_ended_too(
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
     begun = time.monotonic()
     with pytest.raises(Conflict, match="too busy"):
-        confined.run("any", {}, tmp_path, silent, limit=1)
+        sandbox.run("any", {}, tmp_path, silent, limit=1)
     assert time.monotonic() - begun < 20
 
 
@@ -102,7 +102,7 @@ def test_a_look_is_bounded_by_processor_time_and_not_by_a_busy_machine(
 ) -> None:
     program = tmp_path / "look.py"
     program.write_text(
-        "import sys, time\nfrom dpgeo.ingest import worker\n"
+        "import sys, time\nfrom dpgeo.ingest import sandbox_worker as worker\n"
         f"def look(request, say):\n    {work}\n    return 'seen'\n"
         "worker.PREVIEW_SECONDS, worker.TASKS['preview'] = 2, look\n"
         "worker.limit_memory = lambda: None\n"
@@ -110,10 +110,10 @@ def test_a_look_is_bounded_by_processor_time_and_not_by_a_busy_machine(
     )
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
     if not words:
-        assert confined.run("preview", {}, tmp_path, silent) == "seen"
+        assert sandbox.run("preview", {}, tmp_path, silent) == "seen"
         return
     with pytest.raises(InvalidInput, match=words):
-        confined.run("preview", {}, tmp_path, silent)
+        sandbox.run("preview", {}, tmp_path, silent)
 
 
 class Lost(Exception):
@@ -143,7 +143,7 @@ def test_an_error_of_ours_does_not_quote_the_file(tmp_path: Path) -> None:
     pq.write_table(pa.table(GOOD), path)
     request = {"source": str(path), "file_name": "a", "schema": {"private": "words"}, "key": "00"}
     with pytest.raises(RuntimeError, match=r"KeyError at worker\.py") as caught:
-        confined.run("ingest", request, tmp_path, silent)
+        sandbox.run("ingest", request, tmp_path, silent)
     assert "private" not in str(caught.value)
 
 

@@ -14,13 +14,13 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.passing import (
+from dpgeo.privacy.sparse import PrivateSparseCounts
+from dpgeo.privacy.sparse_threshold import (
     acceptance_bits,
     candidate_rate,
     passing_chance,
     sample_passing,
 )
-from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.cell_runs import CellRuns
 from tests.randomness import CountingEntropy, CraftedWords, SeededEntropy, SeededWords, ZeroNoise
 
@@ -89,7 +89,7 @@ def test_a_tie_is_settled_by_further_bits() -> None:
     first, second = boundary >> 64, boundary & (2**64 - 1)
 
     def accepted(*strings: int) -> bool:
-        from dpgeo.privacy.passing import _accepted
+        from dpgeo.privacy.sparse_threshold import _accepted
 
         words = CraftedWords([2**64 - 1 - string for string in strings])
         return bool(_accepted(noise.rate, 1, rate, 1, words)[0])

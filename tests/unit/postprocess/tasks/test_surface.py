@@ -10,8 +10,12 @@ import pytest
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import box_layers
-from dpgeo.postprocess.tasks import expected
-from dpgeo.postprocess.tasks.expected import density_surface, partition_of, reconciled
+from dpgeo.postprocess.tasks.surface import (
+    density_surface,
+    expected_people,
+    partition_of,
+    reconciled,
+)
 from tests.unit.artefacts import releases
 
 KINDS: list[Callable[[], Released]] = [
@@ -32,7 +36,7 @@ def test_a_surface_holds_the_people_of_its_layer_and_nobody_outside(
     surface = density_surface(released)
     shown = box_layers(released)
     layer, measured = shown[-1], shown[0]
-    people = expected.expected_people(layer)
+    people = expected_people(layer)
     if measured.cells.sum() == layer.cells.sum():
         variance = 2 * (measured.margin / np.log(20)) ** 2
         people = reconciled(people, layer.cells, measured.value, variance)
@@ -47,7 +51,7 @@ def test_fine_releases_are_summed_to_fewer_cells(
     make: Callable[[], Released], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     whole = density_surface(make())
-    monkeypatch.setattr(expected, "MOST_CELLS", 3)
+    monkeypatch.setattr("dpgeo.postprocess.tasks.surface.MOST_CELLS", 3)
     coarse = density_surface(make())
     assert max(coarse.grid.shape) <= 3
     assert coarse.counts.sum() == pytest.approx(whole.counts.sum())

@@ -14,7 +14,7 @@ from dpgeo.core.errors import PrivacyError
 from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.meter import Meter
-from dpgeo.privacy.splitting import bias, grow, split_noise
+from dpgeo.privacy.private_quadtree import bias, grow, split_noise
 from tests.randomness import CountingEntropy, SeededEntropy, ZeroNoise
 
 PLAN = [Spend(label="splits", epsilon=Fraction(1)), Spend(label="other", epsilon=Fraction(1))]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.evidence import Evidence, Masks
+from dpgeo.postprocess.node_measurements import Evidence, Masks
 from dpgeo.postprocess.pyramid import Floats, expanded, pooled
 
 
