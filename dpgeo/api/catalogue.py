@@ -15,7 +15,7 @@ from dpgeo.api.paging import CURSOR, next_url, page
 from dpgeo.api.queries import LIMIT, openapi
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.statement_schema import ADDED, statement_schema
-from dpgeo.releases.kept import release_rows
+from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.selectors import releases_public
 
 

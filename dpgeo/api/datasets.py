@@ -27,7 +27,7 @@ from dpgeo.datasets.selectors import (
     datasets_visible_to,
     near,
 )
-from dpgeo.releases.kept import dataset_rows
+from dpgeo.releases.list_cache import dataset_rows
 
 BY_SLUG = Order(("slug",), descending=False)
 

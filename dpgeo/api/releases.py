@@ -25,7 +25,7 @@ from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.core.kinds import Kind
 from dpgeo.datasets.selectors import near
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.releases.kept import release_rows
+from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_visible_to
 

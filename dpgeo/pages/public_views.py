@@ -35,7 +35,7 @@ from dpgeo.pages.finding import structured
 from dpgeo.pages.sharing import comparable, sharing
 from dpgeo.pages.summaries import Summary, summary_of
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
-from dpgeo.releases.kept import Kept, Row, make_of_releases, release_rows
+from dpgeo.releases.list_cache import Kept, Row, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import DraftRefused, release_visible
 

@@ -23,7 +23,7 @@ from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.feature_pages import Feature, FeatureFile
 from dpgeo.datasets.storage import open_parts, public_storage
-from dpgeo.releases.kept import release_rows
+from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.selectors import releases_public
 
 
