@@ -14,7 +14,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dpgeo.accounts.models import Organisation
-from dpgeo.api import listing
+from dpgeo.api import cached_lists
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.services import dataset_update
 from dpgeo.pages import public_views
@@ -56,7 +56,7 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_releases", "_datasets", "_collections", "_harvested"):
-        monkeypatch.setattr(listing, name, Kept())
+        monkeypatch.setattr(cached_lists, name, Kept())
     monkeypatch.setattr(public_views, "_cards", Kept())
 
 
