@@ -10,9 +10,9 @@ from rest_framework.response import Response
 from dpgeo.accounts.models import Scope
 from dpgeo.api.base import DocumentView
 from dpgeo.api.datasets import BY_SLUG
-from dpgeo.api.describing import describe_action
 from dpgeo.api.documents import points_document
 from dpgeo.api.member_serializers import BudgetListSerializer
+from dpgeo.api.openapi_descriptions import describe_action
 from dpgeo.api.paging import CURSOR, next_url, page
 from dpgeo.api.queries import LIMIT
 from dpgeo.budgets.models import Ledger

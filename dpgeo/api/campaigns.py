@@ -12,16 +12,16 @@ from rest_framework.response import Response
 from dpgeo.accounts.models import Organisation, Scope, User
 from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.bodies import Field, flag, members, read_body, text
 from dpgeo.api.campaign_serializers import (
     CampaignListSerializer,
     CampaignSerializer,
     PlanSerializer,
 )
-from dpgeo.api.describing import describe_action, in_path
 from dpgeo.api.documents import address_of
+from dpgeo.api.openapi_descriptions import describe_action, in_path
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import LIMIT
+from dpgeo.api.request_bodies import Field, flag, members, read_body, text
 from dpgeo.api.throttling import count_tasks
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign

@@ -8,14 +8,14 @@ from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dpgeo.api import dcat, describing
+from dpgeo.api import dcat, openapi_descriptions
 from dpgeo.api.base import DocumentView
-from dpgeo.api.listing import harvest_texts, listed
+from dpgeo.api.cached_lists import harvest_texts, listed
 from dpgeo.api.paging import CURSOR, next_url, page
 from dpgeo.api.queries import LIMIT, openapi
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.statement_schema import ADDED, statement_schema
-from dpgeo.releases.kept import release_rows
+from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.selectors import releases_public
 
 
@@ -31,8 +31,8 @@ class CatalogueView(DocumentView):
         parameters=openapi(queries),
         responses={
             (200, dcat.MEDIA_TYPE): OpenApiResponse(OpenApiTypes.OBJECT, "DCAT-AP as JSON-LD"),
-            **describing.problem(400),
-            **describing.problem(429),
+            **openapi_descriptions.problem(400),
+            **openapi_descriptions.problem(429),
         },
     )
     def get(self, request: Request) -> HttpResponse:
@@ -53,12 +53,12 @@ class StatementSchemaView(DocumentView):
         operation_id="statement_schema",
         summary="Get the form of privacy statements",
         tags=["catalogue"],
-        parameters=[describing.in_path("version", "A version that a statement names.")],
+        parameters=[openapi_descriptions.in_path("version", "A version that a statement names.")],
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "JSON Schema"),
-            **describing.problem(400),
-            **describing.problem(404),
-            **describing.problem(429),
+            **openapi_descriptions.problem(400),
+            **openapi_descriptions.problem(404),
+            **openapi_descriptions.problem(429),
         },
     )
     def get(self, request: Request, version: str) -> Response:

@@ -11,13 +11,13 @@ from rest_framework.response import Response
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.bodies import read_body
-from dpgeo.api.declaring import CHANGED, DECLARED, change, declare
-from dpgeo.api.describing import describe, describe_action, in_path
+from dpgeo.api.cached_lists import dataset_texts, listed
+from dpgeo.api.dataset_writes import CHANGED, DECLARED, change, declare
 from dpgeo.api.documents import dataset_document
-from dpgeo.api.listing import dataset_texts, listed
+from dpgeo.api.openapi_descriptions import describe, describe_action, in_path
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
+from dpgeo.api.request_bodies import read_body
 from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer, DeclaredSerializer
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.datasets.models import Dataset
@@ -27,7 +27,7 @@ from dpgeo.datasets.selectors import (
     datasets_visible_to,
     near,
 )
-from dpgeo.releases.kept import dataset_rows
+from dpgeo.releases.list_cache import dataset_rows
 
 BY_SLUG = Order(("slug",), descending=False)
 

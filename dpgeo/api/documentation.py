@@ -16,7 +16,7 @@ from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiResponse, extend_schema
 from rest_framework.request import Request
 
-from dpgeo.api import describing, problems
+from dpgeo.api import openapi_descriptions, problems
 from dpgeo.api.base import DocumentView
 from dpgeo.api.queries import Query, one_of, openapi
 
@@ -45,7 +45,7 @@ class SchemaView(DocumentView):
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "OpenAPI 3.1"),
             (200, "application/yaml"): OpenApiResponse(OpenApiTypes.OBJECT, "OpenAPI 3.1"),
-            **describing.problem(400),
+            **openapi_descriptions.problem(400),
         },
     )
     def get(self, request: Request) -> HttpResponse:

@@ -15,7 +15,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework import exceptions
 from rest_framework.request import Request
 
-from dpgeo.api import describing
+from dpgeo.api import openapi_descriptions
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import ApiView
 from dpgeo.api.problems import RANGE, answer
@@ -91,8 +91,8 @@ class ReleaseFileView(ApiView):
         summary="Get a file",
         tags=["releases"],
         parameters=[
-            describing.in_path("release_id", "The release's id, as lists give it."),
-            describing.in_path("name", "The file's name, as the release lists it."),
+            openapi_descriptions.in_path("release_id", "The release's id, as lists give it."),
+            openapi_descriptions.in_path("name", "The file's name, as the release lists it."),
             OpenApiParameter("Range", str, "header", description="One range of bytes."),
             OpenApiParameter("If-None-Match", str, "header", description="An ETag that you hold."),
             *HEADERS,
@@ -101,10 +101,10 @@ class ReleaseFileView(ApiView):
             **{(200, form): OpenApiResponse(content_of(form), "The file") for form in MEDIA_TYPES},
             206: OpenApiResponse(description="A part of it, of the file's media type"),
             304: OpenApiResponse(description="You hold it already"),
-            **describing.problem(400),
-            **describing.problem(404),
-            **describing.problem(410),
-            **describing.problem(416),
+            **openapi_descriptions.problem(400),
+            **openapi_descriptions.problem(404),
+            **openapi_descriptions.problem(410),
+            **openapi_descriptions.problem(416),
         },
     )
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:

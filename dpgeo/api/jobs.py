@@ -11,9 +11,9 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope
 from dpgeo.api.base import DocumentView
-from dpgeo.api.describing import describe_action
+from dpgeo.api.job_documents import job_document
 from dpgeo.api.member_serializers import JobSerializer
-from dpgeo.api.work import job_document
+from dpgeo.api.openapi_descriptions import describe_action
 
 JOB_ID = OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id.")
 

@@ -14,9 +14,9 @@ from rest_framework.response import Response
 from dpgeo.accounts.models import Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.bodies import Field, read_body, text
-from dpgeo.api.describing import describe_action, in_path
 from dpgeo.api.documents import AnyRequest, address_of
+from dpgeo.api.openapi_descriptions import describe_action, in_path
+from dpgeo.api.request_bodies import Field, read_body, text
 from dpgeo.api.serializers import Serializer
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
 from dpgeo.datasets.layers import MAX_BYTES, public_layer_add, public_layer_remove

@@ -7,8 +7,8 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.api.base import DocumentView
-from dpgeo.api.describing import describe
 from dpgeo.api.documents import mechanism_document
+from dpgeo.api.openapi_descriptions import describe
 from dpgeo.api.serializers import MechanismListSerializer, MechanismSerializer
 from dpgeo.mechanisms.registry import MECHANISMS
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from rest_framework import serializers
 
+from dpgeo.api.job_documents import JOB_STATES, UPLOAD_STATES
 from dpgeo.api.serializers import EPSILON, ParametersField, PointsSerializer, Serializer
-from dpgeo.api.work import JOB_STATES, UPLOAD_STATES
 from dpgeo.core.guarantees import Bounding, Counting, Notion
 
 

@@ -16,10 +16,10 @@ from rest_framework.response import Response
 
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.bodies import Field, body_schema, members, read_body
-from dpgeo.api.describing import answered, in_path, problems
 from dpgeo.api.member_examples import BODIES
+from dpgeo.api.openapi_descriptions import answered, in_path, problems
 from dpgeo.api.queries import SLUG, Query, openapi, read_box, read_slug
+from dpgeo.api.request_bodies import Field, body_schema, members, read_body
 from dpgeo.api.serializers import Serializer
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting

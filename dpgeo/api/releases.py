@@ -13,19 +13,19 @@ from rest_framework.response import Response
 from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.describing import describe, describe_action
+from dpgeo.api.cached_lists import listed, release_texts
 from dpgeo.api.documents import release_document
-from dpgeo.api.listing import listed, release_texts
 from dpgeo.api.member_serializers import JobSerializer
+from dpgeo.api.openapi_descriptions import describe, describe_action
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
-from dpgeo.api.requesting import REQUESTED, SAME_JOB, request_release
+from dpgeo.api.release_actions import REQUESTED, SAME_JOB, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.core.kinds import Kind
 from dpgeo.datasets.selectors import near
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.releases.kept import release_rows
+from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_visible_to
 

@@ -14,7 +14,7 @@ from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_sche
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dpgeo.api import describing
+from dpgeo.api import openapi_descriptions
 from dpgeo.api.access import check_served
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import address_of
@@ -42,8 +42,8 @@ DEGREE = 10_000_000
 GREATEST = 30
 """Beyond this no zoom has a number that tiles can be counted by."""
 
-RELEASE_ID = describing.in_path("release_id", "The release's id, as lists give it.")
-LAYER = describing.in_path("layer", "The layer's name, as the release's files give it.")
+RELEASE_ID = openapi_descriptions.in_path("release_id", "The release's id, as lists give it.")
+LAYER = openapi_descriptions.in_path("layer", "The layer's name, as the release's files give it.")
 
 
 class TileJsonView(DocumentView):
@@ -51,7 +51,7 @@ class TileJsonView(DocumentView):
 
     counted = False
 
-    @describing.describe(
+    @openapi_descriptions.describe(
         "tilejson",
         "Get a layer's TileJSON",
         TileJsonSerializer,
@@ -99,9 +99,9 @@ class TileView(ReleaseFileView):
             (200, TILE_TYPE): OpenApiResponse({"type": "string", "format": "binary"}, "The tile"),
             204: OpenApiResponse(description="Nothing is there"),
             304: OpenApiResponse(description="You hold it already"),
-            **describing.problem(400),
-            **describing.problem(404),
-            **describing.problem(410),
+            **openapi_descriptions.problem(400),
+            **openapi_descriptions.problem(404),
+            **openapi_descriptions.problem(410),
         },
     )
     def get(  # type: ignore[override]

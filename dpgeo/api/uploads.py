@@ -14,14 +14,14 @@ from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
-from dpgeo.api import describing, member_examples
+from dpgeo.api import member_examples, openapi_descriptions
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.bodies import Field, body_length, members, read_body, text, whole
-from dpgeo.api.describing import describe_action, in_path
+from dpgeo.api.job_documents import transfer_document, upload_document
 from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
+from dpgeo.api.openapi_descriptions import describe_action, in_path
 from dpgeo.api.problems import LengthRequired, TooLarge
-from dpgeo.api.work import transfer_document, upload_document
+from dpgeo.api.request_bodies import Field, body_length, members, read_body, text, whole
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Dataset, Transfer, Upload
 from dpgeo.datasets.resumable_uploads import (
@@ -103,7 +103,7 @@ class UploadView(DocumentView):
     @describe_action("upload", "Get an upload", UploadSerializer, tag="uploads", keys=[UPLOAD_ID])
     def get(self, request: Request, upload_id: UUID) -> Response:
         """How many bytes have arrived, also in the header Upload-Offset; a HEAD suffices."""
-        found, dataset = whole_or_not(self.actor, upload_id)
+        found, dataset = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Upload):
             return upload_answer(request, found)
         return transfer_answer(request, found, dataset)
@@ -112,7 +112,7 @@ class UploadView(DocumentView):
         operation_id="upload_append",
         summary="Send bytes",
         tags=["uploads"],
-        auth=describing.WRITERS,
+        auth=openapi_descriptions.WRITERS,
         parameters=[
             UPLOAD_ID,
             OpenApiParameter(
@@ -125,19 +125,19 @@ class UploadView(DocumentView):
                 UploadSerializer,
                 "Kept",
                 examples=[
-                    describing.example("Send bytes", member_examples.ANSWERS["upload_append"])
+                    openapi_descriptions.example("Send bytes", member_examples.ANSWERS["upload_append"])
                 ],
             ),
             **{
                 key: value
                 for status in (400, 401, 403, 404, 409, 411, 429)
-                for key, value in describing.problem(status).items()
+                for key, value in openapi_descriptions.problem(status).items()
             },
         },
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Any number at a time. After an interruption ask for the offset and go on from there."""
-        found, dataset = whole_or_not(self.actor, upload_id)
+        found, dataset = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Upload):
             raise Conflict("This file is complete already; read its address.")
         length = body_length(request)
@@ -152,21 +152,21 @@ class UploadView(DocumentView):
         operation_id="upload_discard",
         summary="Give a file up",
         tags=["uploads"],
-        auth=describing.WRITERS,
+        auth=openapi_descriptions.WRITERS,
         parameters=[UPLOAD_ID],
         responses={
             204: OpenApiResponse(description="Gone"),
             **{
                 key: value
                 for status in (400, 401, 403, 404, 409, 429)
-                for key, value in describing.problem(status).items()
+                for key, value in openapi_descriptions.problem(status).items()
             },
         },
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
         """Deletes what has arrived of it. What was read stays on record."""
         read_body(request, ())
-        found, _ = whole_or_not(self.actor, upload_id)
+        found, _ = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Transfer):
             transfer_discard(transfer=found)
         else:
@@ -190,7 +190,7 @@ class UploadCompleteView(DocumentView):
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Say that all bytes are sent. Saying it again changes nothing."""
         read_body(request, ())
-        found, _ = whole_or_not(self.actor, upload_id)
+        found, _ = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Transfer):
             found = upload_look(upload=transfer_complete(transfer=found, by=self.actor))
         return upload_answer(request, found)
@@ -241,7 +241,7 @@ class UploadConfirmView(DocumentView):
         return upload_answer(request, upload, status=202)
 
 
-def whole_or_not(user: User, upload_id: UUID) -> tuple[Upload | Transfer, Dataset]:
+def find_upload_or_transfer(user: User, upload_id: UUID) -> tuple[Upload | Transfer, Dataset]:
     """An upload, or the transfer that is to become it. Raises Http404 for another's as for none."""
     upload = uploads_visible_to(user).filter(pk=upload_id).first()
     if upload and may(user, upload.dataset, "upload"):
@@ -256,7 +256,7 @@ def whole_or_not(user: User, upload_id: UUID) -> tuple[Upload | Transfer, Datase
 
 def whole_upload(user: User, upload_id: UUID) -> Upload:
     """An upload that is complete. Raises Http404, and Conflict where bytes are missing."""
-    found, _ = whole_or_not(user, upload_id)
+    found, _ = find_upload_or_transfer(user, upload_id)
     if isinstance(found, Transfer):
         raise Conflict("Bytes are missing; send them and complete the upload first.")
     return found

@@ -20,8 +20,8 @@ from dpgeo.api.jobs import JobView
 from dpgeo.api.layers import LayersView, LayerView
 from dpgeo.api.mechanisms import MechanismsView, MechanismView
 from dpgeo.api.ranges import RangesView
+from dpgeo.api.release_actions import CancelView, PublishView, QuoteView, RefuseView, WithdrawView
 from dpgeo.api.releases import ReleasesView, ReleaseView
-from dpgeo.api.requesting import CancelView, PublishView, QuoteView, RefuseView, WithdrawView
 from dpgeo.api.tiles import TileJsonView, TileView
 from dpgeo.api.uploads import (
     UploadCompleteView,

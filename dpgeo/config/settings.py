@@ -99,7 +99,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "dpgeo.config.security.content_security_policy",
     "dpgeo.api.problems.ProblemMiddleware",
-    "dpgeo.api.serving.published_files",
+    "dpgeo.api.published_files.published_files",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
@@ -264,7 +264,7 @@ SPECTACULAR_SETTINGS = {
     "SERVE_INCLUDE_SCHEMA": False,
     "POSTPROCESSING_HOOKS": [
         "drf_spectacular.hooks.postprocess_schema_enums",
-        "dpgeo.api.linking.link_operations",
+        "dpgeo.api.openapi_links.link_operations",
     ],
     "TAGS": [
         {"name": "releases", "description": "What is published, and its files."},

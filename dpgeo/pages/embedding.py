@@ -8,9 +8,9 @@ from django.shortcuts import render
 from django.views.decorators.clickjacking import xframe_options_exempt
 from django.views.decorators.http import require_safe
 
+from dpgeo.pages.citation import sharing
 from dpgeo.pages.public_views import drawn_from, release_context
-from dpgeo.pages.sharing import sharing
-from dpgeo.pages.summaries import summary_of
+from dpgeo.pages.release_summary import summary_of
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.selectors import release_visible
 

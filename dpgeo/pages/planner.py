@@ -15,7 +15,7 @@ from dpgeo.crowdsourcing.selectors import campaign_visible
 from dpgeo.mechanisms import time_slices
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.public_views import file_url
-from dpgeo.pages.summaries import summary_of
+from dpgeo.pages.release_summary import summary_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 

@@ -22,7 +22,7 @@ from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.privacy_sentence import promise_of
-from dpgeo.pages import pictures
+from dpgeo.pages import privacy_diagrams
 from dpgeo.pages.basemap import basemap
 from dpgeo.pages.catalogue import (
     area_overview,
@@ -31,11 +31,11 @@ from dpgeo.pages.catalogue import (
     read_wanted,
     releases_wanted,
 )
-from dpgeo.pages.finding import structured
-from dpgeo.pages.sharing import comparable, sharing
-from dpgeo.pages.summaries import Summary, summary_of
+from dpgeo.pages.citation import comparable, sharing
+from dpgeo.pages.release_summary import Summary, summary_of
+from dpgeo.pages.seo import structured
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
-from dpgeo.releases.kept import Kept, Row, make_of_releases, release_rows
+from dpgeo.releases.list_cache import Kept, Row, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import DraftRefused, release_visible
 
@@ -114,8 +114,8 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
 
     def context(found: Release, summary: Summary) -> dict[str, Any]:
         return {
-            "bars": pictures.bars([spend.share for spend in summary.spends]),
-            "curves": pictures.curves(summary.shift_of_one),
+            "bars": privacy_diagrams.bars([spend.share for spend in summary.spends]),
+            "curves": privacy_diagrams.curves(summary.shift_of_one),
             "statement": found.files.filter(name=statement.NAME).first(),
             "statement_url": file_url(found, statement.NAME),
         }
@@ -126,7 +126,7 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
 @require_safe
 def about_privacy(request: HttpRequest) -> HttpResponse:
     """What the maps promise, for citizens."""
-    context = {"section": "privacy", "curves": pictures.curves(0.05)}
+    context = {"section": "privacy", "curves": privacy_diagrams.curves(0.05)}
     return render(request, "public/about_privacy.html", context)
 
 

@@ -2,7 +2,7 @@
 
 from django.urls import URLPattern, URLResolver, include, path
 
-from dpgeo.pages import embedding, finding, planner, public_views
+from dpgeo.pages import embedding, planner, public_views, seo
 
 urlpatterns: list[URLPattern | URLResolver] = [
     path("", public_views.catalogue, name="catalogue"),
@@ -12,7 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("embed/<str:release_id>/", embedding.embed, name="embed"),
     path("plan/", planner.plan, name="plan"),
     path("about/privacy/", public_views.about_privacy, name="about-privacy"),
-    path("sitemap.xml", finding.sitemap, name="sitemap"),
-    path("robots.txt", finding.robots, name="robots"),
+    path("sitemap.xml", seo.sitemap, name="sitemap"),
+    path("robots.txt", seo.robots, name="robots"),
     path("", include("dpgeo.pages.desk.urls")),
 ]

@@ -30,7 +30,7 @@ def blob_prefix(job_id: UUID) -> str:
     return f"{FOLDER}/{job_id}-"
 
 
-def name_blob(release: Release, name: str, blob: bytes) -> bool:
+def commit_blob(release: Release, name: str, blob: bytes) -> bool:
     """The commit point: one row names one blob, once. Whether this is the blob it names."""
     Release.objects.filter(pk=release.pk, blob_name="").update(
         blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
@@ -39,7 +39,7 @@ def name_blob(release: Release, name: str, blob: bytes) -> bool:
     return release.blob_name == name
 
 
-def adopt(release: Release, held: JobLease | None = None) -> bool:
+def recover_draw(release: Release, held: JobLease | None = None) -> bool:
     """Commit a draw of an earlier attempt, if one is stored. False where there is none.
 
     What was drawn is never refunded, so `drawing` is on record first: by the worker that holds
@@ -64,7 +64,7 @@ def adopt(release: Release, held: JobLease | None = None) -> bool:
             if not is_draw_of(release, released):
                 continue  # the sweep debits it by itself
             _set_drawing(release, held)
-            name_blob(release, name, blob)
+            commit_blob(release, name, blob)
             return True
     return False
 

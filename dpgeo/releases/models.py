@@ -175,7 +175,7 @@ class Release(models.Model):
         return self.ledger.words(self.cost_units)
 
 
-class Part(models.Model):
+class ReleaseShard(models.Model):
     """A share of a release's people, whose reports are moved by a job of its own.
 
     It is number `number` of `total`, from 0, and `upload` is the version of the data that they are
@@ -183,18 +183,18 @@ class Part(models.Model):
     release's own blob is committed.
     """
 
-    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="parts")
+    release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="shards")
     upload = models.ForeignKey(Upload, on_delete=models.PROTECT, related_name="+")
     number = models.PositiveIntegerField()
     total = models.PositiveIntegerField()
-    job = models.OneToOneField(Job, on_delete=models.PROTECT, related_name="part")
+    job = models.OneToOneField(Job, on_delete=models.PROTECT, related_name="shard")
     blob_name = models.CharField(max_length=255, blank=True, editable=False)
     blob_sha256 = models.CharField(max_length=64, blank=True, editable=False)
 
     class Meta:
         ordering = ["release", "number"]
         constraints = [
-            models.UniqueConstraint(fields=["release", "number"], name="part_once_per_release")
+            models.UniqueConstraint(fields=["release", "number"], name="shard_once_per_release")
         ]
 
     def __str__(self) -> str:

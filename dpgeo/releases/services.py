@@ -1,4 +1,4 @@
-"""Writes on releases: request, publish, refuse, withdraw, cancel. `running.py` does the job."""
+"""Writes on releases: request, publish, refuse, withdraw, cancel. `release_job.py` does the job."""
 
 from __future__ import annotations
 
@@ -160,7 +160,7 @@ def release_run(*, release_id: str, on_progress: ProgressCallback | None = None)
 
     False when the job was not to be had: done, cancelled, failed, or in another worker's hands.
     """
-    from dpgeo.releases.running import work_on
+    from dpgeo.releases.release_job import work_on
 
     release = Release.objects.get(pk=release_id)
     return job_run(
@@ -302,11 +302,11 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
     Raises NotAllowed, and Conflict once the job has started, or has drawn before the database was
     restored from a backup.
     """
-    from dpgeo.releases.blobs import adopt
+    from dpgeo.releases.blobs import recover_draw
 
     _check_steward(release, by)
     if not release.blob_name:
-        adopt(release)
+        recover_draw(release)
     job_cancel(job=release.job)
     return release
 

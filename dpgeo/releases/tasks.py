@@ -7,8 +7,8 @@ from uuid import UUID
 from celery import shared_task
 
 from dpgeo.releases.models import Release
-from dpgeo.releases.parts import PART_TASK, part_run
 from dpgeo.releases.services import RUN_TASK, release_run
+from dpgeo.releases.sharding import SHARD_TASK, shard_run
 
 
 @shared_task(name=RUN_TASK)  # type: ignore[untyped-decorator]
@@ -19,7 +19,7 @@ def run(job_id: str) -> None:
         release_run(release_id=release.pk)
 
 
-@shared_task(name=PART_TASK)  # type: ignore[untyped-decorator]
+@shared_task(name=SHARD_TASK)  # type: ignore[untyped-decorator]
 def run_shard(job_id: str) -> None:
     """Do the job of a part of a release."""
-    part_run(job_id=UUID(job_id))
+    shard_run(job_id=UUID(job_id))

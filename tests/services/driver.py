@@ -65,20 +65,20 @@ def look_at_points(release: str) -> dict[str, Any]:
     from dpgeo.core.released import PointsRelease
     from dpgeo.datasets.orphan_files import stored_names
     from dpgeo.datasets.storage import private_storage
-    from dpgeo.releases import parts
+    from dpgeo.releases import sharding
     from dpgeo.releases.models import Release
     from dpgeo.releases.selectors import released_of
 
     found = Release.objects.select_related("dataset__ledger").get(pk=release)
     written = {
-        str(part.number): parts._read(part).moved.longitude.tolist()
-        for part in found.parts.exclude(blob_name="")
+        str(part.number): sharding._read(part).moved.longitude.tolist()
+        for part in found.shards.exclude(blob_name="")
     }
     content = released_of(found).content if found.blob_name else None
-    jobs = [str(job) for job in found.parts.values_list("job_id", flat=True)]
-    names = list(stored_names(private_storage(), parts.FOLDER))
+    jobs = [str(job) for job in found.shards.values_list("job_id", flat=True)]
+    names = list(stored_names(private_storage(), sharding.FOLDER))
     return {
-        "parts": found.parts.count(),
+        "parts": found.shards.count(),
         "written": written,
         "files": len([name for name in names if any(job in name for job in jobs)]),
         "released": content.longitude.tolist() if isinstance(content, PointsRelease) else [],

@@ -55,22 +55,22 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
     from dpgeo.engine import duckdb_view
     from dpgeo.jobs import services as jobs
     from dpgeo.jobs.lease import JobLease
-    from dpgeo.releases import files, parts, running
+    from dpgeo.releases import files, release_job, sharding
     from dpgeo.releases import services as releases
 
     return {
-        "leased": (running, "draw", before),
+        "leased": (release_job, "draw", before),
         "counting": (duckdb_view.DuckDBView, "histogram", before),
         "drawing set": (JobLease, "set_drawing", after),
-        "drawn": (running, "commit", before),
-        "part drawn": (parts, "_write", before),
-        "part written": (parts, "_write", after),
-        "committed": (running, "commit", after),
+        "drawn": (release_job, "commit", before),
+        "part drawn": (sharding, "_write", before),
+        "part written": (sharding, "_write", after),
+        "committed": (release_job, "commit", after),
         "one file stored": (files, "keep_file", after),
-        "files stored": (running, "publish", before),
+        "files stored": (release_job, "publish", before),
         "published": (files, "make_public", before),
         "one file public": (files, "_remove_stored", before),
-        "finishing": (running, "work_on", after),
+        "finishing": (release_job, "work_on", after),
         "receiving": (TemporaryFileUploadHandler, "receive_data_chunk", after),
         "received": (declaration, "clean_file_name", before),
         "debited": (releases, "budget_debit", after),

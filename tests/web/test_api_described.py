@@ -16,9 +16,9 @@ from django.test import Client
 from dpgeo.accounts.models import Scope
 from dpgeo.api import examples
 from dpgeo.api.documentation import schema
-from dpgeo.api.linking import LINKS
 from dpgeo.api.member_examples import BODIES
 from dpgeo.api.ogc.description import description
+from dpgeo.api.openapi_links import LINKS
 from dpgeo.api.problems import ADDRESS_TOO_LONG
 from dpgeo.artefacts.statement import VERSION
 from dpgeo.releases.models import Release

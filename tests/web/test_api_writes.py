@@ -16,7 +16,7 @@ from django.utils import timezone
 
 from dpgeo.accounts.models import ApiKey, Organisation, Role, Scope
 from dpgeo.accounts.services import key_revoke
-from dpgeo.api.requesting import job_named
+from dpgeo.api.release_actions import job_named
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
 from dpgeo.datasets.orphan_files import SAFE_AGE, stored_names

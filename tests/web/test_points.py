@@ -34,12 +34,12 @@ from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.pages.desk.request_form import ReleaseForm
-from dpgeo.releases import parts
-from dpgeo.releases.models import Part, Release, ReleaseState
-from dpgeo.releases.parts import PART_TASK
+from dpgeo.releases import sharding
+from dpgeo.releases.models import Release, ReleaseShard, ReleaseState
+from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_quote, release_run
-from dpgeo.releases.sweeping import releases_sweep
+from dpgeo.releases.sharding import SHARD_TASK
 from tests.makers import make_dataset, make_ready, make_release, make_request
 
 pytestmark = pytest.mark.django_db
@@ -314,9 +314,9 @@ def test_a_large_file_is_moved_in_parts_that_nobody_sees(dataset: Dataset) -> No
     assert len(content.longitude) == 40
     assert (np.diff(content.longitude) >= 0).all()
     assert ledger_of(dataset).spent_units == 2 * make_level("ln 2", 200).pico
-    assert not Part.objects.exists()
+    assert not ReleaseShard.objects.exists()
     assert part_files() == before
-    assert not Job.objects.filter(task=PART_TASK).exists()
+    assert not Job.objects.filter(task=SHARD_TASK).exists()
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -325,13 +325,13 @@ def test_what_is_in_parts_is_what_is_released(
 ) -> None:
     """Every part holds the reports of its people, and all of them are put together unchanged."""
     found: list[Any] = []
-    decode = parts.decode_part
+    decode = sharding.decode_shard
 
     def watched(data: bytes) -> Any:
         found.append(decode(data))
         return found[-1]
 
-    monkeypatch.setattr(parts, "decode_part", watched)
+    monkeypatch.setattr(sharding, "decode_shard", watched)
     release = make_release(dataset, **POINTS)
     assert len(found) == 4
     content = released_of(release).content
@@ -347,34 +347,34 @@ def test_a_part_that_was_written_is_not_drawn_again(
 ) -> None:
     """The worker is told to end when two of four parts are written."""
     release = make_request(dataset, **POINTS)
-    write = parts._write
+    write = sharding._write
     written: list[int] = []
 
-    def told(part: Part, drawn: Any) -> None:
+    def told(part: ReleaseShard, drawn: Any) -> None:
         if len(written) == 2:
             raise SystemExit
         written.append(part.number)
         write(part, drawn)
 
-    monkeypatch.setattr(parts, "_write", told)
+    monkeypatch.setattr(sharding, "_write", told)
     with pytest.raises(SystemExit):
         release_run(release_id=release.pk)
-    named = dict(Part.objects.exclude(blob_name="").values_list("number", "blob_sha256"))
+    named = dict(ReleaseShard.objects.exclude(blob_name="").values_list("number", "blob_sha256"))
     assert len(named) == 2
     release.refresh_from_db()
     assert (release.blob_name, release.job.drawing) == ("", True)
-    monkeypatch.setattr(parts, "_write", write)
+    monkeypatch.setattr(sharding, "_write", write)
     read: dict[int, str] = {}
-    real = parts._read
+    real = sharding._read
     monkeypatch.setattr(
-        parts, "_read", lambda part: read.update({part.number: part.blob_sha256}) or real(part)
+        sharding, "_read", lambda part: read.update({part.number: part.blob_sha256}) or real(part)
     )
     assert release_run(release_id=release.pk)
     assert named.items() <= read.items()
     assert len(read) == 4
     release.refresh_from_db()
     assert release.blob_name
-    assert not Part.objects.exists()
+    assert not ReleaseShard.objects.exists()
     assert ledger_of(dataset).entries.count() == 1
 
 
@@ -384,28 +384,28 @@ def test_only_whole_sets_of_parts_are_put_together(
 ) -> None:
     """Two of four parts are written and one is lost: nobody may fall into two of what is left."""
     release = make_request(dataset, **POINTS)
-    write, read = parts._write, parts._read
+    write, read = sharding._write, sharding._read
     written: list[tuple[int, int]] = []
 
-    def lose_one(part: Part, drawn: Any) -> None:
+    def lose_one(part: ReleaseShard, drawn: Any) -> None:
         write(part, drawn)
         written.append((part.number, part.total))
         if len(written) == 2:
-            Part.objects.filter(blob_name="").first().delete()  # type: ignore[union-attr]
+            ReleaseShard.objects.filter(blob_name="").first().delete()  # type: ignore[union-attr]
             raise SystemExit
 
-    monkeypatch.setattr(parts, "_write", lose_one)
+    monkeypatch.setattr(sharding, "_write", lose_one)
     with pytest.raises(SystemExit):
         release_run(release_id=release.pk)
-    assert Part.objects.count() == 3
-    old = set(Part.objects.values_list("pk", flat=True))
-    together: list[Part] = []
+    assert ReleaseShard.objects.count() == 3
+    old = set(ReleaseShard.objects.values_list("pk", flat=True))
+    together: list[ReleaseShard] = []
 
-    def watched(part: Part) -> Any:
+    def watched(part: ReleaseShard) -> Any:
         together.append(part)
         return read(part)
 
-    monkeypatch.setattr(parts, "_read", watched)
+    monkeypatch.setattr(sharding, "_read", watched)
     assert release_run(release_id=release.pk)
     assert [(part.number, part.total) for part in together] == [(n, 4) for n in range(4)]
     assert written == [(0, 4), (1, 4), *((n, 4) for n in range(4))]
@@ -424,14 +424,14 @@ def test_who_lost_the_lease_neither_deals_nor_discards_parts(
     release = make_request(dataset, **POINTS)
     stale = JobLease(release.job_id, uuid.uuid4())
     with pytest.raises(LeaseLost):
-        parts._deal(release, stale, 4)
-    assert not Part.objects.exists()
-    monkeypatch.setattr(parts, "part_run", Mock(side_effect=SystemExit))
+        sharding._deal(release, stale, 4)
+    assert not ReleaseShard.objects.exists()
+    monkeypatch.setattr(sharding, "shard_run", Mock(side_effect=SystemExit))
     with pytest.raises(SystemExit):
         release_run(release_id=release.pk)
     with pytest.raises(LeaseLost):
-        parts.discard_parts(release, stale)
-    assert Part.objects.count() == 4
+        sharding.discard_shards(release, stale)
+    assert ReleaseShard.objects.count() == 4
 
 
 @pytest.mark.usefixtures("small_parts")
@@ -446,17 +446,17 @@ def test_a_part_that_breaks_off_after_its_noise_ends_the_release(
     assert release.job.state == JobState.FAILED
     assert "broke off after noise was drawn" in release.job.failure
     assert ledger_of(dataset).spent_units == 2 * make_level("ln 2", 200).pico
-    assert Part.objects.count() == 4
+    assert ReleaseShard.objects.count() == 4
     releases_sweep()
-    assert not Part.objects.exists()
-    assert not Job.objects.filter(task=PART_TASK).exists()
+    assert not ReleaseShard.objects.exists()
+    assert not Job.objects.filter(task=SHARD_TASK).exists()
 
 
 @pytest.mark.usefixtures("small_parts")
 def test_a_part_that_stops_before_its_noise_is_not_said_to_have_cost_nothing(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(parts, "read_and_draw", Mock(side_effect=MemoryError))
+    monkeypatch.setattr(sharding, "read_and_draw", Mock(side_effect=MemoryError))
     release = make_release(dataset, **POINTS)
     assert (release.job.state, release.job.drawing) == (JobState.FAILED, True)
     assert "its epsilon stays spent" in release.job.failure
@@ -469,17 +469,17 @@ def test_parts_of_two_versions_of_the_data_are_never_put_together(
 ) -> None:
     """A person is erased when one part is written: all are drawn from the new version."""
     release = make_request(dataset, **POINTS)
-    write = parts._write
+    write = sharding._write
     uploads: list[Any] = []
 
-    def erase_then(part: Part, drawn: Any) -> None:
+    def erase_then(part: ReleaseShard, drawn: Any) -> None:
         write(part, drawn)
         uploads.append(part.upload_id)
         if len(uploads) == 1:
             newer = make_ready(dataset, tmp_path, rows=100)
             Release.objects.filter(pk=release.pk).update(upload=newer)
 
-    monkeypatch.setattr(parts, "_write", erase_then)
+    monkeypatch.setattr(sharding, "_write", erase_then)
     assert release_run(release_id=release.pk)
     newest = Release.objects.get(pk=release.pk).upload_id
     assert uploads[0] != newest

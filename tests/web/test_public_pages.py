@@ -17,7 +17,7 @@ from django.urls import reverse
 from dpgeo.accounts.models import Membership, User
 from dpgeo.core.released import PointsRelease
 from dpgeo.pages import basemap as land
-from dpgeo.pages.summaries import summarise
+from dpgeo.pages.release_summary import summarise
 from dpgeo.pages.templatetags.figures import degrees, figure, metres, odds, size
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.services import release_refuse

@@ -31,7 +31,7 @@ from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_lease, jobs_reap
 from dpgeo.privacy.entropy import SystemEntropy
-from dpgeo.releases import running
+from dpgeo.releases import release_job
 from dpgeo.releases.files import INCOMPRESSIBLE
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import (
@@ -274,11 +274,11 @@ def test_two_holders_of_a_lease_commit_one_draw(dataset: Dataset) -> None:
     lease = job_lease(job_id=release.job_id)
     assert lease is not None
     with JobLease(release.job_id, lease) as held:
-        stalled = running.draw(Release.objects.get(pk=release.pk), held)
+        stalled = release_job.draw(Release.objects.get(pk=release.pk), held)
         Job.objects.update(lease_until=timezone.now() - timedelta(seconds=1))
         assert release_run(release_id=release.pk)
         committed = Release.objects.get(pk=release.pk)
-        running.commit(Release.objects.get(pk=release.pk), stalled)
+        release_job.commit(Release.objects.get(pk=release.pk), stalled)
     assert Release.objects.get(pk=release.pk).blob_name == committed.blob_name
     assert blob_count() == before + 1
     kept, discarded = released_of(committed).content, stalled.content
@@ -299,7 +299,7 @@ def test_drawing_is_on_record_before_the_first_word_of_noise(
             recorded.append(Job.objects.get(pk=release.job_id).drawing)
             return super().stream()
 
-    monkeypatch.setattr("dpgeo.releases.drawing.SystemEntropy", Watched)
+    monkeypatch.setattr("dpgeo.releases.private_draw.SystemEntropy", Watched)
     release_run(release_id=release.pk)
     assert recorded == [True]
 
@@ -322,7 +322,7 @@ def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_
     Release.objects.filter(pk=release.pk).update(by_key=True)
     # What NumPy 2.5 did to it: no field is known as an array.
     monkeypatch.setattr("dpgeo.artefacts.codec._dtype", lambda hint: None)
-    monkeypatch.setattr("dpgeo.releases.running.read_and_draw", lambda *args: pytest.fail("read"))
+    monkeypatch.setattr(release_job, "read_and_draw", lambda *args: pytest.fail("read"))
     release_run(release_id=release.pk)
     job = Job.objects.get(pk=release.job_id)
     assert (job.state, job.drawing, spent(dataset)) == (JobState.FAILED, False, 0)
@@ -370,8 +370,8 @@ def test_a_draw_that_no_storage_takes_is_offered_again_and_never_drawn_again(
             return store(storage, name, path)
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("dpgeo.releases.drawing.store", full)
-    monkeypatch.setattr("dpgeo.releases.drawing.STORING_WAITS", (0, 0, 0, 0))
+    monkeypatch.setattr("dpgeo.releases.private_draw.store", full)
+    monkeypatch.setattr("dpgeo.releases.private_draw.STORING_WAITS", (0, 0, 0, 0))
     failed, kept = make_request(dataset), make_request(dataset)
     for _ in range(3):
         release_run(release_id=failed.pk)
@@ -417,7 +417,7 @@ def test_a_failure_after_the_commit_point_gives_nothing_back_and_is_finished_lat
         def refuse(*_: object) -> None:
             raise Conflict("The disk is full; make room.")
 
-        patched.setattr(running, "build_files", refuse)
+        patched.setattr(release_job, "build_files", refuse)
         release_run(release_id=release.pk)
     assert Job.objects.get(pk=release.job_id).state == JobState.FAILED
     assert spent(dataset) == 1_000_000
@@ -444,7 +444,7 @@ def test_a_mechanism_that_breaks_off_after_its_draw_draws_no_second_time(
     def choosy(*_: object) -> None:
         raise RuntimeError("this draw does not please")
 
-    monkeypatch.setattr("dpgeo.releases.drawing.SystemEntropy", Counted)
+    monkeypatch.setattr("dpgeo.releases.private_draw.SystemEntropy", Counted)
     monkeypatch.setattr("dpgeo.privacy.mechanism.Released", choosy)
     for _ in range(3):
         release_run(release_id=release.pk)
@@ -466,7 +466,7 @@ def test_a_discarded_draw_is_not_logged(
         drawn.append(released.content.counts)
         raise RuntimeError(str(released.content.counts))
 
-    monkeypatch.setattr(running, "commit", break_down)
+    monkeypatch.setattr(release_job, "commit", break_down)
     release_run(release_id=release.pk)
     assert len(drawn) == 1
     assert str(drawn[0][0]) not in caplog.text

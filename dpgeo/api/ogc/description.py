@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from dpgeo.api.ogc.asking import COLLECTIONS, FORM, ITEMS, openapi_parameters
 from dpgeo.api.ogc.documents import GEOJSON, HTML, JSON, OPENAPI
+from dpgeo.api.ogc.query_parameters import COLLECTIONS, FORM, ITEMS, openapi_parameters
 from dpgeo.api.problems import MEDIA_TYPE, of_status
 from dpgeo.api.queries import Query
 

@@ -14,8 +14,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
-from dpgeo.api.listing import collection_texts, listed
-from dpgeo.api.ogc import asking, documents
+from dpgeo.api.cached_lists import collection_texts, listed
+from dpgeo.api.ogc import documents, query_parameters
 from dpgeo.api.ogc.description import description
 from dpgeo.api.ogc.documents import Collection, Document
 from dpgeo.api.paging import next_url, page
@@ -23,14 +23,14 @@ from dpgeo.api.queries import Query
 from dpgeo.api.releases import NEWEST_FIRST
 from dpgeo.artefacts.feature_pages import Feature, FeatureFile
 from dpgeo.datasets.storage import open_parts, public_storage
-from dpgeo.releases.kept import release_rows
+from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.selectors import releases_public
 
 
 class OgcView(ApiView):
     """An address that answers as JSON or as a page, with an ETag on either."""
 
-    queries: ClassVar[Sequence[Query]] = (asking.FORM,)
+    queries: ClassVar[Sequence[Query]] = (query_parameters.FORM,)
 
     @property
     def form(self) -> str:
@@ -107,7 +107,7 @@ class DescriptionView(OgcView):
 class CollectionsView(OgcView):
     """Every layer of every published release."""
 
-    queries = asking.COLLECTIONS
+    queries = query_parameters.COLLECTIONS
 
     def get(self, request: Request) -> HttpResponse:
         """A page of collections, newest release first; `limit` counts releases."""
@@ -138,7 +138,7 @@ class CollectionView(OgcView):
 class ItemsView(OgcView):
     """The features of a layer."""
 
-    queries = asking.ITEMS
+    queries = query_parameters.ITEMS
 
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """A page of features."""

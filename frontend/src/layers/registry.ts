@@ -11,7 +11,7 @@ const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   points: () => import("./points/points"),
 };
 
-/** How a layer is drawn where the page does not say (`dpgeo.pages.summaries.LayerName.look`). */
+/** How a layer is drawn where the page does not say (`dpgeo.pages.release_summary.LayerName.look`). */
 const USUAL: Record<Layer["shape"], string> = {
   cells: "heatmap",
   boxes: "heatmap",

@@ -16,7 +16,7 @@ from django.db import close_old_connections
 
 from dpgeo.datasets.orphan_files import uploads_sweep
 from dpgeo.jobs.services import jobs_reap
-from dpgeo.releases.sweeping import releases_sweep
+from dpgeo.releases.reconciliation import releases_sweep
 
 SWEEP_SECONDS = 3600.0
 """Between two looks for abandoned files; waking jobs is more urgent."""

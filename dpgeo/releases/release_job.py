@@ -22,10 +22,10 @@ from dpgeo.datasets.storage import private_storage, remove, work_folder
 from dpgeo.jobs.lease import JobLease
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.mechanism import run
-from dpgeo.releases import files, parts
-from dpgeo.releases.blobs import adopt, blob_prefix, name_blob
-from dpgeo.releases.drawing import broken_off, read_and_draw, store_draw
+from dpgeo.releases import files, sharding
+from dpgeo.releases.blobs import blob_prefix, commit_blob, recover_draw
 from dpgeo.releases.models import ENDED, Release, ReleaseState
+from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
 
@@ -35,9 +35,9 @@ def work_on(release_id: str, held: JobLease) -> None:
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
     )
-    if not release.blob_name and not adopt(release, held):
+    if not release.blob_name and not recover_draw(release, held):
         commit(release, draw(release, held))
-    parts.discard_parts(release, held)
+    sharding.discard_shards(release, held)
     if release.state in ENDED:
         return
     build_files(release, held)
@@ -70,9 +70,9 @@ def draw(release: Release, held: JobLease) -> Released:
     check_encodable()
     mechanism = find_mechanism(release.mechanism)
     words = about(release)
-    number = parts.number_of_parts(release)
+    number = sharding.number_of_shards(release)
     if mechanism.sharded and number > 1:
-        return parts.draw_in_parts(release, held, number, words)
+        return sharding.draw_in_shards(release, held, number, words)
     bounding = Bounding(release.bounding)
     return read_and_draw(
         release,
@@ -138,7 +138,7 @@ def commit(release: Release, released: Released) -> None:
         raise broken_off(release, error) from None
     prefix = blob_prefix(release.job_id)
     name = store_draw(release, f"{prefix}{secrets.token_hex(16)}", blob)
-    if not name_blob(release, name, blob):
+    if not commit_blob(release, name, blob):
         remove(private_storage(), name)
 
 

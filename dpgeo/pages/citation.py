@@ -13,7 +13,7 @@ from django.utils.translation import gettext
 
 from dpgeo.artefacts import map_array
 from dpgeo.mechanisms.registry import kind_of
-from dpgeo.pages.summaries import Summary, summary_of
+from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.templatetags.figures import cost
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public

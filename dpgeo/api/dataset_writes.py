@@ -7,7 +7,7 @@ from typing import Any
 
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import may, organisations_of
-from dpgeo.api.bodies import Field, flag, given, items, members, number, text
+from dpgeo.api.request_bodies import Field, flag, given, items, members, number, text
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Unit

@@ -18,12 +18,12 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.bodies import Field, flag, members, number, read_body, text, whole
-from dpgeo.api.describing import describe_action, in_path
 from dpgeo.api.documents import address_of, presence_epsilon, release_document
+from dpgeo.api.job_documents import document_of
 from dpgeo.api.member_serializers import JobSerializer, QuoteSerializer
+from dpgeo.api.openapi_descriptions import describe_action, in_path
+from dpgeo.api.request_bodies import Field, flag, members, number, read_body, text, whole
 from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
-from dpgeo.api.work import document_of
 from dpgeo.core.advice import Guess
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed

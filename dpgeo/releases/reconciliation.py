@@ -24,10 +24,10 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import stored_names, sweep
 from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.jobs.models import JobState
-from dpgeo.releases.blobs import adopt, is_anothers, stored_blobs
+from dpgeo.releases.blobs import is_anothers, recover_draw, stored_blobs
 from dpgeo.releases.files import make_public, remove_all
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
-from dpgeo.releases.parts import sweep_parts
+from dpgeo.releases.sharding import sweep_shards
 
 logger = logging.getLogger(__name__)
 
@@ -57,7 +57,7 @@ def releases_sweep() -> Swept:
         adopted=adopted,
         debited=debited,
         completed=_complete_publications() + _complete_deletions(),
-        files=_sweep_blobs() + _sweep_artefacts() + sweep_parts(),
+        files=_sweep_blobs() + _sweep_artefacts() + sweep_shards(),
     )
 
 
@@ -87,7 +87,7 @@ def _adopted(release: Release) -> bool:
     from dpgeo.artefacts.codec import UnreadableRelease
 
     try:
-        return adopt(release)
+        return recover_draw(release)
     except UnreadableRelease:
         logger.error("release %s: its draw cannot be read; see docs/operate.md", release.pk)
         return False

@@ -17,7 +17,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.pages.pictures import Chart, Range, chart, ranges
+from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, layers
 from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.postprocess.profiles import profiles

@@ -11,7 +11,7 @@ from dpgeo.api import dcat
 from dpgeo.api.documents import AnyRequest, dataset_document, release_document
 from dpgeo.api.ogc import documents as ogc
 from dpgeo.api.serializers import DatasetSerializer, ReleaseSerializer
-from dpgeo.releases.kept import Kept, Row, make_of_datasets, make_of_releases
+from dpgeo.releases.list_cache import Kept, Row, make_of_datasets, make_of_releases
 from dpgeo.releases.models import Release
 
 _releases, _datasets, _collections, _harvested = Kept(), Kept(), Kept(), Kept()

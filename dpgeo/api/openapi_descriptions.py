@@ -14,9 +14,9 @@ from drf_spectacular.utils import (
 )
 
 from dpgeo.api import examples, member_examples
-from dpgeo.api.bodies import Field, body_schema
 from dpgeo.api.problems import MEDIA_TYPE, Problem, of_status
 from dpgeo.api.queries import Query, openapi
+from dpgeo.api.request_bodies import Field, body_schema
 from dpgeo.api.serializers import ProblemSerializer
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -7,7 +7,7 @@ all of them together. So one worker alone comes to the end, and any number help.
 Privacy argument. The whole cost is charged, and `drawing` set, before there is a part. Every
 person is in one part of one version of the data, so that their reports are moved once
 (`privacy.mechanism.Sharded`). What came out of a part is written once: the first blob that
-`Part.blob_name` names stands, a later draw deletes its own. Until the release's own blob is
+`ReleaseShard.blob_name` names stands, a later draw deletes its own. Until the release's own blob is
 committed nothing of any part is seen by anybody, and afterwards the parts are deleted. So a worker
 that is killed before its part is named has shown nothing, and its part is drawn again; one killed
 later has left it behind. Whether a worker is killed does not depend on its noise. A part that
@@ -54,17 +54,17 @@ from dpgeo.privacy import mechanism as mechanisms
 from dpgeo.privacy.mechanism import PublicContext, combine_shards, run_shard
 from dpgeo.privacy.planar_laplace_sampler import Perturbed
 from dpgeo.privacy.positions import Shard
-from dpgeo.releases.drawing import read_and_draw, store_draw
-from dpgeo.releases.models import Part, Release
+from dpgeo.releases.models import Release, ReleaseShard
+from dpgeo.releases.private_draw import read_and_draw, store_draw
 
 logger = logging.getLogger(__name__)
 
-PART_TASK = "releases.part"
+SHARD_TASK = "releases.part"
 
 FOLDER = "parts"
 """Of the private storage."""
 
-MOST_PARTS = 64
+MAX_SHARDS = 64
 
 MOVING = "Moving points"
 
@@ -72,14 +72,14 @@ POLL_SECONDS = 0.5
 """Between two looks at parts in other hands."""
 
 
-def number_of_parts(release: Release) -> int:
+def number_of_shards(release: Release) -> int:
     """Into how many parts a release is dealt, if its mechanism can be: by the file's rows."""
     rows = int((release.upload.report or {}).get("accepted", 0))
     most: int = settings.DPGEO_ROWS_A_PART
-    return max(1, min(-(-rows // most), MOST_PARTS))
+    return max(1, min(-(-rows // most), MAX_SHARDS))
 
 
-def draw_in_parts(
+def draw_in_shards(
     release: Release, held: JobLease, number: int, about: Mapping[str, str]
 ) -> Released:
     """Move all points, with what other workers do of it, and put them together.
@@ -89,7 +89,7 @@ def draw_in_parts(
     held.set_drawing()
     parts = _standing(release, held, number)
     while waiting := [part.job_id for part in parts if not part.blob_name]:
-        if not any(part_run(job_id=job) for job in waiting):
+        if not any(shard_run(job_id=job) for job in waiting):
             time.sleep(POLL_SECONDS)
         parts = _standing(release, held, number)
     mechanism = find_mechanism(release.mechanism)
@@ -105,16 +105,16 @@ def draw_in_parts(
     return combine_shards(mechanism, terms, params, release.epsilon, about, found)
 
 
-def _standing(release: Release, held: JobLease, number: int) -> list[Part]:
+def _standing(release: Release, held: JobLease, number: int) -> list[ReleaseShard]:
     """All parts of the newest version of the data, by number, written or not.
 
     They are dealt where there are none, or others. Raises LeaseLost, and Conflict where one failed.
     """
     held.step(MOVING)  # whoever lost the lease deals no parts
     release.refresh_from_db(fields=["upload"])
-    parts = list(release.parts.select_related("job").order_by("number"))
+    parts = list(release.shards.select_related("job").order_by("number"))
     if not _is_whole(release, parts):
-        discard_parts(release, held)
+        discard_shards(release, held)
         parts = _deal(release, held, number)
     held.step(MOVING, sum(bool(part.blob_name) for part in parts), len(parts))
     for part in parts:
@@ -124,24 +124,24 @@ def _standing(release: Release, held: JobLease, number: int) -> list[Part]:
     return parts
 
 
-def _is_whole(release: Release, parts: Sequence[Part]) -> bool:
+def _is_whole(release: Release, parts: Sequence[ReleaseShard]) -> bool:
     """Whether these are all parts of one deal, of the version of the data that is to be read."""
     dealt = [(part.number, part.total, part.upload_id) for part in parts]
     total = len(parts)
     return total > 0 and dealt == [(number, total, release.upload_id) for number in range(total)]
 
 
-def _deal(release: Release, held: JobLease, number: int) -> list[Part]:
+def _deal(release: Release, held: JobLease, number: int) -> list[ReleaseShard]:
     """The parts, all of them or none, and a word to the workers for each. Raises LeaseLost."""
     with transaction.atomic():
         held.renew()
         parts = [
-            Part.objects.create(
+            ReleaseShard.objects.create(
                 release=release,
                 upload_id=release.upload_id,
                 number=place,
                 total=number,
-                job=job_create(task=PART_TASK, drawing=True),
+                job=job_create(task=SHARD_TASK, drawing=True),
             )
             for place in range(number)
         ]
@@ -150,7 +150,7 @@ def _deal(release: Release, held: JobLease, number: int) -> list[Part]:
     return parts
 
 
-def part_run(*, job_id: UUID) -> bool:
+def shard_run(*, job_id: UUID) -> bool:
     """Do the job of a part. False when it was not to be had."""
     return job_run(job_id=job_id, work=_work_on)
 
@@ -158,7 +158,7 @@ def part_run(*, job_id: UUID) -> bool:
 def _work_on(held: JobLease) -> None:
     """Move the reports of a part and name what came out. Nothing to do where the release ended."""
     part = (
-        Part.objects.filter(job_id=held.job_id, blob_name="", release__blob_name="")
+        ReleaseShard.objects.filter(job_id=held.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)
         .select_related("release__dataset", "upload")
         .first()
@@ -179,24 +179,24 @@ def _work_on(held: JobLease) -> None:
     _write(part, drawn)
 
 
-def _write(part: Part, drawn: mechanisms.PerturbedShard) -> None:
+def _write(part: ReleaseShard, drawn: mechanisms.PerturbedShard) -> None:
     """Store what came out of a part, and name it if it is the first."""
-    data = encode_part(drawn)
+    data = encode_shard(drawn)
     name = store_draw(part.release, f"{FOLDER}/{part.job_id}-{secrets.token_hex(16)}", data)
-    unnamed = Part.objects.filter(pk=part.pk, blob_name="")
+    unnamed = ReleaseShard.objects.filter(pk=part.pk, blob_name="")
     if not unnamed.update(blob_name=name, blob_sha256=hashlib.sha256(data).hexdigest()):
         remove(private_storage(), name)
 
 
-def _read(part: Part) -> mechanisms.PerturbedShard:
+def _read(part: ReleaseShard) -> mechanisms.PerturbedShard:
     with private_storage().open(part.blob_name, "rb") as file:
         data = file.read()
     if hashlib.sha256(data).hexdigest() != part.blob_sha256:
         raise Conflict("A part of the points was damaged in the storage; ask for a release anew.")
-    return decode_part(data)
+    return decode_shard(data)
 
 
-def encode_part(part: mechanisms.PerturbedShard) -> bytes:
+def encode_shard(part: mechanisms.PerturbedShard) -> bytes:
     """Arrays of what came out, and the trace, as an .npz without pickles."""
     moved = part.moved
     arrays: dict[str, Any] = {"longitude": moved.longitude, "latitude": moved.latitude}
@@ -210,8 +210,8 @@ def encode_part(part: mechanisms.PerturbedShard) -> bytes:
     return buffer.getvalue()
 
 
-def decode_part(data: bytes) -> mechanisms.PerturbedShard:
-    """Invert `encode_part`."""
+def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
+    """Invert `encode_shard`."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         lines = json.loads(archive["trace"].tobytes())
         trace = tuple(Measured.from_json(line) for line in lines)
@@ -226,7 +226,7 @@ def decode_part(data: bytes) -> mechanisms.PerturbedShard:
     return mechanisms.PerturbedShard(moved, trace)
 
 
-def discard_parts(release: Release, held: JobLease | None = None) -> None:
+def discard_shards(release: Release, held: JobLease | None = None) -> None:
     """Delete the parts of a release that nobody needs any more, with their jobs and files.
 
     All or none: by who holds the release's job, or by the sweep once that has ended. Whoever works
@@ -235,18 +235,18 @@ def discard_parts(release: Release, held: JobLease | None = None) -> None:
     with transaction.atomic():
         if held:
             held.renew()
-        parts = list(release.parts.all())
-        release.parts.filter(pk__in=[part.pk for part in parts]).delete()
+        parts = list(release.shards.all())
+        release.shards.filter(pk__in=[part.pk for part in parts]).delete()
         Job.objects.filter(pk__in=[part.job_id for part in parts]).delete()
     for name in {part.blob_name for part in parts} - {""}:
         remove(private_storage(), name)
 
 
-def sweep_parts() -> int:
+def sweep_shards() -> int:
     """Discard the parts of releases that came to an end, and delete files that no part names."""
-    ended = Release.objects.filter(parts__isnull=False).exclude(job__state__in=UNFINISHED)
+    ended = Release.objects.filter(shards__isnull=False).exclude(job__state__in=UNFINISHED)
     for release in ended.distinct():
-        discard_parts(release)
+        discard_shards(release)
     found = list(stored_names(private_storage(), FOLDER))
-    named = Part.objects.exclude(blob_name="").values_list("blob_name", flat=True)
+    named = ReleaseShard.objects.exclude(blob_name="").values_list("blob_name", flat=True)
     return sweep(private_storage(), found, keep=set(named))

@@ -27,8 +27,8 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, job_create, jobs_reap
 from dpgeo.releases.blobs import blob_prefix
 from dpgeo.releases.models import Release
+from dpgeo.releases.reconciliation import CUT_OFF_AFTER, releases_sweep
 from dpgeo.releases.services import release_cancel, release_publish, release_retry, release_run
-from dpgeo.releases.sweeping import CUT_OFF_AFTER, releases_sweep
 from tests.makers import FILES, make_dataset, make_ready, make_received, make_release, make_request
 
 pytestmark = pytest.mark.django_db
@@ -194,7 +194,7 @@ def test_an_adopted_draw_is_not_refunded_when_its_files_cannot_be_written(
     def refuse(*_: object) -> None:
         raise Conflict("The disk is full; make room.")
 
-    monkeypatch.setattr("dpgeo.releases.running.build_files", refuse)
+    monkeypatch.setattr("dpgeo.releases.release_job.build_files", refuse)
     release_run(release_id=release.pk)
     release.refresh_from_db()
     assert release.blob_name
