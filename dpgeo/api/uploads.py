@@ -125,7 +125,9 @@ class UploadView(DocumentView):
                 UploadSerializer,
                 "Kept",
                 examples=[
-                    openapi_descriptions.example("Send bytes", member_examples.ANSWERS["upload_append"])
+                    openapi_descriptions.example(
+                        "Send bytes", member_examples.ANSWERS["upload_append"]
+                    )
                 ],
             ),
             **{
