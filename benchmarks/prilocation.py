@@ -30,8 +30,14 @@ from numpy.typing import NDArray
 from benchmarks.report import report
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.clustering import clustered
-from dpgeo.privacy.exponential_mechanism import STEPS, Bins, kept, replaced, uniform
+from dpgeo.privacy.clustering import run_kmeans
+from dpgeo.privacy.exponential_mechanism import (
+    STEPS,
+    Bins,
+    draw_uniform,
+    fit_to_counts,
+    replace_places,
+)
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.sampler import sample
 from dpgeo.privacy.sparse import PrivateSparseCounts
@@ -176,18 +182,18 @@ def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, w
     counts = PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=1)
     labels = [str(number) for number in range(ROUNDS)]
     meter = Meter([Spend(label=each, epsilon=epsilon / 2 / ROUNDS) for each in labels], entropy)
-    centres = clustered(meter, labels, counts, grid, spread_evenly(records.area, clusters))
+    centres = run_kmeans(meter, labels, counts, grid, spread_evenly(records.area, clusters))
     pair, bin_of = np.unique(nearest(grid, own_cell, centres), return_inverse=True)
     middle = Centres(centres.x[pair[bin_of]], centres.y[pair[bin_of]])
     bins = Bins.ranked(bin_of.astype(np.int64), len(pair), at, ground_metres(at, middle))
-    dealt = uniform(np.full(records.people, records.people), entropy.stream())
+    dealt = draw_uniform(np.full(records.people, records.people), entropy.stream())
     own = dataclasses.replace(records, persons=dealt[records.persons], people=records.people)
     key = own.persons * len(bins) + bins.of_place[own.place]
     true = np.bincount(key, minlength=records.people * len(bins))
     noise = sample(DiscreteLaplace(epsilon / 4, 1), true.size, entropy.stream())
     wanted = np.maximum(true + noise, 0).reshape(records.people, -1)
-    persons, before = kept(own.persons, own.place, wanted, bins)
-    after = replaced(before, bins, epsilon / 4 / (2 * STEPS), entropy.stream())
+    persons, before = fit_to_counts(own.persons, own.place, wanted, bins)
+    after = replace_places(before, bins, epsilon / 4 / (2 * STEPS), entropy.stream())
     away = ground_metres(_taken(at, before), _taken(at, after)) / wide
     whole = np.bincount(own.persons, minlength=own.people)
     held = whole > 0
@@ -249,7 +255,7 @@ def speed(records: Records) -> Line:
     def ours() -> None:
         cells, amounts = np.unique(grid.locate(records.at.x, records.at.y), return_counts=True)
         counts = PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=1)
-        clustered(Meter(plan, SeededEntropy(1)), labels, counts, grid, start)
+        run_kmeans(Meter(plan, SeededEntropy(1)), labels, counts, grid, start)
 
     def theirs() -> None:
         begin = np.column_stack([start.x, start.y])

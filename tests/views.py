@@ -88,7 +88,7 @@ class ArrayView:
         return PrivatePositions(
             lambda: iter([Reports(lon[kept], lat[kept], time, numbers)]),
             sensitivity=self.bound,
-            lacking=lambda: people * self.bound - kept.size,
+            missing=lambda: people * self.bound - kept.size,
         )
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:

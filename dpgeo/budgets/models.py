@@ -15,7 +15,7 @@ from django.db import models
 
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Notion, from_units
-from dpgeo.core.levels import level_text, rest_text
+from dpgeo.core.levels import level_text, remaining_level_text
 
 
 class NotionChoice(models.TextChoices):
@@ -104,7 +104,7 @@ class Ledger(models.Model):
         """Whole units that are left as a figure that can be asked for: "0.5", "ln 4"."""
         if self.radius is None or units < 0:
             return self.amount(units)
-        return rest_text(units, self.radius)
+        return remaining_level_text(units, self.radius)
 
     @property
     def total_words(self) -> str:

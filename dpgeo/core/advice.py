@@ -1,13 +1,13 @@
-"""Advice on the contribution bound, from numbers that its publisher guesses in public.
+"""Advice on the contribution bound, from the publisher's public guesses.
 
-The count of one place is off in two ways: a small bound l leaves visits out, a large one makes the
-noise larger. Let n people have M places each, of which a share p is this one. Of a person's M
-places l are kept at random, so that of the place's count some n p (M - l) are missing, give or take
-n (M - l) p (1 - p), and the noise has the variance of about 2 l^2/epsilon^2:
+The count of one place has two errors: a small contribution bound l leaves visits out, a large one
+increases the noise. Let n people have M places each, of which a share p is this one. Of a person's
+M places l are kept at random, so about n p (M - l) of the place's count are missing, with variance
+n (M - l) p (1 - p), and the noise has variance of about 2 l^2/epsilon^2:
     MSE(l) = n (M - l) p (1 - p) + n^2 p^2 (M - l)^2 + 2 l^2/epsilon^2    for l <= M,
-against the realised count, least at
-    l* = (2 n^2 p^2 M + n p (1 - p))/(2 n^2 p^2 + 4/epsilon^2), held within 1 and M.
-(Seed 001, whose equation 22 mis-states the first term.) Nothing here looks at data.
+relative to the true count; it is smallest at
+    l* = (2 n^2 p^2 M + n p (1 - p))/(2 n^2 p^2 + 4/epsilon^2), clipped to 1 and M.
+(Seed 001, whose equation 22 mis-states the first term.) No private data are read.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ MOST_RECORDS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """Public guesses: so many people, each with so many places, a share of them in one busy place.
+    """Public guesses: number of people, places per person, and the share of one busy place.
 
     Raises InvalidInput that names the field.
     """
@@ -49,12 +49,12 @@ class Guess:
 
     @property
     def busy(self) -> float:
-        """What the busy place would count if nothing were left out."""
+        """Expected count of the busy place without contribution bounding."""
         return self.people * self.records * self.share
 
 
 def expected_error(guess: Guess, bound: int, epsilon: float) -> float:
-    """The root of MSE(l): how far the busy place's count is typically off."""
+    """Return the square root of MSE(l), the typical error of the busy place's count."""
     missing = max(guess.records - bound, 0)
     mean = guess.people * guess.share * missing
     spread = guess.people * missing * guess.share * (1 - guess.share)
@@ -62,11 +62,11 @@ def expected_error(guess: Guess, bound: int, epsilon: float) -> float:
 
 
 def best_bound(guess: Guess, epsilon: float) -> int:
-    """The whole number of least MSE."""
-    each = guess.people * guess.share
-    middle = (2 * each**2 * guess.records + each * (1 - guess.share)) / (
-        2 * each**2 + 4 / epsilon**2
+    """Return the contribution bound with the smallest MSE."""
+    per_place = guess.people * guess.share
+    optimum = (2 * per_place**2 * guess.records + per_place * (1 - guess.share)) / (
+        2 * per_place**2 + 4 / epsilon**2
     )
-    low = min(max(math.floor(middle), 1), guess.records)
+    low = min(max(math.floor(optimum), 1), guess.records)
     high = min(low + 1, guess.records)
     return min((low, high), key=lambda bound: expected_error(guess, bound, epsilon))

@@ -1,8 +1,8 @@
-"""Public attributes: what anybody may know of every report beside where it was made.
+"""Public attributes: facts about every report that are no secret.
 
-A publisher declares a column whose values are public already and follow from no position, such as
-the version of an app, together with the few values that are told apart. Whatever else stands in a
-row, or nothing, is OTHER: so a row can only say one of a public list of things.
+A publisher declares a column whose values are public already and do not follow from a position,
+such as the version of an app, and lists the few values to be distinguished. Any other value, or
+none, becomes OTHER, so that a row can only have values of a public list.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 OTHER = "other"
-"""What is said of a report whose value is not declared."""
+"""Value of a report whose own value is not declared."""
 
 MOST_COMBINATIONS = 1_000_000
-"""Of all attributes' values together, each of which is one number."""
+"""Largest number of combinations of all attributes' values, each stored as one number."""
 
 
 @dataclass(frozen=True, slots=True)
 class Attribute:
-    """A column that is declared public, and its values in their order, without OTHER."""
+    """A column that is declared public, and its values in order, without OTHER."""
 
     column: str
     values: tuple[str, ...]
@@ -35,21 +35,21 @@ class Attribute:
         return cls(str(document["column"]), tuple(str(value) for value in document["values"]))
 
     def to_json(self) -> dict[str, Any]:
-        """As it is declared: {"column": ..., "values": [...]}."""
+        """Return {"column": ..., "values": [...]}."""
         return {"column": self.column, "values": list(self.values)}
 
 
 def combinations(attributes: Sequence[Attribute]) -> int:
-    """How many combinations of values there are, OTHER among them."""
+    """Count the combinations of values, including OTHER."""
     return math.prod(_shape(attributes))
 
 
 def combine(
     codes: Sequence[NDArray[np.int64]], attributes: Sequence[Attribute]
 ) -> NDArray[np.int32]:
-    """The number, int32 (n,), of each report's combination.
+    """Number the combination of each report, int32 (n,).
 
-    `codes` are int64 (n,) for each attribute: places among its values, OTHER coming last.
+    `codes` are int64 (n,) for each attribute: indices among its values, with OTHER last.
     """
     numbers = np.ravel_multi_index(tuple(codes), _shape(attributes))
     return np.asarray(numbers, dtype=np.int32)
@@ -58,7 +58,7 @@ def combine(
 def separate(
     numbers: NDArray[np.int32], attributes: Sequence[Attribute]
 ) -> dict[str, NDArray[np.object_]]:
-    """The values, as text (n,) by column, of numbered combinations (n,)."""
+    """Return the values of numbered combinations (n,), as text (n,) by column."""
     codes = np.unravel_index(numbers, _shape(attributes))
     return {
         attribute.column: np.array([*attribute.values, OTHER], dtype=object)[code]

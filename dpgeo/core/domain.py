@@ -1,9 +1,8 @@
-"""The domain: what is publicly declared of where people may be, before any row is read.
+"""The domain: public declarations about where people may be, made before any row is read.
 
-A study area, the zone of its times, and layers by name: zones to count in, places to choose among,
-and densities known beforehand; and the attributes of reports that are public.
-Mechanisms name a layer by a parameter. All of it is public input, chosen from maps and never from
-the data.
+It holds a study area, the time zone of its times, named layers (zones to count in, places to choose
+among, densities known beforehand) and the public attributes of reports. Mechanisms name a layer by
+a parameter. All of it is public input, chosen from maps and never from the data.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from dpgeo.spatial.zones import Zones
 
 
 class LayerKind(StrEnum):
-    """What a declared layer is; the value is how forms and the API name it."""
+    """Kinds of declared layer; the values are their names in forms and the API."""
 
     ZONES = "zones"
     PLACES = "places"
@@ -39,14 +38,14 @@ LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
     LayerKind.PLACES: Places,
     LayerKind.DENSITY: Density,
 }
-"""The type that holds the layers of a kind."""
+"""The type of each kind of layer."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """A study area and those of its declared layers that a run needs, by name, and attributes.
+    """A study area, the declared layers that a run needs, by name, and public attributes.
 
-    `time_zone` is the one in which local times are told, "" where no column of times is declared.
+    `time_zone` is the zone of local times, "" where no column of times is declared.
     """
 
     area: StudyArea
@@ -55,16 +54,16 @@ class Domain:
     attributes: tuple[Attribute, ...] = ()
 
     def layer(self, name: str, kind: type[L]) -> L:
-        """The layer of a name. Raises InvalidInput where there is none of this kind."""
-        found = self.layers.get(name)
-        if not isinstance(found, kind):
-            known = [each for each, layer in self.layers.items() if isinstance(layer, kind)]
+        """Return the layer of a name. Raises InvalidInput where there is none of this kind."""
+        layer = self.layers.get(name)
+        if not isinstance(layer, kind):
+            known = [each for each, other in self.layers.items() if isinstance(other, kind)]
             raise InvalidInput(no_such_layer(name, known))
-        return found
+        return layer
 
 
 def no_such_layer(name: str, known: list[str]) -> str:
-    """What to say of a layer that was not declared."""
+    """Return the message for a layer that was not declared."""
     if not known:
         return "None is declared yet; declare one on the dataset's page first."
     return f"{name!r} is not declared; choose from {', '.join(known)}."

@@ -1,4 +1,4 @@
-"""Epsilon is exact: a Fraction in code, an integer number of millionths in the database."""
+"""Exact epsilon: a Fraction in code, whole micro-epsilon in the database."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MICRO = 1_000_000
 """Micro-epsilon in one epsilon."""
 
 MAX_EPSILON = 1000
-"""More than this promises nothing, and is a slip of the hand."""
+"""A larger epsilon gives no protection and is taken for a typing error."""
 
 LEAST = Decimal(1) / MICRO
 
@@ -40,7 +40,7 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
     if isinstance(number, Decimal) and (
         len(number.as_tuple().digits) > MOST_DIGITS or number < LEAST
     ):
-        # Such a number is never made exact: 1e-999999999 has a billion digits.
+        # Exact arithmetic on such a number is unsafe: 1e-999999999 has a billion digits.
         raise InvalidInput(TOO_FINE, field=field)
     exact = Fraction(number)
     if (exact * MICRO).denominator != 1:
@@ -49,7 +49,7 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
 
 
 def to_micro(epsilon: Fraction) -> int:
-    """Whole micro-epsilon of an epsilon. Raises ValueError when it is not whole."""
+    """Convert to whole micro-epsilon. Raises ValueError where the result is not whole."""
     micro = epsilon * MICRO
     if micro.denominator != 1:
         raise ValueError(f"{epsilon} is not a whole number of micro-epsilon")
@@ -57,12 +57,12 @@ def to_micro(epsilon: Fraction) -> int:
 
 
 def from_micro(micro: int) -> Fraction:
-    """The epsilon of a number of micro-epsilon."""
+    """Convert from micro-epsilon."""
     return Fraction(micro, MICRO)
 
 
 def format_epsilon(epsilon: Fraction) -> str:
-    """The shortest exact decimal ("0.25"), or a fraction ("1/3") where there is none."""
+    """Format as the shortest exact decimal ("0.25"), or as a fraction ("1/3") without one."""
     decimal = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
     if Fraction(decimal) != epsilon:
         return f"{epsilon.numerator}/{epsilon.denominator}"

@@ -1,10 +1,10 @@
-"""One root for every error a person can mend; `dpgeo.api` maps these to HTTP statuses."""
+"""Errors that a user can correct; `dpgeo.api` maps them to HTTP statuses."""
 
 from __future__ import annotations
 
 
 class DpgeoError(Exception):
-    """Something a person can mend: says which field is wrong and what to do about it.
+    """An error that a user can correct: what is wrong and what to do.
 
     `field` is the name of the input at fault, or "" when no single input is.
     """
@@ -20,16 +20,16 @@ class InvalidInput(DpgeoError):
 
 
 class BudgetExceeded(DpgeoError):
-    """The privacy budget does not hold what was asked."""
+    """The privacy budget is smaller than the request."""
 
 
 class NotAllowed(DpgeoError):
-    """The person may not do this."""
+    """The user may not do this."""
 
 
 class Conflict(DpgeoError):
-    """The thing is in a state in which this cannot be done."""
+    """The object's present state does not allow this."""
 
 
 class PrivacyError(DpgeoError):
-    """A mechanism tried to measure what it had not declared; nothing was drawn."""
+    """A mechanism tried to measure something undeclared; nothing was drawn."""

@@ -1,6 +1,6 @@
-"""What is promised to a person, one type per notion of privacy.
+"""Privacy guarantees, one type per notion of privacy.
 
-Guarantees of one notion and one privacy unit add up; different notions never do.
+Guarantees of the same notion and privacy unit add up; guarantees of different notions never do.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import ClassVar
 
 
 class Unit(StrEnum):
-    """Whose presence is hidden: what neighbouring datasets differ in."""
+    """The privacy unit, in which neighbouring datasets differ."""
 
     PERSON = "person"
     RECORD = "record"
@@ -26,21 +26,21 @@ class Counting(StrEnum):
 
 
 class Bounding(StrEnum):
-    """Which of a person's places enter a measurement, where there are more than the bound."""
+    """Contribution bounding: which of a person's places are counted beyond the bound."""
 
     RANDOM = "random"
     POPULAR = "popular"
 
 
 class Notion(StrEnum):
-    """What kind of promise a guarantee is. Amounts of different notions have nothing in common."""
+    """Notion of privacy. Amounts of different notions cannot be compared."""
 
     PURE_DP = "pure-dp"
     GEO_IND = "geo-ind"
 
 
 SCALE = {Notion.PURE_DP: 10**6, Notion.GEO_IND: 10**12}
-"""Whole units, as the ledger keeps them, in one epsilon (per metre where points are moved)."""
+"""Ledger units in one epsilon (one epsilon per metre for geo-indistinguishability)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,9 +62,9 @@ class PureDP:
 class GeoInd:
     """Geo-indistinguishability: odds change by at most exp(epsilon * metres moved).
 
-    epsilon is held in whole pico-epsilon per metre and is that of all reports of one unit
-    together, each moved by so many metres: n reports at e each make n e. What it hides is where a
-    report was made, neither that it was made nor how many there are.
+    epsilon is stored in whole pico-epsilon per metre. It holds for all reports of one privacy unit
+    together, each moved by that many metres: n reports of epsilon e each have n e. It hides where a
+    report was made, but neither that it was made nor how many there are.
     """
 
     notion: ClassVar[Notion] = Notion.GEO_IND
@@ -74,7 +74,7 @@ class GeoInd:
 
     @property
     def epsilon(self) -> Fraction:
-        """Per metre, exact."""
+        """Exact epsilon per metre."""
         return Fraction(self.pico_epsilon_per_metre, SCALE[Notion.GEO_IND])
 
     def __add__(self, other: object) -> GeoInd:
@@ -87,14 +87,14 @@ Guarantee = PureDP | GeoInd
 
 
 def guarantee(notion: Notion, epsilon: Fraction, unit: Unit) -> Guarantee:
-    """The guarantee of a notion. Raises ValueError where GeoInd cannot hold epsilon exactly."""
+    """Build a guarantee of a notion. Raises ValueError where GeoInd cannot hold epsilon exactly."""
     if notion is Notion.PURE_DP:
         return PureDP(epsilon, unit)
     return GeoInd(whole_units(notion, epsilon), unit)
 
 
 def whole_units(notion: Notion, epsilon: Fraction) -> int:
-    """An epsilon as the ledger keeps it. Raises ValueError when it is not whole."""
+    """Convert to ledger units. Raises ValueError where the result is not whole."""
     units = epsilon * SCALE[notion]
     if units.denominator != 1:
         raise ValueError(f"{epsilon} is not a whole number of the ledger's units")

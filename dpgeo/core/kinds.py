@@ -1,4 +1,4 @@
-"""Kinds of release, as catalogues filter them and pages name them."""
+"""Kinds of release, by which catalogues filter and which pages name."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from enum import StrEnum
 
 
 class Kind(StrEnum):
-    """What comes out of a mechanism."""
+    """Kind of map that a mechanism releases."""
 
     HEATMAP = "heatmap"
     ZONES = "zones"
@@ -16,12 +16,12 @@ class Kind(StrEnum):
 
     @property
     def words(self) -> str:
-        """The kind as a page names it, of one release."""
+        """Name of one release of this kind."""
         return _WORDS[self]
 
     @property
     def plural(self) -> str:
-        """The kind as a catalogue names all of them."""
+        """Name of all releases of this kind, in a catalogue."""
         return _PLURALS[self]
 
 

@@ -1,7 +1,7 @@
-"""Levels of geo-indistinguishability: "ln 4 within 200 m", exact as the ledger keeps them.
+"""Levels of geo-indistinguishability, such as "ln 4 within 200 m", in exact ledger units.
 
-Who moves by at most the radius changes the odds of what is published by at most e^level. The
-guarantee itself is epsilon = level / radius per metre, kept in whole pico-epsilon, rounded down.
+A move of at most the radius changes the odds of every output by a factor of at most e^level. The
+guarantee itself is epsilon = level / radius per metre, in whole pico-epsilon, rounded down.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import SCALE, Notion
 
 MAX_LEVEL = 1000
-"""More than this promises nothing, and is a slip of the hand."""
+"""A larger level gives no protection and is taken for a typing error."""
 
 MAX_RADIUS = 20_000_000
-"""Metres; half the way around the earth, beyond which nobody can move."""
+"""Metres; half the circumference of the earth, the largest possible distance."""
 
 MOST_LOGARITHM = 1000
-"""Levels are recognised as logarithms of whole numbers up to this."""
+"""Levels are recognised as logarithms of whole numbers up to this one."""
 
 LEVEL_PATTERN = r"^\s*([lL][nN]\s*\(?\s*[0-9]+(\.[0-9]+)?\s*\)?|[0-9]+(\.[0-9]+)?)\s*$"
-"""What the text of a level looks like, for JSON Schema."""
+"""Pattern of a level's text, for JSON Schema."""
 
 _DIGITS = Context(prec=50)
 
@@ -35,7 +35,7 @@ _LOGARITHM = re.compile(r"ln\s*\(?\s*(\d{1,9}(?:\.\d{1,9})?)\s*\)?", re.IGNORECA
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level within a radius (whole metres); `text` is as it was written: "ln 4" or "1.4"."""
+    """A level within a radius in whole metres; `text` is the level as written, "ln 4" or "1.4"."""
 
     text: str
     radius: int
@@ -49,11 +49,11 @@ class Level:
 
     @property
     def epsilon(self) -> Fraction:
-        """Per metre, exact, as it is promised and charged."""
+        """Exact epsilon per metre, as guaranteed and charged."""
         return Fraction(self.pico, SCALE[Notion.GEO_IND])
 
     def to_json(self) -> dict[str, str | int]:
-        """The two numbers, the level as text."""
+        """Return the level as text, and the radius."""
         return {"level": self.text, "radius": self.radius}
 
     @classmethod
@@ -63,9 +63,9 @@ class Level:
 
 
 def parse_level(value: object, *, field: str = "level") -> str:
-    """Read a level, "ln(4)" or "1.4", and write it in one way: "ln 4", "1.4".
+    """Read a level, "ln(4)" or "1.4", and normalise it to "ln 4", "1.4".
 
-    Raises InvalidInput for what is no number, not above 0, or above MAX_LEVEL.
+    Raises InvalidInput for text that is no number, not above 0, or above MAX_LEVEL.
     """
     text = str(value).strip()
     match = _LOGARITHM.fullmatch(text)
@@ -100,22 +100,22 @@ def parse_radius(value: object, *, field: str = "radius") -> int:
 
 
 def make_level(level: object, radius: object, *, field: str = "level") -> Level:
-    """Read both, and see that the promise is one the ledger can hold. Raises InvalidInput."""
-    made = Level(parse_level(level, field=field), parse_radius(radius))
-    if made.pico < 1:
+    """Read both, and check that the ledger can store the guarantee. Raises InvalidInput."""
+    parsed = Level(parse_level(level, field=field), parse_radius(radius))
+    if parsed.pico < 1:
         raise InvalidInput("Is too small for this radius; nothing could be published.", field=field)
-    return made
+    return parsed
 
 
 def format_level(pico: int, radius: int) -> str:
-    """Words for an epsilon per metre: "level ln 4 within 200 m"."""
+    """Describe an epsilon per metre: "level ln 4 within 200 m"."""
     return f"level {level_text(pico, radius)} within {radius:,} m"
 
 
 def level_text(pico: int, radius: int) -> str:
-    """The level within a radius: "ln 4" where it is that logarithm rounded down, else "1.386".
+    """Format the level within a radius: "ln 4" where it is that logarithm rounded down, or "1.386".
 
-    Decimals are rounded up to six, so that no less is promised than is kept.
+    Decimals are rounded up to six places, so the stated level is never below the actual one.
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))
@@ -125,24 +125,24 @@ def level_text(pico: int, radius: int) -> str:
     return format((Decimal(millionths) / 10**6).normalize(), "f")
 
 
-def rest_text(pico: int, radius: int) -> str:
-    """What is left of several levels within a radius: "ln 4", rounded down so that it can be paid.
+def remaining_level_text(pico: int, radius: int) -> str:
+    """Format a remaining budget as a level within a radius, rounded down so that it can be spent.
 
-    Each level is kept in whole units, so that after ln 4 a little more than ln 4 is left of ln 16:
-    a millionth more or less is nothing.
+    Levels are charged in whole units, rounded down, so slightly more than ln 4 remains of ln 16
+    after ln 4 was spent: an excess of up to a millionth is still written "ln 4".
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))
     if 2 <= number <= MOST_LOGARITHM:
-        over = pico - Level(f"ln {number}", radius).pico
-        if 0 <= Fraction(over * radius, SCALE[Notion.GEO_IND]) <= Fraction(1, 10**6):
+        excess = pico - Level(f"ln {number}", radius).pico
+        if 0 <= Fraction(excess * radius, SCALE[Notion.GEO_IND]) <= Fraction(1, 10**6):
             return f"ln {number}"
     millionths = exact.numerator * 10**6 // exact.denominator
     return format((Decimal(millionths) / 10**6).normalize(), "f")
 
 
 def _value(text: str) -> Decimal:
-    """The number behind a level's text, to fifty digits."""
+    """Return the value of a level's text to fifty digits."""
     if text.startswith("ln "):
         return Decimal(text.removeprefix("ln ")).ln(_DIGITS)
     return Decimal(text)

@@ -1,4 +1,4 @@
-"""What is publicly known about the noise: its distribution, margins and thresholds."""
+"""Noise distributions, their margins of error and thresholds; all public."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from dpgeo.spatial.ground_grid import NEAREST
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 LEAST_RATE = Fraction(1, 1 << 56)
-"""Least epsilon / sensitivity: noise of this scale stays below 2^63 but for odds of e^-128."""
+"""Smallest epsilon / sensitivity: noise stays below 2^63 except with probability e^-128."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +40,7 @@ class DiscreteLaplace:
 
     @property
     def rate(self) -> Fraction:
-        """epsilon / sensitivity, the exponent's factor."""
+        """epsilon / sensitivity, the factor in the exponent."""
         return self.epsilon / self.sensitivity
 
     @property
@@ -50,24 +50,25 @@ class DiscreteLaplace:
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
     def margin(self, confidence: float = 0.95) -> int:
-        """The least whole m with P(|noise| <= m) >= confidence, an exact quantile."""
+        """Return the smallest whole m with P(|noise| <= m) >= confidence, an exact quantile."""
         # P(|noise| > m) = 2 a^(m+1) / (1+a)
         return self._least(math.log((1 - confidence) / 2)) - 1
 
     def threshold(self, chance: float = 1e-3) -> int:
-        """The least whole t with P(noise >= t) <= chance: what an empty cell seldom reaches."""
+        """Return the smallest whole t with P(noise >= t) <= chance, for empty cells."""
         # P(noise >= t) = a^t / (1+a) for t >= 1
         return max(1, self._least(math.log(chance)))
 
     def list_threshold(self, cells: int, percent: int) -> int:
-        """T = max(1, ceil(eta ln(cells)/rate)), eta = percent/100; the rate holds the bound.
+        """Return max(1, ceil(eta ln(cells)/rate)), eta = percent/100.
 
-        Of that many empty cells about cells^(1 - eta)/2 are expected to reach it.
+        The rate includes the contribution bound. About cells^(1 - eta)/2 of that many empty cells
+        are expected to reach the threshold.
         """
         return max(1, math.ceil(Fraction(percent, 100) * Fraction(math.log(cells)) / self.rate))
 
     def _least(self, log_chance: float) -> int:
-        """The least whole k >= 0 with a^k / (1+a) <= exp(log_chance), forgiving rounding."""
+        """Return the smallest whole k >= 0 with a^k / (1+a) <= exp(log_chance), up to rounding."""
         rate = float(self.rate)
         log_norm = math.log1p(math.exp(-rate))
         k = max(0, math.floor(-(log_chance + log_norm) / rate))
@@ -76,7 +77,7 @@ class DiscreteLaplace:
         return k
 
     def to_json(self) -> dict[str, str | int]:
-        """The two numbers that define the distribution, epsilon as an exact fraction."""
+        """Return the two numbers that define the distribution, epsilon as an exact fraction."""
         return {"epsilon": str(self.epsilon), "sensitivity": self.sensitivity}
 
     @classmethod
@@ -86,10 +87,11 @@ class DiscreteLaplace:
 
 
 WGS84_STRETCH = Fraction(10057, 10000)
-"""No distance on the sphere of the mean radius is longer than so many times that on WGS84.
+"""Upper bound on the length of a path on the mean sphere divided by its length on WGS84.
 
 The sphere's radius is at most 1.00562 times the ellipsoid's radius of curvature along a meridian
-(6,335,439 m at the equator) and less than that along a parallel; hence for the length of any path.
+(6,335,439 m at the equator), and along a parallel the ratio is smaller; hence the bound holds for
+any path.
 """
 
 PLACEMENT_ULPS = 128
@@ -98,26 +100,26 @@ PLACEMENT_ULPS = 128
 
 @dataclass(frozen=True, slots=True)
 class PlanarLaplace:
-    """Moves positions: density proportional to exp(-rate * metres) on the sphere, then a grid.
+    """Noise that perturbs positions: density exp(-rate * metres) on the sphere, then a grid.
 
-    `epsilon` is what is declared and charged for the reports of one unit together, in epsilon per
-    WGS84 metre, of which each of `sensitivity` reports gets an equal share. `step` is that of the
-    public `GroundGrid` that positions are snapped to before and after.
+    `epsilon` is declared and charged for all reports of one privacy unit together, in epsilon per
+    WGS84 metre; each of `sensitivity` reports gets an equal share. `step` is that of the public
+    `GroundGrid` that positions are snapped to before and after.
 
-    Finite precision. Let e be the furthest that rounding puts a point from the ideal one:
-    PLACEMENT_ULPS units of 2^-53 of the earth's radius, which holds errors of the angle (13 of
-    them at the other end of the earth), of sines, cosines and arcs (32) and of telling which point
-    of the grid is nearest (16), and 16 such units of the scale 1/rate for the logarithm. A point
-    counts to a region C of outputs only if the ideal one lies in C widened by e, and does if that
-    lies in C narrowed by e. C is some 0.6 by 1.5 steps at least and at most, so widening adds at
-    most the share eta = 7 e/step exp(2.2 rate step) of its mass (7 bounds circumference by area in
-    steps, the exponential how much denser the rim can be than the middle), to which 2^-50 is added
-    for rounding of the acceptance. So the odds of any output change by (1 + eta)/(1 - eta) beyond
-    the ideal ones (cf. Andres et al. 2013, theorem 4.1), and points of the grid are at least 0.6
-    steps apart: what is lost per metre is ln((1 + eta)/(1 - eta))/(0.6 step), the `correction`.
-    The sampler runs at the rate (declared - correction)/WGS84_STRETCH.
+    Finite precision. Let e be the largest distance between a computed point and the ideal one:
+    PLACEMENT_ULPS units of 2^-53 of the earth's radius, which cover errors of the angle (13 of them
+    at the antipode), of sines, cosines and arcs (32) and of finding the nearest grid point (16),
+    and 16 such units of the scale 1/rate for the logarithm. A point lies in a region C of outputs
+    only if the ideal one lies in C widened by e, and does if the ideal one lies in C narrowed by e.
+    C is at least 0.6 and at most 1.5 steps wide, so widening adds at most the share
+    eta = 7 e/step exp(2.2 rate step) of its mass (7 bounds circumference by area in steps, the
+    exponential bounds the density at the rim relative to the middle), to which 2^-50 is added for
+    rounding of the acceptance. So the odds of any output change by (1 + eta)/(1 - eta) beyond the
+    ideal ones (cf. Andres et al. 2013, theorem 4.1), and grid points are at least 0.6 steps apart:
+    the loss per metre is ln((1 + eta)/(1 - eta))/(0.6 step), the `correction`. The sampler runs at
+    the rate (declared - correction)/WGS84_STRETCH.
 
-    Raises InvalidInput (field "level") where the correction would be all of it.
+    Raises InvalidInput (field "level") where the correction is at least half of what is declared.
     """
 
     epsilon: Fraction
@@ -136,35 +138,35 @@ class PlanarLaplace:
 
     @property
     def declared(self) -> Fraction:
-        """Epsilon per WGS84 metre of one report, as it is promised."""
+        """Declared epsilon per WGS84 metre of one report."""
         return self.epsilon / self.sensitivity
 
     @property
     def correction(self) -> float:
         """Epsilon per metre that finite precision may cost beyond the sampler's rate."""
         rate = float(self.declared)
-        off = (PLACEMENT_ULPS * EARTH_RADIUS_METRES + 16 / rate) * 2**-53
+        error = (PLACEMENT_ULPS * EARTH_RADIUS_METRES + 16 / rate) * 2**-53
         exponent = min(2.2 * rate * self.step, 700)
-        eta = 7 * off / self.step * math.exp(exponent) + 2**-50
+        eta = 7 * error / self.step * math.exp(exponent) + 2**-50
         if eta >= 0.5:
             return math.inf
         return (math.log1p(eta) - math.log1p(-eta)) / (NEAREST * self.step)
 
     @property
     def rate(self) -> float:
-        """What the sampler runs at, per metre on the sphere; rounded down."""
+        """Rate of the sampler per metre on the sphere, rounded down."""
         return (float(self.declared) - self.correction) / float(WGS84_STRETCH) * (1 - 2**-40)
 
     @property
     def axis_deviation(self) -> float:
-        """Standard deviation along one axis in metres, where the earth is as good as flat."""
+        """Standard deviation along one axis in metres, for distances short against the earth."""
         return math.sqrt(3) / self.rate
 
     def radius(self, share: float) -> float:
-        """Metres within which a report is moved with this probability.
+        """Return the radius in metres within which a report is displaced with probability `share`.
 
         P(r > s) = (exp(-rate s) (rate R sin(s/R) + cos(s/R)) + exp(-rate pi R)) / (1 +
-        exp(-rate pi R)) on the sphere, by parts; found by bisection to a millimetre.
+        exp(-rate pi R)) on the sphere, by parts; solved by bisection to a millimetre.
         """
         low, high = 0.0, math.pi * EARTH_RADIUS_METRES
         while high - low > 1e-3:
@@ -175,11 +177,11 @@ class PlanarLaplace:
     def _beyond(self, metres: float) -> float:
         angle, scaled = metres / EARTH_RADIUS_METRES, self.rate * EARTH_RADIUS_METRES
         end = math.exp(-scaled * math.pi)
-        reached = math.exp(-self.rate * metres) * (scaled * math.sin(angle) + math.cos(angle))
-        return (reached + end) / (1 + end)
+        tail = math.exp(-self.rate * metres) * (scaled * math.sin(angle) + math.cos(angle))
+        return (tail + end) / (1 + end)
 
     def to_json(self) -> dict[str, str | int]:
-        """The three numbers that define the distribution, epsilon as an exact fraction."""
+        """Return the three numbers that define the distribution, epsilon as an exact fraction."""
         return {
             "epsilon": str(self.epsilon),
             "sensitivity": self.sensitivity,
@@ -197,5 +199,5 @@ Noise = DiscreteLaplace | PlanarLaplace
 
 
 def noise_from_json(document: dict[str, Any]) -> Noise:
-    """Either kind of noise: that of points has a step."""
+    """Read either kind of noise; only planar Laplace has a step."""
     return (PlanarLaplace if "step" in document else DiscreteLaplace).from_json(document)

@@ -1,4 +1,4 @@
-"""A mechanism's public parameters: one frozen dataclass from which form, schema and docs follow."""
+"""Public parameters of mechanisms: frozen dataclasses that define forms, schemas and docs."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ P = TypeVar("P")
 class Parameter:
     """One parameter as forms, schemas and docs see it. `kind` is int, bool or str.
 
-    A text is one of `choices` or, where there is a `layer`, the name of a declared layer of that
-    kind; `optional` says whether it may stay empty. Any other text is what `read` makes of it, and
-    `pattern` says what it looks like.
+    A text is one of `choices` or, with a `layer`, the name of a declared layer of that kind, which
+    may be empty if `optional`. Any other text is parsed by `read`, and `pattern` describes it.
+    `deprecated` names are still accepted in its place.
     """
 
     name: str
@@ -35,6 +35,7 @@ class Parameter:
     optional: bool
     read: Callable[[str], str] | None
     pattern: str
+    deprecated: tuple[str, ...]
 
 
 def param(
@@ -49,12 +50,13 @@ def param(
     optional: bool = False,
     read: Callable[[str], str] | None = None,
     pattern: str = "",
+    deprecated: Sequence[str] = (),
 ) -> Any:
-    """A field of a parameter dataclass; bounds are inclusive and for whole numbers.
+    """Declare a field of a parameter dataclass; bounds are inclusive and for whole numbers.
 
-    `beyond` tells whoever asks for more than `high` what to do instead. `layer` makes it the name
-    of one of the dataset's declared layers; empty means the only one, or none if `optional`. `read`
-    takes a text, writes it in one way and raises InvalidInput for what it is not.
+    `beyond` advises users who ask for more than `high`. `layer` makes it the name of a declared
+    layer of the dataset; empty means the only one, or none if `optional`. `read` normalises a text
+    and raises InvalidInput for invalid ones. `deprecated` are its former names.
     """
     metadata = {
         "description": description,
@@ -66,12 +68,13 @@ def param(
         "optional": optional,
         "read": read,
         "pattern": pattern,
+        "deprecated": tuple(deprecated),
     }
     return dataclasses.field(default=default, metadata=metadata)
 
 
 def parameters(cls: type[Any]) -> list[Parameter]:
-    """The parameters of a dataclass made of `param` fields, in order."""
+    """List the parameters of a dataclass made of `param` fields, in order."""
     hints = typing.get_type_hints(cls)
     return [
         Parameter(
@@ -87,32 +90,39 @@ def parameters(cls: type[Any]) -> list[Parameter]:
             optional=field.metadata["optional"],
             read=field.metadata["read"],
             pattern=field.metadata["pattern"],
+            deprecated=field.metadata["deprecated"],
         )
         for field in dataclasses.fields(cls)
     ]
 
 
 def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
-    """Read parameters from JSON or form strings; what is absent takes its default.
+    """Read parameters from JSON or form strings; missing ones take their defaults.
 
-    Raises InvalidInput that names the parameter: unknown or misspelt, of the wrong type, or out
-    of its bounds.
+    Deprecated names are read as the present ones. Raises InvalidInput that names the parameter:
+    unknown or misspelt, given under two names, of the wrong type, or out of its bounds.
     """
     known = {parameter.name: parameter for parameter in parameters(cls)}
-    for name in values:
-        if name not in known:
+    current = {old: name for name, parameter in known.items() for old in parameter.deprecated}
+    parsed: dict[str, object] = {}
+    for name, value in values.items():
+        present = current.get(name, name)
+        if present not in known:
             raise InvalidInput(_unknown(name, list(known)), field=name)
-    return cls(**{name: _read(known[name], value) for name, value in values.items()})
+        if present != name and present in values:
+            raise InvalidInput(f"Is the former name of {present!r}; give one of them.", field=name)
+        parsed[present] = _read(known[present], value)
+    return cls(**parsed)
 
 
 def layers_named(params: Any) -> list[str]:
-    """The names of the declared layers that parameters ask for."""
-    asked = (getattr(params, each.name) for each in parameters(type(params)) if each.layer)
-    return [name for name in asked if name]
+    """List the names of the declared layers that parameters refer to."""
+    names = (getattr(params, each.name) for each in parameters(type(params)) if each.layer)
+    return [name for name in names if name]
 
 
 def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
-    """Parameters in which every layer is named: what was left empty is the only one there is.
+    """Fill in layer names left empty where there is only one declared layer of that kind.
 
     `known` are the declared layers of a dataset. Raises InvalidInput that lists those of the kind
     asked for.
@@ -131,14 +141,19 @@ def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
 
 
 def json_schema(cls: type[Any]) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of the parameters; no others are allowed.
+    """Return the JSON Schema (draft 2020-12) of the parameters; it allows no others.
 
-    `x-layer` marks the name of a declared layer of the dataset, and says of which kind.
+    `x-layer` marks the name of a declared layer of the dataset and gives its kind. Former names are
+    listed as deprecated.
     """
+    properties = {parameter.name: _property(parameter) for parameter in parameters(cls)}
+    for parameter in parameters(cls):
+        for old in parameter.deprecated:
+            properties[old] = _property(parameter) | {"deprecated": True}
     return {
         "type": "object",
         "additionalProperties": False,
-        "properties": {parameter.name: _property(parameter) for parameter in parameters(cls)},
+        "properties": properties,
     }
 
 

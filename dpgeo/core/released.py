@@ -1,6 +1,6 @@
-"""What a mechanism hands over: plain arrays that noise has paid for. All of it may be public.
+"""Released: the arrays that noise has paid for, all of which may be public.
 
-Everything a person ever sees of a dataset is a deterministic function of one `Released`.
+Everything shown of a dataset is a deterministic function of one `Released`.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from dpgeo.spatial.zones import Zones
 class GridRelease:
     """A noisy count for every cell of a grid.
 
-    `counts` is int64 of the grid's shape, raw (negatives kept); cells that do not touch the study
-    area are exactly 0, for they are publicly known to be empty. A `threshold` above 0 asks that
-    counts below it be shown as 0 beside the raw ones.
+    `counts` is int64 of the grid's shape, raw (negatives included); cells that do not touch the
+    study area are exactly 0, since they are publicly known to be empty. With a `threshold` above 0,
+    counts below it are shown as 0 beside the raw ones.
     """
 
     grid: Grid
@@ -39,8 +39,8 @@ class GridRelease:
 class SlicesRelease:
     """A noisy count for every cell in every slice of local time.
 
-    `counts` is int64 (s, rows, columns), raw as in `GridRelease`, of the slices in their order;
-    `keys` and `titles` (s,) name them, and `time_zone` is the one they are told in.
+    `counts` is int64 (s, rows, columns), raw as in `GridRelease`, in the order of the slices;
+    `keys` and `titles` (s,) name them, and `time_zone` is the zone of their times.
     """
 
     grid: Grid
@@ -53,11 +53,11 @@ class SlicesRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartitionRelease:
-    """Noisy cells, and fresh noisy totals of disjoint boxes chosen from those noisy cells alone.
+    """Noisy cells, and fresh noisy totals of disjoint boxes chosen from the noisy cells alone.
 
     `boxes` is int32 (n, 4): first row, row after the last, first column, column after the last.
     Together the boxes cover the grid. `totals` is int64 (n,); a box that does not touch the study
-    area has total 0. `answers` says how a cell's estimate follows: "uniform" or "least-squares".
+    area has total 0. `answers` is the method of estimating cells: "uniform" or "least-squares".
     """
 
     grid: Grid
@@ -73,11 +73,11 @@ class PartitionRelease:
 class TreeRelease:
     """Noisy counts of a tree of boxes; its leaves are disjoint and cover the study area.
 
-    Nodes are in order of their levels. `boxes` is int32 (n, 4) as in `PartitionRelease`, and each
-    holds a cell that touches the study area. `level` is int32 (n,), 0 for the roots, and `parent`
-    int32 (n,) the index of the node that a box is a part of, -1 for a root; leaves are nobody's
-    parent. `measured` says which nodes have a noisy count of their own, all leaves among them, and
-    `counts` is int64 (n,), 0 where there is none. `noises` has the noise of each level's counts.
+    Nodes are ordered by level. `boxes` is int32 (n, 4) as in `PartitionRelease`, and each holds a
+    cell that touches the study area. `level` is int32 (n,), 0 for the roots, and `parent` is int32
+    (n,), the index of the parent node, -1 for a root. `measured` says which nodes have a noisy
+    count of their own, all leaves among them, and `counts` is int64 (n,), 0 where there is none.
+    `noises` has the noise of each level's counts.
     """
 
     grid: Grid
@@ -93,12 +93,12 @@ class TreeRelease:
 class PhasedRelease:
     """Noisy counts of boxes in several phases, and a surface inferred from all of them.
 
-    The boxes of one phase are disjoint, hold a cell that touches the study area each, cover all
+    The boxes of one phase are disjoint, each hold a cell that touches the study area, cover all
     such cells, and were chosen from the counts of earlier phases alone. `boxes` is int32 (n, 4) as
-    in `PartitionRelease`, `phase` int32 (n,) from 0 and never falling, `counts` int64 (n,) raw;
-    `noises` has each phase's noise. `surface` is float64 of the grid's shape: what all phases
-    together lead to expect in each cell, 0 in cells that do not touch the study area. It is kept
-    rather than made again, for a release never changes when inference gets better.
+    in `PartitionRelease`, `phase` int32 (n,), ascending from 0, `counts` int64 (n,) raw; `noises`
+    has each phase's noise. `surface` is float64 of the grid's shape: the expected count of each
+    cell given all phases, 0 in cells that do not touch the study area. It is stored and not
+    recomputed, so that a release does not change when the inference improves.
     """
 
     grid: Grid
@@ -126,10 +126,11 @@ class SparseRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ClustersRelease:
-    """Centres and the noisy number of records nearest to each.
+    """Cluster centres and the noisy number of records nearest to each.
 
-    `longitude` and `latitude` are float64 (k,) in degrees, `counts` int64 (k,) raw. On a sphere
-    every position of the study area is nearest to one centre, so each record is in one count.
+    `longitude` and `latitude` are float64 (k,) in degrees, `counts` int64 (k,) raw. Every position
+    of the study area is assigned to its nearest centre on the sphere, so each record is in one
+    count.
     """
 
     longitude: NDArray[np.float64]
@@ -140,7 +141,7 @@ class ClustersRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ZonesRelease:
-    """Noisy counts int64 (n,) of declared zones, within the study area, raw (negatives kept)."""
+    """Noisy counts, int64 (n,), raw (negatives included), of declared zones in the study area."""
 
     zones: Zones
     counts: NDArray[np.int64]
@@ -152,9 +153,9 @@ class ContourRelease:
     """A noisy count for every cell, and the surface on which contours are drawn.
 
     `counts` is int64 of the grid's shape as in `GridRelease`, `surface` float64 of the same shape:
-    expected counts, never negative and 0 in cells that do not touch the study area, kept for the
-    reason given in `PhasedRelease`. `lines` is float64 (m,), ascending: the people per square
-    kilometre of ground at which contours run.
+    expected counts, never negative and 0 in cells that do not touch the study area, stored for the
+    reason given in `PhasedRelease`. `lines` is float64 (m,), ascending: the densities of the
+    contours in people per square kilometre of ground.
     """
 
     grid: Grid
@@ -165,23 +166,21 @@ class ContourRelease:
 
 
 NO_TIME = -(1 << 63)
-"""What stands for a report's time where it has none: the least int64."""
+"""Value of a missing report time: the smallest int64."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PointsRelease:
-    """Reports moved by noise, and the density recovered from them.
+    """Perturbed reports, and the density estimated from them by deconvolution.
 
     `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees, each in the study area,
     sorted by longitude, latitude, time and attributes. `time` is int64 (n,) in seconds since 1970,
-    rounded as declared, the least int64 where a report has none, and of size 0 where times are
-    dropped. `prior` names the public layer by which points were put where their reports were
-    likeliest made, "" where they were left where the noise put them. Every unit has `padded`
-    points, some of them made up; 0 where none is. `attributes` are the public ones that are told of
-    every report, and `combination` is int32 (n,) the number of its values (`core.attributes`), of
-    size 0 without any.
-    `density` is float64 of the grid's shape, adds up to n, and is kept for the reason that
-    `PhasedRelease.surface` is; it took so many `updates`.
+    rounded as declared, NO_TIME where a report has none, and of size 0 where times are dropped.
+    `prior` names the public layer used for remapping, "" without remapping. Every privacy unit has
+    `padded` points, some of which are padding; 0 means no padding. `attributes` are the public
+    attributes of every report, and `combination` int32 (n,) numbers their values
+    (`core.attributes`), of size 0 without any. `density` is float64 of the grid's shape, adds up to
+    n, and is stored for the reason given in `PhasedRelease`; it took `updates` iterations.
     """
 
     longitude: NDArray[np.int32]
@@ -199,15 +198,15 @@ class PointsRelease:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LocationsRelease:
-    """Places drawn for made-up people, and noisy counts of the units and clusters of real ones'.
+    """Places drawn for virtual users, and noisy counts of records by spatial unit and cluster.
 
-    Candidate places, all public: `longitude` and `latitude` float64 (m,) in degrees, `unit` and
-    `cluster` int32 (m,). `levels` are those that stay visible, `unit_paths` their finest units,
-    each with the names of all it lies in, from the widest on; `centre_longitude` and
-    `centre_latitude` float64 (k,) are the clusters' centres. A bin is a pair of unit and cluster
-    that holds a place: `bin_unit` and `bin_cluster` int32 (b,), `counts` int64 (b,) its raw noisy
-    number of records. `person` int32 (e,) are fresh labels, below `people`, of made-up people,
-    ascending, and `place` int32 (e,) the places drawn for them.
+    Candidate places are public: `longitude` and `latitude` float64 (m,) in degrees, `unit` and
+    `cluster` int32 (m,). `levels` are the levels that stay visible, `unit_paths` their finest
+    units, each with the names of all units that contain it, from the widest to the finest;
+    `centre_longitude` and `centre_latitude` float64 (k,) are the clusters' centres. A bin is a pair
+    of unit and cluster that holds a place: `bin_unit` and `bin_cluster` int32 (b,), `counts` int64
+    (b,) its raw noisy number of records. `person` int32 (e,) are fresh labels of virtual users,
+    below `people`, ascending, and `place` int32 (e,) the places drawn for them.
     """
 
     longitude: NDArray[np.float64]
@@ -257,12 +256,11 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Released:
-    """The immutable outcome of one run of a mechanism, with all that is needed to explain it.
+    """The immutable result of one run of a mechanism, with all that is needed to explain it.
 
-    `bound` is the number of cells (people) or records (visits) that one unit adds at most, and
-    `bounding` says which ones where there are more.
-    `about` holds what the publisher says of it (title, dataset, publisher, licence, ...), so that
-    every file can be made again from this alone.
+    `bound` is the contribution bound: the most cells (people) or records (visits) of one privacy
+    unit; `bounding` says which are kept beyond it. `about` is the publisher's description (title,
+    dataset, publisher, licence, ...), so that every file can be regenerated from this alone.
     """
 
     mechanism: str

@@ -1,4 +1,4 @@
-"""What a mechanism declares it will spend, and the published trace of what it spent."""
+"""Declared spends of a mechanism, and the published trace of its measurements."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from dpgeo.core.noise import Noise, noise_from_json
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spend:
-    """One declared measurement: a label, unique in its plan, and its share of epsilon.
+    """One declared measurement: a label, unique in its plan, and its epsilon.
 
-    A `rest` is not measured itself: it is divided, by shares computed from what was paid for
-    before, into measurements that add up to it exactly.
+    An `unallocated` spend is not measured itself. It is divided into measurements whose epsilons
+    add up to it exactly, by fractions computed from earlier noisy answers.
     """
 
     label: str
     epsilon: Fraction
-    rest: bool = False
+    unallocated: bool = False
 
     def __post_init__(self) -> None:
         if not isinstance(self.epsilon, Fraction) or self.epsilon <= 0:
@@ -28,11 +28,10 @@ class Spend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One line of the trace: what was spent, and the noise that the counts it bought carry.
+    """One line of the trace: the epsilon spent, and the noise of the counts it paid for.
 
-    `noise` is None where there are no such counts: the spend was waived (charged, not drawn), or
-    it paid for `splits`, decisions where to cut boxes, or `choices` of places, which are drawn and
-    show no count.
+    `noise` is None where there are no such counts: the spend was charged unused, or it paid for
+    `splits` (decisions to split boxes) or `choices` of places, which are drawn and show no count.
     """
 
     label: str
@@ -42,7 +41,7 @@ class Measured:
     choices: bool = False
 
     def to_json(self) -> dict[str, Any]:
-        """The line as a JSON object, epsilon as an exact fraction."""
+        """Return the line as a JSON object, with epsilon as an exact fraction."""
         return {
             "label": self.label,
             "epsilon": str(self.epsilon),

@@ -1,4 +1,4 @@
-"""Parts of the week: public ways to cut local time, by which counts of cells are told apart."""
+"""Time slices: public ways to divide the local week."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 
 @dataclass(frozen=True, slots=True)
 class TimeSlices:
-    """Slices by number from 0: `keys` (s,) in names of files, `titles` (s,) for readers.
+    """Slices numbered from 0: `keys` (s,) for file names, `titles` (s,) for readers.
 
-    `of_hour` (168,) has the slice of each hour of a local week, Monday's first one first. Together
-    the slices cover the week, so that every time is in exactly one of them. Raises ValueError where
-    they do not, or where a key has no title.
+    `of_hour` (168,) is the slice of each hour of a local week, starting on Monday. Together the
+    slices cover the week, so every time is in exactly one of them. Raises ValueError where they do
+    not, or where a key has no title.
     """
 
     keys: tuple[str, ...]
@@ -41,7 +41,7 @@ class TimeSlices:
 class SlicedGrid:
     """The cells of a grid in every slice of local time, numbered slice by slice.
 
-    Times are told in `time_zone`; what has no time is in no slice.
+    Times are local to `time_zone`; a record without a time is in no slice.
     """
 
     grid: Grid
@@ -50,27 +50,27 @@ class SlicedGrid:
 
     @property
     def size(self) -> int:
-        """Cells of all slices together."""
+        """Number of cells in all slices together."""
         return len(self.slices) * self.grid.size
 
     @property
     def shape(self) -> tuple[int, int, int]:
-        """Slices, rows and columns."""
+        """Number of slices, rows and columns."""
         return (len(self.slices), *self.grid.shape)
 
 
-def _hours(each: int) -> TimeSlices:
-    """The hours of a day in parts of so many, whatever the day."""
-    starts = range(0, 24, each)
+def _hours(length: int) -> TimeSlices:
+    """Divide every day into slices of `length` hours."""
+    starts = range(0, 24, length)
     return TimeSlices(
-        tuple(f"{start:02}-{start + each:02}" for start in starts),
-        tuple(f"{start:02}:00 to {start + each:02}:00" for start in starts),
-        tuple(hour % 24 // each for hour in range(HOURS_A_WEEK)),
+        tuple(f"{start:02}-{start + length:02}" for start in starts),
+        tuple(f"{start:02}:00 to {start + length:02}:00" for start in starts),
+        tuple(hour % 24 // length for hour in range(HOURS_A_WEEK)),
     )
 
 
 def _days(keys: tuple[str, ...], titles: tuple[str, ...], of: Callable[[int], int]) -> TimeSlices:
-    """Whole days, of which `of(day)` says the slice; Monday is 0."""
+    """Divide the week into whole days: `of(day)` is the slice of a day; Monday is 0."""
     return TimeSlices(keys, titles, tuple(of(hour // 24) for hour in range(HOURS_A_WEEK)))
 
 
@@ -90,4 +90,4 @@ TIME_SLICES: Mapping[str, TimeSlices] = {
         lambda day: int(day >= 5),
     ),
 }
-"""The ways to cut a week, as forms and the API name them."""
+"""The ways to divide a week, by their names in forms and the API."""

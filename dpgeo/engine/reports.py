@@ -106,7 +106,7 @@ class BoundedReports:
 
     def private(self) -> PrivatePositions:
         """The reports, to be perturbed by the Meter alone."""
-        return PrivatePositions(self._reports, sensitivity=self._bound, lacking=self._lacking)
+        return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._lacking)
 
     def _lacking(self) -> int:
         """Reports that a share would hold more if everybody had as many; a record lacks none."""

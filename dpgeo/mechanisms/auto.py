@@ -96,7 +96,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
     look = epsilon * LOOK_SHARE
     return [
         Spend(label=LOOK, epsilon=look),
-        Spend(label=REST, epsilon=epsilon - look, rest=True),
+        Spend(label=REST, epsilon=epsilon - look, unallocated=True),
     ]
 
 

@@ -45,7 +45,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import LocationsRelease
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.clustering import clustered
+from dpgeo.privacy.clustering import run_kmeans
 from dpgeo.privacy.exponential_mechanism import Bins
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
@@ -129,12 +129,12 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
     side = LATTICE if params.places else params.cells
     grid = Grid.over(view.domain.area, side)
     visits = meter.assign_virtual_user(view.visits(grid), params.people)
-    visits = visits.replaced(places.nearest_to_cells(grid), len(places))
+    visits = visits.map_items(places.nearest_to_cells(grid), len(places))
     at = places.positions
     own_cell = grid.locate(at.x, at.y)
-    records = visits.replaced(own_cell.__getitem__, grid.size).counts()
+    records = visits.map_items(own_cell.__getitem__, grid.size).counts()
     start = spread_evenly(view.domain.area, params.clusters)
-    centres = clustered(meter, _labels(params), records, grid, start)
+    centres = run_kmeans(meter, _labels(params), records, grid, start)
     cluster = nearest(grid, own_cell, centres)
     pair, of_place = np.unique(unit * np.int64(len(centres)) + cluster, return_inverse=True)
     away = ground_metres(at, Centres(centres.x[cluster], centres.y[cluster]))

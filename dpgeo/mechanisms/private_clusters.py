@@ -33,7 +33,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ClustersRelease
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.clustering import clustered
+from dpgeo.privacy.clustering import run_kmeans
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
@@ -74,7 +74,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ClustersRelease:
     grid = Grid.over(view.domain.area, params.cells)
     counts = view.sparse_histogram(grid)
     start = spread_evenly(view.domain.area, params.clusters)
-    centres = clustered(meter, _labels(params), counts, grid, start)
+    centres = run_kmeans(meter, _labels(params), counts, grid, start)
     around = counts.nearest_counts(grid, centres)
     noise = meter.noise(COUNTS, around.sensitivity)
     longitude, latitude = centres.degrees

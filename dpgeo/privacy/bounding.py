@@ -1,25 +1,29 @@
-"""Which of a person's places enter a measurement, where there are more than the bound allows.
+"""Contribution bounding: which of a person's contributions are counted.
 
-Random. l of them by a keyed hash of their own content (SRA of Fan and Jin 2015). Costs nothing.
+Where a person visited more regions than the contribution bound l, l of them are kept.
 
-Popular. The l that lie in the most popular regions of a public list (their HPA), ties by the same
-keyed hash. How popular a region is follows from a paid look: everybody adds one place, chosen
-at random, to the count of its region.
+Random. Those with the smallest keyed hash of their own content (SRA of Fan and Jin 2015). This
+costs nothing.
+
+Popular. Those that lie in the most popular regions of a public list (HPA of the same source), ties
+broken by the same keyed hash. Popularity comes from a paid pilot measurement: every person adds one
+of their places, chosen at random, to the count of its region.
 
 Privacy argument of `popular`. A person adds 1 to the popularity of one region, chosen by a function
 of their own rows and the salt, so the vector over the whole public list has L1 sensitivity 1, and
 measuring it with epsilon/10 is (epsilon/10)-differentially private. Fix its noisy outcome. Ranks
 are a function of it alone. For a fixed salt, which l places of a person are kept is then a function
-of that person's own rows, so that adding or removing a person changes no other's choice: all
-counts keep the L1 sensitivity l that `random` gives them, given any outcome of the look. Adaptive
-composition adds the two shares up to epsilon. (A single place a person, rather than the source's
-"minimum over persons" of how many there are, which looks at the data: with d places a person both
-signal and noise would be d times as large.)
+of that person's own rows, so adding or removing a person changes no other person's choice: all
+counts keep the L1 sensitivity l that `random` gives them, given any outcome of the pilot
+measurement. Adaptive composition adds the two shares up to epsilon. (Every person adds a single
+place. The source uses the minimum number of places over all persons, which depends on the data;
+with d places a person, both signal and noise would be d times as large.)
 
-The list. Zones where zones are counted; otherwise the cells of a coarse grid over the same frame,
-POPULAR_CELLS along each side, for on millions of cells the look would drown in its own noise. A
-cell is as popular as the coarse cell that holds its centre, or, where it is larger than those, as
-all coarse cells together whose centres it holds. Slices of time do not change how popular it is.
+The public list. It holds the zones where zones are counted, and otherwise the cells of a coarse
+grid over the same frame, POPULAR_CELLS along each side: over millions of cells the popularity would
+drown in noise. A cell is as popular as the coarse cell that holds its centre or, where it is larger
+than the coarse cells, as all coarse cells together whose centres it holds. Popularity does not
+depend on time slices.
 """
 
 from __future__ import annotations
@@ -39,41 +43,42 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
 Regions: TypeAlias = Grid | Zones
-"""What popularity is measured on."""
+"""Regions whose popularity can be measured."""
 
 CountedRegions: TypeAlias = Regions | SlicedGrid
-"""What can be counted in."""
+"""Regions that can be counted."""
 
-LOOK = "popularity of places"
+PILOT = "popularity of places"
 
-LOOK_SHARE = Fraction(1, 10)
+PILOT_SHARE = Fraction(1, 10)
+"""Share of epsilon that the pilot measurement of popularity takes."""
 
 POPULAR_CELLS = 64
-"""Along each side of the grid on which popularity is measured."""
+"""Cells along each side of the grid on which popularity is measured."""
 
 
 def split(epsilon: Fraction, bounding: Bounding) -> tuple[list[Spend], Fraction]:
-    """What choosing among a person's places costs, and what that leaves of epsilon."""
+    """Return the spends of contribution bounding and what they leave of epsilon."""
     if bounding is Bounding.RANDOM:
         return [], epsilon
-    look = epsilon * LOOK_SHARE
-    return [Spend(label=LOOK, epsilon=look)], epsilon - look
+    pilot = epsilon * PILOT_SHARE
+    return [Spend(label=PILOT, epsilon=pilot)], epsilon - pilot
 
 
 def usual_regions(_params: object, domain: Domain) -> Grid:
-    """The coarse grid on which popularity is measured."""
+    """Return the coarse grid on which popularity is measured."""
     return Grid.over(domain.area, POPULAR_CELLS)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Popularity:
-    """Noisy counts (n,) of public regions, by which a person's places are ranked."""
+    """Noisy popularity counts (n,) of public regions, which rank a person's places."""
 
     regions: Regions
     counts: NDArray[np.int64]
 
     def table(self, regions: CountedRegions) -> RankTable:
-        """The ranks by which places of these regions are chosen. Raises ValueError for others."""
+        """Return the ranks for these regions. Raises ValueError where they do not match."""
         if isinstance(self.regions, Zones) or isinstance(regions, Zones):
             if self.regions is not regions:
                 raise ValueError("Popularity was measured on other regions.")
@@ -81,18 +86,18 @@ class Popularity:
         grid = _grid_of(regions)
         if grid.rows >= self.regions.rows:
             return RankTable(ranks_of(self.counts), self.regions.rows, self.regions.columns)
-        place = places(grid, self.regions)
+        coarse_cell = coarse_cells(grid, self.regions)
         totals = np.zeros(grid.size, dtype=np.int64)
-        np.add.at(totals, place, self.counts)
+        np.add.at(totals, coarse_cell, self.counts)
         return RankTable(ranks_of(totals), grid.rows, grid.columns)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankTable:
-    """Ranks int64 (rows * columns,), 0 for the most popular; equals share a rank.
+    """Popularity ranks, int64 (rows * columns,): 0 is the most popular, equal counts share a rank.
 
-    A cell of a grid of R x C cells looks its rank up at the place of its centre, in whole numbers:
-    row (2r + 1) rows // 2R, column (2c + 1) columns // 2C.
+    A cell of a grid of R x C cells has the rank of the table's cell that holds its centre, computed
+    in whole numbers: row (2r + 1) rows // 2R, column (2c + 1) columns // 2C.
     """
 
     ranks: NDArray[np.int64]
@@ -100,29 +105,29 @@ class RankTable:
     columns: int
 
     def of_cells(self, cells: NDArray[np.int64], regions: CountedRegions) -> NDArray[np.int64]:
-        """The ranks (n,) of cells or zones by number (n,)."""
+        """Return the ranks (n,) of cells or zones given by number (n,)."""
         if isinstance(regions, Zones):
             return np.asarray(self.ranks[cells], dtype=np.int64)
         grid = _grid_of(regions)
         row, column = np.divmod(cells % grid.size, grid.columns)
-        place_row = (2 * row + 1) * self.rows // (2 * grid.rows)
-        place_column = (2 * column + 1) * self.columns // (2 * grid.columns)
-        found = self.ranks[place_row * self.columns + place_column]
-        return np.asarray(found, dtype=np.int64)
+        table_row = (2 * row + 1) * self.rows // (2 * grid.rows)
+        table_column = (2 * column + 1) * self.columns // (2 * grid.columns)
+        ranks = self.ranks[table_row * self.columns + table_column]
+        return np.asarray(ranks, dtype=np.int64)
 
 
 def _grid_of(cells: Grid | SlicedGrid) -> Grid:
-    """The grid on the ground: popularity does not ask for the time."""
+    """Return the grid on the ground; popularity does not depend on time."""
     return cells.grid if isinstance(cells, SlicedGrid) else cells
 
 
 def ranks_of(counts: NDArray[np.int64]) -> NDArray[np.int64]:
-    """0 for the largest count, 1 for the next smaller one, and so on (n,)."""
+    """Rank counts (n,): 0 for the largest, 1 for the next smaller value, and so on."""
     return np.unique(-counts, return_inverse=True)[1].astype(np.int64)
 
 
-def places(coarse: Grid, fine: Grid) -> NDArray[np.int64]:
-    """The cell of a coarse grid that the centre of each cell of a finer one lies in (n,)."""
+def coarse_cells(coarse: Grid, fine: Grid) -> NDArray[np.int64]:
+    """Return the coarse cell that holds the centre of each fine cell (n,)."""
     row = (2 * np.arange(fine.rows) + 1) * coarse.rows // (2 * fine.rows)
     column = (2 * np.arange(fine.columns) + 1) * coarse.columns // (2 * fine.columns)
     return (row[:, None] * coarse.columns + column[None, :]).ravel().astype(np.int64)

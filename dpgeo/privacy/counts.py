@@ -1,4 +1,4 @@
-"""Private counts: opaque, and of a sensitivity that is computed, never typed."""
+"""Opaque private counts with a computed sensitivity."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Opaque:
-    """Refuses to be printed, compared, iterated, copied, pickled, made an array or changed."""
+    """Base class that refuses printing, comparing, iterating, copying, pickling and changing."""
 
     __slots__ = ()
 
@@ -25,12 +25,12 @@ class Opaque:
 
 
 class PrivateCounts(Opaque):
-    """Integer counts over public regions, of which one unit changes at most
+    """Integer counts over public regions that one privacy unit changes by at most
     `sensitivity` in total (L1).
 
-    The values can be regrouped and measured through the Meter, and in no other way read:
+    The values can be regrouped and measured through the Meter, and read in no other way:
     printing, comparing, iterating, copying, pickling and conversion to an array are refused, and
-    so is any change. This guards against slips, not against code that means to cheat.
+    so is any change. This guards against mistakes, not against code that sets out to cheat.
     """
 
     __slots__ = ("__values", "_sensitivity")
@@ -49,36 +49,36 @@ class PrivateCounts(Opaque):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape of the vector of counts; public, for the regions are."""
+        """Shape of the vector of counts. Public, since the regions are."""
         return self.__values.shape
 
     @property
     def sensitivity(self) -> int:
-        """Largest change of the sum of absolute differences when one unit is added or removed."""
+        """Largest L1 change when one privacy unit is added or removed."""
         return self._sensitivity
 
     def flat(self) -> PrivateCounts:
-        """The same counts in one dimension, row after row."""
+        """Return the same counts in one dimension, row by row."""
         return PrivateCounts(self.__values.ravel(), sensitivity=self._sensitivity)
 
     def regroup(self, region: NDArray[np.integer[Any]], regions: int) -> PrivateCounts:
-        """Add the counts up by region: `region` has the counts' shape and holds 0..regions-1.
+        """Add counts up by region: `region` has the counts' shape and holds 0..regions-1.
 
-        A count whose region is negative is left out. Every count goes to at most one region, so
-        the L1 sensitivity does not grow. Raises ValueError for other labels; they are public.
+        A count whose region is negative is dropped. Every count goes to at most one region, so
+        the L1 sensitivity does not grow. Raises ValueError for other labels, which are public.
         """
         labels = np.asarray(region)
         if labels.dtype.kind not in "iu" or labels.shape != self.shape:
             raise ValueError("Regions must label every count with a whole number.")
         if labels.size and int(labels.max()) >= regions:
             raise ValueError("Regions must label every count with a number below `regions`.")
-        kept = labels >= 0
+        labelled = labels >= 0
         totals = np.zeros(regions, dtype=np.int64)
-        np.add.at(totals, labels[kept], self.__values[kept])
+        np.add.at(totals, labels[labelled], self.__values[labelled])
         return PrivateCounts(totals, sensitivity=self._sensitivity)
 
     def _read_by_meter(self) -> NDArray[np.int64]:
-        """The values, for `Meter.measure` alone."""
+        """Return the values, for `Meter.measure` only."""
         return self.__values
 
     def __repr__(self) -> str:

@@ -1,9 +1,9 @@
-"""Production randomness, keyed by the operating system. Only `dpgeo.releases` may import this.
+"""Production randomness keyed by the operating system; only `dpgeo.releases` may import it.
 
-Every stream is the keystream of ChaCha20 (RFC 8439) under 256 bits taken from the operating system
-when the stream is opened, so two streams are as independent as the operating system's keys. A
-process that was forked while a stream was in use takes a key of its own before its next word:
-parent and child never share one.
+Every stream is the keystream of ChaCha20 (RFC 8439) under a 256-bit key taken from the operating
+system when the stream is opened, so two streams are as independent as the operating system's keys.
+A process that was forked while a stream was in use takes a new key before its next word: parent and
+child never share one.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ WORDS_PER_KEY = 1 << 32
 
 
 class SystemEntropy:
-    """Opens streams keyed by the operating system at the moment they are opened."""
+    """Opens streams, each keyed by the operating system at the moment it is opened."""
 
     def stream(self) -> SystemWords:
-        """A fresh stream under a new key."""
+        """Open a fresh stream under a new key."""
         return SystemWords()
 
 
@@ -33,7 +33,7 @@ class SystemWords:
         self._take_key()
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """The next `count` words, uint64."""
+        """Return the next `count` words, uint64."""
         if os.getpid() != self._process or count > self._left:
             self._take_key()
         self._left -= count
@@ -42,7 +42,7 @@ class SystemWords:
     def _take_key(self) -> None:
         self._process = os.getpid()
         self._left = WORDS_PER_KEY
-        # The nonce may be zero: no key is used for a second stream.
+        # A zero nonce is safe: every key serves one stream only.
         algorithm = algorithms.ChaCha20(os.urandom(32), bytes(16))
         self._cipher: CipherContext = Cipher(algorithm, mode=None).encryptor()
 

@@ -1,33 +1,33 @@
-"""Replacing places: as many of each person's as a noisy count says, each by one of its bin.
+"""Exponential mechanism that replaces places within public bins.
 
-What is drawn. People are the made-up ones that real people were dealt to
+What is drawn. Persons are the virtual users that real persons were assigned to
 (`privacy.person_records`). Public bins divide the candidate places. For person u and bin b, w(u, b)
-is a whole number that was paid for (a noisy count, cut at 0). Of the n places that u has in b, the
-w that come first in the bin's public order are kept; if n < w, the first w - n places of that
-order, over and over, are appended. Each kept place t is replaced by a candidate c of its bin with a
+is a whole number that was paid for (a noisy count, truncated at 0). Of the n places that u has in
+b, the first w in the bin's public order are kept; if n < w, the first w - n places of that order,
+repeated cyclically, are appended. Each kept place t is replaced by a candidate c of its bin with
 probability proportional to exp(-r q(t, c)), where q(t, c) = min(K, floor(K d(t, c)/D)) is a whole
-number from 0 to K, d the distance, D the bin's diameter, and r = epsilon/(2 K l). Then people get
-fresh labels by a uniformly random permutation, and places of a person are sorted.
+number from 0 to K, d the distance, D the bin's diameter, and r = epsilon/(2 K l). Then persons get
+fresh labels by a uniformly random permutation, and the places of a person are sorted.
 
-Privacy argument. Datasets are compared that differ in the at most l places that a real person adds
-to one made-up person, whatever else that one has, given the same w. Adding one place to a bin
+Privacy argument. Compare datasets that differ in the at most l places that a real person adds to
+one virtual user, whatever else that virtual user has, given the same w. Adding one place to a bin
 changes what is kept there by at most one substitution: with w <= n it may push out the last of the
 first w, with w > n it takes the place of the last one appended. So the kept places differ in at
 most l substitutions, each within a bin. For any t, t', c the weights differ by a factor of at most
 e^(rK), and so do their sums over c: the log-ratio of the probabilities of a choice is at most
 2 r K = epsilon/l. Draws are independent; a multiset's probability is a sum over assignments of
 products in which at most l factors differ, each by at most e^(epsilon/l): in all at most epsilon.
-Fresh labels keep people of one release apart from those of the next. []
+Fresh labels prevent linking persons between releases. []
 
 Finite precision. A candidate is proposed uniformly (by rejection, exactly) and accepted if a
 geometric G of rate r, drawn exactly by `sampler`, is at least q: with probability exp(-r q),
-exactly. No weight is ever rounded. Distances are in floating point, but enter through the whole
-number q between 0 and K alone, and the argument holds for any such q. On average it takes at most
-e^(epsilon/(2 l)) proposals and no more than the bin has places. Proposals are counted from the
-place itself on, so that words of zeros leave it where it is.
+exactly. No weight is ever rounded. Distances are computed in floating point, but they enter only
+through q, a whole number between 0 and K, and the argument holds for any such q. The mean number of
+proposals is at most e^(epsilon/(2 l)) and at most the number of places in the bin. Proposals are
+counted cyclically from the place itself, so zero words leave a place unchanged.
 
 References. McSherry and Talwar 2007 (exponential mechanism); Zhu, Li, Zhou and Yu 2017, section
-12.4.3, whose candidates and distances come from private data and are public here.
+12.4.3. Their candidates and distances come from private data; here both are public.
 """
 
 from __future__ import annotations
@@ -44,18 +44,21 @@ from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.places import diameter
 
 STEPS = 4096
-"""K of the module: how finely distances within a bin are told apart."""
+"""K of the module docstring: the number of distance steps within a bin."""
 
-MOST_DRAWN = 1 << 20
-"""Places drawn at a time, which bounds the memory."""
+CHUNK = 1 << 20
+"""Places drawn at a time, which bounds memory."""
 
 Ints = NDArray[np.int64]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Bins:
-    """Disjoint public bins of places: the bin of each (n,), places in order of bin and rank, where
-    each bin starts in that order (bins + 1,), the rank of each place, and diameters in metres.
+    """Disjoint public bins of places.
+
+    `of_place` (n,) is the bin of each place, `order` (n,) lists places by bin and rank, `start`
+    (bins + 1,) is where each bin starts in that order, `rank` (n,) is the rank of each place within
+    its bin, and `diameter` (bins,) is in metres.
     """
 
     of_place: Ints
@@ -70,72 +73,77 @@ class Bins:
 
     @classmethod
     def ranked(cls, of_place: Ints, bins: int, at: Centres, away: NDArray[np.float64]) -> Bins:
-        """Bins whose places are ordered by `away` (n,), their distance from the bin's centre."""
+        """Build bins with places ordered by `away` (n,), their distance from the bin's centre."""
         order = np.lexsort((np.arange(len(of_place)), away, of_place))
         start = np.searchsorted(of_place[order], np.arange(bins + 1))
         rank = np.empty(len(order), dtype=np.int64)
         rank[order] = np.arange(len(order)) - start[of_place[order]]
         spans = (order[start[each] : start[each + 1]] for each in range(bins))
-        wide = np.array([diameter(Centres(at.x[held], at.y[held])) for held in spans])
-        return cls(of_place, order, start.astype(np.int64), rank, wide, at)
+        diameters = np.array([diameter(Centres(at.x[span], at.y[span])) for span in spans])
+        return cls(of_place, order, start.astype(np.int64), rank, diameters, at)
 
 
-def kept(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tuple[Ints, Ints]:
-    """Persons (m,) and places (m,) that are kept or appended; `wanted` is w (people, bins)."""
+def fit_to_counts(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tuple[Ints, Ints]:
+    """Truncate or extend each person's places (m,) in a bin to the number in `wanted`.
+
+    `wanted` is w, (persons, bins); returns the persons and the places kept or appended.
+    """
     group = persons * len(bins) + bins.of_place[places]
     order = np.lexsort((bins.rank[places], group))
     group, places, persons = group[order], places[order], persons[order]
-    held = np.bincount(group, minlength=wanted.size)
-    first = np.cumsum(held) - held
+    available = np.bincount(group, minlength=wanted.size)
+    first = np.cumsum(available) - available
     early = np.arange(len(group)) - first[group] < wanted.ravel()[group]
-    missing = np.maximum(wanted.ravel() - held, 0)
-    lacking = np.repeat(np.arange(wanted.size), missing)
-    turn = np.arange(len(lacking)) - np.repeat(np.cumsum(missing) - missing, missing)
-    who, bin_number = np.divmod(lacking, len(bins))
+    missing = np.maximum(wanted.ravel() - available, 0)
+    extended = np.repeat(np.arange(wanted.size), missing)
+    turn = np.arange(len(extended)) - np.repeat(np.cumsum(missing) - missing, missing)
+    person, bin_number = np.divmod(extended, len(bins))
     size = np.diff(bins.start)[bin_number]
     appended = bins.order[bins.start[bin_number] + turn % size]
-    return np.concatenate([persons[early], who]), np.concatenate([places[early], appended])
+    return np.concatenate([persons[early], person]), np.concatenate([places[early], appended])
 
 
-def replaced(places: Ints, bins: Bins, rate: Fraction, random: RandomWords) -> Ints:
-    """A place for each (m,), of the same bin, drawn by the exponential mechanism; see above."""
-    found = np.empty(len(places), dtype=np.int64)
-    for begin in range(0, len(places), MOST_DRAWN):
-        part = slice(begin, begin + MOST_DRAWN)
-        found[part] = _replaced(places[part], bins, rate, random)
-    return found
+def replace_places(places: Ints, bins: Bins, rate: Fraction, random: RandomWords) -> Ints:
+    """Draw a place of the same bin for each (m,), by the exponential mechanism of the module."""
+    drawn = np.empty(len(places), dtype=np.int64)
+    for begin in range(0, len(places), CHUNK):
+        chunk = slice(begin, begin + CHUNK)
+        drawn[chunk] = _replace_chunk(places[chunk], bins, rate, random)
+    return drawn
 
 
-def _replaced(places: Ints, bins: Bins, rate: Fraction, random: RandomWords) -> Ints:
-    found = np.empty(len(places), dtype=np.int64)
-    open_ = np.arange(len(places))
-    while open_.size:
-        place = places[open_]
+def _replace_chunk(places: Ints, bins: Bins, rate: Fraction, random: RandomWords) -> Ints:
+    drawn = np.empty(len(places), dtype=np.int64)
+    pending = np.arange(len(places))
+    while pending.size:
+        place = places[pending]
         number = bins.of_place[place]
         size = np.diff(bins.start)[number]
-        shift = uniform(size, random)
+        shift = draw_uniform(size, random)
         proposed = bins.order[bins.start[number] + (bins.rank[place] + shift) % size]
         score = scores(place, proposed, bins)
-        accepted = sample_geometric(rate, open_.size, random) >= score
-        found[open_[accepted]] = proposed[accepted]
-        open_ = open_[~accepted]
-    return found
+        accepted = sample_geometric(rate, pending.size, random) >= score
+        drawn[pending[accepted]] = proposed[accepted]
+        pending = pending[~accepted]
+    return drawn
 
 
 def scores(places: Ints, others: Ints, bins: Bins) -> Ints:
-    """q of the module (n,), whole numbers from 0 to STEPS."""
+    """Return q of the module docstring (n,), whole numbers from 0 to STEPS."""
     at = bins.at
-    away = ground_metres(Centres(at.x[places], at.y[places]), Centres(at.x[others], at.y[others]))
-    wide = bins.diameter[bins.of_place[places]]
-    share = np.divide(away, wide, out=np.zeros_like(away), where=wide > 0)
+    distance = ground_metres(
+        Centres(at.x[places], at.y[places]), Centres(at.x[others], at.y[others])
+    )
+    diameters = bins.diameter[bins.of_place[places]]
+    share = np.divide(distance, diameters, out=np.zeros_like(distance), where=diameters > 0)
     return np.asarray(np.minimum(STEPS * share, STEPS), dtype=np.int64)
 
 
-def uniform(size: Ints, random: RandomWords) -> Ints:
-    """A whole number from 0 to size - 1 for each size (n,), every one exactly as likely."""
+def draw_uniform(size: Ints, random: RandomWords) -> Ints:
+    """Draw a whole number from 0 to size - 1 for each size (n,), exactly uniformly."""
     outcomes = size.astype(np.uint64)
     words = random.words(len(size)).copy()
-    # 2^64 mod size; words from the last, incomplete round on are drawn again.
+    # 2^64 mod size: the words of the last, incomplete round are rejected and drawn again.
     over = (np.uint64(0) - outcomes) % outcomes
     last = ~over
     while (again := np.flatnonzero(words > last)).size:
@@ -143,11 +151,11 @@ def uniform(size: Ints, random: RandomWords) -> Ints:
     return np.asarray(words % outcomes, dtype=np.int64)
 
 
-def permutation(size: int, random: RandomWords) -> Ints:
-    """A uniformly random permutation of 0 to size - 1 (Fisher and Yates)."""
-    found = list(range(size))
-    swaps = uniform(np.arange(1, size + 1), random).tolist()
+def draw_permutation(size: int, random: RandomWords) -> Ints:
+    """Draw a uniformly random permutation of 0 to size - 1 (Fisher and Yates)."""
+    order = list(range(size))
+    swaps = draw_uniform(np.arange(1, size + 1), random).tolist()
     for place in range(size - 1, 0, -1):
         other = swaps[place]
-        found[place], found[other] = found[other], found[place]
-    return np.array(found, dtype=np.int64)
+        order[place], order[other] = order[other], order[place]
+    return np.array(order, dtype=np.int64)

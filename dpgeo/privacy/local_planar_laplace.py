@@ -1,7 +1,8 @@
-"""Single positions perturbed, for programs that move them where they are measured: on a device.
+"""Planar Laplace noise for single positions, outside the server: for use on a device.
 
 `LocalPlanarLaplace(level="ln 4", radius=200).move(longitude, latitude)` needs no server, no study
-area and no Django. Randomness is the caller's: the command `perturb` brings the operating system's.
+area and no Django. The caller supplies the randomness; the command `perturb` uses the operating
+system's.
 """
 
 from __future__ import annotations
@@ -18,9 +19,9 @@ from dpgeo.spatial.ground_grid import grid_step
 
 
 class LocalPlanarLaplace:
-    """Moves positions, each at a level within a radius in metres. n reports cost n times as much.
+    """Perturbs positions at a level within a radius in metres. n reports cost n times as much.
 
-    Raises InvalidInput for a level or radius that is none.
+    Raises InvalidInput for an invalid level or radius.
     """
 
     def __init__(self, entropy: Entropy, *, level: object, radius: object) -> None:
@@ -31,9 +32,9 @@ class LocalPlanarLaplace:
     def move(
         self, longitude: ArrayLike, latitude: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Positions (n,) in degrees, moved; anywhere on earth, poles and antimeridian included.
+        """Perturb positions (n,) in degrees, anywhere on earth, poles and antimeridian included.
 
-        Raises InvalidInput for what is no position.
+        Raises InvalidInput for values that are not positions.
         """
         east = np.atleast_1d(np.asarray(longitude, dtype=np.float64))
         north = np.atleast_1d(np.asarray(latitude, dtype=np.float64))

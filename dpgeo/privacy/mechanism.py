@@ -1,4 +1,4 @@
-"""The shape of a mechanism, and the one way to run it."""
+"""Interface of a mechanism and the function that runs it."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Measured, Spend
-from dpgeo.privacy.bounding import LOOK, Popularity, Regions, split
+from dpgeo.privacy.bounding import PILOT, Popularity, Regions, split
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
 from dpgeo.privacy.positions import Shard
@@ -27,12 +27,12 @@ from dpgeo.spatial.area import StudyArea
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Forecast:
-    """How noisy a release will be, from public inputs alone.
+    """Expected noise of a release, from public inputs alone.
 
-    `region` names what is counted ("cell"), `regions` how many there are at most, `noise` what
-    each count carries or what moves each point, and `ground_metres` is the side of the smallest
-    region on the ground. `caution` is what whoever pays should know first, "" where nothing, and
-    `facts` are sentences that follow from what is public, such as how far apart hidden places are.
+    `region` names what is counted ("cell"), `regions` is the largest number of them, `noise` is the
+    noise of each count or point, and `ground_metres` is the side of the smallest region on the
+    ground. `caution` is a warning for whoever pays, "" where there is none, and `facts` are
+    sentences that follow from public inputs, such as how far apart hidden places are.
     """
 
     region: str
@@ -44,22 +44,22 @@ class Forecast:
 
     @property
     def moves(self) -> bool:
-        """Whether points are moved, rather than counts made noisy."""
+        """Whether the mechanism perturbs points instead of adding noise to counts."""
         return isinstance(self.noise, PlanarLaplace)
 
     @property
     def margin(self) -> int | None:
-        """Half the width of the 95 % interval of one count; None where there are none."""
+        """Half-width of the 95 % interval of one count; None for perturbed points."""
         return None if isinstance(self.noise, PlanarLaplace) else self.noise.margin()
 
     @property
     def stands_out_from(self) -> int | None:
-        """The smallest count that at most one empty region in a thousand reaches."""
+        """Smallest count that at most one empty region in a thousand reaches."""
         return None if isinstance(self.noise, PlanarLaplace) else self.noise.threshold()
 
     @property
     def radii(self) -> tuple[float, float] | None:
-        """Metres within which half of the points, and 95 % of them, are moved."""
+        """Radii in metres within which 50 % and 95 % of the points are displaced."""
         if not isinstance(self.noise, PlanarLaplace):
             return None
         return self.noise.radius(0.5), self.noise.radius(0.95)
@@ -67,15 +67,16 @@ class Forecast:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharded:
-    """How a mechanism that moves points is dealt among workers.
+    """The two halves of a mechanism that perturbs points in shards, on several workers.
 
-    `move(view, params, meter, shard)` measures one share of the units, with all of the plan's
-    epsilon, and `content(moved, params, domain)` works with what came out of all of them together.
+    `move(view, params, meter, shard)` perturbs the reports of one shard of the privacy units, with
+    all of the plan's epsilon, and `content(perturbed, params, domain)` builds the content from the
+    perturbed reports of all shards together.
 
-    Privacy argument. Every unit is in one share, so that its reports are moved once, as they would
-    be if one worker moved all: the parts' noise is independent, as is that of any two reports. A
-    part that is drawn again, because nobody has seen what was drawn before, is one draw for all
-    that is ever seen.
+    Privacy argument. Every privacy unit is in exactly one shard, so its reports are perturbed once,
+    as they would be on a single worker: the noise of the shards is independent, as is the noise of
+    any two reports. A shard may be drawn again as long as nobody has seen the earlier draw, since
+    only one draw is ever seen.
     """
 
     move: Callable[[PrivateView, Any, Meter, Shard], Perturbed]
@@ -84,17 +85,17 @@ class Sharded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
-    """A mechanism: public facts, a plan that sees no data, and the release itself.
+    """A mechanism: public facts, a plan made without data, and the release itself.
 
     `plan(params, epsilon)` declares spends that add up to epsilon; `release(view, params, meter)`
-    measures them; `forecast(params, epsilon, bound, domain)` says beforehand how noisy it will be.
-    `kind` is the kind of map that comes out, by which catalogues are filtered. `notion` is what it
-    promises. Where that is not pure differential privacy its cost follows from its parameters and
-    the bound: `price(params, bound, area)` is the epsilon per metre of one unit's reports
-    together, and raises InvalidInput for parameters that do not fit the area.
+    measures them; `forecast(params, epsilon, bound, domain)` says beforehand how noisy the release
+    will be. `kind` is the kind of map, by which catalogues are filtered. `notion` is the privacy
+    notion. Where that is not pure differential privacy, the cost follows from the parameters and
+    the contribution bound: `price(params, bound, area)` is the epsilon per metre of one privacy
+    unit's reports together, and raises InvalidInput for parameters that do not fit the area.
     `regions(params, domain)` is the public list on which the popularity of places is measured;
-    where there is none, a person's places are chosen at random alone. `sharded` is there where
-    large files may be dealt among workers.
+    without it, contribution bounding is random. `sharded` is set where large files may be divided
+    into shards.
     """
 
     key: str
@@ -117,15 +118,15 @@ def checked_plan(
     epsilon: Fraction,
     bounding: Bounding = Bounding.RANDOM,
 ) -> Sequence[Spend]:
-    """The plan, once it is known to cost epsilon exactly. Raises PrivacyError otherwise."""
+    """Return the plan, checked to cost epsilon exactly. Raises PrivacyError otherwise."""
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
     if not isinstance(params, mechanism.params):
         raise PrivacyError(f"These are not parameters of {mechanism.key}.", field="parameters")
     if bounding is not Bounding.RANDOM and mechanism.regions is None:
         raise PrivacyError(f"{mechanism.key} chooses places at random alone.", field="bounding")
-    look, rest = split(epsilon, bounding)
-    plan = [*look, *mechanism.plan(params, rest)]
+    bounding_plan, remaining = split(epsilon, bounding)
+    plan = [*bounding_plan, *mechanism.plan(params, remaining)]
     total = sum((spend.epsilon for spend in plan), Fraction(0))
     if total != epsilon:
         raise PrivacyError(f"{mechanism.key} declares {total} where {epsilon} was asked.")
@@ -141,24 +142,24 @@ def run(
     about: Mapping[str, str],
     bounding: Bounding = Bounding.RANDOM,
 ) -> Released:
-    """Run a mechanism once; what comes out has been paid for and may be public.
+    """Run a mechanism once. The result has been paid for and may be published.
 
-    `about` is what the publisher says of the release: public words, see `Released.about`.
+    `about` is the publisher's public description of the release, see `Released.about`.
     """
     meter = Meter(checked_plan(mechanism, params, epsilon, bounding), entropy)
     if bounding is Bounding.POPULAR and mechanism.regions is not None:
         regions = mechanism.regions(params, view.domain)
-        popularity = Popularity(regions, meter.measure(LOOK, view.popularity(regions)))
+        popularity = Popularity(regions, meter.measure(PILOT, view.popularity(regions)))
         view = view.preferring(popularity)
     content = mechanism.release(view, params, meter)
-    terms = PublicContext(view.domain, view.unit, view.counting, view.bound)
-    made = _released(mechanism, terms, params, epsilon, about, meter.finish(), content)
-    return dataclasses.replace(made, bounding=bounding)
+    context = PublicContext(view.domain, view.unit, view.counting, view.bound)
+    released = _released(mechanism, context, params, epsilon, about, meter.finish(), content)
+    return dataclasses.replace(released, bounding=bounding)
 
 
 @dataclass(frozen=True, slots=True)
 class PublicContext:
-    """What is public of a view."""
+    """The public facts of a private view."""
 
     domain: Domain
     unit: Unit
@@ -168,9 +169,9 @@ class PublicContext:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PerturbedShard:
-    """What came out of one share of the units, and what was spent on it."""
+    """The perturbed reports of one shard and what was spent on them."""
 
-    moved: Perturbed
+    perturbed: Perturbed
     trace: tuple[Measured, ...]
 
 
@@ -182,36 +183,36 @@ def run_shard(
     entropy: Entropy,
     shard: Shard,
 ) -> PerturbedShard:
-    """Run a parted mechanism once on one share of the units. Nothing of it may be public yet."""
+    """Run a sharded mechanism once on one shard. The result must not be published yet."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
-    moved = _sharded(mechanism).move(view, params, meter, shard)
-    return PerturbedShard(moved, meter.finish())
+    perturbed = _sharded(mechanism).move(view, params, meter, shard)
+    return PerturbedShard(perturbed, meter.finish())
 
 
 def combine_shards(
     mechanism: Mechanism,
-    terms: PublicContext,
+    context: PublicContext,
     params: Any,
     epsilon: Fraction,
     about: Mapping[str, str],
-    parts: Sequence[PerturbedShard],
+    shards: Sequence[PerturbedShard],
 ) -> Released:
-    """Put the parts of all shares together, in an order that tells nothing of them.
+    """Merge the shards into one release, sorted so that the shards cannot be told apart.
 
-    Raises PrivacyError for parts of different plans.
+    Raises PrivacyError for shards of different plans.
     """
-    first = parts[0]
-    if any(part.trace != first.trace for part in parts):
+    first = shards[0]
+    if any(shard.trace != first.trace for shard in shards):
         raise PrivacyError("Only parts of one release can be put together.")
-    moved = gather(
-        first.moved.noise,
+    perturbed = gather(
+        first.perturbed.noise,
         (
-            (moved.longitude, moved.latitude, moved.time, moved.attributes)
-            for moved in (part.moved for part in parts)
+            (reports.longitude, reports.latitude, reports.time, reports.attributes)
+            for reports in (shard.perturbed for shard in shards)
         ),
     )
-    content = _sharded(mechanism).content(moved, params, terms.domain)
-    return _released(mechanism, terms, params, epsilon, about, first.trace, content)
+    content = _sharded(mechanism).content(perturbed, params, context.domain)
+    return _released(mechanism, context, params, epsilon, about, first.trace, content)
 
 
 def _sharded(mechanism: Mechanism) -> Sharded:
@@ -222,7 +223,7 @@ def _sharded(mechanism: Mechanism) -> Sharded:
 
 def _released(
     mechanism: Mechanism,
-    terms: PublicContext,
+    context: PublicContext,
     params: Any,
     epsilon: Fraction,
     about: Mapping[str, str],
@@ -234,10 +235,10 @@ def _released(
         parameters=dataclasses.asdict(params),
         software=f"dpgeo {dpgeo.__version__}",
         about=about,
-        area=terms.domain.area,
-        counting=terms.counting,
-        bound=terms.bound,
-        guarantee=guarantee(mechanism.notion, epsilon, terms.unit),
+        area=context.domain.area,
+        counting=context.counting,
+        bound=context.bound,
+        guarantee=guarantee(mechanism.notion, epsilon, context.unit),
         trace=trace,
         content=content,
     )

@@ -1,46 +1,47 @@
-"""The Meter: the only door from private counts to noisy ones.
+"""The Meter, the only way from private counts to noisy ones.
 
 Privacy argument. A plan declares labels and epsilons before any data is seen. `measure` adds
 discrete Laplace noise of rate epsilon/sensitivity to an integer vector whose L1 sensitivity is
 computed from the contribution bound, so each measurement is epsilon-differentially private
 (Ghosh, Roughgarden and Sundararajan 2009), and adaptive sequential composition adds them up
-(Dwork et al. 2006). Every label is spent once or waived. A label is closed before its noise is
-drawn, so that a draw that breaks off stays charged, and every refusal comes before the draw it
+(Dwork et al. 2006). Every label is spent once, or charged without being used. A label is closed
+before its noise is drawn, so an interrupted draw stays charged. Every refusal precedes the draw it
 refuses and depends on labels and public types alone: what a mechanism asks for follows from public
-inputs and earlier noisy answers, hence so does whether it is refused.
+inputs and earlier noisy answers, and therefore so does the refusal.
 
-`grow_tree` draws the cuts of a quadtree; its argument is in `privacy.private_quadtree`. As with
+`grow_tree` draws the splits of a quadtree; its argument is in `privacy.private_quadtree`. As with
 `measure`, its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
 
-`measure_sparse` gives the cells whose noisy counts reach a public threshold. Its outcome has the
-distribution of `measure` over all cells followed by that threshold, which is post-processing:
-occupied cells get noise each, and which of all cells pass by noise alone, and with what value, is
-drawn by `privacy.sparse_threshold`; of those, the ones that hit occupied cells are dropped, whose
-own noise decides. Sorted by cell, since the order must not tell occupied cells from others. What it
-costs in memory is refused beforehand, by public numbers.
+`measure_sparse` returns the cells whose noisy counts reach a public threshold. Its outcome has the
+distribution of `measure` over all cells followed by that threshold, which is post-processing. Each
+occupied cell gets its own noise. Which of all cells pass by noise alone, and with what value, is
+drawn by `privacy.sparse_threshold`; those of them that are occupied are dropped, since their own
+noise decides. The result is sorted by cell, because another order could separate occupied cells
+from empty ones. Requests that would need too much memory are refused beforehand, by public numbers.
 
-`measure_sums` adds noise to vectors summed up over groups, column by column in proportion to what
-one record can add there; its argument is in `privacy.vector_sums`.
+`measure_sums` adds noise to vectors summed over groups, in each column in proportion to what one
+record can add there; its argument is in `privacy.vector_sums`.
 
-`perturb` moves positions; its argument is in `privacy.planar_laplace_sampler`, and its promise is
-another: geo-indistinguishability, at the declared epsilon per metre for the reports of one unit
-together. Its outputs are sorted, since their order is that of the private rows. How many there are
-is public under this notion; where units are padded, that is as many as units times the bound.
+`perturb` adds planar Laplace noise to positions; its argument is in
+`privacy.planar_laplace_sampler`. Its guarantee is geo-indistinguishability at the declared epsilon
+per metre for all reports of one privacy unit together. Its outputs are sorted, since their order is
+that of the private rows. Their number is public under this notion; with padding, it is the number
+of privacy units times the contribution bound.
 
-`assign_virtual_user` deals people out to made-up ones, of whom there are as many as was declared.
-That is no measurement and costs nothing: it hides nothing and shows nothing, and its argument, that
-afterwards a person still changes at most l records, is in `privacy.person_records`.
+`assign_virtual_user` assigns persons to virtual users, whose number is declared beforehand. This is
+no measurement and costs nothing, since it reveals nothing; `privacy.person_records` proves that a
+person still changes at most l records afterwards.
 
-`replace` draws places in the place of people's own, within public bins and as many as an earlier
+`replace` draws substitutes for a person's places, within public bins and as many as an earlier
 noisy count says; its argument is in `privacy.exponential_mechanism`.
 
-A declared rest is divided by `divide` into parts that add up to it exactly, by shares that may
-follow from earlier noisy answers. The sum of all epsilons stays what was declared, whatever the
-answers. Take any sequence of answers: the shares that follow from it are the same on neighbouring
-datasets, the log-ratio of its probabilities is the sum of the measurements' log-ratios given the
-answers before, and each is at most that measurement's epsilon; so the whole is at most the declared
-sum. (That epsilons chosen on the way are harmless under a fixed sum is special to this pure notion;
-see Rogers, Roth, Ullman and Vadhan 2016.)
+Unallocated epsilon is divided by `divide` into measurements whose epsilons add up to it exactly, by
+fractions that may follow from earlier noisy answers. The sum of all epsilons stays as declared,
+whatever the answers. Take any sequence of answers: the fractions that follow from it are the same
+on neighbouring datasets, the log-ratio of its probabilities is the sum of the measurements'
+log-ratios given the answers before, and each is at most that measurement's epsilon; so the whole is
+at most the declared sum. (Choosing epsilons adaptively under a fixed sum is harmless in pure
+differential privacy, though not in general; see Rogers, Roth, Ullman and Vadhan 2016.)
 """
 
 from __future__ import annotations
@@ -56,7 +57,13 @@ from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteLaplace, Noise, PlanarLaplace
 from dpgeo.core.spend import Measured, Spend
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.exponential_mechanism import STEPS, Bins, kept, permutation, replaced
+from dpgeo.privacy.exponential_mechanism import (
+    STEPS,
+    Bins,
+    draw_permutation,
+    fit_to_counts,
+    replace_places,
+)
 from dpgeo.privacy.person_records import PrivateVisits
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather, move, scatter
 from dpgeo.privacy.positions import PrivatePositions, Reports
@@ -69,14 +76,14 @@ from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.truncation import Truncation
 
 MOST_PASSING = 5_000_000
-"""Empty cells that may be expected to pass: some 100 bytes each while a release is made."""
+"""Largest expected number of empty cells that pass, at some 100 bytes each during a release."""
 
-MADE_UP = 131_072
-"""Reports that are made up at a time."""
+PADDING_CHUNK = 131_072
+"""Padding reports generated at a time."""
 
 
 class Meter:
-    """Measures private counts under a declared plan and keeps the trace of what was spent."""
+    """Measures private counts under a declared plan and records what was spent."""
 
     def __init__(self, plan: Sequence[Spend], entropy: Entropy) -> None:
         self._open = {spend.label: spend for spend in plan}
@@ -86,16 +93,16 @@ class Meter:
         self._trace: list[Measured] = []
 
     def noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
-        """The noise that measuring counts of this sensitivity under a label will carry."""
+        """Return the noise that measuring counts of this sensitivity under a label carries."""
         spend = self._declared(label)
-        if spend.rest:
+        if spend.unallocated:
             raise PrivacyError(f"{label!r} is a rest: divide it before measuring.")
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
-        """Noisy counts, int64 of the counts' shape. Raises PrivacyError before any draw."""
+        """Return noisy counts, int64 of the counts' shape. Raises PrivacyError before any draw."""
         if type(counts) is not PrivateCounts:
-            # Anything else could claim a sensitivity of its own.
+            # A subclass could claim a sensitivity of its own.
             raise PrivacyError("Only private counts that a view made can be measured.")
         noise = self.noise(label, counts.sensitivity)
         self._close(label, noise)
@@ -104,9 +111,9 @@ class Meter:
         return noisy
 
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
-        """Noisy sums, int64 (n, m). Raises PrivacyError before any draw.
+        """Return noisy sums, int64 (n, m). Raises PrivacyError before any draw.
 
-        The noise of the trace is that of a column whose reach is 1.
+        The trace records the noise of a column whose reach is 1.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")
@@ -118,18 +125,18 @@ class Meter:
         return sums._read_by_meter() + np.column_stack(drawn)
 
     def assign_virtual_user(self, visits: PrivateVisits, people: int) -> PrivateVisits:
-        """The same visits, of so many made-up people. Raises PrivacyError before any draw."""
+        """Assign persons to `people` virtual users. Raises PrivacyError before any draw."""
         if type(visits) is not PrivateVisits or visits.people or people < 1:
             raise PrivacyError("Private visits are dealt out once, to one made-up person or more.")
-        return visits._dealt_by_meter(people, self._entropy.stream())
+        return visits._assign_by_meter(people, self._entropy.stream())
 
     def replace(
         self, label: str, visits: PrivateVisits, wanted: NDArray[np.int64], bins: Bins
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Fresh labels of made-up people (m,) and places in the place of theirs (m,), sorted.
+        """Return fresh labels of virtual users (m,) and the places drawn for them (m,), sorted.
 
-        `wanted` (people, bins) is how many, from a noisy count of `visits` that were dealt out.
-        Raises PrivacyError before any draw.
+        `wanted` (people, bins) is the number of places, from a noisy count of `visits` after
+        `assign_virtual_user`. Raises PrivacyError before any draw.
         """
         if type(visits) is not PrivateVisits or visits.size != len(bins.of_place):
             raise PrivacyError("Only private visits to the places of the bins are replaced.")
@@ -138,20 +145,19 @@ class Meter:
         rate = self.noise(label, visits.sensitivity).rate / (2 * STEPS)
         self._close(label, None, choices=True)
         stream = self._entropy.stream()
-        persons, places = kept(*visits._read_by_meter(), wanted, bins)
-        found = replaced(places, bins, rate, stream)
-        labels = permutation(len(wanted), stream)[persons]
-        order = np.lexsort((found, labels))
-        return labels[order], found[order]
+        persons, places = fit_to_counts(*visits._read_by_meter(), wanted, bins)
+        drawn = replace_places(places, bins, rate, stream)
+        labels = draw_permutation(len(wanted), stream)[persons]
+        order = np.lexsort((drawn, labels))
+        return labels[order], drawn[order]
 
     def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
-        """Put measurements in the place of a declared rest: new labels, and each one's share of it.
+        """Divide unallocated epsilon among new measurements: labels and their fractions of it.
 
-        Shares are positive fractions that add up to 1. Raises PrivacyError, and divides nothing,
-        otherwise.
+        Fractions are positive and add up to 1. Raises PrivacyError, and divides nothing, otherwise.
         """
-        rest = self._declared(label)
-        if not rest.rest:
+        spend = self._declared(label)
+        if not spend.unallocated:
             raise PrivacyError(f"{label!r} was declared as a measurement, not as a rest.")
         used = {line.label for line in self._trace} | self._open.keys()
         if used & shares.keys():
@@ -161,11 +167,11 @@ class Meter:
         if sum(shares.values()) != 1:
             raise PrivacyError(f"The parts of {label!r} must add up to 1.")
         del self._open[label]
-        for part, share in shares.items():
-            self._open[part] = Spend(label=part, epsilon=rest.epsilon * share)
+        for new_label, share in shares.items():
+            self._open[new_label] = Spend(label=new_label, epsilon=spend.epsilon * share)
 
     def grow_tree(self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]) -> GrownTree:
-        """A quadtree cut where counts (rows, columns) are large, of cells `inside` the study area.
+        """Grow a quadtree on counts (rows, columns) over the cells `inside` the study area.
 
         Raises PrivacyError before any draw.
         """
@@ -183,7 +189,7 @@ class Meter:
     def measure_sparse(
         self, label: str, counts: PrivateSparseCounts, threshold: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """The cells, ascending, whose noisy counts are at least `threshold`, and these counts.
+        """Return the cells whose noisy counts reach `threshold`, ascending, and these counts.
 
         Raises PrivacyError before any draw, also where too many empty cells would pass.
         """
@@ -206,10 +212,11 @@ class Meter:
     def perturb(
         self, label: str, positions: PrivatePositions, area: Truncation, *, padded: bool = False
     ) -> Perturbed:
-        """Reports moved on the sphere and brought into the area, sorted by what came out.
+        """Perturb reports on the sphere and map them into the area, sorted by the result.
 
-        Where `padded`, what units lack of their reports is made up anywhere in the area; reports
-        then have no times and no attributes. Raises PrivacyError before any draw.
+        With `padded`, each privacy unit's missing reports are replaced by reports placed anywhere
+        in the area; reports then have no times and no attributes. Raises PrivacyError before any
+        draw.
         """
         if type(positions) is not PrivatePositions:
             raise PrivacyError("Only private positions that a view made can be perturbed.")
@@ -221,21 +228,21 @@ class Meter:
             noise,
             (
                 (
-                    *area.apply(*move(part.longitude, part.latitude, noise, stream)),
-                    part.time,
-                    part.attributes,
+                    *area.apply(*move(chunk.longitude, chunk.latitude, noise, stream)),
+                    chunk.time,
+                    chunk.attributes,
                 )
-                for part in _reports(positions, area, padded, stream)
+                for chunk in _reports(positions, area, padded, stream)
             ),
         )
 
     def charge_unused(self, label: str) -> None:
-        """Give a declared measurement up: it stays charged, nothing is drawn."""
+        """Close a declared measurement without drawing: it stays charged."""
         self._declared(label)
         self._close(label, None)
 
     def finish(self) -> tuple[Measured, ...]:
-        """The trace; what was declared and not measured is waived."""
+        """Return the trace, after charging what was declared and not measured."""
         for label in tuple(self._open):
             self.charge_unused(label)
         return tuple(self._trace)
@@ -262,13 +269,13 @@ class Meter:
 def _reports(
     positions: PrivatePositions, area: Truncation, padded: bool, stream: RandomWords
 ) -> Iterator[Reports]:
-    """The reports there are, and those that are made up. Raises PrivacyError for times of these."""
-    for part in positions._read_by_meter():
-        if padded and not (part.time is None and part.attributes is None):
+    """Yield the reports and the padding. Raises PrivacyError where padded reports have times."""
+    for chunk in positions._read_by_meter():
+        if padded and not (chunk.time is None and chunk.attributes is None):
             raise PrivacyError(
                 "Reports that are made up have no times and no attributes; drop those of all."
             )
-        yield part
-    lacking = positions._count_lacking() if padded else 0
-    for start in range(0, lacking, MADE_UP):
-        yield Reports(*scatter(area.area, min(MADE_UP, lacking - start), stream), None)
+        yield chunk
+    missing = positions._count_missing() if padded else 0
+    for start in range(0, missing, PADDING_CHUNK):
+        yield Reports(*scatter(area.area, min(PADDING_CHUNK, missing - start), stream), None)

@@ -1,36 +1,36 @@
-"""Planar Laplace noise on the sphere: positions moved, whole arrays at a time.
+"""Planar Laplace sampler on the sphere.
 
 What is drawn. Around a point x of the sphere (radius R) the density of an output z is proportional
 to exp(-rate d(x, z)), d the great-circle distance. In polar coordinates around x the area element
 is R sin(r/R) dr dtheta, so the bearing is uniform and r has the density exp(-rate r) sin(r/R) on
 [0, pi R]: a Gamma(2) of scale 1/rate, the sum of two exponentials, accepted with probability
-sin(r/R)/(r/R). The point at that bearing and distance is found by a rotation.
+sin(r/R)/(r/R). The point at that bearing and distance is computed by a rotation.
 
-Privacy argument. The normalising constant is the same for every x, for rotations take any point
-to any other and keep areas. So for two points x, x' and any z the densities differ by at most
-exp(rate (d(x', z) - d(x, z))) <= exp(rate d(x, x')) by the triangle inequality, and the
-probabilities of any region as much. Poles and antimeridian need no word of their own. Positions are
-snapped to a public grid first; reports of one unit are moved independently, and their log-ratios
-add up. What is done to outputs afterwards, snapping and bringing them into the study area, looks
-at the output alone. What finite precision costs is derived at `core.noise.PlanarLaplace` and
-taken off the rate beforehand.
+Privacy argument. The normalising constant is the same for every x, since rotations take any point
+to any other and preserve areas. So for two points x, x' and any z the densities differ by a factor
+of at most exp(rate (d(x', z) - d(x, z))) <= exp(rate d(x, x')) by the triangle inequality, and so
+do the probabilities of any region. Poles and antimeridian are no special cases. Positions are
+snapped to a public grid first; reports of one privacy unit are perturbed independently, and their
+log-ratios add up. What is done to outputs afterwards, snapping and mapping them into the study
+area, depends on the output alone. The cost of finite precision is derived at
+`core.noise.PlanarLaplace` and subtracted from the rate beforehand.
 
-Padding. Where every unit is to have as many reports, those it lacks are made up: a place is drawn
-evenly over public cells and moved like any other. With K(x) the law of what comes out of a report
-at x and u the place drawn, K(x) <= exp(rate d(x, u)) K(u) for every u, and the other way round; the
-same holds for the mean of K(u) over u with the largest of these distances, D across the cells that
-touch the area. So whether a report was made or made up changes the odds by at most exp(rate D), as
-much as moving it across the area does: how many reports a unit has is hidden in the currency of
-distances.
+Padding. Where every privacy unit must have the same number of reports, missing ones are added: a
+place is drawn uniformly over public cells and perturbed like any other. Let K(x) be the output law
+of a report at x, and u the place drawn. Then K(x) <= exp(rate d(x, u)) K(u) for every u, and
+conversely; averaging over u, the same holds for the mean of K(u) with the largest of these
+distances, D across the cells that touch the area. So whether a report is real or padding changes
+the odds by at most exp(rate D), as much as moving it across the area does: the number of reports of
+a privacy unit is hidden at the price of that distance.
 
-Attributes. What stands beside a point, its time and what is declared public of it, is carried along
-as it is and has no part in the noise: neighbours have the same of it, for it is no secret.
+Attributes. The time and the public attributes of a report are copied unchanged and do not affect
+the noise: neighbouring datasets agree on them, since they are not secret.
 
 Randomness. An exponential is -ln U. U is read from as many random bits as its size needs: leading
-words of zeros are followed by more, so that no distance, however far, is out of reach, and its
-relative precision is 2^-53 at any size. (A plain 53-bit U ends at 36.7/rate, ten kilometres at
-ln 4 within 200 m: beyond, an output would tell for certain where it did not come from.) The test of
-acceptance reads 64 bits. Inverted words are used, so that words of zeros, in tests, move nothing.
+zero words are followed by more words, so every distance can occur, and the relative precision is
+2^-53 at any size. (A plain 53-bit U ends at 36.7/rate, ten kilometres at ln 4 within 200 m: beyond
+that, an output would rule out inputs with certainty.) The acceptance test reads 64 bits. Words are
+inverted, so that zero words, in tests, leave positions unchanged.
 """
 
 from __future__ import annotations
@@ -52,21 +52,21 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees
 Floats = NDArray[np.float64]
 
 CHUNK = 1 << 14
-"""Points moved at a time, so that every array in hand stays in the cache."""
+"""Points perturbed at a time, so that the arrays in use stay in the processor's cache."""
 
-SCATTERED = 256
-"""Cells along each side of the grid over which reports that are made up are scattered."""
+PADDING_CELLS = 256
+"""Cells along each side of the grid over which padding reports are scattered."""
 
 LONG = np.uint64(1) << np.uint64(53)
-"""Words from here on hold U to a relative 2^-53; smaller ones are followed by another."""
+"""Words from here on give U a relative precision of 2^-53; smaller words are extended."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbed:
-    """What came out: positions in units of 1e-7 degrees, int32 (n,), and times int64 (n,).
+    """Perturbed positions in 1e-7 degrees, int32 (n,), with times, int64 (n,), and their noise.
 
-    `time` is None where none was asked for, and so are the numbers of public `attributes`, int32
-    (n,). Sorted by longitude, latitude, time and attributes. `noise` is what moved each of them.
+    `time` and the public `attributes`, int32 (n,), are None where they were not asked for. Rows are
+    sorted by longitude, latitude, time and attributes. `noise` is the noise of each position.
     """
 
     noise: PlanarLaplace
@@ -76,20 +76,20 @@ class Perturbed:
     attributes: NDArray[np.int32] | None = None
 
 
-Part = tuple[
+ReportArrays = tuple[
     NDArray[np.int32], NDArray[np.int32], NDArray[np.int64] | None, NDArray[np.int32] | None
 ]
-"""Longitudes, latitudes, times and attributes as `Perturbed` has them, in any order."""
+"""Longitudes, latitudes, times and attributes as in `Perturbed`, in any order."""
 
 
-def gather(noise: PlanarLaplace, parts: Iterable[Part]) -> Perturbed:
-    """All parts, in an order that tells nothing of theirs: by what came out alone."""
-    listed = list(parts)
-    longitude = np.concatenate([part[0] for part in listed] or [np.empty(0, dtype=np.int32)])
-    latitude = np.concatenate([part[1] for part in listed] or [np.empty(0, dtype=np.int32)])
-    times = [part[2] for part in listed if part[2] is not None]
+def gather(noise: PlanarLaplace, chunks: Iterable[ReportArrays]) -> Perturbed:
+    """Concatenate chunks of reports and sort them, so that their input order is lost."""
+    arrays = list(chunks)
+    longitude = np.concatenate([chunk[0] for chunk in arrays] or [np.empty(0, dtype=np.int32)])
+    latitude = np.concatenate([chunk[1] for chunk in arrays] or [np.empty(0, dtype=np.int32)])
+    times = [chunk[2] for chunk in arrays if chunk[2] is not None]
     time = np.concatenate(times) if times else None
-    numbers = [part[3] for part in listed if part[3] is not None]
+    numbers = [chunk[3] for chunk in arrays if chunk[3] is not None]
     attributes = np.concatenate(numbers) if numbers else None
     keys = [each for each in (attributes, time, latitude, longitude) if each is not None]
     order = np.lexsort(keys)
@@ -103,13 +103,13 @@ def gather(noise: PlanarLaplace, parts: Iterable[Part]) -> Perturbed:
 
 
 def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Floats]:
-    """Positions (size,) in degrees, evenly over the cells of a public grid that touch an area."""
-    grid = Grid.over(area, SCATTERED)
+    """Draw positions (size,) in degrees, uniformly over the public cells that touch an area."""
+    grid = Grid.over(area, PADDING_CELLS)
     cells = np.flatnonzero(grid.inside(area))
     drawn = [random.words(size) * 2.0**-64 for _ in range(3)]
-    # A share of a word can round up to 1.
-    found = cells[np.minimum((drawn[0] * cells.size).astype(np.int64), cells.size - 1)]
-    row, column = np.divmod(found, grid.columns)
+    # A word near 2^64 can round up to 1.
+    chosen = cells[np.minimum((drawn[0] * cells.size).astype(np.int64), cells.size - 1)]
+    row, column = np.divmod(chosen, grid.columns)
     return to_degrees(
         grid.west + (column + drawn[1]) * grid.cell, grid.north - (row + drawn[2]) * grid.cell
     )
@@ -118,76 +118,77 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
 def move(
     longitude: Floats, latitude: Floats, noise: PlanarLaplace, random: RandomWords
 ) -> tuple[Floats, Floats]:
-    """Positions (n,) in degrees snapped, moved and snapped again; longitudes from -180 to 180."""
+    """Snap, perturb and snap positions (n,) in degrees; longitudes come out from -180 to 180."""
     moved_longitude, moved_latitude = np.empty_like(longitude), np.empty_like(latitude)
     grid = GroundGrid(noise.step)
     for start in range(0, len(longitude), CHUNK):
-        part = slice(start, start + CHUNK)
-        east, north = grid.snap(np.radians(longitude[part]), np.radians(latitude[part]))
+        chunk = slice(start, start + CHUNK)
+        east, north = grid.snap(np.radians(longitude[chunk]), np.radians(latitude[chunk]))
         arc = draw_arcs(noise.rate * EARTH_RADIUS_METRES, len(east), random)
         bearing = np.asarray(random.words(len(east)) * (2 * math.pi / 2**64), dtype=np.float64)
         east, north = grid.snap(*travel(east, north, arc, bearing))
-        moved_longitude[part], moved_latitude[part] = np.degrees(east), np.degrees(north)
+        moved_longitude[chunk], moved_latitude[chunk] = np.degrees(east), np.degrees(north)
     return moved_longitude, moved_latitude
 
 
 def draw_arcs(rate: float, size: int, random: RandomWords) -> Floats:
-    """Arcs (size,) from 0 to pi with density proportional to exp(-rate arc) sin(arc)."""
+    """Draw arcs (size,) from 0 to pi with density proportional to exp(-rate arc) sin(arc)."""
     arcs = _propose(rate, size, random)
-    waiting = np.flatnonzero(~_accept(arcs, random))
-    while waiting.size:
-        again = _propose(rate, waiting.size, random)
-        arcs[waiting] = again
-        waiting = waiting[~_accept(again, random)]
+    rejected = np.flatnonzero(~_accept(arcs, random))
+    while rejected.size:
+        again = _propose(rate, rejected.size, random)
+        arcs[rejected] = again
+        rejected = rejected[~_accept(again, random)]
     return arcs
 
 
 def travel(
     longitude: Floats, latitude: Floats, arc: Floats, bearing: Floats
 ) -> tuple[Floats, Floats]:
-    """Where an arc along a bearing (clockwise from north) leads; all in radians.
+    """Compute the end of an arc along a bearing (clockwise from north); all in radians.
 
-    The meridian of departure is turned to 0, the vector x cos(arc) + t sin(arc) is taken, t the
-    tangent, and its longitude added. Unlike by arc sines this is exact to rounding everywhere.
+    The meridian of departure is rotated to 0, the vector x cos(arc) + t sin(arc) with the tangent t
+    is computed, and the longitude is added. Unlike formulas with arc sines this is exact to
+    rounding everywhere.
     """
     sine, cosine = np.sin(latitude), np.cos(latitude)
-    forth, side = np.cos(arc), np.sin(arc)
-    north, east = side * np.cos(bearing), side * np.sin(bearing)
-    ahead = cosine * forth - sine * north
-    up = sine * forth + cosine * north
+    radial, tangential = np.cos(arc), np.sin(arc)
+    north, east = tangential * np.cos(bearing), tangential * np.sin(bearing)
+    ahead = cosine * radial - sine * north
+    up = sine * radial + cosine * north
     return longitude + np.arctan2(east, ahead), np.arctan2(up, np.hypot(ahead, east))
 
 
 def _propose(rate: float, size: int, random: RandomWords) -> Floats:
-    """Sums of two exponentials of a rate, (size,): one logarithm of a product for both."""
+    """Draw sums of two exponentials of a rate, (size,): one logarithm of a product for both."""
     words = ~random.words(2 * size)
-    # In units of 2^64; 2^-64 is as good as 0 here, since short words are settled below.
-    unit = words * 2.0**-64
+    # Uniform on [0, 1) to within 2^-64; short words, where that matters, are replaced below.
+    uniform = words * 2.0**-64
     short = words < LONG
-    unit[short] = 1.0
-    drawn = -np.log(unit[:size] * unit[size:])
+    uniform[short] = 1.0
+    drawn = -np.log(uniform[:size] * uniform[size:])
     if short.any():
-        place = np.flatnonzero(short)
-        np.add.at(drawn, place % size, _long_exponentials(words[place], random))
+        short_places = np.flatnonzero(short)
+        np.add.at(drawn, short_places % size, _long_exponentials(words[short_places], random))
     drawn /= rate
     return np.asarray(drawn, dtype=np.float64)
 
 
 def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats:
-    """-ln U for U that begin with these short words, (n,); more bits are read as needed."""
+    """Return -ln U (n,) for each U that starts with a short word; more bits are read as needed."""
     zeros = np.zeros(len(words))
-    waiting = np.flatnonzero(words == 0)
+    zero = np.flatnonzero(words == 0)
     words = words.copy()
-    while waiting.size:
-        words[waiting] = ~random.words(waiting.size)
-        zeros[waiting] += 1
-        waiting = waiting[words[waiting] == 0]
+    while zero.size:
+        words[zero] = ~random.words(zero.size)
+        zeros[zero] += 1
+        zero = zero[words[zero] == 0]
     following = ~random.words(len(words))
     value = words * 2.0**-64 + following * 2.0**-128
     return np.asarray(zeros * (64 * math.log(2)) - np.log(value), dtype=np.float64)
 
 
 def _accept(arcs: Floats, random: RandomWords) -> NDArray[np.bool_]:
-    """Which proposals are kept: with probability sin(arc)/arc, and none beyond pi."""
+    """Accept each proposal with probability sin(arc)/arc, and none beyond pi."""
     chance = np.where(arcs < math.pi, np.sinc(arcs / math.pi), 0.0)
     return np.asarray(random.words(len(arcs)) * 2.0**-64 < chance)

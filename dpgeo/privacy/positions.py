@@ -1,4 +1,4 @@
-"""Private positions: opaque, streamed, with the number of reports one unit can have."""
+"""Opaque private positions, streamed in chunks, with the most reports of one privacy unit."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from dpgeo.privacy.counts import Opaque
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reports:
-    """Some reports: positions in degrees, float64 (n,), and seconds since 1970, int64 (n,).
+    """A chunk of reports: degrees, float64 (n,), and seconds since 1970, int64 (n,).
 
     `time` is None where it was not asked for; a report without a time has NO_TIME. `attributes`,
-    int32 (n,), numbers the values of public attributes (`core.attributes`) where they were.
+    int32 (n,), are the numbers of public attribute values (`core.attributes`), or None.
     """
 
     longitude: NDArray[np.float64]
@@ -43,51 +43,51 @@ WHOLE = Shard(0, 1)
 
 
 def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] | None:
-    """Times (n,) rounded down to whole steps of so many seconds; None where none are wanted."""
+    """Round times (n,) down to multiples of `step` seconds; None for a step of None."""
     if step is None:
         return None
     return np.where(time == NO_TIME, NO_TIME, time // step * step)
 
 
 class PrivatePositions(Opaque):
-    """Reports of which one unit has at most `sensitivity`, to be perturbed by the Meter alone.
+    """Reports, at most `sensitivity` of each privacy unit, that only the Meter can perturb.
 
-    Which reports of a unit are kept must not depend on where they are: moving one report then
-    moves one report of what is perturbed, and nothing else. `lacking` says how many more there
-    would be if every unit had that many.
+    Which reports of a privacy unit are kept must not depend on where they are: moving one report
+    then changes one of the reports to be perturbed, and no other. `missing` returns how many more
+    reports there would be if every privacy unit had `sensitivity` of them.
     """
 
-    __slots__ = ("__lacking", "__parts", "_sensitivity")
+    __slots__ = ("__chunks", "__missing", "_sensitivity")
 
-    __parts: Callable[[], Iterator[Reports]]
-    __lacking: Callable[[], int]
+    __chunks: Callable[[], Iterator[Reports]]
+    __missing: Callable[[], int]
     _sensitivity: int
 
     def __init__(
         self,
-        parts: Callable[[], Iterator[Reports]],
+        chunks: Callable[[], Iterator[Reports]],
         *,
         sensitivity: int,
-        lacking: Callable[[], int],
+        missing: Callable[[], int],
     ) -> None:
         if operator.index(sensitivity) < 1:
             raise ValueError("One unit has at least one report.")
-        object.__setattr__(self, "_PrivatePositions__parts", parts)
-        object.__setattr__(self, "_PrivatePositions__lacking", lacking)
+        object.__setattr__(self, "_PrivatePositions__chunks", chunks)
+        object.__setattr__(self, "_PrivatePositions__missing", missing)
         object.__setattr__(self, "_sensitivity", operator.index(sensitivity))
 
     @property
     def sensitivity(self) -> int:
-        """The most reports of one unit."""
+        """Most reports of one privacy unit."""
         return self._sensitivity
 
     def _read_by_meter(self) -> Iterator[Reports]:
-        """The reports part by part, for `Meter.perturb` alone."""
-        return self.__parts()
+        """Yield the reports in chunks, for `Meter.perturb` only."""
+        return self.__chunks()
 
-    def _count_lacking(self) -> int:
-        """How many reports units lack, for `Meter.perturb` alone."""
-        return self.__lacking()
+    def _count_missing(self) -> int:
+        """Return how many reports privacy units lack, for `Meter.perturb` only."""
+        return self.__missing()
 
     def __repr__(self) -> str:
         return f"PrivatePositions(sensitivity={self._sensitivity})"

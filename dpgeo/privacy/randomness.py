@@ -1,4 +1,4 @@
-"""Where random words come from, as an interface: production and tests each bring their own."""
+"""Interface of random streams, which production and tests implement."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ class RandomWords(Protocol):
     """A stream of independent, uniform 64-bit words."""
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """The next `count` words."""
+        """Return the next `count` words."""
 
 
 class Entropy(Protocol):
     """Opens streams of random words."""
 
     def stream(self) -> RandomWords:
-        """A fresh stream, independent of every other; keyed now, not before."""
+        """Open a fresh stream, independent of every other, keyed when it is opened."""

@@ -1,37 +1,38 @@
-"""Exact discrete Laplace noise, whole arrays at a time.
+"""Exact discrete Laplace sampler.
 
 What is drawn. X = G where a coin S shows 0 and X = -1 - G where it shows 1, with a = exp(-rate),
 G geometric, P(G = j) = (1-a) a^j, and P(S = 1) = a/(1+a). Then P(X = k) = (1-a)/(1+a) a^|k| for
 every whole k: from S = 0 for k >= 0, and from S = 1 for k = -1 - j < 0, where
-a/(1+a) (1-a) a^j = (1-a)/(1+a) a^(j+1). Zero is reached by one side only.
+a/(1+a) (1-a) a^j = (1-a)/(1+a) a^(j+1). Zero arises from S = 0 only.
 
 How G is drawn at any scale. The digits of G in base B = 4096 are independent: in
 G = d_0 + B d_1 + ... + B^m T, the mass (1-a) a^G is a product of one factor per digit. Digit d_i
 has P(d) proportional to exp(-rate B^i d) on 0..B-1 and T is geometric with rate' = rate B^m (the
 quotient and remainder of Canonne, Kamath and Steinke 2020, algorithm 2, applied m times). m is the
-least for which the scale of T, 1/rate', is at most 512. S is such a digit too: in base 2, with the
-rate itself. T has a table of its first K values, K of them such that about one draw in a million
-lies beyond; P(T = K + j | T >= K) = P(T = j), so beyond the table the answer is K plus a new draw.
+smallest number for which the scale of T, 1/rate', is at most 512. S is also such a digit, in base 2
+and with the rate itself. T has a table of its first K values, with K such that about one draw in a
+million exceeds it; P(T = K + j | T >= K) = P(T = j), so beyond the table the result is K plus a new
+draw.
 
-How a digit is drawn. Its value is the number of boundaries F_k = P(digit <= k) not above u, where
-u in [0, 1) is an endless string of random bits. Tables hold the first 64 bits of every boundary,
-computed from integer bounds that enclose exp(-rate) and rounded outwards at every step, starting
-from 256 bits and with twice as many until both ends agree on the bits asked for. A random word
-settles the comparison unless it equals a boundary's first 64 bits. Then 64 bits of both are added
-(never drawn again, which would shift mass) until they differ. They do, with probability 1, and
-the bits of a boundary can always be found, since no boundary is rational: exp(-rate) is
-transcendental for rational rate != 0 (Lindemann), and a rational F_k = (1 - a^(k+1))/(1 - a^B)
-would make it a root of a polynomial.
+How a digit is drawn. Its value is the number of boundaries F_k = P(digit <= k) that are at most u,
+where u in [0, 1) is an infinite string of random bits. Tables hold the first 64 bits of every
+boundary, computed from integer bounds that enclose exp(-rate) and are rounded outwards at every
+step. The computation starts with 256 bits and doubles them until both bounds agree on the bits
+required. A random word settles the comparison unless it equals a boundary's first 64 bits. Then 64
+further bits of both are compared (drawing again would shift mass) until they differ. With
+probability 1 they do, and the bits of a boundary can always be computed, since no boundary is
+rational: exp(-rate) is transcendental for rational rate != 0 (Lindemann), and a rational
+F_k = (1 - a^(k+1))/(1 - a^B) would make it a root of a polynomial.
 
 Privacy argument. Given independent uniform bits, X therefore has exactly the stated law. For
 integer vectors v, v' with sum |v_i - v'_i| <= l and independent X_i of rate epsilon/l, every output
 z has P(v + X = z)/P(v' + X = z) = prod a^(|z_i - v_i| - |z_i - v'_i|) <= a^(-l) = exp(epsilon). The
-loss is at most epsilon, with no delta. (Had the comparison stopped at 128 bits, masses of at least
-2^-64 would be off by a factor 1 +- eta with eta <= 2^-127/2^-64 = 2^-63, and the loss epsilon +
-2 l eta, each of at most l changed coordinates adding two such factors; going on makes eta zero.)
-Results and sums wrap modulo 2^64, which is a function of the exact sum alone: post-processing.
-Words from a cipher under a secret key replace uniform bits at the price of trusting the cipher.
-The time a draw takes depends on the noise; timings of releases stay private.
+loss is at most epsilon, with no delta. (If the comparison stopped at 128 bits, masses of at least
+2^-64 would be off by a factor 1 +- eta with eta <= 2^-127/2^-64 = 2^-63, and the loss would be
+epsilon + 2 l eta, since each of at most l changed coordinates adds two such factors; continuing
+makes eta zero.) Results and sums wrap modulo 2^64, which is a function of the exact sum alone:
+post-processing. Words from a cipher under a secret key replace uniform bits, which assumes that the
+cipher is secure. The time of a draw depends on the noise; timings of releases stay private.
 """
 
 from __future__ import annotations
@@ -49,20 +50,20 @@ from dpgeo.core.noise import LEAST_RATE, DiscreteLaplace
 from dpgeo.privacy.randomness import RandomWords
 
 BASE_BITS = 12
-"""Digits are in base 4096: tables of 32 kilobytes stay in the processor's cache."""
+"""Digits are in base 4096, so that tables of 32 kilobytes stay in the processor's cache."""
 
 LARGEST_TABLE_SCALE = 512
-"""Scale up to which a geometric has a table of its own."""
+"""Largest scale for which a geometric has its own table."""
 
 CHUNK = 1 << 15
-"""Draws made at a time, so that every array in hand stays in the cache."""
+"""Draws made at a time, so that the arrays in use stay in the processor's cache."""
 
 GUIDE_BITS = 16
-"""At most this many leading bits of a word index the guide to a table."""
+"""Largest number of leading bits of a word that index the guide to a table."""
 
 
 def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np.int64]:
-    """`size` independent draws of discrete Laplace noise, int64."""
+    """Draw `size` independent values of discrete Laplace noise, int64."""
     coin = _table(noise.rate, 2)
     geometric_draw = _geometric_sampler(noise.rate)
 
@@ -75,7 +76,7 @@ def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np
 
 
 def sample_geometric(rate: Fraction, size: int, random: RandomWords) -> NDArray[np.int64]:
-    """`size` independent draws of P(j) = (1-a) a^j, j >= 0, a = exp(-rate); exact, int64."""
+    """Draw `size` independent values of P(j) = (1-a) a^j, j >= 0, a = exp(-rate); exact, int64."""
     draw = _geometric_sampler(rate)
     return _in_chunks(lambda count: draw(count, random), size)
 
@@ -89,7 +90,7 @@ def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[n
 
 
 def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
-    """Draws digit by digit; the tables are ready when it is returned."""
+    """Return a sampler that draws digit by digit; its tables are built beforehand."""
     if rate < LEAST_RATE:
         raise ValueError(f"The rate of noise must be at least {LEAST_RATE}, to fit 64 bits.")
     digits = []
@@ -112,9 +113,9 @@ def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[n
 class _Table:
     """P(d) proportional to exp(-rate d) on 0..outcomes-1, or on all d >= 0 where that is None.
 
-    `words` are the first 64 bits of the boundaries, ascending, and a last entry that no word
-    exceeds. `guide` says, by the leading bits of a word, how many boundaries surely lie below.
-    From `crowded` on, these bits can be shared by several boundaries.
+    `words` are the first 64 bits of the boundaries, ascending, followed by the largest word.
+    `guide` gives, by the leading bits of a word, how many boundaries surely lie below it. From
+    `crowded` on, several boundaries can share these leading bits.
     """
 
     rate: Fraction
@@ -155,7 +156,7 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """The value for a word that equals some boundary's first 64 bits, by further bits."""
+        """Resolve a word that equals some boundary's first 64 bits, by drawing further bits."""
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -171,7 +172,7 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """The table of a digit, or of a geometric up to where about 2^-20 of its mass is left."""
+    """Build the table of a digit, or of a geometric until about 2^-20 of its mass is left."""
     # 14 > 20 ln 2
     count = outcomes - 1 if outcomes else -(-14 * rate.denominator // rate.numerator)
     ends = np.array(_first_boundaries(rate, outcomes, count), dtype=np.uint64)
@@ -193,58 +194,61 @@ def _table(rate: Fraction, outcomes: int | None) -> _Table:
 
 
 def boundary_bits(rate: Fraction, outcomes: int | None, index: int, bits: int) -> int:
-    """floor(2^bits P(d <= index)) of a digit or geometric (see `_Table`), exactly."""
+    """Compute floor(2^bits P(d <= index)) of a digit or geometric (see `_Table`), exactly."""
 
     def attempt(precision: int) -> list[int] | None:
         power = exp_bounds(rate * (index + 1), precision)
-        return _agreed([power], _exp_bounds_of(rate, outcomes, precision), precision, bits)
+        return _certain_floors([power], _exp_bounds_of(rate, outcomes, precision), precision, bits)
 
     return _refine(attempt, bits)[0]
 
 
 def _first_boundaries(rate: Fraction, outcomes: int | None, count: int) -> list[int]:
-    """floor(2^64 P(d <= index)) for the first `count` indices, exactly."""
+    """Compute floor(2^64 P(d <= index)) for the first `count` indices, exactly."""
 
     def attempt(precision: int) -> list[int] | None:
         powers = islice(_powers(exp_bounds(rate, precision), precision), count)
-        return _agreed(powers, _exp_bounds_of(rate, outcomes, precision), precision, 64)
+        return _certain_floors(powers, _exp_bounds_of(rate, outcomes, precision), precision, 64)
 
     return _refine(attempt, 64)
 
 
 def _refine(attempt: Callable[[int], list[int] | None], bits: int) -> list[int]:
     precision = bits + 192
-    while (found := attempt(precision)) is None:
+    while (floors := attempt(precision)) is None:
         precision *= 2
-    return found
+    return floors
 
 
 Bounds = tuple[int, int]
-"""Whole numbers that enclose a real number times 2^precision."""
+"""Integers that enclose a real number times 2^precision."""
 
 
-def _agreed(
-    powers: Iterator[Bounds] | list[Bounds], rest: Bounds, precision: int, bits: int
+def _certain_floors(
+    powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """floor(2^bits (1-p)/(1-r)) for each p, or None when the bounds leave one in doubt."""
+    """Compute floor(2^bits (1-p)/(1-r)) for each p, or None where the bounds leave one open.
+
+    p are the `powers` and r the `tail`.
+    """
     one = 1 << precision
-    found = []
+    floors = []
     for low, high in powers:
-        least = ((one - high) << bits) // (one - rest[0])
-        most = ((one - low) << bits) // (one - rest[1]) if rest[1] < one else -1
+        least = ((one - high) << bits) // (one - tail[0])
+        most = ((one - low) << bits) // (one - tail[1]) if tail[1] < one else -1
         if least != most:
             return None
-        found.append(least)
-    return found
+        floors.append(least)
+    return floors
 
 
 def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
-    """Bounds of the mass ratio beyond the last outcome: exp(-rate outcomes), 0 without an end."""
+    """Enclose the mass ratio beyond the last outcome: exp(-rate outcomes), 0 without an end."""
     return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 
 
 def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
-    """Bounds of the first, second, third ... power of a number from 0 to 1."""
+    """Yield bounds of the first, second, third ... power of a number from 0 to 1."""
     low, high = base
     while True:
         yield low, high
@@ -253,13 +257,13 @@ def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
 
 
 def exp_bounds(exponent: Fraction, precision: int) -> Bounds:
-    """Bounds of exp(-exponent), exponent > 0: Taylor's series at exponent/2^n <= 1/2, squared."""
+    """Enclose exp(-exponent), exponent > 0: Taylor series at exponent/2^n <= 1/2, then squared."""
     squarings = max(0, (2 * exponent.numerator // exponent.denominator).bit_length())
     work = precision + squarings + 32
     reduced = exponent / (1 << squarings)
     low = high = term_low = term_high = 1 << work
     count = 0
-    # The series alternates and its terms shrink, so the rest is smaller than the last term.
+    # The series alternates with decreasing terms, so the error is below the last term.
     while term_high > 1:
         count += 1
         term_low = term_low * reduced.numerator // (reduced.denominator * count)

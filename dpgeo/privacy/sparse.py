@@ -1,4 +1,4 @@
-"""Private counts of a grid so fine that only occupied cells are held."""
+"""Opaque private counts of a very fine grid, stored for occupied cells only."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from dpgeo.spatial.grid import Grid
 
 
 class PrivateSparseCounts(Opaque):
-    """Counts of `size` disjoint public cells, of which one unit changes at most `sensitivity` in
-    total (L1); all but a private number of cells are 0.
+    """Counts of `size` disjoint public cells that one privacy unit changes by at most
+    `sensitivity` in total (L1); all but a private number of cells are 0.
 
-    Read through the Meter, and in no other way; see `Opaque`.
+    Values are read through the Meter only, see `Opaque`.
     """
 
     __slots__ = ("__cells", "__values", "_sensitivity", "_size")
@@ -37,7 +37,7 @@ class PrivateSparseCounts(Opaque):
         size: int,
         sensitivity: int,
     ) -> None:
-        """Counts `values` (n,) of the cells numbered `cells` (n,), 0 to size - 1, ascending."""
+        """Store counts `values` (n,) of cells numbered `cells` (n,), 0 to size - 1, ascending."""
         if np.asarray(values).dtype.kind not in "iu" or np.asarray(cells).dtype.kind not in "iu":
             # Truncating fractions would change the sensitivity.
             raise TypeError("Private counts are whole numbers.")
@@ -46,7 +46,7 @@ class PrivateSparseCounts(Opaque):
         numbers = np.asarray(cells)
         ordered = bool(np.all(numbers[:-1] < numbers[1:]))
         if numbers.shape != np.shape(values) or not ordered:
-            # A cell that came twice would be read as two, each with noise of its own.
+            # A repeated cell would be measured twice, each time with its own noise.
             raise ValueError("Cells are numbered in ascending order, each with one count.")
         if numbers.size and not 0 <= int(numbers[0]) <= int(numbers[-1]) < operator.index(size):
             raise ValueError("There are counts of cells outside the grid.")
@@ -58,27 +58,27 @@ class PrivateSparseCounts(Opaque):
 
     @property
     def size(self) -> int:
-        """Number of cells, occupied or not; public, for the grid is."""
+        """Number of cells, occupied or not. Public, since the grid is."""
         return self._size
 
     @property
     def sensitivity(self) -> int:
-        """Largest change of the sum of absolute differences when one unit is added or removed."""
+        """Largest L1 change when one privacy unit is added or removed."""
         return self._sensitivity
 
     def within(self, runs: CellRuns) -> PrivateSparseCounts:
-        """The counts of a public set of cells, numbered by their ranks in it.
+        """Restrict the counts to a public set of cells, renumbered by their ranks in it.
 
-        Leaving counts out does not add to the L1 sensitivity.
+        Leaving counts out does not increase the L1 sensitivity.
         """
         ranks = runs.ranks(self.__cells)
-        kept = ranks >= 0
+        inside = ranks >= 0
         return PrivateSparseCounts(
-            ranks[kept], self.__values[kept], size=runs.size, sensitivity=self._sensitivity
+            ranks[inside], self.__values[inside], size=runs.size, sensitivity=self._sensitivity
         )
 
     def nearest_counts(self, grid: Grid, centres: Centres) -> PrivateCounts:
-        """How many of the counts lie nearest to each public centre (k,), of the same sensitivity.
+        """Count the records nearest to each public centre (k,), with the same sensitivity.
 
         The cells are those of `grid`; each belongs to one centre, whatever the other cells are.
         """
@@ -89,10 +89,10 @@ class PrivateSparseCounts(Opaque):
         return PrivateCounts(totals, sensitivity=self._sensitivity)
 
     def cluster_sums(self, grid: Grid, centres: Centres) -> PrivateSums:
-        """Of the counts nearest to each public centre: their number and sums of x and y (k, 3).
+        """Sum number, x and y of the records nearest to each public centre (k, 3).
 
-        x is east and y south of the middle of the grid's frame, in half cells: whole numbers, odd
-        or even as the grid's sides are, and smaller than the sides.
+        x is east and y south of the middle of the grid's frame, in half cells: whole numbers with
+        the parity of the grid's sides minus 1, smaller than the sides.
         """
         self._check_grid(grid)
         cluster = nearest(grid, self.__cells, centres)
@@ -109,7 +109,7 @@ class PrivateSparseCounts(Opaque):
             raise ValueError("The counts are of another grid.")
 
     def _read_by_meter(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Cells and values, for `Meter.measure_sparse` alone."""
+        """Return cells and values, for `Meter.measure_sparse` only."""
         return self.__cells, self.__values
 
     def __repr__(self) -> str:

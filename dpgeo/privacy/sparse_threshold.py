@@ -1,25 +1,27 @@
-"""Which empty cells reach a threshold by their noise alone, without drawing the noise of each.
+"""Sampler of the empty cells whose noise reaches a threshold.
 
-What is drawn. Each of n cells passes independently with p = P(X >= T) = a^T/(1+a), T >= 1, X being
-discrete Laplace noise with a = exp(-rate). Given that, X - T is geometric: P(X - T = j) = (1-a) a^j
-(Cormode, Procopiuc, Srivastava and Tran 2012, the filter of section 4). So passing cells and
-their values have the very distribution that noise in all cells and a threshold would give.
+What is drawn. Each of n cells passes independently with p = P(X >= T) = a^T/(1+a), T >= 1, where X
+is discrete Laplace noise with a = exp(-rate). Given that, X - T is geometric:
+P(X - T = j) = (1-a) a^j (Cormode, Procopiuc, Srivastava and Tran 2012, the filter of section 4). So
+passing cells and their values have exactly the distribution of noise in all cells followed by a
+threshold, but only the passing cells are drawn.
 
-How passing cells are found. 1/p is no number that the tables of `sampler` could hold, so cells
+How passing cells are found. The tables of `sampler` cannot hold a chance as small as p, so cells
 become *candidates* with a slightly larger chance q = 1 - exp(-r), r a fraction: gaps between
 candidates are geometric with P(gap = g) = exp(-r g)(1 - exp(-r)), which `sample_geometric` draws
 exactly. Each candidate then passes with the chance p/q. A cell is thus a candidate and passes with
 q p/q = p, independently of all others. r = p/(1-p) (1 + 1e-6), computed in floating point, is
-surely above -ln(1-p), for -ln(1-p) <= p/(1-p) and rounding is far below 1e-6; that p <= q is
+surely above -ln(1-p), since -ln(1-p) <= p/(1-p) and rounding is far below 1e-6; that p <= q is
 checked again in whole numbers.
 
-How a chance p/q is drawn exactly. A random word settles whether an endless string of random bits
-lies below p/q unless it equals the first 64 bits of p/q; then 64 bits of both are added, until they
-differ. These bits come from integer bounds that enclose the exponentials, refined until both ends
-agree. They always do, for p/q is not rational: with y = exp(-1/N), N a common denominator of rate
-and r, a rational p/q would make y, which is transcendental (Lindemann), a root of a polynomial.
+How a chance p/q is drawn exactly. A random word settles whether an infinite string of random bits
+lies below p/q unless it equals the first 64 bits of p/q; then 64 further bits of both are compared,
+until they differ. These bits come from integer bounds that enclose the exponentials, refined until
+both bounds agree. They always do, since p/q is not rational: with y = exp(-1/N), N a common
+denominator of rate and r, a rational p/q would make y, which is transcendental (Lindemann), a root
+of a polynomial.
 
-A word of zeros does not pass; words are read from the other end, which are as random.
+Words are inverted, which are equally random, so that a zero word does not pass.
 """
 
 from __future__ import annotations
@@ -36,11 +38,11 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
 ABOVE = 1 + 1e-6
-"""Times as many candidates as need be, so that rounding never makes them too few."""
+"""Factor on the number of candidates, so that rounding never leaves too few."""
 
 
 def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
-    """P(X >= threshold) for a threshold of at least 1."""
+    """Return P(X >= threshold) for a threshold of at least 1."""
     rate = float(noise.rate)
     return math.exp(-rate * threshold) / (1 + math.exp(-rate))
 
@@ -48,26 +50,26 @@ def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
 def sample_passing(
     noise: DiscreteLaplace, threshold: int, size: int, random: RandomWords
 ) -> NDArray[np.int64]:
-    """The cells, among those numbered 0 to size - 1, whose noise reaches the threshold (n,).
+    """Draw the cells, of those numbered 0 to size - 1, whose noise reaches the threshold (n,).
 
-    Ascending; time and memory are those of the cells that pass.
+    Cells are ascending; time and memory grow with the number of cells that pass.
     """
     rate = candidate_rate(noise, threshold)
-    found = []
-    place = -1
-    while place < size:
-        expected = float(rate) * (size - place)
+    chunks = []
+    last = -1
+    while last < size:
+        expected = float(rate) * (size - last)
         gaps = sample_geometric(rate, min(CHUNK, 64 + int(1.1 * expected)), random)
-        # Beyond the end all is one, and sums of gaps stay far below 63 bits.
-        places = place + np.cumsum(np.minimum(gaps, size) + 1)
-        found.append(places[places < size])
-        place = int(places[-1])
-    candidates = np.concatenate(found)
+        # Capping gaps at `size` changes nothing, and keeps their sums far below 63 bits.
+        cells = last + np.cumsum(np.minimum(gaps, size) + 1)
+        chunks.append(cells[cells < size])
+        last = int(cells[-1])
+    candidates = np.concatenate(chunks)
     return candidates[_accepted(noise.rate, threshold, rate, candidates.size, random)]
 
 
 def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
-    """r of the module: 1 - exp(-r) is at least P(X >= threshold), and hardly more."""
+    """Return r of the module docstring: 1 - exp(-r) is just above P(X >= threshold)."""
     chance = passing_chance(noise, threshold)
     return max(Fraction(chance / (1 - chance) * ABOVE), LEAST_RATE)
 
@@ -75,7 +77,7 @@ def candidate_rate(noise: DiscreteLaplace, threshold: int) -> Fraction:
 def _accepted(
     rate: Fraction, threshold: int, candidate: Fraction, count: int, random: RandomWords
 ) -> NDArray[np.bool_]:
-    """Draws of an event of the chance p/q, bool (count,)."""
+    """Draw an event of chance p/q, bool (count,)."""
     boundary = acceptance_bits(rate, threshold, candidate, 64)
     words = ~random.words(count)
     accepted: NDArray[np.bool_] = words < np.uint64(boundary)
@@ -91,14 +93,14 @@ def _accepted(
 
 @lru_cache(maxsize=256)
 def acceptance_bits(rate: Fraction, threshold: int, candidate: Fraction, bits: int) -> int:
-    """floor(2^bits p/q), exactly. Raises ArithmeticError where p is above q."""
+    """Compute floor(2^bits p/q), exactly. Raises ArithmeticError where p is above q."""
     precision = bits + 192
     while True:
         one = 1 << precision
         tail, a, r = (
             exp_bounds(exponent, precision) for exponent in (rate * threshold, rate, candidate)
         )
-        # p/q = tail/((1 + a)(1 - exp(-r))), every factor rounded outwards.
+        # p/q = tail/((1 + a)(1 - exp(-r))), with every factor rounded outwards.
         least = (tail[0] << (bits + precision)) // ((one + a[1]) * (one - r[0]))
         most = (tail[1] << (bits + precision)) // ((one + a[0]) * (one - r[1]))
         if least == most:

@@ -1,13 +1,13 @@
-"""Private sums: vectors added up over public groups, for the means of clusters.
+"""Opaque private sums of vectors over public groups, for the means of clusters.
 
-Privacy argument. Every counted contribution adds, to one row only, a vector v of whole numbers
-with |v_j| <= reach_j, and a unit has at most l of them. So for every column j the absolute
-changes of all rows, added up, are at most l reach_j. With m columns and independent discrete
+Privacy argument. Every counted contribution adds, to one row only, a vector v of whole numbers with
+|v_j| <= reach_j, and a privacy unit makes at most l contributions. So for every column j the
+absolute changes of all rows add up to at most l reach_j. With m columns and independent discrete
 Laplace noise of rate epsilon/(m l reach_j) in column j, the log-ratio of the probabilities of any
 outcome on neighbouring datasets is at most
     sum_j epsilon/(m l reach_j) l reach_j = epsilon.
-In units of its reach every column thus has the sensitivity l, and all of them jointly m l: 3 l for
-a count and two coordinates.
+In units of its reach every column thus has sensitivity l, and all of them jointly m l: 3 l for a
+count and two coordinates.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ from dpgeo.privacy.counts import Opaque
 
 
 class PrivateSums(Opaque):
-    """Sums (n, m) of whole numbers, of which one unit changes column j by at most
+    """Sums (n, m) of whole numbers. One privacy unit changes column j by at most
     `sensitivity` reach[j] in total over all rows.
 
-    Read through the Meter, and in no other way; see `Opaque`.
+    Values are read through the Meter only, see `Opaque`.
     """
 
     __slots__ = ("__values", "_reach", "_sensitivity")
@@ -52,21 +52,21 @@ class PrivateSums(Opaque):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Shape (n, m) of the sums; public, for the groups are."""
+        """Shape (n, m) of the sums. Public, since the groups are."""
         return self.__values.shape
 
     @property
     def reach(self) -> tuple[int, ...]:
-        """The most that one contribution adds to each column, in absolute value."""
+        """Largest absolute value that one contribution adds to each column."""
         return self._reach
 
     @property
     def sensitivity(self) -> int:
-        """m l: the joint L1 sensitivity with every column in units of its reach."""
+        """The joint L1 sensitivity m l, with every column in units of its reach."""
         return len(self._reach) * self._sensitivity
 
     def _read_by_meter(self) -> NDArray[np.int64]:
-        """The sums, for `Meter.measure_sums` alone."""
+        """Return the sums, for `Meter.measure_sums` only."""
         return self.__values
 
     def __repr__(self) -> str:

@@ -1,4 +1,4 @@
-"""What a mechanism may ask of a private dataset."""
+"""Interface of a private dataset, as mechanisms see it."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from dpgeo.spatial.zones import Zones
 
 
 class PrivateView(Protocol):
-    """A dataset with contributions bounded to `bound` per unit; counts come out opaque."""
+    """A dataset with at most `bound` contributions of each privacy unit; counts are opaque."""
 
     @property
     def domain(self) -> Domain:
-        """The public study area, outside which there is no position, and the layers named."""
+        """The public study area, which contains all positions, and the named layers."""
 
     @property
     def unit(self) -> Unit:
-        """Whose presence is hidden."""
+        """The privacy unit."""
 
     @property
     def counting(self) -> Counting:
@@ -33,41 +33,42 @@ class PrivateView(Protocol):
 
     @property
     def bound(self) -> int:
-        """The most cells (people) or records (visits) that one unit adds."""
+        """Contribution bound: most cells (people) or records (visits) of one privacy unit."""
 
     def histogram(self, grid: Grid) -> PrivateCounts:
-        """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
+        """Count by cell, with the grid's shape and L1 sensitivity `bound`."""
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Counts per slice and cell, of the shape (s, rows, columns) and L1 sensitivity `bound`.
+        """Count by slice and cell, with shape (s, rows, columns) and L1 sensitivity `bound`.
 
-        The bound holds over all slices together.
+        The contribution bound holds over all slices together.
         """
 
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """At most `bound` reports of each unit of a share, chosen without regard to where they are.
+        """Return at most `bound` reports of each privacy unit of a shard.
 
-        Times are rounded down to so many seconds, or left out, and so are the domain's public
-        `attributes`, on which nothing else depends. Which share a unit is in follows
-        from who it is, never from where its reports are.
+        Which reports are kept does not depend on where they are. Times are rounded down to
+        multiples of `time_step` seconds, or left out; the domain's public `attributes`, on which
+        nothing else depends, are left out unless asked for. The shard of a privacy unit follows
+        from its identifier, never from its reports' positions.
         """
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """The same counts of cells by number, row * columns + column, for very fine grids."""
+        """Count cells by number, row * columns + column, for very fine grids."""
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """The same cells, at most `bound` of each unit, with whose they are kept apart."""
+        """Return the cells, at most `bound` of each privacy unit, grouped by privacy unit."""
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Counts per zone (n,), of L1 sensitivity `bound` over all zones together.
+        """Count by zone (n,), with L1 sensitivity `bound` over all zones together.
 
-        What lies in several zones counts in each of them, as far as the bound allows.
+        A record in several zones counts in each of them, up to the contribution bound.
         """
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """How many units' one place, chosen at random, lies in each region (n,): sensitivity 1."""
+        """Count privacy units by the region (n,) of one random place each: L1 sensitivity 1."""
 
     def preferring(self, popularity: Popularity) -> PrivateView:
-        """The same view, that keeps a person's most popular places first."""
+        """Return the same view, keeping each person's places in the most popular regions."""

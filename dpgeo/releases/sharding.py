@@ -198,7 +198,7 @@ def _read(part: ReleaseShard) -> mechanisms.PerturbedShard:
 
 def encode_shard(part: mechanisms.PerturbedShard) -> bytes:
     """Arrays of what came out, and the trace, as an .npz without pickles."""
-    moved = part.moved
+    moved = part.perturbed
     arrays: dict[str, Any] = {"longitude": moved.longitude, "latitude": moved.latitude}
     if moved.time is not None:
         arrays["time"] = moved.time

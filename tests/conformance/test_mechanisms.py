@@ -216,12 +216,12 @@ def test_its_trace_is_its_plan(mechanism: Mechanism, params: Any, counting: Coun
     epsilon = costs(mechanism, params, Fraction(3, 10))
     released = release(mechanism, params, city(counting=counting), epsilon=epsilon)
     plan = mechanism.plan(params, epsilon)
-    planned = {spend.label: spend.epsilon for spend in plan if not spend.rest}
+    planned = {spend.label: spend.epsilon for spend in plan if not spend.unallocated}
     traced = {line.label: line.epsilon for line in released.trace}
     assert len(released.trace) == len(traced)
     assert {label: traced.pop(label) for label in planned} == planned
     # What was not declared by name are parts of the declared rest, exactly.
-    assert sum(traced.values()) == sum(spend.epsilon for spend in plan if spend.rest)
+    assert sum(traced.values()) == sum(spend.epsilon for spend in plan if spend.unallocated)
     for line in released.trace:
         assert line.noise is None or line.noise.epsilon == line.epsilon
         # Sums of several columns have that many times the bound.

@@ -71,7 +71,7 @@ def look_at_points(release: str) -> dict[str, Any]:
 
     found = Release.objects.select_related("dataset__ledger").get(pk=release)
     written = {
-        str(part.number): sharding._read(part).moved.longitude.tolist()
+        str(part.number): sharding._read(part).perturbed.longitude.tolist()
         for part in found.shards.exclude(blob_name="")
     }
     content = released_of(found).content if found.blob_name else None

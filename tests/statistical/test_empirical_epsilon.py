@@ -27,7 +27,7 @@ from dpgeo.mechanisms import prilocation, uniform_grid
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy import meter as meter_module
 from dpgeo.privacy import sampler
-from dpgeo.privacy.bounding import LOOK_SHARE, Popularity, Regions
+from dpgeo.privacy.bounding import PILOT_SHARE, Popularity, Regions
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.mechanism import Mechanism, run
 from dpgeo.privacy.meter import Meter
@@ -299,7 +299,7 @@ def test_choosing_popular_places_keeps_its_epsilon(key: str) -> None:
 def test_a_look_at_popularity_without_noise_is_caught(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    look, exact = EPSILON * LOOK_SHARE, DiscreteLaplace(Fraction(1000), 1)
+    look, exact = EPSILON * PILOT_SHARE, DiscreteLaplace(Fraction(1000), 1)
     plant(monkeypatch, lambda noise: exact if noise.epsilon == look else noise)
     assert audited_choice(MECHANISMS[key], 60, runs=500) > EPSILON
 

@@ -10,7 +10,7 @@ import pytest
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Bounding
-from dpgeo.privacy.bounding import LOOK
+from dpgeo.privacy.bounding import PILOT
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_quote
 from tests.makers import make_dataset, make_ready, make_release
@@ -36,7 +36,7 @@ def test_popular_places_cost_a_tenth_and_the_release_says_so(tmp_path: Path) -> 
     assert release.epsilon == 1
     released = released_of(release)
     assert released.bounding is Bounding.POPULAR
-    assert released.trace[0].label == LOOK
+    assert released.trace[0].label == PILOT
     assert released.trace[0].epsilon == Fraction(1, 10)
     assert released.guarantee.epsilon == 1
 
@@ -49,7 +49,7 @@ def test_the_quote_foretells_the_noise_of_what_is_left() -> None:
     ]
     assert [quote.forecast.noise.epsilon for quote in quotes] == [1, Fraction(9, 10)]
     assert [quote.epsilon for quote in quotes] == [1, 1]
-    assert [spend.label for spend in quotes[1].plan] == [LOOK, "cell counts"]
+    assert [spend.label for spend in quotes[1].plan] == [PILOT, "cell counts"]
 
 
 def test_what_cannot_be_chosen_is_refused() -> None:
@@ -70,7 +70,7 @@ def test_programs_and_the_desk_choose_it() -> None:
     address = f"/api/v1/datasets/{dataset.slug}/quote"
     quote = asks.ask("POST", address, {**REQUEST, "bounding": "popular"})
     assert quote["bounding"] == "popular"
-    assert quote["plan"][0] == {"what": LOOK, "epsilon": "0.05", "cost": "epsilon 0.05"}
+    assert quote["plan"][0] == {"what": PILOT, "epsilon": "0.05", "cost": "epsilon 0.05"}
     assert asks.ask("POST", address, REQUEST)["bounding"] == "random"
     assert asks.ask("POST", address, {**REQUEST, "bounding": "x"}, 400)["field"] == "bounding"
     body = {**REQUEST, "dataset": dataset.slug, "title": "Walks", "bounding": "popular"}

@@ -336,7 +336,7 @@ def test_what_is_in_parts_is_what_is_released(
     assert len(found) == 4
     content = released_of(release).content
     assert isinstance(content, PointsRelease)
-    together = np.concatenate([part.moved.longitude for part in found])
+    together = np.concatenate([part.perturbed.longitude for part in found])
     assert np.array_equal(np.sort(together), content.longitude)
     assert all(part.trace == released_of(release).trace for part in found)
 

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.levels import format_level, level_text, make_level, parse_level, rest_text
+from dpgeo.core.levels import (
+    format_level,
+    level_text,
+    make_level,
+    parse_level,
+    remaining_level_text,
+)
 
 
 @pytest.mark.parametrize(
@@ -54,15 +60,15 @@ def test_what_is_left_of_levels_is_a_level_that_can_be_paid(
 ) -> None:
     whole = make_level(f"ln {paid * rest}", radius).pico
     left = whole - make_level(f"ln {paid}", radius).pico
-    text = rest_text(left, radius)
+    text = remaining_level_text(left, radius)
     assert text == f"ln {rest}"
     assert make_level(text, radius).pico <= left
-    assert rest_text(left - make_level(text, radius).pico, radius) == "0"
+    assert remaining_level_text(left - make_level(text, radius).pico, radius) == "0"
 
 
 @given(st.integers(1, 10**11), st.integers(1, 10_000))
 def test_no_more_is_said_to_be_left_than_is(pico: int, radius: int) -> None:
-    text = rest_text(pico, radius)
+    text = remaining_level_text(pico, radius)
     assert text == "0" or Fraction(make_level(text, radius).pico) <= pico
 
 

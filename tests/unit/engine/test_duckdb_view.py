@@ -478,8 +478,8 @@ def test_it_knows_how_many_reports_people_lack(
         salt=SALT,
     )
     shares = [view.positions(time_step=None, shard=Shard(number, 2)) for number in range(2)]
-    assert view.positions(time_step=None)._count_lacking() == lacking
-    assert sum(share._count_lacking() for share in shares) == lacking
+    assert view.positions(time_step=None)._count_missing() == lacking
+    assert sum(share._count_missing() for share in shares) == lacking
 
 
 def test_reports_of_one_time_are_kept_together_or_not_at_all(tmp_path: Path) -> None:
@@ -498,7 +498,7 @@ def test_reports_of_one_time_are_kept_together_or_not_at_all(tmp_path: Path) -> 
             bound=5,
             salt=bytes([salt] * 16),
         )
-        assert view.positions(time_step=None)._count_lacking() == 1
+        assert view.positions(time_step=None)._count_missing() == 1
 
 
 @pytest.mark.parametrize("time", [None, 7])

@@ -12,7 +12,7 @@ from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Bounding
 from dpgeo.core.released import ZonesRelease
 from dpgeo.mechanisms import uniform_grid, zones
-from dpgeo.privacy.bounding import LOOK, Popularity, ranks_of, split
+from dpgeo.privacy.bounding import PILOT, Popularity, ranks_of, split
 from dpgeo.privacy.mechanism import checked_plan, run
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
@@ -23,7 +23,7 @@ from tests.randomness import SeededEntropy, ZeroNoise
 def test_only_popular_places_cost() -> None:
     assert split(Fraction(1), Bounding.RANDOM) == ([], Fraction(1))
     (look,), rest = split(Fraction(1), Bounding.POPULAR)
-    assert (look.label, look.epsilon, rest) == (LOOK, Fraction(1, 10), Fraction(9, 10))
+    assert (look.label, look.epsilon, rest) == (PILOT, Fraction(1, 10), Fraction(9, 10))
 
 
 def test_equally_popular_regions_share_a_rank() -> None:
@@ -55,7 +55,7 @@ def test_a_release_of_popular_places_says_what_it_spent() -> None:
     )
     assert released.bounding is Bounding.POPULAR
     assert [(line.label, line.epsilon) for line in released.trace] == [
-        (LOOK, Fraction(1, 10)),
+        (PILOT, Fraction(1, 10)),
         ("cell counts", Fraction(9, 10)),
     ]
     look, counts = (line.noise for line in released.trace)

@@ -11,7 +11,7 @@ import pytest
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.spend import Spend
-from dpgeo.privacy.clustering import clustered, moved
+from dpgeo.privacy.clustering import run_kmeans, update_centres
 from dpgeo.privacy.counts import PrivateCounts
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.randomness import Entropy
@@ -162,7 +162,7 @@ def test_without_noise_it_is_plain_k_means() -> None:
         )
 
     # At such an epsilon noise is zero and known to be.
-    found = clustered(meter(ZeroNoise(), Fraction(1000)), LABELS, counts(cells), GRID, start)
+    found = run_kmeans(meter(ZeroNoise(), Fraction(1000)), LABELS, counts(cells), GRID, start)
 
     np.testing.assert_allclose(found.x, expected.x, atol=1)
     np.testing.assert_allclose(found.y, expected.y, atol=1)
@@ -180,14 +180,14 @@ def test_with_many_people_centres_come_near_the_crowds() -> None:
         return float(np.hypot(columns[cluster] - column, rows[cluster] - row).mean())
 
     many = counts(np.tile(cells, 100))
-    found = clustered(meter(SeededEntropy(1)), LABELS, many, GRID, start)
+    found = run_kmeans(meter(SeededEntropy(1)), LABELS, many, GRID, start)
 
     assert away(found) < 0.6 * away(start)
 
 
 def test_nobody_leaves_every_centre_where_it_was() -> None:
     start = spread_evenly(AREA, 6)
-    found = clustered(meter(ZeroNoise()), LABELS, counts([]), GRID, start)
+    found = run_kmeans(meter(ZeroNoise()), LABELS, counts([]), GRID, start)
 
     assert found.x.tolist() == start.x.tolist()
     assert found.y.tolist() == start.y.tolist()
@@ -199,7 +199,7 @@ def test_no_noise_throws_a_centre_out_of_its_cluster_or_the_frame() -> None:
     west, south, east, north = GRID.mercator_bounds
     for _ in range(200):
         sums = random.laplace(0, [10, 1000, 1000], (9, 3)).astype(np.int64)
-        found = moved(start, sums, DiscreteLaplace(Fraction(1), 10), GRID)
+        found = update_centres(start, sums, DiscreteLaplace(Fraction(1), 10), GRID)
         assert ((west <= found.x) & (found.x <= east)).all()
         assert ((south <= found.y) & (found.y <= north)).all()
         gap = np.hypot(found.x[:, None] - start.x, found.y[:, None] - start.y)

@@ -13,11 +13,11 @@ from dpgeo.core.spend import Spend
 from dpgeo.privacy.exponential_mechanism import (
     STEPS,
     Bins,
-    kept,
-    permutation,
-    replaced,
+    draw_permutation,
+    draw_uniform,
+    fit_to_counts,
+    replace_places,
     scores,
-    uniform,
 )
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.person_records import PrivateVisits
@@ -40,9 +40,10 @@ def test_the_first_of_the_order_are_kept_and_it_is_repeated_where_they_do_not_su
     places = np.array([0, 1, 0, 3])
     wanted = np.array([[2, 0, 1], [4, 3, 0]])
 
-    found = Counter(zip(*map(np.ndarray.tolist, kept(persons, places, wanted, BINS)), strict=True))
+    fitted = fit_to_counts(persons, places, wanted, BINS)
+    pairs = Counter(zip(*map(np.ndarray.tolist, fitted), strict=True))
 
-    assert found == Counter(
+    assert pairs == Counter(
         {(0, 1): 1, (0, 0): 1, (0, 5): 1, (1, 1): 2, (1, 2): 1, (1, 0): 1, (1, 3): 2, (1, 4): 1}
     )
 
@@ -54,7 +55,7 @@ def test_one_place_more_changes_what_is_kept_by_one_substitution() -> None:
         more = np.append(places, random.integers(0, 6))
         wanted = random.integers(0, 6, (1, 3))
         one, other = (
-            Counter(kept(np.zeros(len(each), int), each, wanted, BINS)[1].tolist())
+            Counter(fit_to_counts(np.zeros(len(each), int), each, wanted, BINS)[1].tolist())
             for each in (places, more)
         )
         assert one.total() == other.total() == wanted.sum()
@@ -67,7 +68,7 @@ def test_one_place_more_changes_what_is_kept_by_one_substitution() -> None:
 @pytest.mark.parametrize("rate", [Fraction(1, 2 * STEPS), Fraction(4, 2 * STEPS)])
 def test_places_are_drawn_with_the_chances_of_the_exponential_mechanism(rate: Fraction) -> None:
     size = 60_000
-    drawn = replaced(np.zeros(size, dtype=np.int64), BINS, rate, SeededWords(1))
+    drawn = replace_places(np.zeros(size, dtype=np.int64), BINS, rate, SeededWords(1))
     candidates = BINS.order[:3]
     weight = np.exp(-float(rate) * scores(np.zeros(3, dtype=np.int64), candidates, BINS))
     expected = size * weight / weight.sum()
@@ -94,18 +95,20 @@ def test_scores_span_the_steps_and_no_more() -> None:
 
 def test_without_noise_every_place_stays() -> None:
     places = np.array([0, 3, 5, 2])
-    assert replaced(places, BINS, Fraction(1), ZeroNoise().stream()).tolist() == places.tolist()
+    assert (
+        replace_places(places, BINS, Fraction(1), ZeroNoise().stream()).tolist() == places.tolist()
+    )
 
 
 def test_uniform_numbers_draw_words_of_an_incomplete_round_again() -> None:
     # 2^64 = 3 * 6148914691236517205 + 1: the last word is one too many.
     words = CraftedWords([2**64 - 1, 5, 7])
-    assert uniform(np.array([3, 4]), words).tolist() == [7 % 3, 1]
+    assert draw_uniform(np.array([3, 4]), words).tolist() == [7 % 3, 1]
 
 
 def test_every_permutation_is_as_likely() -> None:
     words = SeededWords(3)
-    found = Counter(tuple(permutation(4, words).tolist()) for _ in range(12_000))
+    found = Counter(tuple(draw_permutation(4, words).tolist()) for _ in range(12_000))
     assert len(found) == 24
     assert sum((count - 500) ** 2 / 500 for count in found.values()) < 100
 

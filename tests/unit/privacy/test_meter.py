@@ -146,7 +146,7 @@ def test_epsilons_are_exact_fractions() -> None:
 
 REST = [
     Spend(label="look", epsilon=Fraction(1, 50)),
-    Spend(label="rest", epsilon=Fraction(49, 50), rest=True),
+    Spend(label="rest", epsilon=Fraction(49, 50), unallocated=True),
 ]
 
 

@@ -100,7 +100,7 @@ def positions(
     lon: list[float],
     lat: list[float],
     time: int | None = None,
-    lacking: int = 0,
+    missing: int = 0,
     told: int | None = None,
 ) -> PrivatePositions:
     times = None if time is None else np.full(len(lon), time)
@@ -108,7 +108,7 @@ def positions(
     return PrivatePositions(
         lambda: iter([Reports(np.array(lon), np.array(lat), times, numbers)]),
         sensitivity=3,
-        lacking=lambda: lacking,
+        missing=lambda: missing,
     )
 
 
@@ -135,9 +135,9 @@ def test_the_meter_sorts_by_output_and_charges_all_reports_of_a_unit() -> None:
 def test_what_is_lacking_is_made_up_anywhere_where_that_is_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("dpgeo.privacy.meter.MADE_UP", 700)
+    monkeypatch.setattr("dpgeo.privacy.meter.PADDING_CHUNK", 700)
     area = Truncation(CITY, GroundGrid(2))
-    few = positions([10.1], [50.05], lacking=2000)
+    few = positions([10.1], [50.05], missing=2000)
     assert len(meter().perturb("reports", few, area).longitude) == 1
     moved = meter().perturb("reports", few, area, padded=True)
     assert len(moved.longitude) == 2001
@@ -155,7 +155,7 @@ def test_what_is_told_of_reports_is_the_last_thing_that_sorts_them() -> None:
     several = positions([10.1] * 5, [50.05] * 5, 7)
     [part] = several._read_by_meter()
     shuffled = dataclasses.replace(part, attributes=np.array([3, 1, 2, 0, 4], dtype=np.int32))
-    private = PrivatePositions(lambda: iter([shuffled]), sensitivity=3, lacking=lambda: 0)
+    private = PrivatePositions(lambda: iter([shuffled]), sensitivity=3, missing=lambda: 0)
     spend = [Spend(label="reports", epsilon=NOISE.epsilon * 3)]
     moved = Meter(spend, ZeroNoise()).perturb("reports", private, Truncation(CITY, GroundGrid(2)))
     assert moved.attributes is not None
