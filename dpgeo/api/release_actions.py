@@ -29,7 +29,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, whole_units
 from dpgeo.datasets.models import Dataset
-from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
+from dpgeo.mechanisms.registry import MECHANISMS, current_parameters, find_mechanism
 from dpgeo.releases.models import Release
 from dpgeo.releases.quotes import Advice, parse_cost, read_parameters, settle_counting
 from dpgeo.releases.selectors import releases_visible_to
@@ -369,7 +369,7 @@ def check_same(release: Release, asked: dict[str, Any]) -> None:
         release.title,
         release.description,
         release.mechanism,
-        release.parameters,
+        current_parameters(release.mechanism, release.parameters),
         release.bound,
         release.counting,
         release.bounding,

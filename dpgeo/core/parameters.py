@@ -103,7 +103,7 @@ def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
     unknown or misspelt, given under two names, of the wrong type, or out of its bounds.
     """
     known = {parameter.name: parameter for parameter in parameters(cls)}
-    current = {old: name for name, parameter in known.items() for old in parameter.deprecated}
+    current = deprecated_names(cls)
     parsed: dict[str, object] = {}
     for name, value in values.items():
         present = current.get(name, name)
@@ -113,6 +113,11 @@ def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
             raise InvalidInput(f"Is the former name of {present!r}; give one of them.", field=name)
         parsed[present] = _read(known[present], value)
     return cls(**parsed)
+
+
+def deprecated_names(cls: type[Any]) -> dict[str, str]:
+    """Map the deprecated names of parameters to the present ones."""
+    return {old: each.name for each in parameters(cls) for old in each.deprecated}
 
 
 def layers_named(params: Any) -> list[str]:

@@ -1,23 +1,25 @@
-"""Adaptive grid: coarse squares show how finely to cut each of them.
+"""Adaptive grid: coarse squares whose noisy counts decide how finely each is divided.
 
-Idea. Buy a rough number of records with a small spend. Cut the map into m1 x m1 squares, few enough
-that each holds far more than noise, and count them. Cut each square into m2 x m2 smaller ones, more
-where its noisy count is large, and count those. All levels together say how many are in each.
+Idea. Buy a rough number of records with a small spend. Divide the map into m1 x m1 squares, few
+enough that each count is far larger than its noise, and count them. Divide each square into m2 x m2
+partitions, more where its noisy count is large, and count those. All levels together give the
+estimates.
 
-Privacy argument. A unit adds at most l in total to the cells of the grid (bounded by the view). The
-total, the squares and the smaller squares are sums of those same cells, every cell in at most one
-region of each (`PrivateCounts.regroup`), so each vector has L1 sensitivity l, and measuring it with
-epsilon_k is epsilon_k-differentially private. m1 is a function of the noisy total and public
-parameters, each m2 one of the noisy counts of the squares: given earlier outputs the regions are
-public. Adaptive sequential composition adds the three epsilons up to epsilon. What lies outside
-the study area is empty by its public declaration and is in no region.
+Privacy argument. A privacy unit adds at most l in total to the cells of the grid (bounded by the
+view). The total, the squares and the partitions are sums of those same cells, with every cell in at
+most one region of each (`PrivateCounts.regroup`), so each vector has L1 sensitivity l, and
+measuring it with epsilon_k is epsilon_k-differentially private. m1 is a function of the noisy total
+and public parameters, each m2 one of the noisy counts of the squares: given earlier outputs the
+regions are public. Adaptive sequential composition adds the three epsilons up to epsilon. Cells
+outside the study area are empty by its public declaration and are in no region.
 
-Utility. With N the noisy total (at least 1), e what the look leaves of epsilon and a share alpha of
-it spent on the squares, m1 = max(10, ceil(sqrt(N e/(10 l))/4)) and, for a square of noisy count n',
-m2 = max(1, ceil(sqrt(max(n', 0) (1 - alpha) e/(5 l)))): the sizes at which the noise of a region
-and the unevenness inside it do about equal harm. Squares are cut along the lines of a fine grid,
-so that m1 and m2 never exceed its cells. The counts of all levels are reconciled by inverse
-variances (`postprocess.consistency`); exact margins hold for the smallest squares' own counts.
+Utility. With N the noisy total (at least 1), e what the pilot measurement leaves of epsilon and a
+share alpha of it spent on the squares, m1 = max(10, ceil(sqrt(N e/(10 l))/4)) and, for a square of
+noisy count n', m2 = max(1, ceil(sqrt(max(n', 0) (1 - alpha) e/(5 l)))): the sizes at which the
+noise of a region and the unevenness inside it cause about equal error. Squares are divided along
+the lines of a fine grid, so that m1 and m2 never exceed its cells. The counts of all levels are
+reconciled by inverse variances (`postprocess.consistency`); margins of error are exact for the
+partitions' own counts.
 
 References. Qardaji, Yang and Li 2013 (arXiv 1209.1322), with the corrections in
 docs/mechanisms/adaptive-grid.md.
@@ -67,11 +69,12 @@ class Params:
         high=4096,
         beyond="For finer cells choose sparse-grid.",
     )
-    look_share: int = param(
+    pilot_share: int = param(
         3,
         "Percent of epsilon spent on the total, from which the number of squares follows.",
         low=1,
         high=50,
+        deprecated=["look_share"],
     )
     square_share: int = param(
         50,
@@ -83,18 +86,18 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The shares for the total and the squares, all that is left for the partitions."""
-    look = epsilon * Fraction(params.look_share, 100)
-    squares = (epsilon - look) * Fraction(params.square_share, 100)
+    """Declare spends for the total and the squares, and the remainder for the partitions."""
+    pilot = epsilon * Fraction(params.pilot_share, 100)
+    squares = (epsilon - pilot) * Fraction(params.square_share, 100)
     return [
-        Spend(label=TOTAL, epsilon=look),
+        Spend(label=TOTAL, epsilon=pilot),
         Spend(label=SQUARES, epsilon=squares),
-        Spend(label=PARTITIONS, epsilon=epsilon - look - squares),
+        Spend(label=PARTITIONS, epsilon=epsilon - pilot - squares),
     ]
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
-    """Measure the total, then squares as many as it deserves, then parts of each as it does."""
+    """Measure the total, then the squares it calls for, then the partitions of each square."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     table = summed_area(inside)
@@ -105,13 +108,13 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
     rate = float(noises[1].rate + noises[2].rate)
     squares, of_frame = tiles(frame, squares_along(int(total[0]), rate), table)
     coarse = _measure(meter, SQUARES, cells, squares, inside)
-    parts, of_square = tiles(squares, parts_along(coarse, float(noises[2].rate)), table)
-    fine = _measure(meter, PARTITIONS, cells, parts, inside)
-    boxes = np.concatenate([frame, squares, parts])
+    partitions, of_square = tiles(squares, partitions_along(coarse, float(noises[2].rate)), table)
+    fine = _measure(meter, PARTITIONS, cells, partitions, inside)
+    boxes = np.concatenate([frame, squares, partitions])
     return TreeRelease(
         grid=grid,
         boxes=boxes,
-        level=np.repeat([0, 1, 2], [1, len(squares), len(parts)]).astype(np.int32),
+        level=np.repeat([0, 1, 2], [1, len(squares), len(partitions)]).astype(np.int32),
         parent=np.concatenate([[-1], of_frame, 1 + of_square]).astype(np.int32),
         measured=np.ones(len(boxes), dtype=np.bool_),
         counts=np.concatenate([total, coarse, fine]),
@@ -120,15 +123,15 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def squares_along(total: int, rate: float) -> int:
-    """m1 for a noisy total; `rate` is epsilon/l of both levels together."""
+    """Compute m1 for a noisy total; `rate` is epsilon/l of squares and partitions together."""
     records = max(total, 1)
     return max(FEWEST_SQUARES, math.ceil(math.sqrt(records * rate / COARSE_CONSTANT) / 4))
 
 
-def parts_along(counts: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
-    """m2 (n,) for noisy counts (n,); `rate` is epsilon/l of the partitions."""
-    parts = np.ceil(np.sqrt(np.maximum(counts, 0) * rate / FINE_CONSTANT))
-    return np.maximum(parts, 1).astype(np.int64)
+def partitions_along(counts: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
+    """Compute m2 (n,) for noisy counts (n,); `rate` is epsilon/l of the partitions."""
+    along = np.ceil(np.sqrt(np.maximum(counts, 0) * rate / FINE_CONSTANT))
+    return np.maximum(along, 1).astype(np.int64)
 
 
 def _measure(
@@ -143,9 +146,9 @@ def _measure(
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every partition carries noise of its share of epsilon; there are at most as many as cells.
+    """Forecast the noise of a partition's own count; there are at most as many as cells.
 
-    How many there will be depends on the data and is not foretold.
+    The actual number of partitions depends on the data and is not forecast.
     """
     grid = Grid.over(domain.area, params.cells)
     return Forecast(

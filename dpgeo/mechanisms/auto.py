@@ -1,27 +1,29 @@
-"""Auto: looks before it counts, counts in phases, and infers a surface from all of them.
+"""Auto: a pilot measurement, counts in phases, and a surface inferred from all of them.
 
-Idea. Buy a rough total first; it tells how much epsilon can resolve here. Count an even grid of
-about as many squares as stand out at that total, then areas that are split wherever the surface
-inferred so far expects more than a few noise scales, small squares where people crowd and large
-ones elsewhere. The last such partition is what the map shows as measured. All counts of all phases
-then give one surface of cells: neighbouring areas tell how much of a noisy count is noise.
+Idea. Buy a rough total first: it tells how much detail epsilon can resolve. Count an even grid of
+about as many squares as stand out from the noise at that total. Then count boxes that are split
+wherever the surface inferred so far expects more than a few noise scales: small squares where
+people crowd and large ones elsewhere. The last such partition gives the map of measured counts. The
+counts of all phases together give one surface of cells by empirical Bayes estimation, in which
+neighbouring boxes show how much of a noisy count is noise.
 
-Privacy argument. Every phase counts disjoint, public squares, sums of the very same bounded cells,
-every cell in at most one square (`PrivateCounts.regroup`), of which a unit adds at most l in total:
-a vector of L1 sensitivity l, measured with f epsilon, is f epsilon-differentially private. Which
-squares a phase counts, with which share of epsilon and under which label follows from public inputs
-and the noisy counts of earlier phases alone. Shares are chosen after the look, but always add up to
-the declared rest, exactly (`Meter.divide`). So for any two neighbouring datasets the odds of a
-whole sequence of outputs, in which every phase has one and the same form on both, differ by at most
-the product of e^(f epsilon) over its phases, e^epsilon. The surface, the choice of squares and all
-else are post-processing. Squares outside the study area are known to be empty and not counted.
+Privacy argument. Every phase counts disjoint, public squares, sums of the same bounded cells, with
+every cell in at most one square (`PrivateCounts.regroup`), to which a privacy unit adds at most l
+in total: a vector of L1 sensitivity l, measured with f epsilon, is f epsilon-differentially
+private. Which squares a phase counts, with which share of epsilon and under which label follows
+from public inputs and the noisy counts of earlier phases alone. Shares are chosen after the pilot
+measurement, but always add up exactly to the declared unallocated epsilon (`Meter.divide`). Fix a
+whole sequence of outputs: the form of every phase is then the same on any two neighbouring
+datasets, and the odds of the sequence differ by at most the product of e^(f epsilon) over its
+phases, e^epsilon. The surface, the choice of squares and everything else is post-processing.
+Squares outside the study area are known to be empty and not counted.
 
-Utility. Each area of the last phase carries exact noise of scale l/(f epsilon), f being at least
-LAST_SHARE. On range counts over location maps the inferred surface errs by 0.55 of the best other
-mechanism's error; docs/mechanisms/accuracy.md has the figures and where it loses.
+Utility. Each box of the last phase carries exact noise of scale l/(f epsilon), f being at least
+LAST_SHARE. On range counts over location maps the error of the inferred surface is 0.55 of the best
+other mechanism's error; docs/mechanisms/accuracy.md has the figures and where it loses.
 
 References. Adaptive grids: Qardaji, Yang and Li 2013; least squares on trees: Hay, Rastogi, Miklau
-and Suciu 2010; empirical Bayes: Robbins 1956; privacy of shares chosen on the way: Rogers, Roth,
+and Suciu 2010; empirical Bayes: Robbins 1956; privacy of adaptively chosen epsilons: Rogers, Roth,
 Ullman and Vadhan 2016 (for pure epsilon, a fixed sum suffices).
 """
 
@@ -41,7 +43,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import PhasedRelease
 from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.survey import Survey
-from dpgeo.postprocess.node_measurements import Evidence, Masks
+from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
 from dpgeo.privacy.bounding import usual_regions
@@ -50,16 +52,17 @@ from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
-LOOK = "look: everybody"
-REST = "counts of areas, shared out after the look"
+PILOT = "look: everybody"
+UNALLOCATED = "counts of areas, shared out after the look"
 
-LOOK_SHARE = Fraction(2, 100)
+PILOT_SHARE = Fraction(2, 100)
 LAST_SHARE = Fraction(40, 100)
-"""The least share of epsilon that the last phase gets."""
+"""Smallest share of epsilon for the last phase."""
 
 MANY, VERY_MANY = 3000.0, 30_000.0
-"""Expected totals, in units of l/epsilon, from which on areas need to be drawn only once, and from
-which on a coarser even grid pays, because large boxes then err by the noise of many squares."""
+"""Thresholds on the expected total in units of l/epsilon: above the first, boxes are chosen only
+once; above the second, a coarser even grid is counted as well, because large boxes would otherwise
+have the noise of many squares."""
 
 PER_SQUARE = 40.0
 """Expected count of a square of the even grid, in units of l/epsilon."""
@@ -80,10 +83,10 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """One phase after the look: its share of epsilon and which squares it counts.
+    """One phase after the pilot measurement: its share of epsilon and the squares it counts.
 
-    Squares of `level` of the quadtree, or, where that is None, squares split while more than
-    `limit` scales of the phase's noise are expected in them.
+    These are the squares of `level` of the quadtree or, where that is None, squares that are split
+    while more than `limit` scales of the phase's noise are expected in them.
     """
 
     share: Fraction
@@ -92,16 +95,16 @@ class Phase:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """A fiftieth for the look, and the rest."""
-    look = epsilon * LOOK_SHARE
+    """Declare a fiftieth for the pilot measurement, and unallocated epsilon."""
+    pilot = epsilon * PILOT_SHARE
     return [
-        Spend(label=LOOK, epsilon=look),
-        Spend(label=REST, epsilon=epsilon - look, unallocated=True),
+        Spend(label=PILOT, epsilon=pilot),
+        Spend(label=UNALLOCATED, epsilon=epsilon - pilot, unallocated=True),
     ]
 
 
 def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
-    """The phases for an expected total in units of l/epsilon; shares add up to 1 - LOOK_SHARE.
+    """Choose phases for an expected total in units of l/epsilon; shares add up to 1 - PILOT_SHARE.
 
     Squares of the even grid hold PER_SQUARE of those units on average, within the study area.
     """
@@ -128,27 +131,27 @@ def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
-    """Look, choose the phases, count in each, and infer the surface."""
+    """Measure the pilot, choose the phases, count in each, and infer the surface."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     survey = Survey(grid, view.histogram(grid), inside, meter)
-    total = survey.measure(LOOK, even(survey.evidence, 0))
-    signal = max(float(total[0]), 0.0) * float(survey.noise[0].rate / LOOK_SHARE)
-    phases = phases_after(signal, survey.evidence.inside)
+    total = survey.measure(PILOT, even(survey.measurements, 0))
+    signal = max(float(total[0]), 0.0) * float(survey.noise[0].rate / PILOT_SHARE)
+    phases = phases_after(signal, survey.measurements.inside)
     labels = [_label(number, phase) for number, phase in enumerate(phases, start=1)]
-    shares = [phase.share / (1 - LOOK_SHARE) for phase in phases]
-    meter.divide(REST, dict(zip(labels, shares, strict=True)))
+    shares = [phase.share / (1 - PILOT_SHARE) for phase in phases]
+    meter.divide(UNALLOCATED, dict(zip(labels, shares, strict=True)))
     for label, phase in zip(labels, phases, strict=True):
         scale = 1 / float(meter.noise(label, view.bound).rate)
-        survey.measure(label, _nodes(survey.evidence, phase, scale))
+        survey.measure(label, _nodes(survey.measurements, phase, scale))
     return survey.content()
 
 
-def _nodes(evidence: Evidence, phase: Phase, scale: float) -> Masks:
-    """The squares that a phase counts, given all counts so far and its scale of noise."""
+def _nodes(measurements: NodeMeasurements, phase: Phase, scale: float) -> Masks:
+    """Choose the squares that a phase counts, given all counts so far and its noise scale."""
     if phase.level is not None:
-        return even(evidence, phase.level)
-    return where_expected(evidence, infer(evidence).cells, phase.limit * scale)
+        return even(measurements, phase.level)
+    return where_expected(measurements, infer(measurements).cells, phase.limit * scale)
 
 
 def _label(number: int, phase: Phase) -> str:
@@ -158,9 +161,9 @@ def _label(number: int, phase: Phase) -> str:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """An area of the last phase carries noise of at least LAST_SHARE of epsilon.
+    """Forecast the noise of a box of the last phase, for LAST_SHARE of epsilon at least.
 
-    How many areas there will be depends on the data and is not foretold; at most all cells.
+    The number of boxes depends on the data and is not forecast; it is at most the number of cells.
     """
     grid = Grid.over(domain.area, params.cells)
     return Forecast(

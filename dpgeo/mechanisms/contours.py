@@ -1,23 +1,24 @@
 """Contours: lines and bands of equal density, drawn on noisy cells.
 
-Idea. Count people in equal squares with the whole budget, make a surface of the noisy counts, and
-draw the lines along which its density is the same, as heights on a map. Whoever plans where to ask
-for help reads from them how many people to expect around any place.
+Idea. Count people in equal squares with the whole budget, compute a surface from the noisy counts,
+and draw lines of equal density on it, like heights on a map. They tell a planner how many people to
+expect around any place.
 
-Privacy argument. The squares are public and disjoint. A unit adds at most l in total to the counts
-(bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
+Privacy argument. The squares are public and disjoint. A privacy unit adds at most l in total to the
+counts (bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
 epsilon-differentially private. Surface and lines are computed from the noisy counts and public
 parameters alone; "by the noise" means by quantiles of its public distribution, never by what was
 counted. Cells outside the study area are empty by its public declaration.
 
 Utility. Squares carry noise of scale about l/epsilon. With `inferred` smoothing a cell is shrunk
-towards what its surroundings let one expect, which errs least where few people are; `blurred`
-takes a fixed weighted mean of nine cells; `none` keeps the noise. The first line "by the noise"
-runs where at most one empty cell in a thousand would lie, so what is inside it is somebody.
+towards the value expected from its surroundings, which has the smallest error where few people are;
+`blurred` takes a fixed weighted mean of nine cells; `none` keeps the noise. The first line "by the
+noise" is at the value that at most one empty cell in a thousand reaches, so the area inside it is
+almost certainly not empty.
 
-References. Xiong, Zhang and Zhu 2017, as told in Zhu, Li, Zhou and Yu, Differential Privacy and
-Applications, section 13.3.2. The source adds real-valued noise with no bound on a person's records,
-joins cells of the same noisy count by hand, and does not say what to do with negative counts.
+References. Xiong, Zhang and Zhu 2017, as described in Zhu, Li, Zhou and Yu, Differential Privacy
+and Applications, section 13.3.2. The source adds real-valued noise without bounding a person's
+records, joins cells of the same noisy count by hand, and does not treat negative counts.
 """
 
 from __future__ import annotations
@@ -78,12 +79,12 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The whole of epsilon for the cells."""
+    """Declare the whole of epsilon for the cells."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> ContourRelease:
-    """Measure every cell once, and choose lines on the surface that follows."""
+    """Measure every cell once, and choose contour lines on the resulting surface."""
     grid = Grid.over(view.domain.area, params.cells)
     cells = view.histogram(grid)
     noise = meter.noise(LABEL, cells.sensitivity)
@@ -101,7 +102,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ContourRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every cell carries noise of the whole epsilon."""
+    """Forecast a cell's noise, with the whole of epsilon."""
     grid = Grid.over(domain.area, params.cells)
     return Forecast(
         region="cell",

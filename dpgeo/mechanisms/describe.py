@@ -1,6 +1,6 @@
-"""Parameter tables of the mechanisms' pages: `python -m dpgeo.mechanisms.describe` renews them.
+"""Parameter tables of the mechanisms' pages; `python -m dpgeo.mechanisms.describe` renews them.
 
-A page docs/mechanisms/KEY.md holds the table between two comments; all else is written by hand.
+A page docs/mechanisms/KEY.md holds the table between two comments; the rest is written by hand.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ END = "<!-- end of parameters -->\n"
 
 
 def parameter_table(mechanism: Mechanism) -> str:
-    """The parameters as a Markdown table."""
+    """Format the parameters as a Markdown table."""
     rows = [
         f"| `{parameter.name}` | {_values(parameter)} | {_default(parameter)} "
         f"| {parameter.description} |\n"
@@ -27,8 +27,8 @@ def parameter_table(mechanism: Mechanism) -> str:
     return "| parameter | values | default | meaning |\n|---|---|---|---|\n" + "".join(rows)
 
 
-def described(page: str, mechanism: Mechanism) -> str:
-    """The page with its table renewed. Raises ValueError where the two comments are missing."""
+def renew_table(page: str, mechanism: Mechanism) -> str:
+    """Return the page with a new table. Raises ValueError where the two comments are missing."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
@@ -40,7 +40,7 @@ def describe(pages: Path) -> None:
     """Renew the tables of all pages in a folder."""
     for key, mechanism in MECHANISMS.items():
         page = pages / f"{key}.md"
-        page.write_text(described(page.read_text(), mechanism))
+        page.write_text(renew_table(page.read_text(), mechanism))
 
 
 def _default(parameter: Parameter) -> str:

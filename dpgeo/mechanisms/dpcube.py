@@ -1,22 +1,23 @@
-"""DPCube: noisy cells show where to draw boxes, and the boxes are counted afresh.
+"""DPCube: boxes drawn around noisy cells and counted afresh.
 
-Idea. Spend a part of epsilon on noisy counts of fine cells. Cut the map with a kd-tree grown on
-those noisy cells until the cells of a box look alike but for their noise. Spend the rest on fresh
+Idea. Spend a part of epsilon on noisy counts of fine cells. Divide the map with a kd-tree grown on
+those noisy cells until the cells of a box differ only by their noise. Spend the remainder on fresh
 counts of the boxes: one draw of noise for a whole quiet district, small boxes where people crowd.
 
-Privacy argument. The cells are public and disjoint, and a unit adds at most l in total to them
-(bounded by the view), so measuring them with epsilon1 is epsilon1-differentially private. Growing
-the tree sees nothing but those noisy counts and public facts: post-processing. Given the boxes,
-which are then public and disjoint, a unit adds at most l in total to their counts, because they
-are sums of the very same bounded cells, every cell in at most one box (`PrivateCounts.regroup`);
+Privacy argument. The cells are public and disjoint, and a privacy unit adds at most l in total to
+them (bounded by the view), so measuring them with epsilon1 is epsilon1-differentially private. The
+tree is grown on those noisy counts and public facts alone: post-processing. Given the boxes, which
+are then public and disjoint, a privacy unit adds at most l in total to their counts, because they
+are sums of the same bounded cells, every cell in at most one box (`PrivateCounts.regroup`);
 measuring them with epsilon2 is epsilon2-differentially private. Adaptive sequential composition
 gives epsilon1 + epsilon2 = epsilon. Cells outside the study area are empty by its public
 declaration: they are set to 0, left out of every box, and every box holds a cell that is inside.
 
-Utility. A box carries noise of scale l/epsilon2 whatever its size, so sums over large regions beat
-a uniform grid's by far; an even share per cell errs by the box's unevenness, which is kept low
-where evidence or plausible size calls for a cut (`postprocess.kdtree`). Least-squares answers keep
-detail within boxes and the noise of cells with it.
+Utility. A box carries noise of scale l/epsilon2 whatever its size, so sums over large regions are
+far more accurate than on a uniform grid. Dividing a box evenly among its cells adds an error from
+the box's unevenness, which is kept low by splitting where noisy counts or a plausible size call for
+it (`postprocess.kdtree`). Least-squares answers keep detail within boxes, and with it the noise of
+cells.
 
 References. Xiao, Xiong, Fan and Goryczka (DPCube), algorithms 2 and 3, with the corrections in
 docs/mechanisms/dpcube.md.
@@ -80,13 +81,13 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The declared share for the cells, all that is left for the partitions."""
+    """Declare the given share for the cells, and the remainder for the partitions."""
     cells = epsilon * Fraction(params.cell_share, 100)
     return [Spend(label=CELLS, epsilon=cells), Spend(label=PARTITIONS, epsilon=epsilon - cells)]
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease:
-    """Measure the cells, grow the partitions on what came out, measure their totals."""
+    """Measure the cells, grow partitions on the noisy counts, and measure their totals."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)
@@ -113,9 +114,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every partition carries noise of its share of epsilon; there are at most as many as cells.
+    """Forecast the noise of a partition's count; there are at most as many as cells.
 
-    How many there will be depends on the data and is not foretold.
+    The actual number of partitions depends on the data and is not forecast.
     """
     grid = Grid.over(domain.area, params.cells)
     share = plan(params, epsilon)[1].epsilon

@@ -1,32 +1,35 @@
-"""Planar Laplace: every report moved by noise, and the density recovered from where they went.
+"""Planar Laplace: reports perturbed by noise, and the density estimated from them.
 
-Idea. Each report is published at a place drawn around its own, nearer places being likelier: the
-density falls by a factor e for every 1/epsilon metres. From many such points the density behind
-them can be worked out, for it is known how the noise spreads it.
+Idea. Each report is published at a place drawn around its own, where nearer places are more likely:
+the density falls by a factor e for every 1/epsilon metres. From many such points the density behind
+them can be estimated by deconvolution, since the noise distribution is known.
 
 Privacy argument. The notion is geo-indistinguishability (Andres et al. 2013), not differential
-privacy of presence: moving one unit's reports x to as many x' changes the odds of any output by at
-most exp(sum e d(x_i, x'_i)), e = level/radius, hence by e^level for a report that is moved by the
-radius. That a report was made, and how many, is seen by anybody; where units are padded, that they
-are in the data is, and a report that is made up instead of made changes the odds by at most
-exp(e D), D across the area. Positions are snapped to a public
-grid; each is moved by one `perturb` (the argument is in `privacy.planar_laplace_sampler`, what
-finite precision costs in `core.noise.PlanarLaplace`); the output is snapped, brought into the area
-by a map of the output alone, and sorted by itself. Raw positions d apart are at most d + 1.5 steps
-apart once snapped. Which reports of a person are kept where there are more than the bound follows
-from their times alone, all of one time or none; where more than the bound have the same time or
-none, nothing is drawn. So a report that is moved changes neither which are kept nor whether any
-are. Times, where they are published at all, are published as declared and protected by nothing. So
-are attributes that the publisher declared public: neighbours differ in where reports are made and
-in nothing else, the values come from a declared list, and that they follow from no position is what
-the declaration says. The density, and the map that puts points where a public prior says that their
-reports were likeliest made, use what came out and the prior alone; the prior is a declared layer
-that never changes, so it cannot follow the data.
+privacy of presence. Moving one privacy unit's reports x to as many x' changes the odds of any
+output by at most exp(sum e d(x_i, x'_i)), e = level/radius, hence by e^level for one report moved
+by the radius. It is visible that a report was made, and how many were. With padding it is visible
+that a privacy unit is in the data, and a padding report in place of a real one changes the odds by
+at most exp(e D), D across the area.
 
-Utility. Half of the reports move less than 1.68/epsilon metres and 95 % less than 4.74/epsilon: at
-ln 4 within 200 m, 244 m and 688 m. A bare histogram of the points is a smear; on two cities of 40
-km in 128 x 128 cells the recovered density had little more than half of its error. A prior that is
-right brings each point nearer to its report, and makes bare histograms of the points worse.
+Positions are snapped to a public grid; each is perturbed by one `perturb` (the argument is in
+`privacy.planar_laplace_sampler`, the cost of finite precision in `core.noise.PlanarLaplace`); the
+output is snapped, mapped into the area by a function of the output alone, and sorted by its own
+values. Raw positions d apart are at most d + 1.5 steps apart once snapped. Which reports of a
+person are kept beyond the contribution bound follows from their times alone: reports of one time
+are kept together or dropped together; where more reports than the bound have the same time or none,
+nothing is drawn. So moving a report changes neither which reports are kept nor whether any are.
+
+Times, if published, are published as declared and not protected. The same holds for attributes
+declared public: neighbouring datasets differ only in where reports are made, the values come from a
+declared list, and the declaration states that they do not follow from positions. The density and
+the remapping by a public prior use the perturbed points and the prior alone; the prior is a
+declared layer that never changes, so it cannot follow the data.
+
+Utility. Half of the reports move by less than 1.68/epsilon metres and 95 % by less than
+4.74/epsilon: at ln 4 within 200 m, 244 m and 688 m. A histogram of the points is blurred by the
+noise; on two cities of 40 km in 128 x 128 cells the deconvolved density had little more than half
+of its error. A correct prior brings each point nearer to its report, and makes plain histograms of
+the points worse.
 
 References. Andres, Bordenabe, Chatzikokolakis and Palamidessi, CCS 2013; Agrawal and Aggarwal,
 PODS 2001; Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4), for the prior.
@@ -69,10 +72,10 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 LABEL = "reports"
 
 MOST_PADDED = 100
-"""Points that everybody is given at most: there are as many in all as people times these."""
+"""Largest number of points per person with padding, which limits the total."""
 
 TIME_STEPS = {"dropped": None, "day": 86_400, "hour": 3_600, "exact": 1}
-"""What is published of a report's time, and to how many seconds it is rounded down (in UTC)."""
+"""Published precision of a report's time: seconds to which it is rounded down, in UTC."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -127,11 +130,10 @@ class Params:
 
 
 def price(params: Params, bound: int, area: StudyArea) -> Fraction:
-    """Epsilon per metre of one unit's reports: as many times level/radius.
+    """Return the epsilon per metre of one privacy unit's reports: `bound` times level/radius.
 
-    Raises InvalidInput where the radius reaches beyond the study area, or the area holds no point
-    of the grid, or where times or attributes are asked for of points that are made up, or too many
-    of these.
+    Raises InvalidInput where the radius exceeds the study area, the area holds no point of the
+    grid, padding is combined with times or attributes, or there would be too much padding.
     """
     if params.padded and bound > MOST_PADDED:
         raise InvalidInput(
@@ -165,65 +167,69 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The whole of epsilon for the reports."""
+    """Declare the whole of epsilon for the reports."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> PointsRelease:
-    """Move every report, then work with what came out."""
+    """Perturb every report, then estimate the density."""
     return content(move(view, params, meter), params, view.domain)
 
 
 def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) -> Perturbed:
-    """Move every report of a share of the units."""
+    """Perturb every report of a shard of the privacy units."""
     _attributes(params, view.domain)
     reports = view.positions(
         time_step=TIME_STEPS[params.time], attributes=params.attributes, shard=shard
     )
     area = _truncation(params, view.domain.area)
-    # Made again afterwards: what cannot be made has to fail before anything is drawn.
+    # Built again afterwards: errors must be raised before anything is drawn.
     epsilon = price(params, view.bound, view.domain.area)
     _remapping(params, _noise(params, epsilon, view.bound), view.domain)
     return meter.perturb(LABEL, reports, area, padded=params.padded)
 
 
-def content(moved: Perturbed, params: Params, domain: Domain) -> PointsRelease:
-    """The density recovered from moved points, and the points where a prior puts them."""
-    area, bound = domain.area, moved.noise.sensitivity
+def content(perturbed: Perturbed, params: Params, domain: Domain) -> PointsRelease:
+    """Estimate the density from perturbed points, and remap the points if there is a prior."""
+    area, bound = domain.area, perturbed.noise.sensitivity
     grid = Grid.over(area, params.cells)
     prior = domain.layer(params.prior, Density) if params.prior else None
     recovered = recover(
-        moved.longitude / UNITS,
-        moved.latitude / UNITS,
-        moved.noise,
+        perturbed.longitude / UNITS,
+        perturbed.latitude / UNITS,
+        perturbed.noise,
         grid,
         area,
         None if prior is None else prior.on(grid),
     )
-    remapping = _remapping(params, moved.noise, domain)
-    shown = moved if remapping is None else _remapped(moved, remapping, _truncation(params, area))
+    remapping = _remapping(params, perturbed.noise, domain)
+    published = (
+        perturbed
+        if remapping is None
+        else _remapped(perturbed, remapping, _truncation(params, area))
+    )
     return PointsRelease(
-        longitude=shown.longitude,
-        latitude=shown.latitude,
-        time=_array(shown.time, np.int64),
-        noise=shown.noise,
+        longitude=published.longitude,
+        latitude=published.latitude,
+        time=_array(published.time, np.int64),
+        noise=published.noise,
         grid=grid,
         density=recovered.density,
         updates=recovered.updates,
         prior=params.prior,
         padded=bound if params.padded and bound > 1 else 0,
         attributes=_attributes(params, domain),
-        combination=_array(shown.attributes, np.int32),
+        combination=_array(published.attributes, np.int32),
     )
 
 
 def _array(values: NDArray[Any] | None, dtype: type[Any]) -> NDArray[Any]:
-    """The values (n,), none of them where there are none."""
+    """Return the values (n,), or an empty array for None."""
     return np.empty(0, dtype=dtype) if values is None else values
 
 
 def _attributes(params: Params, domain: Domain) -> tuple[Attribute, ...]:
-    """The attributes that are published. Raises InvalidInput where none was declared public."""
+    """Return the attributes to publish. Raises InvalidInput where none was declared public."""
     if not params.attributes:
         return ()
     if not domain.attributes:
@@ -241,14 +247,15 @@ def _remapping(params: Params, noise: PlanarLaplace, domain: Domain) -> Remappin
     return Remapping(noise, domain.layer(params.prior, Density), domain.area)
 
 
-def _remapped(moved: Perturbed, remapping: Remapping, truncation: Truncation) -> Perturbed:
-    """Points put where their reports were likeliest made, in the area, sorted anew."""
-    put = remapping.apply(moved.longitude / UNITS, moved.latitude / UNITS)
-    return gather(moved.noise, [(*truncation.apply(*put), moved.time, moved.attributes)])
+def _remapped(perturbed: Perturbed, remapping: Remapping, truncation: Truncation) -> Perturbed:
+    """Remap points to their likeliest origins, in the area, and sort them again."""
+    remapped = remapping.apply(perturbed.longitude / UNITS, perturbed.latitude / UNITS)
+    reports = (*truncation.apply(*remapped), perturbed.time, perturbed.attributes)
+    return gather(perturbed.noise, [reports])
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every report is moved by the same noise. Raises InvalidInput for attributes not declared."""
+    """Forecast the noise of a report. Raises InvalidInput for undeclared attributes."""
     _attributes(params, domain)
     grid = Grid.over(domain.area, params.cells)
     noise = _noise(params, epsilon, bound)
@@ -274,7 +281,7 @@ def _truncation(params: Params, area: StudyArea) -> Truncation:
 
 
 def _metres_across(area: StudyArea) -> float:
-    """The furthest that two corners of the area's bounds can be apart, on the sphere."""
+    """Return the largest distance between corners of the area's bounds, on the sphere."""
     west, south, east, north = np.radians(area.bounds)
     low = 0.0 if south < 0 < north else min(abs(south), abs(north))
     return float(

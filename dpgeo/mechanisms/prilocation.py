@@ -1,31 +1,31 @@
-"""PriLocation: a dataset of people's places in which every place was drawn anew.
+"""PriLocation: a synthetic dataset of people's places, each drawn privately.
 
-Idea. A public hierarchy, such as country, city and street, says which places there are. Its finest
-levels are hidden: records go to their nearest place, places are clustered, and people are dealt out
-to a public number of made-up people. How many records each of those has in each bin, a visible unit
-crossed with a cluster, is made noisy. So many of their places are kept, or public ones added, and
-each is replaced by a nearby place of its bin. Published are the places drawn, under fresh labels,
-the clusters, and noisy counts of the bins.
+Idea. A public hierarchy, such as country, city and street, lists the candidate places. Its finest
+levels are hidden: records go to their nearest place, places are clustered, and persons are assigned
+to a public number of virtual users. A bin is a visible unit crossed with a cluster. The number of
+records of each virtual user in each bin is made noisy; that many of their places are kept, or
+public ones added, and each is replaced by a nearby place of its bin. Published are the places drawn
+under fresh labels, the clusters, and noisy counts of the bins.
 
-Privacy argument. The hierarchy, the number N of made-up people and the first centres are public.
-Everybody in the data is dealt to one of the N by a draw of their own, so adding a person adds at
-most l records to one of the N and moves nobody else, however many people there are
-(`privacy.person_records`). Nothing is ever refused for what the data hold. The spends, E being the
-whole epsilon, clustering C, weights W and replacement R with C + W + R = E:
+Privacy argument. The hierarchy, the number N of virtual users and the first centres are public.
+Every person is assigned to one of the N by an independent draw, so adding a person adds at most l
+records to one of the N and reassigns nobody else, however many persons there are
+(`privacy.person_records`). No refusal depends on the data. The spends are as follows, with E the
+whole epsilon, clustering C, weights W and replacement R, where C + W + R = E:
     - rounds of k-means on the replaced records and the counts of the bins: C in equal parts, of
       joint sensitivity 3 l and l (`privacy.vector_sums`; bins are disjoint);
-    - counts of every pair of made-up person and bin: W, of sensitivity l;
+    - counts of every pair of virtual user and bin: W, of sensitivity l;
     - the replacement, given these counts: R (`privacy.exponential_mechanism`).
-They add up to E for a person. For a single record of somebody who has no more than l it is E/l.
+They add up to E for a person. For a single record of a person with at most l records it is E/l.
 
-Utility. Noise adds some l/W fake places to every bin of every one of the N: with E = 1, l = 1 and
-80 bins, about 160 where people have perhaps 16. The forecast tells how many before anything is
-paid. Where it is many, private clusters show the same hot spots far better. Of p people, each
-shares a made-up one with nobody with a probability of some e^(-p/N).
+Utility. Noise adds about l/W spurious places to every bin of every one of the N: with E = 1, l = 1
+and 80 bins, about 160 where people have perhaps 16. The forecast states their number before
+anything is paid. Where it is large, private clusters show the same hot spots far better. Of p
+persons, each has a virtual user alone with probability about e^(-p/N).
 
-References. Zhu, Li, Zhou and Yu 2017, section 12.4 (Xiong, Zhu, Niu and Li 2014). Its proof does
-not close: noise on the objective protects no centre, candidates and sensitivity come from private
-data, and a list of people taken from the data shows who is in them.
+References. Zhu, Li, Zhou and Yu 2017, section 12.4 (Xiong, Zhu, Niu and Li 2014). Its proof is
+incomplete: noise on the objective protects no centre, candidates and sensitivity come from private
+data, and a list of people taken from the data reveals who is in them.
 """
 
 from __future__ import annotations
@@ -59,14 +59,14 @@ BINS = "records in each unit and cluster"
 WEIGHTS = "records of each person in each bin"
 REPLACEMENT = "places in the stead of people's own"
 
-LATTICE = 4096
-"""Cells along each side of the grid on which records look for their nearest declared place."""
+GRID_CELLS = 4096
+"""Cells along each side of the grid on which records are assigned to their nearest place."""
 
 MOST_PAIRS = 2_000_000
-"""Pairs of made-up person and bin: some 100 bytes each while a release is made."""
+"""Largest number of pairs of virtual user and bin, at some 100 bytes each during a release."""
 
 MOST_PLACES = 5_000_000
-"""Places that may be expected to be drawn."""
+"""Largest expected number of places drawn."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +111,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The declared shares: of the clusters in equal parts, of the weights, and what is left."""
+    """Declare equal parts for the clusters, a share for the weights, and the remainder."""
     clustering = epsilon * Fraction(params.clustering, 100)
     weights = epsilon * Fraction(params.weights, 100)
     labels = [*_labels(params), BINS]
@@ -123,10 +123,10 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease:
-    """Cluster, count everybody's records in each bin, and draw places."""
+    """Cluster places, count each virtual user's records in each bin, and draw places."""
     places = _places(params, view.domain)
     paths, unit = _visible(places, params)
-    side = LATTICE if params.places else params.cells
+    side = GRID_CELLS if params.places else params.cells
     grid = Grid.over(view.domain.area, side)
     visits = meter.assign_virtual_user(view.visits(grid), params.people)
     visits = visits.map_items(places.nearest_to_cells(grid), len(places))
@@ -137,12 +137,12 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
     centres = run_kmeans(meter, _labels(params), records, grid, start)
     cluster = nearest(grid, own_cell, centres)
     pair, of_place = np.unique(unit * np.int64(len(centres)) + cluster, return_inverse=True)
-    away = ground_metres(at, Centres(centres.x[cluster], centres.y[cluster]))
-    bins = Bins.ranked(of_place.astype(np.int64), len(pair), at, away)
-    in_pairs = visits.person_counts(bins.of_place, len(bins))
+    distance = ground_metres(at, Centres(centres.x[cluster], centres.y[cluster]))
+    bins = Bins.ranked(of_place.astype(np.int64), len(pair), at, distance)
+    pair_counts = visits.person_counts(bins.of_place, len(bins))
     noise = meter.noise(BINS, visits.sensitivity)
     counts = meter.measure(BINS, visits.group_counts(bins.of_place, len(bins)))
-    wanted = np.maximum(meter.measure(WEIGHTS, in_pairs), 0)
+    wanted = np.maximum(meter.measure(WEIGHTS, pair_counts), 0)
     person, place = meter.replace(REPLACEMENT, visits, wanted, bins)
     longitude, latitude = centres.degrees
     return LocationsRelease(
@@ -165,9 +165,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Counts of bins carry their part of the clusters' epsilon; fakes are told by `fakes`.
+    """Forecast the noise of a bin's count; `spurious_places` estimates the noise places.
 
-    Raises InvalidInput for what cannot be made of these places, or would not fit the memory.
+    Raises InvalidInput for parameters that do not suit the places, or would need too much memory.
     """
     places = _places(params, domain)
     paths, _ = _visible(places, params)
@@ -182,7 +182,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
             field="hidden",
         )
     bins = min(len(paths) * params.clusters, len(places))
-    drawn = params.people * bins * fakes(params, epsilon, bound)
+    drawn = params.people * bins * spurious_places(params, epsilon, bound)
     if params.people * bins > MOST_PAIRS or drawn > MOST_PLACES:
         raise InvalidInput(
             f"Would draw about {drawn:,.0f} places for {bins:,} bins of each of {params.people:,} "
@@ -191,7 +191,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
             field="people",
         )
     part = epsilon * Fraction(params.clustering, 100) / (params.rounds + 1)
-    DiscreteLaplace(part, 3 * bound * LATTICE)
+    DiscreteLaplace(part, 3 * bound * GRID_CELLS)
     return Forecast(
         region="unit and cluster",
         regions=bins,
@@ -203,7 +203,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _alone(places: Places, params: Params) -> str:
-    """Which visible units hide nothing, though others do."""
+    """Warn of visible units that hide nothing, though others do."""
     names = places.alone(params.hidden)
     if not names:
         return ""
@@ -214,19 +214,19 @@ def _alone(places: Places, params: Params) -> str:
 
 
 def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> str:
-    """How many places of a made-up person are noise, and what to take instead where it is many."""
-    each = bins * fakes(params, epsilon, bound)
-    if each * 4 < bound:
+    """Warn where many places of a virtual user are noise, and name the alternative."""
+    fakes = bins * spurious_places(params, epsilon, bound)
+    if fakes * 4 < bound:
         return ""
     return (
-        f"Every made-up person gets some {each:,.0f} places that are noise, and at most {bound:,} "
+        f"Every made-up person gets some {fakes:,.0f} places that are noise, and at most {bound:,} "
         "of each real one dealt to it. Private clusters show where people gather with far less "
         "noise."
     )
 
 
-def fakes(params: Params, epsilon: Fraction, bound: int) -> float:
-    """Fake places to expect in an empty bin of a made-up person: E[max(0, X)] = a/(1 - a^2)."""
+def spurious_places(params: Params, epsilon: Fraction, bound: int) -> float:
+    """Return the noise places to expect in an empty bin: E[max(0, X)] = a/(1 - a^2)."""
     noise = DiscreteLaplace(epsilon * Fraction(params.weights, 100), bound)
     ratio = float(np.exp(-float(noise.rate)))
     return ratio / max(1 - ratio**2, 1e-12)
@@ -244,13 +244,13 @@ def _places(params: Params, domain: Domain) -> Places:
 
 @lru_cache(maxsize=8)
 def _blocks(area: StudyArea, cells: int) -> Places:
-    """Kept, for a form asks again with every key."""
+    """Cache the blocks, since a form asks for them at every keystroke."""
     return Places.of_cells(area, cells)
 
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[str, ...]:
-    """The hierarchical sensitivities; kept likewise, by the layer itself."""
+    """Describe the hierarchical sensitivities; cached by the layer itself."""
     return tuple(places.hiding())
 
 

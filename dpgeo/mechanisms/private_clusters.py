@@ -1,21 +1,21 @@
-"""Private clusters: where people gather, as a few centres with a noisy count around each.
+"""Private clusters: a few centres where people gather, with a noisy count around each.
 
-Idea. k-means on noisy sums: from centres spread evenly over the study area, a few rounds move each
-towards the middle of the records nearest to it. Then the records around each final centre are
-counted once more. Centres and counts are published, and nothing else.
+Idea. k-means on noisy sums: starting from centres spread evenly over the study area, a few rounds
+move each towards the mean of the records nearest to it. Then the records around each final centre
+are counted once more. Only centres and counts are published.
 
-Privacy argument. Positions are rounded to the cells of a public grid and bounded to l a person by
-the view. A round measures, for each cluster, how many records are nearest to its centre and the
-sums of their coordinates: vectors (1, x, y) of records, each in one cluster, with coordinates of at
-most 1 in units of half the frame. One person changes them by at most 3 l in total, to which the
-noise is fitted (`privacy.vector_sums`); the centres that follow are post-processing. The last
-measurement is a histogram over the areas around the final centres, which are public by then, of
-sensitivity l. The first centres follow from the study area alone. So each measurement costs its
-declared epsilon, and they add up to the whole.
+Privacy argument. Positions are rounded to the cells of a public grid, at most l a person. A round
+measures, for each cluster, how many records are nearest to its centre and the sums of their
+coordinates: vectors (1, x, y) of records, each in one cluster, with coordinates of at most 1 in
+units of half the frame. One person changes them by at most 3 l in total, to which the noise is
+scaled (`privacy.vector_sums`); the new centres are post-processing. The last measurement is a
+histogram over the regions around the final centres, which are public by then, of sensitivity l. The
+first centres follow from the study area alone. So each measurement costs its declared epsilon, and
+they add up to the whole.
 
-Utility. A count carries exact noise of scale l (rounds + 1)/epsilon. A centre of n records errs by
-some 3 l (rounds + 1)/(n epsilon) half frames. With few people one round is best: each further one
-makes all of them noisier.
+Utility. A count carries exact noise of scale l (rounds + 1)/epsilon. The error of a centre of n
+records is some 3 l (rounds + 1)/(n epsilon) half frames. With few people one round is best, since
+each further round makes all of them noisier.
 
 References. Blum, Dwork, McSherry and Nissim 2005 (SuLQ k-means); Su, Cao, Li, Bertino and Jin 2016;
 Zhu, Li, Zhou and Yu 2017 (PriLocation, step 1), whose noise on the objective protects no centre.
@@ -63,14 +63,14 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Equal parts for every round and for the counts."""
+    """Declare equal parts for every round and for the counts."""
     part = epsilon / (params.rounds + 1)
     labels = [*_labels(params), COUNTS]
     return [Spend(label=label, epsilon=part) for label in labels]
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> ClustersRelease:
-    """Move the centres round by round, then count around them."""
+    """Move the centres round by round, then count the records around them."""
     grid = Grid.over(view.domain.area, params.cells)
     counts = view.sparse_histogram(grid)
     start = spread_evenly(view.domain.area, params.clusters)
@@ -91,7 +91,7 @@ def _labels(params: Params) -> list[str]:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every centre's count carries the noise of its part of epsilon.
+    """Forecast the noise of a centre's count.
 
     Raises InvalidInput where a round's noise would not fit 64 bits.
     """

@@ -1,22 +1,22 @@
-"""PrivTree: a quadtree cut where people are, to any depth, and fresh counts of what is left whole.
+"""PrivTree: a quadtree of any depth, split where people are, with fresh counts of its leaves.
 
-Idea. Cut a box into four when a noisy, biased count of it is large. The bias grows with the depth,
-so that one draw of noise per box is enough however deep the tree becomes: crowds are cut down to
-streets and empty country stays one box. Then count the leaves.
+Idea. Split a box into four when a noisy, biased count of it is large. The bias grows with the
+depth, so that one draw of noise per box is enough however deep the tree becomes: crowds are split
+down to streets and empty country stays one box. Then count the leaves.
 
-Privacy argument. A unit adds at most l in total to the cells of the grid (bounded by the view).
-The splits are epsilon1-differentially private by the argument in `privacy.private_quadtree`, which
-is the Meter's own: only which boxes were cut comes out. Given the tree, its leaves are public and
-disjoint, and their counts are sums of the same bounded cells, every cell in at most one leaf
-(`PrivateCounts.regroup`), so measuring them with epsilon2 is epsilon2-differentially private.
+Privacy argument. A privacy unit adds at most l in total to the cells of the grid (bounded by the
+view). The splits are epsilon1-differentially private by the argument in `privacy.private_quadtree`,
+which is the Meter's own: only which boxes were split is released. Given the tree, its leaves are
+public and disjoint, and their counts are sums of the same bounded cells, every cell in at most one
+leaf (`PrivateCounts.regroup`), so measuring them with epsilon2 is epsilon2-differentially private.
 Adaptive sequential composition gives epsilon1 + epsilon2 = epsilon. Boxes outside the study area
 are empty by its public declaration and are left out.
 
 Utility. Leaves hold few people or are single cells, and each carries fresh noise of scale
-l/epsilon2 whatever its size. A box is cut when it holds clearly more than delta = l (7/3) ln 4 /
-epsilon1 people for each level above it, so details of fewer people than that are not resolved. On
-generated maps (mixtures of crowds, a city of blocks; 1e4 to 1e6 people) a third of epsilon for the
-splits erred least, 1.2 to 1.5 times less than the half that the source spends.
+l/epsilon2 whatever its size. A box is split when it holds clearly more than delta = l (7/3) ln 4 /
+epsilon1 people for each level above it, so smaller groups are not resolved. On generated maps
+(mixtures of crowds, a city of blocks; 1e4 to 1e6 people) a third of epsilon for the splits gave the
+smallest error, 1.2 to 1.5 times smaller than the half that the source spends.
 
 References. Zhang, Xiao and Xie 2016 (PrivTree), with the corrections in
 docs/mechanisms/privtree.md.
@@ -66,7 +66,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The declared share for the splits, all that is left for the partitions."""
+    """Declare the given share for the splits, and the remainder for the partitions."""
     splits = epsilon * Fraction(params.split_share, 100)
     return [
         Spend(label=SPLITS, epsilon=splits),
@@ -97,9 +97,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every partition carries noise of its share of epsilon; there are at most as many as cells.
+    """Forecast the noise of a partition's count; there are at most as many as cells.
 
-    How many there will be depends on the data and is not foretold.
+    The actual number of partitions depends on the data and is not forecast.
     """
     grid = Grid.over(domain.area, params.cells)
     return Forecast(

@@ -1,26 +1,26 @@
-"""Quadtree: every level of a pyramid of squares is counted, and all levels are reconciled.
+"""Quadtree: counts at every level of a pyramid of squares, reconciled with each other.
 
-Idea. Cut the frame into four, each part into four, and so on down to the cells; count all of them.
-A region of any size is then the sum of few counts, and each count is backed by those above and
-below it.
+Idea. Divide the frame into four, each quarter into four, and so on down to the cells; count all of
+them. A region of any size is then the sum of few counts, and each count is supported by those above
+and below it.
 
 Privacy argument. The squares of a level are public and disjoint, and their counts are sums of the
-same bounded cells, of which a unit adds at most l in total: a level's vector of counts has L1
-sensitivity l, and measuring it with epsilon_d is epsilon_d-differentially private. The epsilons of
-all levels are exact fractions that add up to epsilon, as sequential composition adds the losses.
-Squares outside the study area are empty by its public declaration and are not counted. Both ways
-of inference are post-processing; with `surroundings` a frame whose side is no power of two is laid
-into one that is, so that all squares of a level are alike.
+same bounded cells, to which a privacy unit adds at most l in total: a level's vector of counts has
+L1 sensitivity l, and measuring it with epsilon_d is epsilon_d-differentially private. The epsilons
+of all levels are exact fractions that add up to epsilon, and sequential composition adds the
+losses. Squares outside the study area are empty by its public declaration and are not counted. Both
+methods of inference are post-processing; with `surroundings`, a frame whose side is no power of two
+is embedded in one whose side is, so that all squares of a level have the same size.
 
 Utility. A query uses few large squares and many small ones, so a level's epsilon grows with d.
 epsilon_d proportional to 2^(d/3) is best when squares are just added up (Cormode et al., lemma 3).
 Here all levels are reconciled by inverse variances (`postprocess.consistency`), by which small
-squares also serve large ones, and 2^(d/2) does better: the error does not depend on the data, and
+squares also support large ones, and 2^(d/2) does better: the error does not depend on the data, and
 over boxes of all sizes it is 11 % less on 128 x 128 cells, 9 % less on 512 x 512. Shares are
 rounded to whole thousandths of the frame's. Since the squares do not depend on the data, the
 standard errors of the reconciled counts are the true ones. With `inference = surroundings` auto's
-empirical Bayes surface is made of the same counts: it errs by less where people are few for the
-noise, and by about as much where they are many (docs/mechanisms/quadtree.md).
+empirical Bayes surface is computed from the same counts: its error is smaller where people are few
+for the noise, and about the same where they are many (docs/mechanisms/quadtree.md).
 
 References. Cormode, Procopiuc, Srivastava, Shen and Yu 2012 (private spatial decompositions); Hay,
 Rastogi, Miklau and Suciu 2010.
@@ -75,7 +75,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """A share of epsilon for every level, the frame's first; they add up exactly."""
+    """Declare a share of epsilon for every level, the frame's first; they add up exactly."""
     levels = range((params.cells - 1).bit_length() + 1)
     weights = [round(1000 * 2 ** (level / 2)) for level in levels]
     if params.allocation == "equal":
@@ -87,7 +87,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def label(level: int) -> str:
-    """The label of a level's counts."""
+    """Return the label of a level's counts."""
     return f"counts of level {level}"
 
 
@@ -98,8 +98,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | Ph
     cells = view.histogram(grid)
     if params.inference == "surroundings":
         survey = Survey(grid, cells, inside, meter)
-        for level in range(survey.evidence.depth + 1):
-            survey.measure(label(level), even(survey.evidence, level))
+        for level in range(survey.measurements.depth + 1):
+            survey.measure(label(level), even(survey.measurements, level))
         return survey.content()
     boxes, parents = pyramid(inside)
     labels = [label(level) for level in range(len(boxes))]
@@ -121,9 +121,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | Ph
 
 
 def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
-    """The squares (n, 4) of every level from the frame down to cells, and their parents (n,).
+    """Return the squares (n, 4) of every level from frame to cells, and their parents (n,).
 
-    Parents are indices into all levels one after the other, -1 for the frame.
+    Parents are indices into the concatenated levels, -1 for the frame.
     """
     rows, columns = inside.shape
     table = summed_area(inside)
@@ -139,7 +139,7 @@ def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[ND
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """The smallest squares carry noise of the last level; the levels above make it smaller."""
+    """Forecast the noise of the smallest squares; the levels above reduce it."""
     grid = Grid.over(domain.area, params.cells)
     return Forecast(
         region="cell",

@@ -1,4 +1,4 @@
-"""Every mechanism, one line each. Forms, API, docs, conformance tests and benchmarks follow.
+"""Registry of mechanisms, from which forms, API, docs, conformance tests and benchmarks follow.
 
 The first is the default.
 """
@@ -6,9 +6,11 @@ The first is the default.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.kinds import Kind
+from dpgeo.core.parameters import deprecated_names
 from dpgeo.mechanisms import (
     adaptive_grid,
     auto,
@@ -47,11 +49,11 @@ MECHANISMS: Mapping[str, Mechanism] = {
 
 
 DEFAULT = next(iter(MECHANISMS))
-"""Key of the mechanism for those who have no reason to take another."""
+"""Key of the default mechanism."""
 
 
 def find_mechanism(key: str) -> Mechanism:
-    """The mechanism of a key. Raises InvalidInput that lists the keys."""
+    """Return the mechanism of a key. Raises InvalidInput that lists the keys."""
     if key not in MECHANISMS:
         raise InvalidInput(
             f"There is no mechanism {key!r}; choose from {', '.join(MECHANISMS)}.",
@@ -60,6 +62,12 @@ def find_mechanism(key: str) -> Mechanism:
     return MECHANISMS[key]
 
 
+def current_parameters(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Rename deprecated parameters of a stored release; unchanged for an unknown mechanism."""
+    names = deprecated_names(MECHANISMS[key].params) if key in MECHANISMS else {}
+    return {names.get(name, name): value for name, value in values.items()}
+
+
 def kind_of(key: str) -> Kind | None:
-    """The kind of release a mechanism makes; None for one that is no longer here."""
+    """Return a mechanism's kind of release; None for a mechanism that no longer exists."""
     return MECHANISMS[key].kind if key in MECHANISMS else None

@@ -1,24 +1,25 @@
-"""Sparse grid: very fine cells, of which only those above a public threshold are listed.
+"""Sparse grid: very fine cells, listed only where noisy counts reach a public threshold.
 
-Idea. On a grid of a thousand million cells nearly all are empty, and to draw the noise of each is
-neither possible nor of any use. List the cells whose noisy counts reach a threshold T that few
-empty cells reach, and draw nothing for the others but which of them pass.
+Idea. On a grid of a thousand million cells nearly all are empty, and drawing the noise of each is
+neither possible nor useful. List the cells whose noisy counts reach a threshold T that few empty
+cells reach; for the others, draw only which of them pass.
 
-Privacy argument. The cells are public and disjoint, and a unit adds at most l in total to their
-counts (bounded by the view): the vector of all counts, zeros included, has L1 sensitivity l. Adding
-discrete Laplace noise of rate epsilon/l to every one of them is epsilon-differentially private, and
-to keep those that reach T, which is public, is post-processing. What `measure_sparse` draws has
-exactly that distribution (`privacy.sparse_threshold`) in time and memory of the cells that are
-occupied or pass. Cells outside the study area are empty by its public declaration and take no part.
-How many empty cells are expected to pass is known beforehand; too many are refused before anything
-is paid.
+Privacy argument. The cells are public and disjoint, and a privacy unit adds at most l in total to
+their counts (bounded by the view): the vector of all counts, zeros included, has L1 sensitivity l.
+Adding discrete Laplace noise of rate epsilon/l to every one of them is epsilon-differentially
+private, and keeping those that reach the public threshold T is post-processing. `measure_sparse`
+draws exactly that distribution (`privacy.sparse_threshold`), in time and memory proportional to the
+cells that are occupied or pass. Cells outside the study area are empty by its public declaration
+and left out. The expected number of empty cells that pass is known beforehand; too many are refused
+before anything is paid.
 
 Utility. T = max(1, ceil(eta l ln(n)/epsilon)) for n cells: with eta = 1 fewer than one empty cell
-in the whole grid is expected to pass. A place is seen when its count is clearly above T; what is
-not listed is known only to be below T in its noisy count. Sums over regions miss all that is thin.
+in the whole grid is expected to pass. A place is seen when its count is clearly above T; about
+other cells it is only known that their noisy count is below T. Sums over regions miss sparsely
+populated cells.
 
 References. Cormode, Procopiuc, Srivastava and Tran 2012 (arXiv 1103.0825); the threshold is that of
-histogram publication with thresholds, with the bound l.
+histogram publication with thresholds, with the contribution bound l.
 """
 
 from __future__ import annotations
@@ -64,12 +65,12 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The whole of epsilon for the cells."""
+    """Declare the whole of epsilon for the cells."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
-    """Measure every cell once, and keep what reaches the threshold."""
+    """Measure every cell once, and keep those that reach the threshold."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside_runs(view.domain.area)
     noise = meter.noise(LABEL, view.bound)
@@ -87,9 +88,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
 
 
 def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
-    """T for so many cells. Raises InvalidInput where too many empty cells would pass.
+    """Return T for that many cells. Raises InvalidInput where too many empty cells would pass.
 
-    All of it is public: cells are those of the study area's bounds.
+    It depends on public facts alone: the cells are those of the study area's bounds.
     """
     threshold = params.threshold or noise.list_threshold(cells, params.strictness)
     expected = cells * passing_chance(noise, threshold)
@@ -103,9 +104,9 @@ def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every cell carries noise of the whole epsilon; at most all of them are listed.
+    """Forecast a cell's noise, with the whole of epsilon; at most all cells are listed.
 
-    Raises InvalidInput where too many empty cells would be.
+    Raises InvalidInput where too many empty cells would be listed.
     """
     grid = Grid.over(domain.area, params.cells)
     noise = DiscreteLaplace(epsilon, bound)

@@ -1,6 +1,6 @@
-"""Counts of quadtree nodes, measured partition after partition, and what is inferred from them.
+"""Measurements of quadtree nodes in successive partitions, and the inferred surface.
 
-Not a mechanism: what it measures, and under which declared labels, is up to the mechanism.
+This is no mechanism: each mechanism decides what is measured, and under which declared labels.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PhasedRelease
-from dpgeo.postprocess.node_measurements import Evidence, Masks
+from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import boxes
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.postprocess.surface import infer, quiet, smooth
@@ -21,37 +21,37 @@ from dpgeo.spatial.grid import Grid
 
 
 class Survey:
-    """Measures nodes of a quadtree over a grid and keeps what came out.
+    """Measures nodes of a quadtree over a grid and stores the noisy counts.
 
-    Each measurement is of disjoint nodes, so that every cell is in at most one of them and the
-    vector has the sensitivity of the cells' own counts (`PrivateCounts.regroup`).
+    Each measurement is of disjoint nodes, so every cell is in at most one of them and the vector
+    has the sensitivity of the cells' own counts (`PrivateCounts.regroup`).
     """
 
     def __init__(
         self, grid: Grid, cells: PrivateCounts, inside: NDArray[np.bool_], meter: Meter
     ) -> None:
-        self.evidence = Evidence(padded(inside))
+        self.measurements = NodeMeasurements(padded(inside))
         self.noise: list[DiscreteLaplace] = []
         self._boxes: list[NDArray[np.int32]] = []
         self._counts: list[NDArray[np.int64]] = []
         self._grid, self._cells, self._inside, self._meter = grid, cells, inside, meter
 
     def measure(self, label: str, nodes: Masks) -> NDArray[np.int64]:
-        """Noisy counts of nodes under a label; the evidence takes them in."""
+        """Measure noisy counts of nodes under a label, and add them to the node measurements."""
         squares = boxes(nodes, self._inside.shape)
         region = np.where(self._inside, box_image(squares, self._inside.shape), -1)
         noise = self._meter.noise(label, self._cells.sensitivity)
         counts = self._meter.measure(label, self._cells.regroup(region, len(squares)))
-        self.evidence.add(nodes, counts, 1 / float(noise.rate))
+        self.measurements.add(nodes, counts, 1 / float(noise.rate))
         self.noise.append(noise)
         self._boxes.append(squares)
         self._counts.append(counts)
         return counts
 
     def content(self) -> PhasedRelease:
-        """All that was measured, and the surface inferred from it."""
-        surface = smooth(self.evidence, quiet(self.evidence, infer(self.evidence)))
-        sizes = [len(part) for part in self._boxes]
+        """Return all measurements, and the surface inferred from them."""
+        surface = smooth(self.measurements, quiet(self.measurements, infer(self.measurements)))
+        sizes = [len(phase) for phase in self._boxes]
         return PhasedRelease(
             grid=self._grid,
             boxes=np.concatenate(self._boxes),

@@ -1,20 +1,20 @@
-"""Heatmaps by time: one noisy count for every cell in every slice of the week.
+"""Time slices: one noisy count for every cell in every slice of the local week.
 
-Idea. Cut the study area's frame into equal squares and local time into public slices, such as
+Idea. Divide the study area's frame into equal squares and local time into public slices, such as
 parts of the day; count in each square of each slice.
 
-Privacy argument. Pairs of cell and slice are public and disjoint. Which slice a record is in
-follows from its own time, and a record without one is in none, whatever others say. A unit adds at
-most l in total to the counts of all slices together (bounded by the view), so the L1 sensitivity
-of the whole array is l, and one `measure` with epsilon is epsilon-differentially private: the
-slices are no repeated releases, and their number costs nothing. Cells outside the study area are
-empty by the public declaration of the area; setting them to 0 is post-processing.
+Privacy argument. Pairs of cell and slice are public and disjoint. The slice of a record follows
+from its own time alone, and a record without a time is in none. A privacy unit adds at most l in
+total to the counts of all slices together (bounded by the view), so the L1 sensitivity of the whole
+array is l, and one `measure` with epsilon is epsilon-differentially private: the slices are not
+repeated releases, and their number costs nothing. Cells outside the study area are empty by the
+public declaration of the area; setting them to 0 is post-processing.
 
-Utility. Every cell of every slice carries the noise of scale about l/epsilon that a map of all
-times would carry, while the people of a cell are divided among its slices: coarser cells than those
-of one map are called for. The bound holds over all slices, so people who are in many places or at
-many times lose more of what they add. Counts of people are of those seen in the slice: whoever is
-there at two times of the day is in both.
+Utility. Every cell of every slice carries noise of scale about l/epsilon, as a map of all times
+would, while the people of a cell are divided among its slices: use coarser cells than for a single
+map. The contribution bound holds over all slices, so people who are in many places or at many times
+lose more of their contributions. Counts of people are of those present in the slice: a person who
+is there at two times of the day is in both.
 
 References. Dwork, McSherry, Nissim and Smith 2006.
 """
@@ -63,12 +63,12 @@ class Params:
 
     @property
     def time_slices(self) -> TimeSlices:
-        """The slices by what they are called."""
+        """The slices of that name."""
         return TIME_SLICES[self.slices]
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The whole of epsilon for all slices together."""
+    """Declare the whole of epsilon for all slices together."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
@@ -90,7 +90,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every cell of every slice carries noise of the whole epsilon. Raises InvalidInput."""
+    """Forecast a cell's noise, with the whole of epsilon. Raises InvalidInput without times."""
     grid = Grid.over(domain.area, params.cells)
     slices = params.time_slices
     zone = _time_zone(domain)
@@ -107,7 +107,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _time_zone(domain: Domain) -> str:
-    """The zone that slices are told in. Raises InvalidInput (field "slices") without times."""
+    """Return the zone of local times. Raises InvalidInput (field "slices") without times."""
     if not domain.time_zone:
         raise InvalidInput(
             "This dataset has no column of times. Choose another mechanism, or declare a dataset "

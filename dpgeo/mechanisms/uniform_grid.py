@@ -2,8 +2,8 @@
 
 Idea. Cut the study area's frame into equal squares and count in each.
 
-Privacy argument. The cells are public and disjoint. A unit adds at most l in total to the counts
-(bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
+Privacy argument. The cells are public and disjoint. A privacy unit adds at most l in total to the
+counts (bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
 epsilon-differentially private. Cells outside the study area are empty by the public declaration
 of the area; setting them to 0 is post-processing.
 
@@ -58,7 +58,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The whole of epsilon for the cells."""
+    """Declare the whole of epsilon for the cells."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
@@ -69,17 +69,17 @@ def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
     noise = meter.noise(LABEL, cells.sensitivity)
     counts = meter.measure(LABEL, cells)
     inside = grid.inside(view.domain.area)
-    listed = noise.list_threshold(int(np.count_nonzero(inside)), params.strictness)
+    threshold = noise.list_threshold(int(np.count_nonzero(inside)), params.strictness)
     return GridRelease(
         grid=grid,
         counts=np.where(inside, counts, 0),
         noise=noise,
-        threshold=listed if params.strictness else 0,
+        threshold=threshold if params.strictness else 0,
     )
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every cell carries noise of the whole epsilon."""
+    """Forecast a cell's noise, with the whole of epsilon."""
     grid = Grid.over(domain.area, params.cells)
     return Forecast(
         region="cell",

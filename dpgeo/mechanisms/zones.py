@@ -1,15 +1,15 @@
-"""Zones: one noisy count for every declared zone, such as wards, tracts or stops' surroundings.
+"""Zone counts: one noisy count for every declared zone, such as wards or tracts.
 
-Idea. Where the regions that matter are known and public, count in these and in nothing else.
+Idea. Where the regions that matter are known and public, count only in these.
 
-Privacy argument. The zones were declared from a map and do not depend on the data. A unit adds at
-most l in total to the counts of all zones together: the view keeps at most l pairs of a person and
-a zone (people) or of a record and a zone (visits), whether zones overlap or not. So the vector's L1
-sensitivity is l, and one `measure` with epsilon is epsilon-differentially private.
+Privacy argument. The zones were declared from a map and do not depend on the data. A privacy unit
+adds at most l in total to the counts of all zones together: the view keeps at most l pairs of a
+person and a zone (people) or of a record and a zone (visits), whether zones overlap or not. So the
+vector's L1 sensitivity is l, and one `measure` with epsilon is epsilon-differentially private.
 
 Utility. Every zone carries the same noise of scale about l/epsilon, whatever its size and however
-many there are. Where a person is in more zones than l, all but l are left out: such zones come out
-too small. What lies in no zone is not counted.
+many there are. Where a person is in more zones than l, all but l are dropped, so counts come out
+too small. Records outside all zones are not counted.
 
 References. Dwork, McSherry, Nissim and Smith 2006.
 """
@@ -51,7 +51,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """The whole of epsilon for the zones."""
+    """Declare the whole of epsilon for the zones."""
     return [Spend(label=LABEL, epsilon=epsilon)]
 
 
@@ -64,12 +64,12 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ZonesRelease:
 
 
 def regions(params: Params, domain: Domain) -> Zones:
-    """The zones themselves are the public list on which popularity is measured."""
+    """Return the zones, the public list on which popularity is measured."""
     return domain.layer(params.zones, Zones)
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Every zone carries noise of the whole epsilon."""
+    """Forecast a zone's noise, with the whole of epsilon."""
     zones = domain.layer(params.zones, Zones)
     return Forecast(
         region="zone",
@@ -80,7 +80,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _smallest_side(zones: Zones) -> float:
-    """Side in metres of a square of the smallest zone's ground."""
+    """Return the side in metres of a square as large as the smallest zone."""
     smallest = zones.shapes[int(np.argmin(shapely.area(zones.shapes)))]
     return 1000 * math.sqrt(StudyArea(smallest).ground_square_kilometres)
 

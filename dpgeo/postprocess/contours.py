@@ -1,6 +1,6 @@
-"""Surfaces of noisy cells, and the lines and bands of equal density drawn on them.
+"""Surfaces of noisy cells, and lines and bands of equal density drawn on them.
 
-Post-processing of paid counts: which lines there are and where they run costs no privacy.
+This is post-processing of paid counts: choosing and drawing lines costs no privacy.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.postprocess.node_measurements import Evidence
+from dpgeo.postprocess.node_measurements import NodeMeasurements
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.partition_choice import even
 from dpgeo.postprocess.pyramid import padded
@@ -33,11 +33,11 @@ KERNEL = np.array([0.25, 0.5, 0.25])
 SQUARE_KILOMETRE = 1e6
 
 DECIMALS = 7
-"""Of a degree: a centimetre on the ground."""
+"""Decimals of a degree: a centimetre on the ground."""
 
 
 class Smoothing(StrEnum):
-    """How the surface follows from the noisy cells."""
+    """Methods of computing the surface from noisy cells."""
 
     NONE = "none"
     BLURRED = "blurred"
@@ -45,7 +45,7 @@ class Smoothing(StrEnum):
 
 
 class Spacing(StrEnum):
-    """How contour lines are chosen."""
+    """Methods of choosing contour lines."""
 
     NOISE = "noise"
     DOUBLING = "doubling"
@@ -58,18 +58,18 @@ def make_surface(
     inside: NDArray[np.bool_],
     smoothing: Smoothing,
 ) -> Floats:
-    """Expected counts (rows, columns) of noisy cells, never negative, 0 outside the study area.
+    """Compute expected counts (rows, columns), never negative, 0 outside the study area.
 
-    Unsmoothed, they are the non-negative counts nearest to the noisy ones of the same total;
-    blurred, each cell first shares its count with the neighbours inside; inferred, noisy cells are
-    shrunk towards what their surroundings let one expect (see `surface`).
+    Unsmoothed, they are the non-negative counts nearest to the noisy ones with the same total;
+    blurred, each cell first shares its count with its neighbours inside; inferred, noisy cells are
+    shrunk towards the values expected from their surroundings (see `surface`).
     """
     if smoothing is Smoothing.INFERRED:
-        evidence = Evidence(padded(inside))
-        nodes = even(evidence, evidence.depth)
-        evidence.add(nodes, padded(counts)[nodes[-1]], 1 / float(noise.rate))
-        found = quiet(evidence, infer(evidence)).cells
-        return np.ascontiguousarray(found[: counts.shape[0], : counts.shape[1]])
+        measurements = NodeMeasurements(padded(inside))
+        nodes = even(measurements, measurements.depth)
+        measurements.add(nodes, padded(counts)[nodes[-1]], 1 / float(noise.rate))
+        surface = quiet(measurements, infer(measurements)).cells
+        return np.ascontiguousarray(surface[: counts.shape[0], : counts.shape[1]])
     values = np.where(inside, counts, 0).astype(np.float64)
     if smoothing is Smoothing.BLURRED:
         values = blurred(values, inside)
@@ -79,20 +79,20 @@ def make_surface(
 
 
 def blurred(values: Floats, inside: NDArray[np.bool_]) -> Floats:
-    """Every cell's value shared out over the cells inside around it; the total stays."""
-    room = _convolved(inside.astype(np.float64))
-    shared = np.divide(values, room, out=np.zeros_like(values), where=inside)
+    """Spread every cell's value over the neighbouring cells inside; the total stays."""
+    weights = _convolved(inside.astype(np.float64))
+    shared = np.divide(values, weights, out=np.zeros_like(values), where=inside)
     return np.where(inside, _convolved(shared), 0.0)
 
 
 def line_values(
     surface: Floats, noise: DiscreteLaplace, grid: Grid, spacing: Spacing, first: int, most: int
 ) -> Floats:
-    """People per square kilometre (m,) at which to draw lines, ascending, at most `most`.
+    """Return the densities (m,) of the lines in people per square kilometre, ascending.
 
-    By the noise, the first line is what at most one empty cell in a thousand reaches and each
-    further one twice the last; declared lines begin at `first` and double, or rise by as much each
-    time. Lines above the whole surface are left out.
+    There are at most `most`. With NOISE, the first line is the value that at most one empty cell in
+    a thousand reaches, and each further one is twice the last; otherwise lines start at `first` and
+    double, or rise by equal steps. Lines above the whole surface are left out.
     """
     area = grid.ground_areas
     start = float(first)
@@ -107,7 +107,7 @@ def line_values(
 def draw_lines(
     surface: Floats, grid: Grid, values: Sequence[float], area: StudyArea
 ) -> NDArray[np.object_]:
-    """Where the density equals each value: MultiLineStrings (m,) in degrees, in the study area."""
+    """Draw lines where the density equals each value: MultiLineStrings (m,) in degrees."""
     generator = _generator(surface, grid)
     lines = [
         shapely.MultiLineString([_degrees(line) for line in generator.lines(value)])
@@ -119,7 +119,7 @@ def draw_lines(
 def draw_bands(
     surface: Floats, grid: Grid, values: Sequence[float], area: StudyArea
 ) -> NDArray[np.object_]:
-    """Where the density is between each value and the next: MultiPolygons (m,) in degrees."""
+    """Draw bands between each value and the next: MultiPolygons (m,) in degrees."""
     generator = _generator(surface, grid)
     uppers = [*values[1:], math.inf][: len(values)]
     bands = [_polygons(generator, low, high) for low, high in zip(values, uppers, strict=True)]
@@ -127,7 +127,7 @@ def draw_bands(
 
 
 def _generator(surface: Floats, grid: Grid) -> Any:
-    """Contours of people per square kilometre between the centres of cells.
+    """Return a generator of contours in people per square kilometre between cell centres.
 
     A border of empty cells closes every line that would leave the grid.
     """
@@ -147,7 +147,7 @@ def _generator(surface: Floats, grid: Grid) -> Any:
 
 
 def _polygons(generator: Any, low: float, high: float) -> Any:
-    """One band as a MultiPolygon in degrees."""
+    """Return one band as a MultiPolygon in degrees."""
     points, offsets = generator.filled(low, high)
     polygons = []
     for outline, starts in zip(points, offsets, strict=True):
@@ -162,18 +162,18 @@ def _degrees(points: Floats) -> Floats:
 
 
 def _within(shapes: Sequence[Any], area: StudyArea, kind: type[Any]) -> NDArray[np.object_]:
-    """The parts of shapes inside the study area, each as a geometry of many parts."""
+    """Cut shapes to the study area, each as a multi-part geometry."""
     single = shapely.GeometryType.POLYGON
     if kind is shapely.MultiLineString:
         single = shapely.GeometryType.LINESTRING
     cut = np.empty(len(shapes), dtype=object)
     for index, shape in enumerate(shapes):
-        # Bands that touch themselves in a point, as contours of cells may, are mended first.
+        # Bands may touch themselves in a point, which makes them invalid; repair them first.
         inside = shapely.intersection(shapely.make_valid(shape), area.shape)
-        # Where shapes only touch, points and lines are left over.
+        # Intersections along a border leave points and lines; drop them.
         parts = shapely.get_parts(shapely.get_parts(inside))
-        kept = parts[shapely.get_type_id(parts) == single]
-        cut[index] = shapely.orient_polygons(kind(list(kept)))
+        same_kind = parts[shapely.get_type_id(parts) == single]
+        cut[index] = shapely.orient_polygons(kind(list(same_kind)))
     return cut
 
 

@@ -1,21 +1,21 @@
-"""The density behind perturbed points, by iterative Bayesian update with the exact kernel.
+"""Deconvolution of perturbed points by iterative Bayesian update with the exact kernel.
 
-Idea. A report leaves fine cell j and is published in fine cell i with a known probability A[i, j]:
-planar Laplace noise, then the map into the study area. Expectation maximisation for the mixture
-y ~ sum_j p_j A[., j] multiplies p by A'(y / A p) again and again (Agrawal and Aggarwal 2001;
-Richardson 1972 and Lucy 1974 in optics). Cells are finer than those asked for, for both what is
-observed and what is looked for; the estimate is added up over them in the end.
+Idea. A report from fine cell j is published in fine cell i with a known probability A[i, j]: planar
+Laplace noise, then the map into the study area. Expectation maximisation for the mixture
+y ~ sum_j p_j A[., j] repeatedly multiplies p by A'(y / A p) (Agrawal and Aggarwal 2001; Richardson
+1972 and Lucy 1974 in optics). Both the observations and the estimate use cells finer than those of
+the result; the estimate is summed over them at the end.
 
-Kernel. Noise is a convolution, taken by FFT on a frame wide enough that nothing wraps around; the
-map into the area is applied after it, fine cell by fine cell, so that edges and holes are right to
-a fine cell. Web Mercator stretches with latitude: rows are dealt into bands within which metres
-differ by less than BAND, each with a kernel of its own. Snapping to a grid of a hundredth of the
-radius adds 1/10,000 to the noise's variance and is left out.
+Kernel. Noise is a convolution, computed by FFT on a frame wide enough to avoid wrap-around; the map
+into the area is applied after it, fine cell by fine cell, so that edges and holes are accurate to a
+fine cell. Web Mercator stretches with latitude: rows are divided into bands within which metres
+differ by less than BAND, each with its own kernel. Snapping to a grid of a hundredth of the radius
+adds 1/10,000 to the noise variance and is neglected.
 
-Stopping. Many updates fit the noise. The published points are therefore dealt into two halves by
-their number alone; one is fitted and the likelihood of the other watched. All points are fitted
-with twice the updates after which it was best, for twice the points bear more detail. The rule is
-fixed, and looks at published points alone: none of this costs privacy.
+Stopping. Too many updates fit the noise. The published points are therefore split into two halves
+by their index alone; one half is fitted while the likelihood of the other is watched. All points
+are then fitted with twice the best number of updates, since twice the points support more detail.
+The rule is fixed and uses published points alone: it costs no privacy.
 
 References. Agrawal and Aggarwal, PODS 2001; ElSalamouny and Palamidessi, EuroS&P 2020.
 """
@@ -40,17 +40,17 @@ from dpgeo.spatial.truncation import UNITS, Truncation
 Floats = NDArray[np.float64]
 
 FINEST_SIDE = 768
-"""Fine cells along a side at most, so that an update takes a fraction of a second."""
+"""Largest number of fine cells along a side, so that an update takes a fraction of a second."""
 
 FINE_SCALE = 1.0
-"""Fine cells are at most so many scales of the noise wide, as far as the two limits allow."""
+"""Largest width of fine cells in noise scales, as far as the two limits allow."""
 
-MOST_PARTS = 4
-"""Fine cells along a cell at most: where cells are much wider than the noise, finer ones tell no
-more."""
+MOST_FINE_CELLS = 4
+"""Largest number of fine cells along a cell: where cells are much wider than the noise, finer ones
+add nothing."""
 
 TAIL = 1e-3
-"""Share of reports that are moved beyond the frame's margin; the kernel ends there."""
+"""Share of reports displaced beyond the frame's margin, where the kernel ends."""
 
 BAND = 0.01
 """Relative change of metres within a band of rows."""
@@ -58,26 +58,26 @@ BAND = 0.01
 MOST_UPDATES = 150
 
 MORE = 2
-"""The whole bears so many times the updates that half of the points do."""
+"""Updates of all points for each update of half of the points."""
 
 PATIENCE = 6
-"""Updates without a better likelihood of the other half after which the fit is stopped."""
+"""Updates without a better likelihood of the other half after which fitting stops."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recovered:
-    """Reports expected in each cell, float64 of the grid's shape, after so many updates."""
+    """Expected reports in each cell, float64 of the grid's shape, after that many updates."""
 
     density: Floats
     updates: int
 
 
 class Channel:
-    """What noise and the map into the area make of a distribution over fine cells.
+    """The linear map of noise and truncation on distributions over fine cells.
 
-    `fine` is a grid that covers the same ground as the asked one, `margin` the fine cells around it
-    into which noise may carry a report before it is brought back. `staying` is the probability
-    (rows, 1) to be published in one's own cell, but for the edges.
+    `fine` is a grid that covers the same ground as the given one; `margin` is the number of fine
+    cells around it that noise may reach before a report is mapped back. `staying` is the
+    probability (rows, 1) of being published in one's own cell, away from the edges.
     """
 
     def __init__(
@@ -96,31 +96,31 @@ class Channel:
         self._bands = _bands(self.fine)
         self.staying = np.zeros((self.fine.rows, 1))
         self._kernels = [self._kernel(rows, noise) for rows in self._bands]
-        self._target = self._brought_back(area, noise, side)
+        self._target = self._published_cells(area, noise, side)
 
     def forward(self, density: Floats) -> Floats:
-        """A p: the expected published points in fine cells, of the fine grid's shape."""
+        """Return A p: the expected published points, of the fine grid's shape."""
         spread = np.zeros(self._shape)
         for rows, kernel in zip(self._bands, self._kernels, strict=True):
-            part = np.zeros(self._shape)
+            band = np.zeros(self._shape)
             start = self.margin + rows.start
-            part[start : start + rows.stop - rows.start, self._columns] = density[rows]
-            spread += np.fft.irfft2(np.fft.rfft2(part) * kernel, s=self._shape)
+            band[start : start + rows.stop - rows.start, self._columns] = density[rows]
+            spread += np.fft.irfft2(np.fft.rfft2(band) * kernel, s=self._shape)
         side = self.fine.rows + 2 * self.margin
         framed = np.maximum(spread[:side, :side], 0)
         counted = np.bincount(self._target, weights=framed.ravel(), minlength=self.fine.size)
         return np.asarray(counted, dtype=np.float64).reshape(self.fine.shape)
 
     def backward(self, ratio: Floats) -> Floats:
-        """A' r: for every fine cell the mean of r over where its reports are published."""
+        """Return A' r: for every fine cell, the mean of r over where its reports are published."""
         side = self.fine.rows + 2 * self.margin
         framed = np.zeros(self._shape)
         framed[:side, :side] = ratio.ravel()[self._target].reshape(side, side)
-        carried = np.fft.rfft2(framed)
+        transform = np.fft.rfft2(framed)
         result = np.zeros(self.fine.shape)
         for rows, kernel in zip(self._bands, self._kernels, strict=True):
-            # Kernels are even, so that their transforms are real.
-            back = np.fft.irfft2(carried * kernel, s=self._shape)
+            # Kernels are even, so their transforms are real.
+            back = np.fft.irfft2(transform * kernel, s=self._shape)
             start = self.margin + rows.start
             result[rows] = back[start : start + rows.stop - rows.start, self._columns]
         return np.asarray(np.maximum(result, 0), dtype=np.float64)
@@ -130,25 +130,27 @@ class Channel:
         return slice(self.margin, self.margin + self.fine.columns)
 
     def _kernel(self, rows: slice, noise: PlanarLaplace) -> Floats:
-        """The transform of the probabilities to be carried over so many rows and columns."""
+        """Return the transform of the displacement probabilities of a band of rows."""
         metres = _metres(self.fine, (rows.start + rows.stop) / 2)
         offsets = _offsets(noise, metres, self.margin)
         self.staying[rows] = offsets[self.margin, self.margin]
-        placed = np.zeros(self._shape)
-        place = np.arange(-self.margin, self.margin + 1)
-        placed[np.ix_(place % self._shape[0], place % self._shape[1])] = offsets
-        return np.asarray(np.fft.rfft2(placed).real, dtype=np.float64)
+        kernel = np.zeros(self._shape)
+        offset = np.arange(-self.margin, self.margin + 1)
+        kernel[np.ix_(offset % self._shape[0], offset % self._shape[1])] = offsets
+        return np.asarray(np.fft.rfft2(kernel).real, dtype=np.float64)
 
-    def _brought_back(self, area: StudyArea, noise: PlanarLaplace, side: int) -> NDArray[np.int64]:
-        """The fine cell in which a point in each cell of the frame is published."""
-        place = np.arange(side) - self.margin + 0.5
-        x = self.fine.west + place * self.fine.cell
-        y = self.fine.north - place * self.fine.cell
+    def _published_cells(
+        self, area: StudyArea, noise: PlanarLaplace, side: int
+    ) -> NDArray[np.int64]:
+        """Return the fine cell in which a point in each cell of the frame is published."""
+        centre = np.arange(side) - self.margin + 0.5
+        x = self.fine.west + centre * self.fine.cell
+        y = self.fine.north - centre * self.fine.cell
         longitude, latitude = (
             each.ravel() for each in np.broadcast_arrays(*to_degrees(x[None, :], y[:, None]))
         )
         east, north = Truncation(area, GroundGrid(noise.step)).apply(longitude, latitude)
-        brought = self.fine.locate(*to_mercator(east / UNITS, north / UNITS))
+        mapped = self.fine.locate(*to_mercator(east / UNITS, north / UNITS))
         row, column = np.divmod(np.arange(side * side), side)
         row, column = row - self.margin, column - self.margin
         within = (row >= 0) & (row < self.fine.rows) & (column >= 0) & (column < self.fine.columns)
@@ -156,7 +158,7 @@ class Channel:
             column, 0, self.fine.columns - 1
         )
         stays = within & self.inside.ravel()[own]
-        return np.where(stays, own, brought)
+        return np.where(stays, own, mapped)
 
 
 def recover(
@@ -168,9 +170,10 @@ def recover(
     prior: Floats | None = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Recovered:
-    """The density behind published points (n,) in degrees; it adds up to their number.
+    """Estimate the density of the reports behind published points (n,) in degrees.
 
-    `prior` is a public density on the grid to begin from, by default the same everywhere.
+    It adds up to their number. `prior` is a public density on the grid to start from, uniform by
+    default.
     """
     if not len(longitude):
         return Recovered(np.zeros(grid.shape), 0)
@@ -178,8 +181,8 @@ def recover(
     fine = channel.fine.locate(*to_mercator(longitude, latitude))
     size = channel.fine.size
     start = _start(channel, grid, prior)
-    mixed = _deal(fine)
-    halves = [_histogram(fine[mixed], size, channel), _histogram(fine[~mixed], size, channel)]
+    first_half = _split_in_halves(fine)
+    halves = [_histogram(fine[half], size, channel) for half in (first_half, ~first_half)]
     updates = MORE * _best(channel, start, halves[0], halves[1], progress)
     density = start
     observed = halves[0] + halves[1]
@@ -191,7 +194,7 @@ def recover(
 
 
 def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
-    """One update of a density (summing to 1) by observed counts, both of the fine shape."""
+    """Update a density (summing to 1) by observed counts, both of the fine shape."""
     expected = channel.forward(density)
     ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 1e-300)
     updated = density * channel.backward(ratio)
@@ -205,7 +208,7 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """The number of updates of a fit to one half after which the other half is likeliest."""
+    """Return the number of updates on one half that maximises the other half's likelihood."""
     if not (fitted.any() and watched.any()):
         return 1
     best, likeliest = 1, -math.inf
@@ -226,18 +229,18 @@ def _start(channel: Channel, grid: Grid, prior: Floats | None) -> Floats:
     density = channel.inside.astype(np.float64)
     if prior is not None:
         repeated = np.repeat(np.repeat(prior, channel.factor, axis=0), channel.factor, axis=1)
-        # Nowhere quite nothing: a prior may not make a place impossible.
+        # A prior must not make any place impossible.
         density *= np.maximum(repeated, prior.max() * 1e-3)
     return np.asarray(density / density.sum(), dtype=np.float64)
 
 
 def _histogram(cells: NDArray[np.int64], size: int, channel: Channel) -> Floats:
-    counted = np.bincount(cells[cells >= 0], minlength=size).astype(np.float64)
-    return counted.reshape(channel.fine.shape)
+    counts = np.bincount(cells[cells >= 0], minlength=size).astype(np.float64)
+    return counts.reshape(channel.fine.shape)
 
 
-def _deal(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Half of the points, by their number alone: a well-mixed bit of it (SplitMix64)."""
+def _split_in_halves(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Choose half of the points by a well-mixed bit of their index alone (SplitMix64)."""
     state = np.arange(len(cells), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -246,11 +249,11 @@ def _deal(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 def _factor(grid: Grid, noise: PlanarLaplace) -> int:
     wanted = math.ceil(_metres(grid, grid.rows / 2) * noise.rate / FINE_SCALE)
-    return max(1, min(wanted, MOST_PARTS, FINEST_SIDE // max(grid.rows, grid.columns)))
+    return max(1, min(wanted, MOST_FINE_CELLS, FINEST_SIDE // max(grid.rows, grid.columns)))
 
 
 def _metres(grid: Grid, row: float) -> float:
-    """Side of a cell on the ground in a row."""
+    """Return the side of a cell on the ground in a row."""
     latitude = to_degrees(0, grid.north - row * grid.cell)[1]
     return grid.cell * ground_scale(float(latitude))
 
@@ -260,20 +263,20 @@ def _least_metres(grid: Grid) -> float:
 
 
 def _bands(grid: Grid) -> list[slice]:
-    """Rows in which a cell measures the same to within BAND, as ranges."""
+    """Return ranges of rows in which a cell's size differs by less than BAND."""
     sizes = np.log([_metres(grid, row + 0.5) for row in range(grid.rows)])
     wanted = max(1, math.ceil((sizes.max() - sizes.min()) / BAND))
     number = ((sizes - sizes.min()) / (sizes.max() - sizes.min() + 1e-300) * wanted).astype(int)
     number = np.minimum(number, wanted - 1)
-    # On both sides of the equator rows of one size lie in two bands, which does no harm.
+    # Across the equator rows of one size are in two bands, which does no harm.
     edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), grid.rows]
     return [slice(first, after) for first, after in itertools.pairwise(edges)]
 
 
 def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
-    """Probabilities (2 reach + 1, 2 reach + 1) to be carried from a cell, evenly, into another.
+    """Return displacement probabilities (2 reach + 1, 2 reach + 1) from a cell to another.
 
-    The density, averaged over parts of both cells small against the noise's scale.
+    The density is averaged over parts of both cells that are small against the noise scale.
     """
     parts = min(16, max(2, math.ceil(4 * noise.rate * metres)))
     weights = parts - np.abs(np.arange(1 - parts, parts))
@@ -289,13 +292,13 @@ def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
 
 
 def _smooth(least: int) -> int:
-    """The next whole number with no prime factor above 5, which transforms quickly."""
+    """Return the next whole number with no prime factor above 5, which transforms quickly."""
     number = least
     while True:
-        rest = number
+        cofactor = number
         for prime in (2, 3, 5):
-            while rest % prime == 0:
-                rest //= prime
-        if rest == 1:
+            while cofactor % prime == 0:
+                cofactor //= prime
+        if cofactor == 1:
             return number
         number += 1

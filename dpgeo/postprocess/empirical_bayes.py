@@ -1,14 +1,14 @@
-"""What noisy counts say about true ones: empirical Bayes under Laplace noise, scale by scale.
+"""Empirical Bayes estimation of true counts under Laplace noise.
 
 A count y = x + noise of scale b comes with a guess mu of x from its surroundings. Given mu, x is
-taken to be 0 or a draw from one of many gamma distributions, whose shapes are SHAPES and whose
+modelled as 0 or a draw from one of many gamma distributions, whose shapes are SHAPES and whose
 means are mu times a power of two: the surroundings may mislead by much, and the mixture learns by
 how much. Its weights are fitted by expectation maximisation (Dempster, Laird and Rubin 1977) to
-all counts whose mu/b is alike, smoothed over neighbouring bins of mu/b. Then every count has a
+all counts with similar mu/b, smoothed over neighbouring bins of mu/b. Then every count has a
 posterior mean and variance.
 
-Everything is in units of b. Integrals over x are sums over the grid `_x`; noisy values are
-gathered in the bins `_y`, between which posterior moments are interpolated.
+All quantities are in units of b. Integrals over x are sums over the grid `x`; noisy values are
+binned on the grid `y`, between whose points posterior moments are interpolated.
 """
 
 from __future__ import annotations
@@ -27,29 +27,29 @@ RATIOS = 2.0 ** np.arange(-6, 10)
 """Means of the gamma distributions as multiples of the guess."""
 
 LEAST_MEAN, GREATEST_MEAN = 0.1, 64.0
-"""Means outside these are covered by the point mass at 0, or lie beyond the grid."""
+"""Smaller means are covered by the point mass at 0; larger ones lie beyond the grid."""
 
 CLEAR = 35.0
-"""A count this many b above 0 speaks for itself: it is its own estimate, of variance 2."""
+"""A count this many b above 0 is its own estimate, with variance 2."""
 
 GREATEST_VARIANCE = 20.0
 STEPS = 60
 FEWEST = 40
-"""Fewer counts than this teach nothing about the weights, which then stay as they began."""
+"""With fewer counts than this the weights are not fitted and stay as they began."""
 
 PSEUDO_COUNT = 0.02
-"""Counts that each gamma distribution is believed to have explained beforehand."""
+"""Prior pseudo-count of each gamma distribution."""
 
 ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
-"""The same for the point mass at 0: this share of the counts, within limits."""
+"""Prior pseudo-count of the point mass at 0: this share of the counts, within limits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Posterior:
-    """Means and variances (n,) of true counts, and how likely the guesses made the noisy ones.
+    """Means and variances (n,) of true counts, and the likelihood of the noisy ones.
 
-    `log_likelihood` is that of all counts under the fitted weights, those that speak for
-    themselves left out; 0 where there were too few counts to fit any.
+    `log_likelihood` is that of all counts under the fitted weights, without the counts above CLEAR;
+    0 where there were too few counts to fit.
     """
 
     mean: Floats
@@ -58,9 +58,9 @@ class Posterior:
 
 
 def posterior(values: Floats, guesses: Floats) -> Posterior:
-    """The posterior of true counts, given noisy values and guesses (n,).
+    """Compute the posterior of true counts, given noisy values and guesses (n,).
 
-    All in units of each count's noise scale b: values y/b, guesses mu/b, variances over b^2.
+    All are in units of each count's noise scale b: values y/b, guesses mu/b, variances over b^2.
     """
     model = _model()
     row = np.searchsorted(model.guess_edges, guesses)
@@ -68,15 +68,15 @@ def posterior(values: Floats, guesses: Floats) -> Posterior:
         mean, variance = _unfitted_moments()
         log_likelihood = 0.0
     else:
-        seen = model.histogram(values, row)
-        weights = model.fitted(seen)
+        histogram = model.histogram(values, row)
+        weights = model.fitted(histogram)
         mean, variance = model.moments(weights)
-        log_likelihood = model.log_likelihood(weights, seen)
-    place = np.interp(values, model.y, np.arange(model.y.size))
-    left = np.minimum(place.astype(np.int64), model.y.size - 2)
-    part = place - left
-    mean = mean[row, left] * (1 - part) + mean[row, left + 1] * part
-    variance = variance[row, left] * (1 - part) + variance[row, left + 1] * part
+        log_likelihood = model.log_likelihood(weights, histogram)
+    position = np.interp(values, model.y, np.arange(model.y.size))
+    left = np.minimum(position.astype(np.int64), model.y.size - 2)
+    fraction = position - left
+    mean = mean[row, left] * (1 - fraction) + mean[row, left + 1] * fraction
+    variance = variance[row, left] * (1 - fraction) + variance[row, left + 1] * fraction
     clear = values > CLEAR
     return Posterior(
         np.where(clear, values, mean),
@@ -101,35 +101,36 @@ class _Model:
     chances: Floats
     smoothing: Floats
 
-    def believed(self, zeros: float) -> tuple[Floats, Floats]:
-        """Pseudo-counts (components,) and the weights (guesses, components) to begin with."""
-        before = np.full(self.priors.shape[1], PSEUDO_COUNT)
-        before[0] = zeros
-        start = 0.5 * before / before.sum() + 0.5 / before.size
-        return before, np.tile(start, (len(self.priors), 1))
+    def initial_weights(self, zeros: float) -> tuple[Floats, Floats]:
+        """Return pseudo-counts (components,) and the initial weights (guesses, components)."""
+        pseudo_counts = np.full(self.priors.shape[1], PSEUDO_COUNT)
+        pseudo_counts[0] = zeros
+        start = 0.5 * pseudo_counts / pseudo_counts.sum() + 0.5 / pseudo_counts.size
+        return pseudo_counts, np.tile(start, (len(self.priors), 1))
 
     def fitted(self, seen: Floats) -> Floats:
-        """Weights (guesses, components), each row adding up to 1, for a histogram of counts."""
-        before, weights = self.believed(float(np.clip(ZERO_SHARE * seen.sum(), *ZERO_LIMITS)))
+        """Fit weights (guesses, components), each row adding up to 1, to a histogram of counts."""
+        zeros = float(np.clip(ZERO_SHARE * seen.sum(), *ZERO_LIMITS))
+        pseudo_counts, weights = self.initial_weights(zeros)
         used = np.flatnonzero(seen.any(axis=1))
         chances, seen = self.chances[used], seen[used]
         smoothing = self.smoothing[:, used]
         for _ in range(STEPS):
             expected = (weights[used][:, None, :] @ chances)[:, 0, :]
-            surprise = seen / np.maximum(expected, 1e-300)
-            explained = weights[used] * (chances @ surprise[:, :, None])[:, :, 0]
-            weights = smoothing @ explained + before
+            likelihood_ratio = seen / np.maximum(expected, 1e-300)
+            explained = weights[used] * (chances @ likelihood_ratio[:, :, None])[:, :, 0]
+            weights = smoothing @ explained + pseudo_counts
             weights /= weights.sum(axis=1, keepdims=True)
         return weights
 
     def log_likelihood(self, weights: Floats, seen: Floats) -> float:
-        """The logarithm of how likely weights make a histogram of counts."""
+        """Return the log-likelihood of a histogram of counts under weights."""
         used = np.flatnonzero(seen.any(axis=1))
         expected = (weights[used][:, None, :] @ self.chances[used])[:, 0, :]
         return float((seen[used] * np.log(np.maximum(expected, 1e-300))).sum())
 
     def histogram(self, values: Floats, row: NDArray[np.int64]) -> Floats:
-        """How many counts fall into each bin (guesses, y); those beyond the last teach nothing."""
+        """Count the values in each bin (guesses, y), without those in the last bin."""
         column = np.searchsorted((self.y[1:] + self.y[:-1]) / 2, values)
         shape = (len(self.priors), self.y.size)
         place = np.ravel_multi_index((row, column), shape)
@@ -138,7 +139,7 @@ class _Model:
         return seen
 
     def moments(self, weights: Floats) -> tuple[Floats, Floats]:
-        """Posterior means and variances (guesses, y)."""
+        """Return posterior means and variances (guesses, y)."""
         prior = (weights[:, None, :] @ self.priors)[:, 0, :]
         total = np.maximum(prior @ self.noise, 1e-300)
         mean = (prior * self.x) @ self.noise / total
@@ -148,9 +149,9 @@ class _Model:
 
 @functools.cache
 def _unfitted_moments() -> tuple[Floats, Floats]:
-    """Posterior means and variances under the weights believed beforehand."""
+    """Return posterior means and variances under the initial weights."""
     model = _model()
-    return model.moments(model.believed(ZERO_LIMITS[0])[1])
+    return model.moments(model.initial_weights(ZERO_LIMITS[0])[1])
 
 
 @functools.cache
@@ -175,12 +176,12 @@ def _model() -> _Model:
 
 
 def _components(guess: float, x: Floats) -> Floats:
-    """Distributions (components, x): all at 0 first, then the gammas, 0 where there is none."""
+    """Return distributions (components, x): the point mass at 0, then the gammas, 0 if unused."""
     components = [np.where(x == 0, 1.0, 0.0)]
     for shape in SHAPES:
         for ratio in RATIOS:
             mean = guess * ratio
-            # Narrow distributions far from the guess would repeat what wide ones say.
+            # Narrow distributions far from the guess would duplicate wide ones.
             near = shape <= 1 or 0.4 < ratio < 3
             fits = near and LEAST_MEAN <= mean <= GREATEST_MEAN
             components.append(_gamma(shape, mean, x) if fits else np.zeros_like(x))
@@ -188,7 +189,7 @@ def _components(guess: float, x: Floats) -> Floats:
 
 
 def _gamma(shape: float, mean: float, x: Floats) -> Floats:
-    """A gamma distribution on the grid, 0 standing for the little below its second point."""
+    """Return a gamma distribution on the grid; x = 0 stands for values below the second point."""
     width = np.where(x == 0, 0.015, np.gradient(x))
     point = np.maximum(x, 0.008)
     scale = mean / shape

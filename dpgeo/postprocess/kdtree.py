@@ -1,24 +1,25 @@
-"""A kd-tree grown on noisy cells: disjoint boxes inside which even shares would do little harm.
+"""kd-tree grown on noisy cells, whose boxes can be divided evenly with little error.
 
-It sees noisy counts and public facts alone, so growing it costs no privacy. Variances are those
-of the noise, and n counts the cells of a box that touch the study area; all others are left out.
+It uses noisy counts and public facts alone, so growing it costs no privacy. Variances are those of
+the noise, and n counts the cells of a box that touch the study area; all others are left out.
 
-Where a box is cut. Of all cuts along rows and columns the one that lowers the sum of squared
-deviations from the box's mean most (DPCube, algorithm 3). Since the squares add up to the same
-on both sides, it is the cut with the greatest S1^2/n1 + S2^2/n2.
+Where a box is split. Of all splits along rows and columns, at the one that reduces the sum of
+squared deviations from the mean most (DPCube, algorithm 3). Since the squares add up to the same on
+both sides, it is the split with the greatest S1^2/n1 + S2^2/n2.
 
-Whether it is cut. On *evidence* that noise alone does not explain the cells:
+Whether it is split. On *evidence* that noise alone does not explain the cells:
 - their variance exceeds v1 (1 + 3 sqrt(5/n)), v1 being a noisy cell's variance: three standard
   deviations of the variance of n Laplace draws, whose kurtosis is 6; or
-- the best of m cuts gains more than 2 v1 (ln m + 3), where a cut chosen beforehand would gain v1
-  times a chi-square of one degree of freedom.
-And on *suspicion*, where noise would hide an unevenness that matters: large sums of cells are so
+- the best of m splits gains more than 2 v1 (ln m + 3), where a split chosen beforehand would gain
+  v1 times a chi-square of one degree of freedom.
+And on *suspicion*, where noise would hide an unevenness that matters: sums of many cells are so
 noisy that half a city may leave no trace in them, while a fresh total of each half costs little.
-Cutting a box into shares f and 1 - f, let d = S1 - f S be the imbalance seen, t^2 = 4 f (1 - f)
-(0.2 T)^2 its variance before anything was seen, T the expected total of the box, v = v1 n f (1 - f)
-the noise of d, and k = t^2/(t^2 + v). The expected square of the true imbalance is
-k^2 d^2 + (1 - k) t^2; the box is cut in its middle when that exceeds four times the variance of a
-box's fresh total. T is f T + k d for the children and max(S, 0) + sqrt(n v1) for the root.
+For a split of a box into shares f and 1 - f, let d = S1 - f S be the observed imbalance,
+t^2 = 4 f (1 - f) (0.2 T)^2 its prior variance, T the expected total of the box,
+v = v1 n f (1 - f) the noise variance of d, and k = t^2/(t^2 + v). The expected square of the true
+imbalance is k^2 d^2 + (1 - k) t^2; the box is split in its middle when that exceeds four times the
+variance of a box's fresh total. T is f T + k d for the children and max(S, 0) + sqrt(n v1) for the
+root.
 
 The constants 0.2, 4 and 3 (in the gain) were chosen on generated maps (mixtures, cascades, roads,
 spikes, corners, bands; 1e3 to 1e7 points), on which errors change by at most a quarter when any of
@@ -41,7 +42,7 @@ Boxes = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 CUTS_AT_ONCE = 1 << 17
-"""Candidate cuts weighed at a time: few enough for the processor's cache."""
+"""Candidate splits evaluated at a time, few enough for the processor's cache."""
 
 FITS = 2.0**62
 """Sums below this, rounding included, fit 63 bits."""
@@ -53,9 +54,9 @@ WORTH = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """When to cut: the variances of a noisy cell and of a box's fresh total; see the module.
+    """When to split: the variances of a noisy cell and of a box's fresh total; see the module.
 
-    Without `suspicion` boxes are cut on the first kind of evidence alone, as in DPCube.
+    Without `suspicion` boxes are split on the first kind of evidence alone, as in DPCube.
     """
 
     cell_variance: float
@@ -74,8 +75,8 @@ class _Tables:
     """In floating point, where all squares together do not fit."""
 
     def squares_of(self, boxes: Boxes) -> Floats:
-        """Sums of squares. Integers wrap around where millions fill a large grid; a box whose sum
-        fits 63 bits comes out exactly all the same, and for others floating point will do."""
+        """Sum the squares of boxes. Integers wrap around where large counts fill a large grid, but
+        a box whose sum fits 63 bits is exact all the same; for others floating point suffices."""
         exact = box_sums(self.squares, boxes).astype(np.float64)
         table = self.rough_squares
         if table is None:
@@ -102,11 +103,11 @@ class _Level:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Cuts:
-    """All cuts of a level's boxes, box after box, rows before columns.
+    """All splits of a level's boxes, box after box, rows before columns.
 
-    `box` is the box of each cut, `lines` how many rows, or columns, lie before it, `size` and
-    `total` n and S of that half; `starts` is where each box's cuts begin. `valid` cuts leave cells
-    inside on both sides.
+    `box` is the box of each split, `lines` the number of rows, or columns, before it, `size` and
+    `total` n and S of that half; `starts` is where each box's splits begin. `valid` splits leave
+    cells inside on both sides.
     """
 
     box: NDArray[np.int64]
@@ -120,11 +121,11 @@ class _Cuts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """A level's cuts as runs (2n,): of every box those across rows, then those across columns.
+    """A level's splits as runs (2n,): for every box those across rows, then those across columns.
 
-    A summed-area table, row after row, has the corners of the cut after k lines at `base + k step`
-    plus `far` and plus `near`; the two corners that all cuts of a run share are at `base` plus
-    these. `length` is how many cuts there are, `breadth` how many cells each line has.
+    In a flattened summed-area table, the corners of the split after k lines are at `base + k step`
+    plus `far` and plus `near`; the two corners shared by all splits of a run are at `base` plus
+    these. `length` is the number of splits, `breadth` the number of cells in each line.
     """
 
     length: NDArray[np.int64]
@@ -136,7 +137,7 @@ class _Runs:
 
     @classmethod
     def of(cls, boxes: Boxes, width: int) -> _Runs:
-        """The runs of boxes (n, 4), for tables of so many columns."""
+        """Build the runs of boxes (n, 4), for tables of `width` columns."""
         top, bottom, left, right = boxes.T
         height, breadth, one = bottom - top, right - left, np.ones_like(top)
         pairs = (
@@ -152,7 +153,7 @@ class _Runs:
     def before(
         self, table: NDArray[np.integer[Any]], run: NDArray[np.int64], lines: NDArray[np.int64]
     ) -> Floats:
-        """Sums of what lies before cuts (m,), after so many lines of their runs."""
+        """Sum the cells before splits (m,), after `lines` lines of their runs."""
         flat = table.ravel()
         shared = flat[self.base + self.far] - flat[self.base + self.near]
         place = self.base[run] + lines * self.step[run]
@@ -163,11 +164,11 @@ class _Runs:
 def grow_kdtree(
     cells: NDArray[np.int64], inside: NDArray[np.bool_], rule: Rule
 ) -> NDArray[np.int32]:
-    """Boxes int32 (n, 4) that cover the grid, in order of their first row, then column.
+    """Grow boxes int32 (n, 4) that cover the grid, ordered by first row, then first column.
 
-    `cells` are noisy counts (rows, columns); those not `inside` are not looked at. A box is (first
-    row, row after the last, first column, column after the last), and every box holds a cell that
-    is inside (unless none is, then there is one box).
+    `cells` are noisy counts (rows, columns); those not `inside` are ignored. A box is (first row,
+    row after the last, first column, column after the last), and every box holds a cell that is
+    inside (if none is, there is one box).
     """
     if not inside.all():
         cells = np.where(inside, cells, 0)
@@ -177,8 +178,8 @@ def grow_kdtree(
     while len(level.boxes):
         divisible = level.size > 1
         leaves.append(level.boxes[~divisible])
-        parts = [_cut(tables, chunk, rule, leaves) for chunk in _chunks(level.take(divisible))]
-        level = _join(parts)
+        halves = [_cut(tables, chunk, rule, leaves) for chunk in _chunks(level.take(divisible))]
+        level = _join(halves)
     boxes = np.concatenate(leaves)
     return boxes[np.lexsort((boxes[:, 2], boxes[:, 0]))].astype(np.int32)
 
@@ -194,7 +195,7 @@ def _tables(cells: NDArray[np.int64], inside: NDArray[np.bool_]) -> _Tables:
 
 
 def _squared_area(cells: NDArray[np.int64], dtype: type[Any]) -> NDArray[Any]:
-    """The summed-area table of squares, see `summed_area`."""
+    """Return the summed-area table of squares, see `summed_area`."""
     table = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1), dtype=dtype)
     np.square(cells, out=table[1:, 1:], dtype=dtype)
     accumulate(table)
@@ -211,28 +212,28 @@ def _root(tables: _Tables, rule: Rule) -> _Level:
 
 
 def _chunks(level: _Level) -> Iterator[_Level]:
-    """The level in parts of about CUTS_AT_ONCE cuts."""
+    """Divide the level into chunks of about CUTS_AT_ONCE splits."""
     ends = np.cumsum(_cut_counts(level.boxes))
-    parts = int(ends[-1]) // CUTS_AT_ONCE + 1 if len(ends) else 0
-    limits = np.searchsorted(ends, np.arange(1, parts) * CUTS_AT_ONCE)
+    chunks = int(ends[-1]) // CUTS_AT_ONCE + 1 if len(ends) else 0
+    limits = np.searchsorted(ends, np.arange(1, chunks) * CUTS_AT_ONCE)
     edges = [0, *limits.tolist(), len(ends)]
     for first, after in itertools.pairwise(edges):
         if first < after:
             yield level.take(slice(first, after))
 
 
-def _join(parts: list[_Level]) -> _Level:
+def _join(chunks: list[_Level]) -> _Level:
     empty = np.zeros(0)
     return _Level(
-        np.concatenate([np.zeros((0, 4), dtype=np.int64), *(part.boxes for part in parts)]),
-        np.concatenate([empty, *(part.size for part in parts)]),
-        np.concatenate([empty, *(part.total for part in parts)]),
-        np.concatenate([empty, *(part.expected for part in parts)]),
+        np.concatenate([np.zeros((0, 4), dtype=np.int64), *(chunk.boxes for chunk in chunks)]),
+        np.concatenate([empty, *(chunk.size for chunk in chunks)]),
+        np.concatenate([empty, *(chunk.total for chunk in chunks)]),
+        np.concatenate([empty, *(chunk.expected for chunk in chunks)]),
     )
 
 
 def _cut(tables: _Tables, level: _Level, rule: Rule, leaves: list[Boxes]) -> _Level:
-    """The halves of the boxes that are cut; the others join `leaves`."""
+    """Return the halves of the boxes that are split; add the others to `leaves`."""
     cuts = _all_cuts(tables, level)
     best, gain = _best_cut(cuts, level)
     chosen = _uneven(tables, level, rule)
@@ -277,16 +278,16 @@ def _areas(boxes: Boxes) -> NDArray[np.int64]:
 
 
 def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
-    """The first valid cut of the greatest score (at least 0), for every box."""
+    """Return the first valid split of the greatest score (at least 0), for every box."""
     score = np.where(cuts.valid, score, -1.0)
     greatest = np.maximum.reduceat(score, cuts.starts)
-    reached = np.flatnonzero(score == greatest[cuts.box])
-    box = cuts.box[reached]
-    return np.asarray(reached[np.flatnonzero(np.diff(box, prepend=-1))])
+    candidates = np.flatnonzero(score == greatest[cuts.box])
+    box = cuts.box[candidates]
+    return np.asarray(candidates[np.flatnonzero(np.diff(box, prepend=-1))])
 
 
 def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
-    """The cut that lowers the squared deviations most, and by how much, for every box."""
+    """Return the split that reduces the squared deviations most, and by how much, for each box."""
     other = level.total[cuts.box] - cuts.total
     with np.errstate(divide="ignore", invalid="ignore"):
         score = cuts.total**2 / cuts.size + other**2 / (level.size[cuts.box] - cuts.size)
@@ -295,7 +296,7 @@ def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
 
 
 def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
-    """The cut that shares the inside cells most evenly, rather across the longer side."""
+    """Return the split that halves the inside cells most evenly, preferring the longer side."""
     rows, columns = np.diff(level.boxes)[:, ::2].T
     longer = cuts.across_rows == (rows >= columns)[cuts.box]
     smaller = np.minimum(cuts.size, level.size[cuts.box] - cuts.size)
@@ -303,7 +304,7 @@ def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
 
 
 def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
-    """Whether the variance of a box's cells exceeds what their noise explains."""
+    """Return whether the variance of a box's cells exceeds what their noise explains."""
     variance = (tables.squares_of(level.boxes) - level.total**2 / level.size) / level.size
     limit = rule.cell_variance * (1 + 3 * np.sqrt(5 / level.size))
     return np.asarray(variance > limit)
@@ -312,15 +313,20 @@ def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
 def _imbalance(
     cuts: _Cuts, cut: NDArray[np.intp], level: _Level, rule: Rule
 ) -> tuple[Floats, Floats]:
-    """T of the half before the cut, and the expected square of the true imbalance."""
+    """Return T of the half before the split, and the expected square of the true imbalance."""
     share = cuts.size[cut] / level.size
-    seen = cuts.total[cut] - share * level.total
+    observed = cuts.total[cut] - share * level.total
     spread = share * (1 - share)
-    before = 4 * spread * (IMBALANCE * level.expected) ** 2
+    prior_variance = 4 * spread * (IMBALANCE * level.expected) ** 2
     noise = rule.cell_variance * level.size * spread
-    trust = np.divide(before, before + noise, out=np.zeros_like(before), where=before > 0)
-    expected = np.clip(share * level.expected + trust * seen, 0, level.expected)
-    return expected, (trust * seen) ** 2 + (1 - trust) * before
+    trust = np.divide(
+        prior_variance,
+        prior_variance + noise,
+        out=np.zeros_like(prior_variance),
+        where=prior_variance > 0,
+    )
+    expected = np.clip(share * level.expected + trust * observed, 0, level.expected)
+    return expected, (trust * observed) ** 2 + (1 - trust) * prior_variance
 
 
 def _halves(

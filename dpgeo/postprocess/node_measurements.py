@@ -1,7 +1,7 @@
 """Noisy counts of quadtree nodes from several measurements, and their least-squares tree.
 
 Nodes are numbered by level; level l is an array (2^l, 2^l), see `pyramid`. Counts of one node from
-several measurements are joined by inverse variances. A *leaf* is a measured node below which
+several measurements are combined by inverse variances. A *leaf* is a measured node below which
 nothing was measured. Nodes outside the study area are known to be empty: of size, value and
 variance 0.
 """
@@ -22,18 +22,18 @@ Masks = list[NDArray[np.bool_]]
 class Tree:
     """Estimates of every node at or above the leaves, by level; 0 below them.
 
-    `variance` is that of what was measured at and below a node, without what lies above it.
+    `variance` is the variance of the estimate from what was measured at and below a node.
     """
 
     value: list[Floats]
     variance: list[Floats]
 
 
-class Evidence:
-    """All that has been measured so far over a square of 2^depth cells a side."""
+class NodeMeasurements:
+    """All measurements so far over a square of 2^depth cells a side."""
 
     def __init__(self, inside: NDArray[np.bool_]) -> None:
-        """`inside` (2^depth, 2^depth) are the cells that touch the study area."""
+        """`inside` (2^depth, 2^depth) is the mask of the cells that touch the study area."""
         self.inside = inside
         self.depth = len(inside).bit_length() - 1
         sizes = [inside.astype(np.float64)]
@@ -45,7 +45,7 @@ class Evidence:
         self.precision = [np.zeros_like(size) for size in sizes]
 
     def add(self, nodes: Masks, counts: NDArray[np.int64], scale: float) -> None:
-        """Take in noisy counts of nodes, in order of level, row, column; Laplace noise of `scale`.
+        """Add noisy counts of nodes, ordered by level, row, column; Laplace noise of `scale`.
 
         The nodes are disjoint and together cover every cell that is inside.
         """
@@ -53,42 +53,42 @@ class Evidence:
         precision = 1 / (2 * scale**2)
         for level, chosen in enumerate(nodes):
             end = start + int(np.count_nonzero(chosen))
-            before = self.precision[level][chosen]
-            joined = self.value[level][chosen] * before + counts[start:end] * precision
-            self.value[level][chosen] = joined / (before + precision)
-            self.precision[level][chosen] = before + precision
+            prior = self.precision[level][chosen]
+            combined = self.value[level][chosen] * prior + counts[start:end] * precision
+            self.value[level][chosen] = combined / (prior + precision)
+            self.precision[level][chosen] = prior + precision
             start = end
 
     def leaves(self) -> Masks:
-        """Which nodes are leaves, by level."""
+        """Return which nodes are leaves, by level."""
         measured_below = np.zeros_like(self.inside)
-        found: Masks = []
+        leaves: Masks = []
         for level in range(self.depth, -1, -1):
             if level < self.depth:
                 measured_below = pooled_any(measured_below)
             measured = self.precision[level] > 0
-            found.insert(0, measured & ~measured_below)
+            leaves.insert(0, measured & ~measured_below)
             measured_below = measured_below | measured
-        return found
+        return leaves
 
     def scales(self) -> list[Floats]:
-        """The scale of Laplace noise with the variance of each node's joined count; 0 if none."""
+        """Return the Laplace scale with the variance of each node's combined count; 0 if none."""
         return [np.sqrt(ratio(np.full_like(each, 0.5), each)) for each in self.precision]
 
     def tree(self, leaves: Masks, value: list[Floats], variance: list[Floats]) -> Tree:
-        """Least squares over the whole tree, given values and variances of the leaves.
+        """Reconcile the whole tree by least squares, given values and variances of the leaves.
 
-        Going up, a node joins the sum of its children with its own count by inverse variances;
-        going down, what is left over goes to the children in proportion to their variances
+        Going up, the sum of a node's children is combined with its own count by inverse variances;
+        going down, the remaining difference goes to the children in proportion to their variances
         (Hay et al. 2010 for unequal variances).
         """
         values, variances, sums, sum_variances = self._upwards(leaves, value, variance)
         best = [values[0]]
         for level in range(1, self.depth + 1):
             side = 1 << level
-            left_over = expanded(best[-1] - sums[level - 1], side)
+            difference = expanded(best[-1] - sums[level - 1], side)
             share = ratio(variances[level], expanded(sum_variances[level - 1], side))
-            best.append(values[level] + share * left_over)
+            best.append(values[level] + share * difference)
         return Tree(best, variances)
 
     def _upwards(
@@ -99,25 +99,25 @@ class Evidence:
         sums: list[Floats] = []
         sum_variances: list[Floats] = []
         for level in range(self.depth, -1, -1):
-            nothing = np.zeros_like(self.sizes[level])
-            total = pooled(values[0], 1 << level) if values else nothing
-            spread = pooled(variances[0], 1 << level) if variances else nothing
+            zeros = np.zeros_like(self.sizes[level])
+            total = pooled(values[0], 1 << level) if values else zeros
+            spread = pooled(variances[0], 1 << level) if variances else zeros
             own = np.where(leaves[level] | (spread <= 0), 0.0, self.precision[level])
-            joined = spread / (1 + spread * own)
-            mean = total + (self.value[level] - total) * own * joined
+            combined = spread / (1 + spread * own)
+            mean = total + (self.value[level] - total) * own * combined
             sums.insert(0, total)
             sum_variances.insert(0, spread)
             values.insert(0, np.where(leaves[level], value[level], mean))
-            variances.insert(0, np.where(leaves[level], variance[level], joined))
+            variances.insert(0, np.where(leaves[level], variance[level], combined))
         return values, variances, sums, sum_variances
 
     def raw_tree(self, leaves: Masks) -> Tree:
-        """Least squares over the counts as they were measured."""
+        """Reconcile the counts as measured."""
         variance = [ratio(np.ones_like(each), each) for each in self.precision]
         return self.tree(leaves, self.value, variance)
 
     def labels(self, leaves: Masks) -> NDArray[np.int64]:
-        """The number, from 1, of the leaf that each cell lies in; 0 outside the study area."""
+        """Return the number, from 1, of the leaf that holds each cell; 0 outside the study area."""
         image = np.zeros(self.inside.shape, dtype=np.int64)
         start = 1
         for chosen in leaves:
@@ -129,7 +129,7 @@ class Evidence:
         return np.where(self.inside, image, 0)
 
     def spread(self, leaves: Masks, value: list[Floats]) -> Floats:
-        """Cells, each with an even share of its leaf's value; 0 outside the study area."""
+        """Divide each leaf's value evenly among its cells; 0 outside the study area."""
         side = 1 << self.depth
         cells = np.zeros((side, side))
         for level, chosen in enumerate(leaves):
@@ -140,6 +140,6 @@ class Evidence:
 
 
 def pooled_any(chosen: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which nodes of the level above have a chosen child."""
+    """Return which nodes of the level above have a chosen child."""
     side = len(chosen) // 2
     return np.asarray(chosen.reshape(side, 2, side, 2).any(axis=(1, 3)))

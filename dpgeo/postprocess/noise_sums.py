@@ -1,18 +1,18 @@
-"""Margins of sums of noises: how far the sum of many noisy counts may be off.
+"""Margins of error of sums of independent noises.
 
-Whole counts. The sum S of independent discrete Laplace noises is a whole number, symmetric, of
+Whole counts. The sum S of independent discrete Laplace noises is a symmetric whole number with
 characteristic function phi(u), the product of (1-a)^2/((1-a)^2 + 4a sin^2(u/2)) over its terms,
 a = exp(-rate). By Fourier inversion on the whole numbers
     P(|S| <= m) = 1/pi int_0^pi phi(u) sin((m + 1/2) u)/sin(u/2) du,
-which is evaluated by Gauss-Legendre quadrature where phi is above e^-30, and gives the least m of
-95 %. For one term it is the exact quantile of `DiscreteLaplace.margin`.
+which is evaluated by Gauss-Legendre quadrature where phi is above e^-30, and gives the smallest m
+with 95 % coverage. For one term it is the exact quantile of `DiscreteLaplace.margin`.
 
-Shares of counts. X + F is Laplace noise of scale 1/rate, F being independent of X and between -1
-and 1 (X is the difference of two geometric variables, each the whole part of an exponential one
-whose fraction is independent of it). So a sum of shares w X is taken for a sum of Laplace
+Shares of counts. X + F is Laplace noise of scale 1/rate, where F is independent of X and between -1
+and 1 (X is the difference of two geometric variables, each the integer part of an exponential one
+whose fractional part is independent of it). So a sum of shares w X is treated as a sum of Laplace
 variables, whose 95 % quantile is at most that of a single one in standard errors, ln 20/sqrt 2: the
-more terms, the lighter the tail. That, and the largest share as an allowance for F, is confirmed
-by computation and not proved (tests/statistical/test_range_coverage.py).
+more terms, the lighter the tail. This bound, and the largest share as an allowance for F, are
+confirmed by computation and not proved (tests/statistical/test_range_coverage.py).
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ from numpy.typing import NDArray
 from dpgeo.core.noise import DiscreteLaplace
 
 PANELS, NODES = 128, 32
-"""Of the quadrature: some ten nodes for each of the integrand's waves."""
+"""Panels and nodes of the quadrature: about ten nodes for each wave of the integrand."""
 
 LEAST_LOG = 30.0
-"""phi is taken for 0 below e to the minus this."""
+"""phi is treated as 0 below e to the minus this."""
 
 FEW = 1000
-"""Up to this many terms of a kind are told apart; more are rounded up to three digits."""
+"""Up to this many terms of a kind are counted exactly; more are rounded up to three digits."""
 
 
 def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
-    """The least whole m with P(|sum| <= m) >= 95 % for so many independent noises of each kind."""
+    """Return the smallest whole m with P(|sum| <= m) >= 95 %, given the number of each noise."""
     rounded = tuple((noise, _few_digits(count)) for noise, count in terms.items() if count)
     if not rounded:
         return 0
@@ -47,7 +47,7 @@ def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
 
 
 def margin_of_shares(rates: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
-    """Half the width of a 95 % interval of a sum of shares (n,) of noises of these rates (n,)."""
+    """Return the half-width of a 95 % interval of a sum of shares (n,) of noises, by rates (n,)."""
     if not shares.size:
         return 0.0
     deviation = math.sqrt(2 * float(np.sum(np.square(shares / rates))))
@@ -55,7 +55,7 @@ def margin_of_shares(rates: NDArray[np.float64], shares: NDArray[np.float64]) ->
 
 
 def _few_digits(count: int) -> int:
-    """A count of many rounded up to three digits, so that few margins have to be computed."""
+    """Round a large count up to three digits, so that few margins have to be computed."""
     if count <= FEW:
         return count
     step = int(10 ** (len(str(count)) - 3))
@@ -77,9 +77,9 @@ def _margin(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> int:
 def _quadrature(
     terms: tuple[tuple[DiscreteLaplace, int], ...],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes u and the weights of sin((m + 1/2) u), phi and all else included."""
+    """Return nodes u, and the weights of sin((m + 1/2) u) with phi and all other factors."""
     last = _last_node(terms)
-    # Panels grow outwards: the integrand is steep near 0 and long.
+    # Panels widen outwards, since the integrand is steep near 0.
     edges = last * np.linspace(0, 1, PANELS + 1) ** 2
     x, w = np.polynomial.legendre.leggauss(NODES)
     half = np.diff(edges)[:, None] / 2
@@ -89,7 +89,7 @@ def _quadrature(
 
 
 def _last_node(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> float:
-    """Where phi has fallen below e^-LEAST_LOG, or pi."""
+    """Return the u at which phi falls below e^-LEAST_LOG, or pi."""
     low, high = 0.0, math.pi
     if float(_minus_log(terms, np.array([high]))[0]) <= LEAST_LOG:
         return high
@@ -105,7 +105,7 @@ def _last_node(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> float:
 def _minus_log(
     terms: tuple[tuple[DiscreteLaplace, int], ...], u: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """-ln phi(u), in a form that loses no digits where rates are small."""
+    """Compute -ln phi(u), in a form that loses no digits where rates are small."""
     total = np.zeros_like(u)
     for noise, count in terms:
         rate = float(noise.rate)

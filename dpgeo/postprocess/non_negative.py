@@ -1,12 +1,12 @@
-"""The non-negative counts nearest to noisy ones that keep their total.
+"""Projection of noisy counts to the nearest non-negative ones of the same total.
 
 Noise makes counts negative, and setting those to 0 one by one inflates every sum: on a map that is
 nine tenths empty, half of the empty cells would keep their positive noise. So all counts are
 projected together: of all y >= 0 whose sum is that of the noisy counts x (0 where that is
-negative), the one of least sum of (x_i - y_i)^2/v_i, v_i being the variance of x_i. Its conditions
-of optimality (Karush, Kuhn and Tucker) give
+negative), the one that minimises the sum of (x_i - y_i)^2/v_i, where v_i is the variance of x_i.
+The Karush-Kuhn-Tucker conditions give
     y_i = max(x_i - v_i t, 0)
-with the one t >= 0 that keeps the sum. Post-processing of what was paid for: it costs nothing.
+with the one t >= 0 that keeps the sum. This is post-processing of paid counts and costs nothing.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 
 def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Project counts (n,) of these positive variances (n,); only the variances' ratios matter."""
+    """Project counts (n,) with positive variances (n,); only the variances' ratios matter."""
     values = np.asarray(counts, dtype=np.float64)
     total = values.sum()
     if total <= 0:
@@ -26,7 +26,7 @@ def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray
     positive = np.flatnonzero(values > 0)
     ratio = values[positive] / variance[positive]
     order = positive[np.argsort(-ratio, kind="stable")]
-    # With the k largest ratios kept, t is (their sum - total)/(their variance).
+    # If the k largest ratios stay positive, t is (their sum - total)/(their variance).
     cut = (np.cumsum(values[order]) - total) / np.cumsum(variance[order])
-    kept = np.flatnonzero(values[order] > cut * variance[order])[-1]
-    return np.asarray(np.maximum(values - max(cut[kept], 0.0) * variance, 0.0))
+    last = np.flatnonzero(values[order] > cut * variance[order])[-1]
+    return np.asarray(np.maximum(values - max(cut[last], 0.0) * variance, 0.0))

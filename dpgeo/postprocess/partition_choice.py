@@ -1,46 +1,46 @@
-"""Which quadtree nodes to measure next, judging by what is expected in them."""
+"""Choice of the quadtree nodes to measure next, from the counts expected in them."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.node_measurements import Evidence, Masks
+from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.pyramid import Floats, expanded, pooled
 
 
-def even(evidence: Evidence, level: int) -> Masks:
-    """All nodes of a level that touch the study area."""
-    return [(size > 0) & (depth == level) for depth, size in enumerate(evidence.sizes)]
+def even(measurements: NodeMeasurements, level: int) -> Masks:
+    """Choose all nodes of a level that touch the study area."""
+    return [(size > 0) & (depth == level) for depth, size in enumerate(measurements.sizes)]
 
 
-def where_expected(evidence: Evidence, cells: Floats, limit: float) -> Masks:
-    """From the root down, nodes are split while they are expected to hold more than `limit`.
+def where_expected(measurements: NodeMeasurements, cells: Floats, limit: float) -> Masks:
+    """Choose nodes by splitting from the root while more than `limit` is expected in a node.
 
-    `cells` are expected counts (2^depth, 2^depth). A node of one cell inside the study area is
-    never split, for its children would say no more.
+    `cells` are expected counts (2^depth, 2^depth). A node with one cell inside the study area is
+    never split, since its children would tell nothing more.
     """
     chosen: Masks = []
     reached = np.ones((1, 1), dtype=np.bool_)
-    for level, size in enumerate(evidence.sizes):
+    for level, size in enumerate(measurements.sizes):
         reached = reached & (size > 0)
         split = reached & (pooled(cells, 1 << level) > limit) & (size > 1)
         chosen.append(reached & ~split)
-        if level < evidence.depth:
+        if level < measurements.depth:
             reached = expanded(split, 2 << level)
     return chosen
 
 
 def boxes(nodes: Masks, shape: tuple[int, int]) -> NDArray[np.int32]:
-    """Boxes (n, 4) of nodes in order of level, row, column, cut to a grid of cells.
+    """Return the boxes (n, 4) of nodes by level, row and column, cut to a grid of cells.
 
     A box is (first row, row after the last, first column, column after the last).
     """
     depth = len(nodes) - 1
-    parts = []
+    levels = []
     for level, chosen in enumerate(nodes):
         side = 1 << (depth - level)
         row, column = np.nonzero(chosen)
         ends = np.column_stack([row, row + 1, column, column + 1]) * side
-        parts.append(np.minimum(ends, [shape[0], shape[0], shape[1], shape[1]]))
-    return np.concatenate(parts).astype(np.int32)
+        levels.append(np.minimum(ends, [shape[0], shape[0], shape[1], shape[1]]))
+    return np.concatenate(levels).astype(np.int32)

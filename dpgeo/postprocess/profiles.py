@@ -1,9 +1,9 @@
-"""How a map's counts lie along its two axes: sums of strips, each with a margin.
+"""Profiles of a map along its two axes: sums of strips, each with a margin.
 
-Adds up what is released and nothing else, so it costs nothing. Like the map's total, the margin of
-a strip is its terms' margins' root sum of squares, which is never too narrow for the noise. A box
-of cells that reaches over several strips adds to each the share of its width that lies there: how
-unevenly people are spread within it is unknown and in no margin.
+Strips add up released counts alone, so they cost nothing. Like the margin of the map's total, a
+strip's margin is the root sum of squares of its terms' margins, which is never too narrow for the
+noise. A box of cells that spans several strips adds to each the share of its width in that strip:
+how unevenly people are spread within it is unknown and in no margin.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
 
 STRIPS = 24
-"""At most so many strips to an axis: a few pixels each on a phone."""
+"""Largest number of strips along an axis: a few pixels each on a phone."""
 
 Floats = NDArray[np.float64]
 Cells = NDArray[np.int64]
@@ -27,7 +27,7 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """What lies between two meridians or parallels, in degrees, and half its 95 % interval."""
+    """Sum between two meridians or parallels, in degrees, and half of its 95 % interval."""
 
     low: float
     high: float
@@ -44,7 +44,7 @@ class Profiles:
 
 
 def profiles(layer: BoxLayer) -> Profiles | None:
-    """The strips of a measured layer; None where cells of low counts are left out of it."""
+    """Compute the strips of a measured layer; None where cells of low counts are not listed."""
     if layer.least_listed is not None or not len(layer):
         return None
     top, bottom, left, right = np.asarray(layer.boxes, dtype=np.int64).T
@@ -57,7 +57,7 @@ def profiles(layer: BoxLayer) -> Profiles | None:
 
 
 def _strips(layer: BoxLayer, start: Cells, stop: Cells) -> tuple[Cells, Floats, Floats]:
-    """Edges in cells (s + 1,), sums and margins (s,) of the counts from `start` to `stop` (n,)."""
+    """Return edges in cells (s + 1,), sums and margins (s,) of the counts of spans (n,)."""
     first, last = int(start.min()), int(stop.max())
     edges = np.unique(np.linspace(first, last, STRIPS + 1).round().astype(np.int64))
     strips = len(edges) - 1

@@ -11,18 +11,18 @@ Floats = NDArray[np.float64]
 
 
 def depth(shape: tuple[int, int]) -> int:
-    """The least number of levels below the root whose square of cells holds a grid's shape."""
+    """Return the fewest levels below the root whose square of cells holds a grid's shape."""
     return (max(shape) - 1).bit_length()
 
 
 def padded(cells: NDArray[Any]) -> NDArray[Any]:
-    """An array of cells in the north-west corner of a square of a power of two, else 0."""
+    """Pad an array of cells with 0 to a square of a power of two, from the north-west corner."""
     side = 1 << depth((cells.shape[0], cells.shape[1]))
     return np.pad(cells, ((0, side - cells.shape[0]), (0, side - cells.shape[1])))
 
 
 def pooled(values: Floats, side: int) -> Floats:
-    """Sums over blocks, (side, side)."""
+    """Sum over blocks, (side, side)."""
     block = len(values) // side
     if block == 1:
         return values
@@ -30,13 +30,13 @@ def pooled(values: Floats, side: int) -> Floats:
 
 
 def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Every value repeated over its block, (side, side)."""
+    """Repeat every value over its block, (side, side)."""
     block = side // len(values)
     return values.repeat(block, axis=0).repeat(block, axis=1)
 
 
 def neighbours(values: Floats) -> Floats:
-    """The weighted sum of the eight neighbours: 1/6 for each beside, 1/12 for each at a corner."""
+    """Weight and sum the eight neighbours: 1/6 for each beside, 1/12 for each at a corner."""
     wide = np.zeros((len(values) + 2, len(values) + 2))
     wide[1:-1, 1:-1] = values
     beside = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]
@@ -45,5 +45,5 @@ def neighbours(values: Floats) -> Floats:
 
 
 def ratio(above: Floats, below: Floats) -> Floats:
-    """above / below, 0 where `below` is not positive."""
+    """Compute above / below, 0 where `below` is not positive."""
     return np.divide(above, below, out=np.zeros_like(above), where=below > 0)

@@ -1,20 +1,20 @@
-"""Range answers: how many are in any box or polygon, from what a release measured.
+"""Range answers: estimated counts in any box or polygon, from a release's measured counts.
 
-An answer adds up measured counts whose areas lie in the region. Where a region's edge cuts an area,
-the area adds the share of its ground that lies within, of what of it lies in the study area; how
-unevenly people are spread inside it is unknown, and no interval holds it. What lies outside the
-study area is publicly empty.
+An answer adds up the measured counts whose regions lie in the query region. A measured region that
+the query's edge cuts adds the share of its ground (within the study area) that lies inside; how
+unevenly people are spread in it is unknown, and no interval includes it. Outside the study area
+there is publicly nobody.
 
 Which counts. Only counts of fresh noise: cells of a grid, the last counts of a partition or of
-phases, leaves of a tree, listed cells of a sparse grid, zones. Noisy counts that a partition was
-drawn around are left out, for whether they are used would follow from their own noise. The squares
-of a quadtree do not depend on the data, so there the larger square answers wherever its noise is
-less than that of its parts together. Of overlapping zones some are taken that do not overlap and
-cover much of the region; which ones follows from their outlines alone.
+phases, leaves of a tree, listed cells of a sparse grid, zones. Noisy counts from which a partition
+was grown are left out, since their own noise would decide whether they are used. The squares of a
+quadtree do not depend on the data, so a larger square is used wherever its noise is lower than that
+of its parts together. Of overlapping zones a disjoint selection is used that covers much of the
+query region; it follows from their outlines alone.
 
-Intervals. 95 % of the noise of what was added up, exact where all of it is whole counts, see
-`postprocess.noise_sums`. They are of the bounded counts, of people in each measured area: whoever
-is in two areas is counted in both.
+Intervals. They cover 95 % of the noise of the sum, exactly where it consists of whole counts, see
+`postprocess.noise_sums`. They are intervals of the bounded counts of people in each measured
+region: a person in two regions is counted in both.
 """
 
 from __future__ import annotations
@@ -51,10 +51,10 @@ from dpgeo.spatial.grid import Grid
 Shares = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-9
-"""A share this near to 0 or 1 is taken for it: far above rounding, far below a person."""
+"""A share this near to 0 or 1 is rounded to it: far above rounding errors, far below a person."""
 
 SLIVER = 1e-6
-"""Zones that share less than this part of the smaller one only touch: borders are drawn twice."""
+"""Zones that share less than this part of the smaller one only touch, as imprecise borders do."""
 
 FIXED_TREES = ("quadtree",)
 """Mechanisms whose squares do not depend on the data."""
@@ -76,9 +76,9 @@ OUTSIDE = "The region lies outside the study area, where nobody was counted."
 class RangeAnswer:
     """An estimate and half the width of its 95 % interval.
 
-    `exact` says that the interval holds all there is to know of the error: that of the noise of
-    whole counts. `areas` and `cut` are how many measured areas were added up, and how many of them
-    in part. `notes` are for readers.
+    `exact` says that the interval includes all errors: those of the noise of whole counts. `areas`
+    is the number of measured regions added up, `cut` the number of those added in part. `notes` are
+    for readers.
     """
 
     estimate: float
@@ -91,10 +91,10 @@ class RangeAnswer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Cover:
-    """Whole and partial areas that make up a region.
+    """Whole and partial measured regions that make up a query region.
 
-    `whole` counts the whole areas by their noise, `total` is the sum of their values; the others
-    have `values`, `rates` and `shares` (n,).
+    `whole` counts the whole ones by their noise, `total` is the sum of their values; the partial
+    ones have `values`, `rates` and `shares` (n,).
     """
 
     whole: dict[DiscreteLaplace, int]
@@ -106,11 +106,10 @@ class Cover:
 
 
 class Ranges:
-    """Answers for regions over one release.
+    """Range answers over one release.
 
-    `layer` names the slice of time that is asked about; without, all slices are added up. Raises
-    Conflict for a release that has no counted areas, and InvalidInput (field "layer") for a layer
-    that is no slice of it.
+    `layer` names a time slice; without it, all slices are added up. Raises Conflict for a release
+    without counts of regions, and InvalidInput (field "layer") for a layer that is not a slice.
     """
 
     def __init__(self, released: Released, *, layer: str = "") -> None:
@@ -120,7 +119,7 @@ class Ranges:
         self._areas = make_areas(content, released.area, released.mechanism)
 
     def answer(self, regions: Sequence[Any]) -> list[RangeAnswer]:
-        """The answers for polygons in degrees, valid and longitude first."""
+        """Answer for polygons in degrees, valid and longitude first."""
         return [self._answer(region) for region in regions]
 
     def _answer(self, region: Any) -> RangeAnswer:
@@ -150,7 +149,7 @@ def _margin(cover: Cover) -> float:
         return float(margin_of_sum(cover.whole))
     counts = np.array(list(cover.whole.values()), dtype=np.float64)
     rates = np.array([float(noise.rate) for noise in cover.whole])
-    # k whole counts of one noise have the variance of one of its sqrt(k)th part of the rate.
+    # k whole counts of one noise have the variance of one count at the rate / sqrt(k).
     some = counts > 0
     spread = rates[some] / np.sqrt(counts[some])
     return margin_of_shares(
@@ -160,15 +159,16 @@ def _margin(cover: Cover) -> float:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class _Places:
-    """Areas with values (n,) and noises: their shapes, and which parts lie in the study area."""
+class _Footprints:
+    """Shapes of measured regions (n,), and the study area that contains their people."""
 
     shapes: NDArray[np.object_]
     area: StudyArea
 
     def shares(self, region: Any, number: NDArray[np.int64]) -> Shares:
-        """What share of the ground of each of some areas (m,), within the study area, is in a
-        region that lies in the study area.
+        """Return the share of the ground of each region (m,) that lies in a query region.
+
+        Both are taken within the study area.
         """
         shapes = self.shapes[number]
         share = np.ones(len(shapes))
@@ -186,7 +186,7 @@ class _Places:
 
 
 def _ground(shapes: NDArray[np.object_]) -> NDArray[np.float64]:
-    """Areas (n,) in proportion to the ground, by the equal-area cylindrical projection."""
+    """Return areas (n,) in proportion to the ground, by the equal-area cylindrical projection."""
     flat = shapely.transform(
         shapes, lambda degrees: np.column_stack([degrees[:, 0], np.sin(np.radians(degrees[:, 1]))])
     )
@@ -194,7 +194,7 @@ def _ground(shapes: NDArray[np.object_]) -> NDArray[np.float64]:
 
 
 def _squares(grid: Grid, boxes: NDArray[np.integer[Any]]) -> NDArray[np.object_]:
-    """Boxes (n, 4) of cells as shapes (n,) in degrees."""
+    """Return boxes (n, 4) of cells as shapes (n,) in degrees."""
     west, south, east, north = grid.box_bounds(boxes).T
     return np.asarray(shapely.box(west, south, east, north), dtype=object)
 
@@ -206,9 +206,9 @@ def _cover(
     shares: Shares,
     notes: tuple[str, ...] = (),
 ) -> Cover:
-    """A cover of areas of these values (n,), numbers of their noises (n,) and shares (n,)."""
+    """Build a cover from values (n,), the indices of their noises (n,) and shares (n,)."""
     whole = shares == 1.0
-    part = (shares > 0.0) & ~whole
+    partial = (shares > 0.0) & ~whole
     rates = np.array([float(each.rate) for each in noises])
     counts = np.bincount(noise[whole], minlength=len(noises))
     wholes: dict[DiscreteLaplace, int] = {}
@@ -218,23 +218,23 @@ def _cover(
     return Cover(
         whole=wholes,
         total=float(values[whole].sum()),
-        values=values[part].astype(np.float64),
-        rates=rates[noise[part]],
-        shares=shares[part],
+        values=values[partial].astype(np.float64),
+        rates=rates[noise[partial]],
+        shares=shares[partial],
         notes=notes,
     )
 
 
 class Areas:
-    """The measured areas of a content."""
+    """The measured regions of a content."""
 
     def cover(self, region: Any) -> Cover:
-        """Which of them make up a region within the study area."""
+        """Return the measured regions that make up a query region within the study area."""
         raise NotImplementedError
 
 
 class Listed(Areas):
-    """Areas that are listed one by one, found by an index."""
+    """Regions listed one by one, found by a spatial index."""
 
     def __init__(
         self,
@@ -244,33 +244,33 @@ class Listed(Areas):
         area: StudyArea,
         note: str = "",
     ) -> None:
-        self._places = _Places(shapes, area)
+        self._footprints = _Footprints(shapes, area)
         self._tree = shapely.STRtree(shapes)
         self._values, self._noise = values, noise
         self._notes = (note,) if note else ()
 
     def cover(self, region: Any) -> Cover:
-        """The areas that touch the region."""
+        """Cover the query region by the listed regions that touch it."""
         number = np.sort(self._tree.query(region))
-        shares = self._places.shares(region, number)
+        shares = self._footprints.shares(region, number)
         return _cover(
             self._values[number], [self._noise], np.zeros_like(number), shares, self._notes
         )
 
 
 class ZoneAreas(Areas):
-    """Zones, of which overlapping ones are not added up."""
+    """Zones; overlapping ones are not added up."""
 
     def __init__(self, content: ZonesRelease, area: StudyArea) -> None:
         self._content = content
-        self._places = _Places(content.zones.shapes.copy(), area)
-        self._tree = shapely.STRtree(self._places.shapes)
-        self._ground = _ground(self._places.shapes)
+        self._footprints = _Footprints(content.zones.shapes.copy(), area)
+        self._tree = shapely.STRtree(self._footprints.shapes)
+        self._ground = _ground(self._footprints.shapes)
 
     def cover(self, region: Any) -> Cover:
-        """Zones that touch the region and do not overlap, so chosen that they cover much of it."""
+        """Cover as much as possible of the query region by disjoint zones that touch it."""
         number = np.sort(self._tree.query(region))
-        shares = self._places.shares(region, number)
+        shares = self._footprints.shares(region, number)
         number, shares = number[shares > 0], shares[shares > 0]
         ground = self._ground[number] * shares
         overlaps = self._overlaps(number)
@@ -281,25 +281,25 @@ class ZoneAreas(Areas):
         ]
         whole = float(_ground(np.array([region], dtype=object))[0])
 
-        def merit(choice: NDArray[np.bool_]) -> tuple[float, float]:
-            """How much is covered, then how much of it by whole zones."""
+        def coverage(choice: NDArray[np.bool_]) -> tuple[float, float]:
+            """Return the covered share, then the ground covered by whole zones."""
             in_whole = float(ground[choice & (shares == 1.0)].sum())
             return round(float(ground[choice].sum()) / whole, 6), in_whole
 
-        kept = max(choices, key=merit)
-        notes = (UNCOVERED,) if ground[kept].sum() < whole * (1 - 1e-6) else ()
-        chosen = number[kept]
+        best = max(choices, key=coverage)
+        notes = (UNCOVERED,) if ground[best].sum() < whole * (1 - 1e-6) else ()
+        chosen = number[best]
         return _cover(
             self._content.counts[chosen],
             [self._content.noise],
             np.zeros_like(chosen),
-            shares[kept],
+            shares[best],
             notes,
         )
 
     def _overlaps(self, number: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Pairs (m, 2) of places among some zones (n,) that share ground, and not a border."""
-        shapes = self._places.shapes[number]
+        """Return pairs (m, 2) of indices of zones (n,) that share ground, not just a border."""
+        shapes = self._footprints.shapes[number]
         first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
         pair = first < second
         first, second = first[pair], second[pair]
@@ -310,25 +310,25 @@ class ZoneAreas(Areas):
 
 
 def _disjoint(order: NDArray[np.intp], overlaps: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Which of n areas to keep so that no two overlap, going through them in order."""
+    """Choose disjoint regions of n greedily, in the given order."""
     others: dict[int, list[int]] = {}
     for one, other in overlaps.tolist():
         others.setdefault(one, []).append(other)
         others.setdefault(other, []).append(one)
-    kept = np.zeros(len(order), dtype=np.bool_)
-    for place in order.tolist():
-        kept[place] = not kept[others.get(place, [])].any()
-    return kept
+    chosen = np.zeros(len(order), dtype=np.bool_)
+    for index in order.tolist():
+        chosen[index] = not chosen[others.get(index, [])].any()
+    return chosen
 
 
 class Cells(Areas):
-    """All cells of a grid. Whole ones are found by the region's outline, however many they are."""
+    """All cells of a grid. Whole ones are found by the outline, however many there are."""
 
     def __init__(self, content: GridRelease | ContourRelease, area: StudyArea) -> None:
         self._content, self._area = content, area
 
     def cover(self, region: Any) -> Cover:
-        """The cells that touch the region."""
+        """Cover the query region by the cells that touch it."""
         content, window = self._content, self._content.grid.window(shapely.bounds(region))
         top, bottom, left, right = window
         part = content.grid.part(*window)
@@ -336,8 +336,8 @@ class Cells(Areas):
         inner = part.touching(region) & ~edge
         row, column = np.nonzero(edge)
         boxes = np.column_stack([row, row + 1, column, column + 1])
-        places = _Places(_squares(part, boxes), self._area)
-        shares = places.shares(region, np.arange(len(boxes)))
+        footprints = _Footprints(_squares(part, boxes), self._area)
+        shares = footprints.shares(region, np.arange(len(boxes)))
         counts = content.counts[top:bottom, left:right]
         cover = _cover(
             counts[row, column], [content.noise], np.zeros(len(boxes), dtype=np.int64), shares
@@ -353,13 +353,13 @@ class Cells(Areas):
 
 
 class Slices(Areas):
-    """All cells of all slices: a region's answer is of every slice together."""
+    """All cells of all slices: an answer is the sum over every slice."""
 
     def __init__(self, content: SlicesRelease, area: StudyArea) -> None:
         self._slices = [Cells(each, area) for each in slice_grids(content)]
 
     def cover(self, region: Any) -> Cover:
-        """The cells that touch the region, slice by slice."""
+        """Cover the query region by the cells that touch it, slice by slice."""
         covers = [cells.cover(region) for cells in self._slices]
         whole: dict[DiscreteLaplace, int] = {}
         for cover in covers:
@@ -375,7 +375,7 @@ class Slices(Areas):
 
 
 class Tree(Areas):
-    """A tree of boxes: its leaves, or where `fixed` the largest squares of less noise."""
+    """A tree of boxes: its leaves or, where `fixed`, the largest squares of lower noise."""
 
     def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
         self._content = content
@@ -390,7 +390,7 @@ class Tree(Areas):
         self._answers = self._leaf | (self._better() if fixed else False)
 
     def _better(self) -> NDArray[np.bool_]:
-        """Which nodes carry no more noise than the best of what lies below them."""
+        """Return which nodes have no more noise than the best combination below them."""
         content = self._content
         own = np.array([noise.variance for noise in content.noises])[content.level]
         own = np.where(content.measured, own, np.inf)
@@ -405,34 +405,34 @@ class Tree(Areas):
         return np.asarray(content.measured & (own <= below))
 
     def cover(self, region: Any) -> Cover:
-        """Nodes from the root down: whole ones that answer, and parts of leaves."""
+        """Cover the query region from the root down: whole answering nodes, and parts of leaves."""
         content = self._content
         nodes = np.flatnonzero(content.parent < 0)
-        found, found_shares = [nodes[:0]], [np.zeros(0)]
+        covering, covering_shares = [nodes[:0]], [np.zeros(0)]
         while nodes.size:
-            places = _Places(_squares(content.grid, content.boxes[nodes]), self._area)
-            shares = places.shares(region, np.arange(len(nodes)))
-            taken = (self._answers[nodes] & (shares == 1.0)) | (self._leaf[nodes] & (shares > 0))
-            found.append(nodes[taken])
-            found_shares.append(shares[taken])
-            nodes = self._parts(nodes[~taken & (shares > 0)])
-        chosen = np.concatenate(found)
+            footprints = _Footprints(_squares(content.grid, content.boxes[nodes]), self._area)
+            shares = footprints.shares(region, np.arange(len(nodes)))
+            used = (self._answers[nodes] & (shares == 1.0)) | (self._leaf[nodes] & (shares > 0))
+            covering.append(nodes[used])
+            covering_shares.append(shares[used])
+            nodes = self._children_of(nodes[~used & (shares > 0)])
+        chosen = np.concatenate(covering)
         return _cover(
             content.counts[chosen],
             content.noises,
             content.level[chosen],
-            np.concatenate(found_shares),
+            np.concatenate(covering_shares),
         )
 
-    def _parts(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
-        """The children of nodes."""
+    def _children_of(self, nodes: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the children of nodes."""
         sizes = self._after[nodes] - self._first[nodes]
         offset = np.arange(int(sizes.sum())) - np.repeat(np.cumsum(sizes) - sizes, sizes)
         return np.asarray(self._children[np.repeat(self._first[nodes], sizes) + offset])
 
 
 def _slice_of(content: Content, layer: str) -> GridRelease:
-    """The counts of one slice of time, by the name of its layer. Raises InvalidInput."""
+    """Return the counts of one time slice, by the name of its layer. Raises InvalidInput."""
     if not isinstance(content, SlicesRelease):
         raise InvalidInput(
             "This release has no slices of time to choose from; leave it out.", field="layer"
@@ -447,7 +447,7 @@ def _slice_of(content: Content, layer: str) -> GridRelease:
 
 @singledispatch
 def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
-    """The measured areas of a content. Raises Conflict where it has none."""
+    """Return the measured regions of a content. Raises Conflict where it has none."""
     raise Conflict("This release has no counts of areas; ask one that has, such as a heatmap.")
 
 

@@ -1,21 +1,21 @@
-"""Moved points put where their reports were likeliest made, by a public prior.
+"""Optimal remapping of perturbed points by a public prior.
 
-Idea. Who knows beforehand how many people are where can say more of a moved point z than z: its
-report was made in cell x with a probability proportional to prior(x) exp(-rate d(x, z)). The place
-whose expected distance from there is least is that distribution's geometric median, and no other
-place that is worked out from z is nearer to where the report was made, on average over people who
-are spread as the prior says.
+Idea. A prior on where people are adds information to a perturbed point z: its report was made in
+cell x with a posterior probability proportional to prior(x) exp(-rate d(x, z)). The place with the
+smallest expected distance is the posterior's geometric median, and no other place computed from z
+is nearer to the report on average over people distributed as the prior.
 
-Privacy. A map of the moved point and of public numbers alone: free, whatever the prior.
+Privacy. Remapping is a function of the perturbed point and public numbers alone: it costs nothing,
+whatever the prior.
 
-How. The posterior is taken on cells no wider than half of the noise's scale, within the distance
-that all but TAIL of the reports stay in; the median by Weiszfeld's iteration from the mean. To the
-distance from a cell's centre the mean distance within a cell is added, by squares, so that there
-is no division by nothing. Points share the medians of the cells around them, bilinearly: what it
-takes is limited however many points there are. That points beyond the study area were put on its
-edge is left out: what lies on an edge is taken to have been carried there. There are no more cells
-than FINEST_SIDE across the area; where noise is so fine that these are wider than COARSEST of its
-scales, they would move points further than noise does, and points stay where they are.
+Method. The posterior is computed on cells no wider than half of the noise scale, within the
+distance that all but TAIL of the reports stay in; the median by Weiszfeld's iteration from the
+mean. To the distance from a cell's centre the mean distance within a cell is added, by squares, so
+that there is no division by zero. Points are remapped by bilinear interpolation between the medians
+of the cells around them, so the cost is limited however many points there are. That points beyond
+the study area were mapped to its edge is neglected: a point on an edge is treated as displaced to
+that place. There are at most FINEST_SIDE cells across the area; where these are wider than COARSEST
+noise scales, remapping would move points further than noise does, and points are left unchanged.
 
 References. Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4); Weiszfeld 1937.
 """
@@ -36,18 +36,18 @@ from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
 Floats = NDArray[np.float64]
 
 FINE_SCALE = 0.5
-"""Cells are at most so many scales of the noise wide, as far as FINEST_SIDE allows."""
+"""Largest width of cells in noise scales, as far as FINEST_SIDE allows."""
 
 FINEST_SIDE = 512
 
 COARSEST = 2.0
-"""On cells of more scales of the noise than this there is no telling where a report was made."""
+"""Cell width in noise scales above which remapping has no effect."""
 
 TAIL = 0.01
-"""Share of reports that are moved further than the posterior is looked at."""
+"""Share of reports displaced beyond the range in which the posterior is computed."""
 
 LEAST = 1e-3
-"""A cell is expected to hold at least so many times the mean: no place is impossible."""
+"""Smallest prior of a cell relative to the mean, so that no place is impossible."""
 
 WITHIN = 0.3826
 """Mean distance of a square's points from its centre, in sides."""
@@ -55,14 +55,14 @@ WITHIN = 0.3826
 UPDATES = 8
 
 CHUNK = 1 << 16
-"""Distances in hand at a time."""
+"""Distances computed at a time."""
 
 
 def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> str:
-    """Why a prior would leave points about where they are, in a sentence; "" where it would not.
+    """Explain why a prior would hardly change the points; "" where it would.
 
-    Within an area as wide as the circle that holds 95 % of the reports a prior expects people
-    evenly, and most points come from no other.
+    Within a region as wide as the circle that holds 95 % of the reports, a prior expects people
+    evenly, and most points come from no other region.
     """
     if _too_coarse(_grid(area, noise), noise):
         return (
@@ -84,7 +84,7 @@ def _too_coarse(grid: Grid, noise: PlanarLaplace) -> bool:
 
 
 class Remapping:
-    """Where a prior puts moved points: made of public inputs alone, so before anything is drawn."""
+    """Remapping by a prior, built from public inputs alone, before anything is drawn."""
 
     def __init__(self, noise: PlanarLaplace, prior: Density, area: StudyArea) -> None:
         self._grid = grid = _grid(area, noise)
@@ -97,7 +97,7 @@ class Remapping:
         self._medians = Medians(grid, np.where(inside, np.maximum(expected, least), 0.0), noise)
 
     def apply(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Where moved points (n,) in degrees, all in the area, are put; in degrees."""
+        """Remap perturbed points (n,) in degrees, all in the area."""
         if self._medians is None:
             return longitude, latitude
         grid = self._grid
@@ -107,10 +107,10 @@ class Remapping:
 
 
 class Medians:
-    """Posterior medians by cell of a grid: for moved points at the cells' centres.
+    """Posterior medians by cell of a grid, for perturbed points at the cells' centres.
 
-    `expected` is the prior, of the grid's shape. Columns and rows are counted in cells from the
-    grid's north-western corner, fractions included.
+    `expected` is the prior, of the grid's shape. Columns and rows are measured in cells from the
+    grid's north-western corner, with fractions.
     """
 
     def __init__(self, grid: Grid, expected: Floats, noise: PlanarLaplace) -> None:
@@ -121,33 +121,33 @@ class Medians:
         self._around = np.pad(expected, self._reach)
 
     def at(self, column: Floats, row: Floats) -> tuple[Floats, Floats]:
-        """Medians of points (n,): bilinear between those of the four cells around each."""
+        """Interpolate the medians of points (n,) bilinearly between the four cells around each."""
         rows, columns = self._grid.shape
         west = np.clip(np.floor(column - 0.5), 0, max(columns - 2, 0)).astype(np.int64)
         north = np.clip(np.floor(row - 0.5), 0, max(rows - 2, 0)).astype(np.int64)
-        across = np.clip(column - 0.5 - west, 0, 1)
-        along = np.clip(row - 0.5 - north, 0, 1)
+        east = np.clip(column - 0.5 - west, 0, 1)
+        south = np.clip(row - 0.5 - north, 0, 1)
         corners = [
             (np.minimum(north + down, rows - 1) * columns + np.minimum(west + right, columns - 1),
-             (along if down else 1 - along) * (across if right else 1 - across))
+             (south if down else 1 - south) * (east if right else 1 - east))
             for down in (0, 1)
             for right in (0, 1)
         ]  # fmt: skip
         cells = np.unique(np.concatenate([cell for cell, _ in corners]))
         table = self._of_cells(cells)
-        found = np.zeros((2, len(column)))
+        medians = np.zeros((2, len(column)))
         for cell, share in corners:
-            found += share * table[:, np.searchsorted(cells, cell)]
-        return found[0], found[1]
+            medians += share * table[:, np.searchsorted(cells, cell)]
+        return medians[0], medians[1]
 
     def _of_cells(self, cells: NDArray[np.int64]) -> Floats:
-        """Medians' columns and rows (2, n) of the centres of cells by number (n,)."""
-        found = np.empty((2, len(cells)))
+        """Compute the medians' columns and rows (2, n) for the centres of cells (n,)."""
+        medians = np.empty((2, len(cells)))
         size = max(1, CHUNK // (2 * self._reach + 1) ** 2)
         for start in range(0, len(cells), size):
             row, column = np.divmod(cells[start : start + size], self._grid.columns)
-            found[:, start : start + size] = self._medians(column, row)
-        return found
+            medians[:, start : start + size] = self._medians(column, row)
+        return medians
 
     def _medians(self, column: NDArray[np.int64], row: NDArray[np.int64]) -> Floats:
         latitude = to_degrees(0, self._grid.north - (row + 0.5) * self._grid.cell)[1]
@@ -160,16 +160,16 @@ class Medians:
         ] * np.exp(-(self._rate * metres)[:, None, None] * distance)
         east, south = _mean(weight, steps)
         for _ in range(UPDATES):
-            across, along = steps - east[:, None], steps - south[:, None]
-            off = (across**2)[:, None, :] + (along**2)[:, :, None]
-            east, south = _mean(weight / np.sqrt(off + WITHIN**2), steps)
+            offset_east, offset_south = steps - east[:, None], steps - south[:, None]
+            squared = (offset_east**2)[:, None, :] + (offset_south**2)[:, :, None]
+            east, south = _mean(weight / np.sqrt(squared + WITHIN**2), steps)
         return np.stack([column + 0.5 + east, row + 0.5 + south])
 
 
 def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
-    """Mean column and row (n,), of weights (n, rows, columns) at so many steps.
+    """Return mean column and row (n,) of weights (n, rows, columns) at these steps.
 
-    0 where all weights are, as beside an area that nothing within reach lies in.
+    It is 0 where all weights are 0, as for an area with nothing within reach.
     """
     columns, rows = weight.sum(axis=1), weight.sum(axis=2)
     total = rows.sum(axis=1)
@@ -178,7 +178,7 @@ def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
 
 
 def _grid(area: StudyArea, noise: PlanarLaplace) -> Grid:
-    """Cells as narrow as FINE_SCALE asks for."""
+    """Return a grid with cells as narrow as FINE_SCALE requires."""
     side = Grid.over(area, 1)
     wanted = math.ceil(side.ground_cell_metres * noise.rate / FINE_SCALE)
     return Grid.over(area, max(1, min(wanted, FINEST_SIDE)))

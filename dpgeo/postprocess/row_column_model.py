@@ -1,10 +1,10 @@
-"""What a cell should hold by its row and its column, were the two independent thereabouts.
+"""Row-column model: expected cells under local independence of rows and columns.
 
-Tables of two attributes, and streets along the axes, are unlike crowds: a row that is full stays
-full for long, and its neighbours may be empty. With H the density of a cell's row, V that of its
-column and F that of both together, each averaged with weights that fall off over REACH of the side,
-a map in which rows and columns are independent has density H V / F, exactly. As H and V are
-uncertain, so much as TRUST of F is added to each.
+Tables of two attributes, and streets along the axes, are unlike crowds: a full row stays full over
+a long distance, and its neighbours may be empty. Let H be the density of a cell's row, V that of
+its column and F that of both together, each averaged with weights that decrease over REACH of the
+side. A map in which rows and columns are independent has density H V / F, exactly. Since H and V
+are uncertain, TRUST times F is added to each.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ from dpgeo.postprocess.pyramid import Floats, ratio
 
 REACH = 1 / 6
 """Standard deviation of the averages' weights, in sides of the map. On generated tables and
-products, errors fall as it grows to here and not much beyond; on others they hardly depend."""
+products, errors fall up to about this value and hardly beyond; on other maps it hardly matters."""
 
 TRUST = 0.1
 STRIPS = 32
-"""Averages are over so many strips at most: they are smooth, and this takes a hundredth of the time
-on large maps."""
+"""Largest number of strips averaged over. Averages are smooth, and on large maps this takes a
+hundredth of the time."""
 
 NEXT_TO_NOTHING = 1e-12
 
 
-class Crossing:
-    """Rows and columns of a square of nodes, of these `sizes` (side, side) inside the study area.
+class RowColumnModel:
+    """Rows and columns of a square of nodes with `sizes` (side, side) inside the study area.
 
-    With `alone`, no node's own value has a say in its own row, column or surroundings.
+    With `alone`, no node's own value affects the averages of its own row, column or surroundings.
     """
 
     def __init__(self, sizes: Floats, *, alone: bool = False) -> None:
@@ -37,7 +37,7 @@ class Crossing:
         self._weights = _weights(side)
         own = self._weights[np.arange(side) * len(self._weights) // side, np.arange(side)]
         self._own = own if alone else None
-        # What divides sums to give densities; with `both` goes the size that is asked for.
+        # Factors that turn sums into densities; `both` is multiplied by the node's size.
         row, column, both = self._sums(sizes)
         trusted = (1 + TRUST) ** 2
         self._row, self._column = (
@@ -48,7 +48,7 @@ class Crossing:
         self._wanted = sizes / trusted
 
     def expected(self, values: Floats) -> Floats:
-        """Counts (side, side) that rows and columns of `values` suggest."""
+        """Return the counts (side, side) that rows and columns of `values` suggest."""
         row, column, both = self._sums(values)
         both *= self._both
         both += NEXT_TO_NOTHING
@@ -62,29 +62,29 @@ class Crossing:
         return row
 
     def _sums(self, values: Floats) -> tuple[Floats, Floats, Floats]:
-        """Weighted sums along each node's row, its column, and over both."""
+        """Return weighted sums along each node's row, its column, and over both."""
         row = self._along_rows(values)
         column = self._along_rows(values.T).T
         return row, column, self._along_rows(row.T).T
 
     def _along_rows(self, values: Floats) -> Floats:
-        found = np.asarray(_strips(values, len(self._weights)) @ self._weights)
+        sums = np.asarray(_strips(values, len(self._weights)) @ self._weights)
         if self._own is not None:
-            found -= values * self._own
-            # Differences of large numbers may end just below 0.
-            np.maximum(found, 0.0, out=found)
-        return found
+            sums -= values * self._own
+            # Differences of large numbers may fall just below 0.
+            np.maximum(sums, 0.0, out=sums)
+        return sums
 
 
 def _strips(values: Floats, number: int) -> Floats:
-    """Sums over so many strips of columns (side, number)."""
+    """Sum over strips of columns, (side, number)."""
     side = len(values)
     return np.asarray(values.reshape(side, number, side // number).sum(axis=2))
 
 
 def _weights(side: int) -> Floats:
-    """Weights (strips, side) of every strip for every place along an axis."""
+    """Return weights (strips, side) of every strip at every position along an axis."""
     strips = min(side, STRIPS)
     strip = (np.arange(strips) + 0.5) / strips
-    place = (np.arange(side) + 0.5) / side
-    return np.asarray(np.exp(-0.5 * ((strip[:, None] - place) / REACH) ** 2))
+    position = (np.arange(side) + 0.5) / side
+    return np.asarray(np.exp(-0.5 * ((strip[:, None] - position) / REACH) ** 2))

@@ -1,4 +1,4 @@
-"""What a release says in figures: its total and its largest counts, each with a margin."""
+"""Key figures of a release: its total and its largest counts, each with a margin."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.postprocess.layers.layer import Numbers
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """The sum of a measured layer, half the width of its 95 % interval, and how many it adds."""
+    """Sum of a measured layer, half the width of its 95 % interval, and the number of counts."""
 
     value: int
     margin: float
@@ -21,11 +21,11 @@ class Total:
 
 
 def total(layer: Layer) -> Total:
-    """The sum of the counts of a measured layer, each of which carries its own noise.
+    """Add up the counts of a measured layer, each of which carries its own noise.
 
-    The margin of a sum of n independent counts is their margins' root sum of squares: never too
-    narrow, since a sum of Laplace variables has a lighter tail, in standard errors, the more
-    there are (ln 20 / sqrt 2 = 2.12 for one, 1.96 in the limit).
+    The margin of a sum of n independent counts is the root sum of squares of their margins. It is
+    never too narrow, since a sum of Laplace variables has a lighter tail, in standard errors, the
+    more there are (ln 20 / sqrt 2 = 2.12 for one, 1.96 in the limit).
     """
     value, margin, _ = counted(layer)
     error = float(np.sqrt(np.sum(np.square(margin))))
@@ -33,40 +33,40 @@ def total(layer: Layer) -> Total:
 
 
 def largest(layer: Layer, most: int) -> NDArray[np.intp]:
-    """The features that stand out from noise, crowded first: at most `most` of them.
+    """Return at most `most` features that stand out from the noise, largest first.
 
     Boxes of many cells are ranked by their count per cell, as the map colours them.
     """
     value = counted(layer)[0]
-    standing = np.flatnonzero(_standing(layer))
-    density = value[standing] / np.maximum(_sizes(layer)[standing], 1)
+    significant = np.flatnonzero(_standing(layer))
+    density = value[significant] / np.maximum(_sizes(layer)[significant], 1)
     order = np.argsort(-density, kind="stable")[:most]
-    return standing[order]
+    return significant[order]
 
 
 def size(layer: Layer) -> int:
-    """How many cells, zones or clusters of the study area a layer tells of."""
+    """Return the number of cells, zones or clusters of the study area in a layer."""
     return int(_sizes(layer).sum())
 
 
 def standing_out(layer: Layer) -> int:
-    """How many of them are, or lie in boxes that are, above what noise reaches."""
+    """Return how many of them have counts, or lie in boxes with counts, above the noise."""
     return int(_sizes(layer)[_standing(layer)].sum())
 
 
 def _standing(layer: Layer) -> NDArray[np.bool_]:
-    """Which features (n,) stand out; nothing does where it is not even there."""
+    """Return which features (n,) stand out from the noise; a count of 0 never does."""
     value, _, threshold = counted(layer)
     return np.asarray((value >= threshold) & (value > 0))
 
 
 def _sizes(layer: Layer) -> NDArray[np.int64]:
-    """Cells in each feature (n,); 1 where features are not boxes of them."""
+    """Return the cells in each feature (n,); 1 where features are not boxes of cells."""
     return layer.cells if isinstance(layer, BoxLayer) else np.ones(len(layer), dtype=np.int64)
 
 
 def counted(layer: Layer) -> tuple[Numbers, NDArray[np.float64], NDArray[np.float64]]:
-    """Value, margin and threshold, (n,) each. Raises ValueError where a layer has none."""
+    """Return value, margin and threshold, (n,) each. Raises ValueError where a layer has none."""
     if layer.value is None or layer.margin is None or layer.threshold is None:
         raise ValueError(f"The layer {layer.name} has no counts with margins.")
     return layer.value, layer.margin, layer.threshold

@@ -18,6 +18,7 @@ from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.storage import private_storage
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job
+from dpgeo.mechanisms.registry import current_parameters
 from dpgeo.releases.models import Release
 
 logger = logging.getLogger(__name__)
@@ -95,11 +96,12 @@ def is_draw_of(release: Release, released: Released) -> bool:
     hold a blob under an id that is not its own. And an id that follows from a request's name
     comes again where that name is used for another request after a restore.
     """
-    asked = release.parameters.items()
+    requested = current_parameters(release.mechanism, release.parameters)
+    drawn = current_parameters(released.mechanism, released.parameters)
     return (
         released.about.get("dataset_slug") == release.dataset.slug
         and released.mechanism == release.mechanism
-        and all(released.parameters.get(name) == value for name, value in asked)
+        and all(drawn.get(name) == value for name, value in requested.items())
         and released.guarantee == release.cost
         and released.bound == release.bound
         and released.counting == Counting(release.counting)

@@ -55,7 +55,7 @@ def _in_language(value: str) -> str:
 
 
 def parameter_label(name: str) -> str:
-    """What a mechanism's parameter is called: "look_share" is "Look share"."""
+    """What a mechanism's parameter is called: "pilot_share" is "Pilot share"."""
     return gettext(name.replace("_", " ").capitalize())
 
 
@@ -100,7 +100,8 @@ MECHANISM_WORDS = (
     _("Answers"),
     _("Cell share"),
     _("Splitting"),
-    _("Look share"),
+    _("Look share"),  # of older releases
+    _("Pilot share"),
     _("Square share"),
     _("Allocation"),
     _("Inference"),

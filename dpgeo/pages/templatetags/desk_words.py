@@ -29,7 +29,7 @@ def regions(name: str) -> str:
 
 @register.filter
 def parameter(name: str) -> str:
-    """What the forms call a mechanism's parameter: "look_share" is "Look share"."""
+    """What the forms call a mechanism's parameter: "pilot_share" is "Pilot share"."""
     return parameter_label(name)
 
 

@@ -1,6 +1,6 @@
-"""What a release shows, as layers: first what was measured, then inferences.
+"""Layers of a release: measured ones first, then inferences.
 
-Maps, files and statements are all made from these layers.
+Maps, files and statements are all built from these layers.
 """
 
 from dpgeo.postprocess.layers import (

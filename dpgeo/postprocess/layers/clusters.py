@@ -1,4 +1,4 @@
-"""Layers of clusters: their centres, and the areas that lie nearest to them."""
+"""Layers of clusters: their centres and their areas of influence."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _cluster_layers(content: ClustersRelease, area: StudyArea) -> list[Layer]:
     number = np.arange(1, len(centres) + 1, dtype=np.int32)
     margin, threshold = noise_columns(content.noise, len(number))
     projected = non_negative(content.counts, np.ones(len(number)))
-    held = np.flatnonzero(~shapely.is_empty(shapes))
+    non_empty = np.flatnonzero(~shapely.is_empty(shapes))
     return [
         PointLayer(
             name="clusters",
@@ -52,10 +52,10 @@ def _cluster_layers(content: ClustersRelease, area: StudyArea) -> list[Layer]:
             kind="measured",
             margin_label=EXACT_NOISE,
             note=NOTE,
-            value=content.counts[held],
-            margin=margin[held],
-            threshold=threshold[held],
-            columns={"cluster": number[held], "non_negative": projected[held]},
-            shapes=shapes[held],
+            value=content.counts[non_empty],
+            margin=margin[non_empty],
+            threshold=threshold[non_empty],
+            columns={"cluster": number[non_empty], "non_negative": projected[non_empty]},
+            shapes=shapes[non_empty],
         ),
     ]

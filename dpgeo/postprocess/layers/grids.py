@@ -27,7 +27,7 @@ def _grid_layers(content: GridRelease, area: StudyArea) -> list[Layer]:
 
 
 def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
-    """The noisy cells that touch the study area."""
+    """Return the noisy cells that touch the study area."""
     row, column = np.nonzero(content.grid.inside(area))
     margin, threshold = noise_columns(content.noise, row.size)
     return BoxLayer(
@@ -51,20 +51,20 @@ def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
 
 
 def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
-    """Cells whose counts reach a threshold, all others 0: most empty cells come out empty.
+    """Set counts below a threshold to 0, so that most empty cells come out empty.
 
-    A cell that keeps its count x + X errs by X. One that is set to 0 held x < T - X, so it errs by
-    less than T plus the margin unless X is below minus the margin: 95 % all the same.
+    A cell that keeps its count x + X has error X. A cell set to 0 had x < T - X, so its error is
+    below T plus the margin unless X is below minus the margin: 95 % coverage all the same.
     """
-    kept = cells.value >= content.threshold
+    above = cells.value >= content.threshold
     margin = content.noise.margin()
     return dataclasses.replace(
         cells,
         name="estimate",
         title="Counts above the threshold",
         kind="inferred",
-        value=np.where(kept, cells.value, 0),
-        margin=np.where(kept, float(margin), float(margin + content.threshold - 1)),
+        value=np.where(above, cells.value, 0),
+        margin=np.where(above, float(margin), float(margin + content.threshold - 1)),
         note=f"Cells whose noisy count is below {content.threshold} are shown as empty. The margin "
         "is exact, and wider where a count was set to 0.",
         columns={

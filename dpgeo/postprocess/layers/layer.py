@@ -1,4 +1,4 @@
-"""What a layer is: boxes of cells, shapes or points, each with what is known of its error."""
+"""Layer types: boxes of cells, shapes or points, each with the error of its values."""
 
 from __future__ import annotations
 
@@ -13,32 +13,32 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.spatial.grid import Grid
 
 EXACT_NOISE = "exact noise"
-"""The margin is an exact quantile of the noise that the value carries."""
+"""The margin is an exact quantile of the noise of the value."""
 
 NOISE_ONLY = "noise only"
-"""The margin is exact for the noise, and something else of unknown size is not in it."""
+"""The margin is exact for the noise, and excludes another error of unknown size."""
 
 NOMINAL = "nominal"
-"""The margin follows from a formula whose conditions hold only in part."""
+"""The margin follows from a formula whose conditions hold only partly."""
 
 CALIBRATED = "calibrated"
 """The margin follows from a rule whose coverage was measured on generated maps."""
 
 NO_MARGIN = "none"
-"""The layer has no values, or values that carry no noise of their own."""
+"""The layer has no values, or values without noise of their own."""
 
 STEPS = 1000
-"""Steps that a picture of an inferred layer has at least between 0 and its largest value."""
+"""Fewest steps between 0 and the largest value in a picture of an inferred layer."""
 
 Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layer:
-    """One of the things a release shows: n features, with or without a value each.
+    """One layer of a release: n features, with or without a value each.
 
     `columns` are further columns (n,) for files: numbers, or str in arrays of objects. No margin
-    holds the bias of bounding contributions: values estimate the bounded counts. Arrays may be
+    includes the bias of contribution bounding: values estimate the bounded counts. Arrays may be
     read-only and share memory.
     """
 
@@ -50,17 +50,17 @@ class Layer:
     margin_label: str
     """EXACT_NOISE, NOISE_ONLY, NOMINAL, CALIBRATED or NO_MARGIN."""
     note: str
-    """What the margin covers and what not, in a sentence for readers."""
+    """A sentence for readers on what the margin covers."""
     value: Numbers | None = None
     """(n,) count of the feature; where measured, the raw noisy integer."""
     margin: NDArray[np.float64] | None = None
-    """(n,) half width of the 95 % interval; None where there is no margin to speak of."""
+    """(n,) half-width of the 95 % interval; None without a margin."""
     threshold: NDArray[np.float64] | None = None
-    """(n,) what at most one empty feature in a thousand reaches."""
+    """(n,) the value that at most one empty feature in a thousand reaches."""
     least_listed: int | None = None
-    """Where not None, features of lower values are not listed: all known of them is that."""
+    """Where not None, features of lower values are not listed and only known to be lower."""
     time_slice: bool = False
-    """Whether it is one slice of time, by the order of layers; `title` says which."""
+    """Whether it is one time slice, in the order of layers; `title` names it."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -85,7 +85,7 @@ class BoxLayer(Layer):
 
     @property
     def is_cells(self) -> bool:
-        """Whether every box is one cell, by the layer's kind and not by chance."""
+        """Whether every box is one cell, by the layer's kind and not by coincidence."""
         return "row" in self.columns
 
 
@@ -112,11 +112,11 @@ class PointLayer(Layer):
 
 
 def quantisation_step(layer: Layer) -> float:
-    """To what a picture of the layer may round its values: a quarter of the noise's scale.
+    """Return the step to which a picture may round the layer's values: a quarter noise scale.
 
-    Whole numbers of at least 1 for measured layers; inferred ones, whose shape says more than their
-    margins do, keep STEPS steps below their largest value. Values rounded so always fit
-    in 32 bits.
+    Measured layers have whole numbers of at least 1. Inferred layers, whose shape tells more than
+    their margins suggest, keep STEPS steps below their largest value. Rounded values always fit in
+    32 bits.
     """
     if layer.value is None or not layer.value.size:
         return 1.0
@@ -133,17 +133,17 @@ def quantisation_step(layer: Layer) -> float:
 
 
 def unit_boxes(row: NDArray[Any], column: NDArray[Any]) -> NDArray[np.int32]:
-    """Boxes (n, 4) of one cell each."""
+    """Return boxes (n, 4) of one cell each."""
     return np.column_stack([row, row + 1, column, column + 1]).astype(np.int32)
 
 
 def noise_columns(
     noise: DiscreteLaplace, size: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Margin and threshold (n,) of values that carry the same noise."""
+    """Return margin and threshold (n,) of values with the same noise."""
     return same(float(noise.margin()), size), same(float(noise.threshold()), size)
 
 
 def same(value: float, size: int) -> NDArray[Any]:
-    """The same number n times, in the memory of one."""
+    """Repeat a number n times, in the memory of one."""
     return np.broadcast_to(np.asarray(value), (size,))

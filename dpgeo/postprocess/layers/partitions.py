@@ -60,7 +60,7 @@ def _estimate(
     partition = box_image(content.boxes, content.grid.shape)[row, column]
     noisy = content.counts[row, column]
     infer = _uniform if content.answers == "uniform" else _least_squares
-    found = infer(content, sizes, partition, noisy)
+    estimates = infer(content, sizes, partition, noisy)
     return BoxLayer(
         name="estimate",
         title="Estimates of cells",
@@ -68,29 +68,29 @@ def _estimate(
         grid=content.grid,
         boxes=unit_boxes(row, column),
         cells=same(1, row.size),
-        value=found.value,
-        margin=found.margin,
-        margin_label=found.margin_label,
-        note=found.note,
-        threshold=found.threshold,
+        value=estimates.value,
+        margin=estimates.margin,
+        margin_label=estimates.margin_label,
+        note=estimates.note,
+        threshold=estimates.threshold,
         columns={
             "row": row.astype(np.int32),
             "column": column.astype(np.int32),
             "partition": partition,
             "noisy_cell": noisy,
-            "non_negative": found.non_negative,
+            "non_negative": estimates.non_negative,
         },
     )
 
 
 LEAST_VARIANCE = 1e-9
-"""Of a cell's noisy count: what its estimate keeps at least, where a total has no noise to speak
-of. Without it a projected count would be a quotient by 0."""
+"""Smallest relative variance of an estimate of a cell, where a total has next to no noise. It
+avoids division by 0 in the projection to non-negative counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """What is inferred of n cells: columns of `BoxLayer`, and the nearest values from 0 up."""
+    """Estimates of n cells: columns of `BoxLayer`, and the nearest non-negative values."""
 
     value: NDArray[np.float64]
     non_negative: NDArray[np.float64]
@@ -106,7 +106,7 @@ def _uniform(
     partition: NDArray[np.int32],
     noisy: NDArray[np.int64],
 ) -> Estimates:
-    """Every cell gets an even share of its partition's total (DPCube, section 4.4)."""
+    """Give every cell an even share of its partition's total (DPCube, section 4.4)."""
     share = 1.0 / np.maximum(sizes, 1)
     noise = content.totals_noise
     projected = non_negative(content.totals, np.ones(len(sizes)))
@@ -127,21 +127,21 @@ def _least_squares(
     partition: NDArray[np.int32],
     noisy: NDArray[np.int64],
 ) -> Estimates:
-    """Cells and totals reconciled by inverse variances.
+    """Reconcile cells and totals by inverse variances.
 
     With n cells y_i of variance v1, their sum S, and a total Y of variance v2, the generalised
-    least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2), of variance
-    v1 - v1^2/(n v1 + v2) if the partition did not depend on the y_i. It does (it was grown on
-    them), hence a nominal margin: that of a cell's noise, which is what is left in large
-    partitions, made smaller as the standard error is.
+    least-squares solution is x_i = y_i + (Y - S) v1/(n v1 + v2), of variance v1 - v1^2/(n v1 + v2)
+    if the partition did not depend on the y_i. It does, since it was grown on them; hence the
+    margin is nominal: that of a cell's noise, which remains in large partitions, reduced in
+    proportion to the standard error.
     """
     cell, total = content.noise, content.totals_noise
     v1, v2 = cell.variance, total.variance
     weight = _weight(v1, v2, sizes)
     sums = np.bincount(partition, weights=noisy, minlength=len(sizes))
     correction = (content.totals - sums) * weight
-    # An empty cell reaches the threshold when its own noise or its partition's is rare enough,
-    # each with half of the chance, whatever the partition was grown on.
+    # An empty cell reaches the threshold when its own noise or its partition's is rare enough, each
+    # with half of the chance, however the partition was grown.
     threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
     value = noisy + correction[partition]
     return Estimates(
@@ -156,7 +156,7 @@ def _least_squares(
 
 
 def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """v1/(n v1 + v2), with its limits where both variances vanish in floating point."""
+    """Return v1/(n v1 + v2), with its limits where both variances vanish in floating point."""
     if v1 == 0.0:
         return np.zeros(len(sizes))
     return 1.0 / (np.maximum(sizes, 1) + v2 / v1)

@@ -1,4 +1,4 @@
-"""Layers of a release in phases: the boxes of the last one, and the surface inferred from all."""
+"""Layers of a phased release: the boxes of the last phase, and the inferred surface."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
 PER_ROOT, LEAST = 4.0, 0.1
-"""The calibrated margin in noise scales: so many roots of the value, and so much at least.
+"""The calibrated margin in noise scales: a multiple of the value's square root, and a minimum.
 
-Chosen on generated maps (all kinds of `benchmarks/generated.py`, nobody to a million people,
-epsilon 0.1), so that of the cells of one map and of about the same value 95 % are covered on nearly
-all maps; `python -m benchmarks coverage` measures it.
+Chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a million people, epsilon
+0.1), so that 95 % of the cells of one map with about the same value are covered on nearly all maps;
+`python -m benchmarks coverage` measures it.
 """
 
 STEPS_TO_DOUBLE = 8
-"""Margins are rounded up to so many sizes between one and its double, which keeps files small."""
+"""Margins are rounded up to this many sizes between a number and its double, for small files."""
 
 
 @make_layers.register
@@ -100,19 +100,19 @@ def _calibrated(
     counts: NDArray[np.int64],
     noise: DiscreteLaplace,
 ) -> NDArray[np.float64]:
-    """Margins (n,) of cells of these values, in partitions of these sizes and noisy counts (n,).
+    """Return margins (n,) of cells with these values, partition sizes and noisy counts (n,).
 
-    How far the surface is off grows about with the root of its value, for which there is no theorem
-    (PER_ROOT). What a cell holds has sure limits too, in 95 of 100 draws of the noise: where it is
-    the whole partition, its count and the margin of that; elsewhere 0, and what the partition holds
-    at most, which is its count and the one-sided quantile. They bound the margin where they are
-    closer.
+    The error of the surface grows about with the square root of its value; no theorem proves this
+    (PER_ROOT). A cell's count also has guaranteed limits in 95 of 100 draws of the noise. Where the
+    cell is the whole partition, these are its count and the margin of that count; elsewhere they
+    are 0 and the most that the partition can hold, its count plus the one-sided quantile. They
+    bound the margin where they are closer.
     """
     scale = 1 / float(noise.rate)
     most = np.maximum(counts + noise.margin(0.9), 0)
-    sure = np.where(
+    guaranteed = np.where(
         sizes == 1, np.abs(value - counts) + noise.margin(), np.maximum(value, most - value)
     )
-    usual = PER_ROOT * np.sqrt(value * scale) + LEAST * scale
-    margin = np.maximum(np.minimum(sure, usual), LEAST * scale)
+    calibrated = PER_ROOT * np.sqrt(value * scale) + LEAST * scale
+    margin = np.maximum(np.minimum(guaranteed, calibrated), LEAST * scale)
     return np.asarray(np.exp2(np.ceil(np.log2(margin) * STEPS_TO_DOUBLE) / STEPS_TO_DOUBLE))

@@ -1,4 +1,4 @@
-"""Layers of moved points: the points, and the density recovered from them."""
+"""Layers of perturbed points: the points, and the density estimated from them."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def _points_layers(content: PointsRelease, area: StudyArea) -> list[Layer]:
 
 def _points(content: PointsRelease) -> PointLayer:
     near, far = content.noise.radius(0.5), content.noise.radius(0.95)
-    put = ""
+    details = ""
     if content.padded:
-        put = (
+        details = (
             f" Everybody has {content.padded} of them, some moved from where nobody was: reports "
             "that were made up anywhere in the study area."
         )
     if content.prior:
-        put += (
+        details += (
             " Each was then put where its report was likeliest made by what is expected publicly "
             f"({content.prior}), so that points gather where people are expected; how many there "
             "are anywhere is told by the density alone."
@@ -51,7 +51,7 @@ def _points(content: PointsRelease) -> PointLayer:
         kind="measured",
         margin_label=NO_MARGIN,
         note=f"Each point is a report that was moved at random: half of them by less than "
-        f"{near:,.0f} m, 19 of 20 by less than {far:,.0f} m.{put}",
+        f"{near:,.0f} m, 19 of 20 by less than {far:,.0f} m.{details}",
         columns=_columns(content),
         longitude=content.longitude / UNITS,
         latitude=content.latitude / UNITS,
@@ -59,7 +59,7 @@ def _points(content: PointsRelease) -> PointLayer:
 
 
 def _columns(content: PointsRelease) -> dict[str, NDArray[Any]]:
-    """What is told of each report beside where it may have been made."""
+    """Return the times and public attributes of the reports, as far as they were published."""
     columns: dict[str, NDArray[Any]] = {}
     if content.time.size:
         columns["time"] = _times(content.time)
@@ -69,7 +69,7 @@ def _columns(content: PointsRelease) -> dict[str, NDArray[Any]]:
 
 
 def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:
-    """Times as text in UTC, empty where a report has none."""
+    """Return times as text in UTC, empty where a report has none."""
     known = seconds != NO_TIME
     text = np.full(len(seconds), "", dtype=object)
     moments = np.datetime_as_string(seconds[known].astype("datetime64[s]"), timezone="UTC")
@@ -78,15 +78,14 @@ def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:
 
 
 def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
-    """Reports expected in each cell.
+    """Return the expected reports in each cell.
 
-    Margins are nominal: as wide as those of counts of as many points as the noise carries into a
-    cell, without what recovering adds or takes away. The threshold is that of points carried into a
-    cell in which there is none.
+    Margins are nominal: those of counts of the points that noise carries into a cell, without the
+    effect of deconvolution. The threshold is that of points carried into an empty cell.
     """
     row, column = np.nonzero(content.grid.inside(area))
     density = content.density[row, column]
-    carried, strange = _carried(content, area)
+    carried, foreign = _carried(content, area)
     return BoxLayer(
         name="density",
         title="Density recovered from the points",
@@ -100,7 +99,7 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
         cells=np.ones(row.size, dtype=np.int64),
         value=density,
         margin=NORMAL_95 * np.sqrt(carried[row, column]),
-        threshold=NORMAL_THOUSANDTH * np.sqrt(strange[row, column]),
+        threshold=NORMAL_THOUSANDTH * np.sqrt(foreign[row, column]),
         columns={"row": row.astype(np.int32), "column": column.astype(np.int32)},
     )
 
@@ -108,7 +107,7 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
 def _carried(
     content: PointsRelease, area: StudyArea
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Points expected in each cell, of all reports and of those made elsewhere."""
+    """Return expected points in each cell: of all reports, and of reports made elsewhere."""
     channel = Channel(content.grid, area, content.noise, factor=1)
     carried = channel.forward(content.density)
     return carried, np.maximum(carried - channel.staying * content.density, 0)

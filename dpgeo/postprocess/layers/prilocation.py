@@ -46,7 +46,7 @@ def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
     clusters = _Summed(content, content.bin_cluster, len(centres))
     number = np.arange(1, len(centres) + 1, dtype=np.int32)
     shapes = areas_of_influence(centres, area)
-    held = np.flatnonzero(~shapely.is_empty(shapes))
+    non_empty = np.flatnonzero(~shapely.is_empty(shapes))
     return [
         _bins(content),
         PointLayer(
@@ -68,11 +68,11 @@ def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
             kind="inferred",
             margin_label=clusters.label,
             note=clusters.note,
-            value=clusters.value[held],
-            margin=clusters.margin[held],
-            threshold=clusters.threshold[held],
-            columns={"cluster": number[held]},
-            shapes=shapes[held],
+            value=clusters.value[non_empty],
+            margin=clusters.margin[non_empty],
+            threshold=clusters.threshold[non_empty],
+            columns={"cluster": number[non_empty]},
+            shapes=shapes[non_empty],
         ),
         *_units(content),
         PointLayer(
@@ -89,7 +89,7 @@ def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
 
 
 def _bins(content: LocationsRelease) -> PointLayer:
-    """What was measured: counts of bins, each at the mean of its places."""
+    """Return the measured counts of bins, each at the mean of its places."""
     pair = content.bin_unit * np.int64(len(content.centre_longitude)) + content.bin_cluster
     own = content.unit * np.int64(len(content.centre_longitude)) + content.cluster
     bin_number = np.searchsorted(pair, own)
@@ -117,7 +117,7 @@ def _bins(content: LocationsRelease) -> PointLayer:
 def _middles(
     content: LocationsRelease, group: NDArray[np.integer[Any]], groups: int
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Mean longitudes and latitudes of the places of each group."""
+    """Return mean longitudes and latitudes of the places of each group."""
     size = np.bincount(group, minlength=groups)
     return (
         np.bincount(group, content.longitude, groups) / size,
@@ -126,7 +126,7 @@ def _middles(
 
 
 def _units(content: LocationsRelease) -> list[PointLayer]:
-    """Counts of the units of every visible level, the widest first, each at its places' mean."""
+    """Return counts of the units of each visible level, widest first, at their places' mean."""
     levels = content.levels or (EVERYWHERE,)
     return [
         _units_of(content, depth, level, "units" if depth == len(levels) else f"units-{depth}")
@@ -135,10 +135,10 @@ def _units(content: LocationsRelease) -> list[PointLayer]:
 
 
 def _units_of(content: LocationsRelease, depth: int, level: str, name: str) -> PointLayer:
-    """Counts of the units of one level, `depth` names from the widest."""
+    """Return counts of the units of one level, `depth` names from the widest."""
     own = [path[:depth] for path in content.unit_paths]
     paths = sorted(set(own))
-    number = {path: place for place, path in enumerate(paths)}
+    number = {path: index for index, path in enumerate(paths)}
     group = np.array([number[path] for path in own], dtype=np.int32)
     units = _Summed(content, group[content.bin_unit], len(paths))
     longitude, latitude = _middles(content, group[content.unit], len(paths))
@@ -162,7 +162,7 @@ def _names(paths: Sequence[tuple[str, ...]]) -> NDArray[np.object_]:
 
 
 class _Summed:
-    """Counts of bins added up by group, of which every bin has one (b,)."""
+    """Counts of bins (b,) added up by group."""
 
     def __init__(self, content: LocationsRelease, group: NDArray[np.int32], groups: int) -> None:
         noise: DiscreteLaplace = content.noise
@@ -171,6 +171,6 @@ class _Summed:
         size = np.bincount(group, minlength=groups)
         self.label = EXACT_NOISE if size.max() <= 1 else NOMINAL
         self.note = EXACT if size.max() <= 1 else ADDED
-        # A centre may have no place at all: that its count is 0 is publicly known.
+        # A centre may have no place at all: its count is then publicly known to be 0.
         self.margin = np.sqrt(size) * noise.margin()
         self.threshold = np.maximum(np.sqrt(size) * noise.threshold(), 1.0)

@@ -1,4 +1,4 @@
-"""The one way from a release to what it shows: each kind of content registers its own."""
+"""Registry of the layers of each kind of content."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from dpgeo.spatial.area import StudyArea
 
 
 def layers(released: Released) -> list[Layer]:
-    """The layers of a release, what was measured first."""
+    """Return the layers of a release, measured ones first."""
     return make_layers(released.content, released.area)
 
 
 def box_layers(released: Released) -> list[BoxLayer]:
-    """The layers of a release that consist of boxes of cells, what was measured first."""
+    """Return the layers of a release that consist of boxes of cells, measured ones first."""
     return [layer for layer in layers(released) if isinstance(layer, BoxLayer)]
 
 
 @singledispatch
 def make_layers(content: Content, area: StudyArea) -> list[Layer]:
-    """The layers of a content over a study area. Raises TypeError where nobody registered any."""
+    """Build the layers of a content over a study area. Raises TypeError for unknown content."""
     raise TypeError(f"There are no layers for a {type(content).__name__}.")

@@ -1,4 +1,4 @@
-"""Layers of a heatmap by time: the noisy cells of each slice, in their order."""
+"""Layers of a heatmap by time: the noisy cells of each slice, in order."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from dpgeo.spatial.area import StudyArea
 
 
 def slice_names(content: SlicesRelease) -> list[str]:
-    """The names of the slices' layers (s,)."""
+    """Return the names of the slices' layers (s,)."""
     return [f"cells-{key}" for key in content.keys]
 
 
 def slice_grids(content: SlicesRelease) -> list[GridRelease]:
-    """What each slice would be, were it released alone (s,)."""
+    """Return each slice (s,) as a release of its own grid."""
     return [
         GridRelease(grid=content.grid, counts=counts, noise=content.noise)
         for counts in content.counts
@@ -28,7 +28,7 @@ def slice_grids(content: SlicesRelease) -> list[GridRelease]:
 
 
 def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
-    """The features of all slices as one layer; the column `name` says of which slice each is."""
+    """Stack the features of all slices in one layer; the column `name` is the slice of each."""
     first = slices[0]
     return dataclasses.replace(
         first,

@@ -39,13 +39,13 @@ def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
 
 
 def _selected_margin(content: SparseRelease) -> NDArray[np.float64]:
-    """Half the width of an interval that covers in 95 of 100 cases in which a cell is listed.
+    """Return the half-width of an interval that covers in 95 of 100 cases where a cell is listed.
 
-    For a count c, let z = c + X be listed when z >= T. Both ends err with at most 1/40. Too low:
-    P(z <= c - m | z >= T) <= P(X <= -m), at most 1/40 beyond the noise's margin. Too high: for
-    c <= T, P(z >= T + j | z >= T) = a^j, so c <= T can be ruled out only where a^(z-T) <= 1/40;
-    there P(z - c >= k | z >= T) <= a^k for c > T too, so k = ln 40/rate will do. Elsewhere the cell
-    may be empty, and the margin is z.
+    For a count c, let z = c + X be listed when z >= T. Both ends err with probability at most 1/40.
+    Lower end: P(z <= c - m | z >= T) <= P(X <= -m), at most 1/40 beyond the noise's margin. Upper
+    end: for c <= T, P(z >= T + j | z >= T) = a^j, so c <= T can be ruled out only where
+    a^(z-T) <= 1/40; there P(z - c >= k | z >= T) <= a^k for c > T too, so k = ln 40/rate suffices.
+    Elsewhere the cell may be empty, and the margin is z.
     """
     rate = float(content.noise.rate)
     reach = math.log(40) / rate

@@ -22,10 +22,10 @@ def _tree_layers(content: TreeRelease, area: StudyArea) -> list[Layer]:
     leaf = np.ones(len(sizes), dtype=np.bool_)
     leaf[content.parent[content.parent >= 0]] = False
     leaves = np.flatnonzero(leaf & (sizes > 0))
-    shown: list[Layer] = [_leaves(content, leaves, sizes[leaves])]
+    tree_layers: list[Layer] = [_leaves(content, leaves, sizes[leaves])]
     if content.measured[~leaf].any():
-        shown.append(_reconciled(content, leaves, sizes[leaves]))
-    return shown
+        tree_layers.append(_reconciled(content, leaves, sizes[leaves]))
+    return tree_layers
 
 
 def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.int64]) -> BoxLayer:
@@ -56,15 +56,15 @@ def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.in
 def _reconciled(
     content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.int64]
 ) -> BoxLayer:
-    """All counts of the tree reconciled by least squares, and what they say of its leaves.
+    """Reconcile all counts of the tree by least squares, and return the estimates of its leaves.
 
     Margin and threshold are the standard error times that of Laplace noise, ln 20 / sqrt 2 and
     ln 500 / sqrt 2: sums of several noises have lighter tails, in standard errors.
     """
     variances = np.array([noise.variance for noise in content.noises])[content.level]
     variances = np.where(content.measured, variances, np.inf)
-    found = consistent(content.counts, variances, content.parent, content.level)
-    deviation = np.sqrt(found.variance[leaves] / 2)
+    estimates = consistent(content.counts, variances, content.parent, content.level)
+    deviation = np.sqrt(estimates.variance[leaves] / 2)
     return BoxLayer(
         name="estimate",
         title="Estimates of partitions",
@@ -72,7 +72,7 @@ def _reconciled(
         grid=content.grid,
         boxes=content.boxes[leaves],
         cells=sizes,
-        value=found.value[leaves],
+        value=estimates.value[leaves],
         margin=deviation * math.log(20),
         margin_label=NOMINAL,
         note="The counts of all levels reconciled by least squares. The margin is nominal: it "
@@ -83,6 +83,6 @@ def _reconciled(
             "partition": leaves.astype(np.int32),
             "level": content.level[leaves],
             "noisy_count": content.counts[leaves],
-            "non_negative": non_negative(found.value[leaves], found.variance[leaves]),
+            "non_negative": non_negative(estimates.value[leaves], estimates.variance[leaves]),
         },
     )

@@ -16,7 +16,7 @@ from dpgeo.spatial.area import StudyArea
 def _zone_layers(content: ZonesRelease, area: StudyArea) -> list[Layer]:
     zones = content.zones
     margin, threshold = noise_columns(content.noise, len(zones))
-    counted = ShapeLayer(
+    layer = ShapeLayer(
         name="zones",
         title="Counts of zones",
         kind="measured",
@@ -32,4 +32,4 @@ def _zone_layers(content: ZonesRelease, area: StudyArea) -> list[Layer]:
             "non_negative": non_negative(content.counts, np.ones(len(zones))),
         },
     )
-    return [counted]
+    return [layer]

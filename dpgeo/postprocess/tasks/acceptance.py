@@ -1,10 +1,10 @@
-"""Whether a worker accepts a paid task, by reward and distance.
+"""Acceptance probability of a paid task, by reward and distance.
 
 The source is Zhu, Li, Zhou and Yu 2017, section 13.3.3. A worker at distance d metres accepts a
-task of reward w with chance
+task of reward w with probability
     theta(w, d) = tanh(c w/d)    if w >= w0 and d <= MTD, else 0    (13.7)
-so it rises with the reward and falls with the distance; the source's (13.8) prints the wrong sign
-for the latter. c is in metres for each unit of reward.
+which rises with the reward and falls with the distance; the source's (13.8) has the wrong sign for
+the latter. c is in metres for each unit of reward.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 LEAST, GREATEST = 0.02, 200.0
-"""Between these the integral is tabulated; below, tanh is 1 in floating point."""
+"""Range in which the integral is tabulated; below it, tanh is 1 in floating point."""
 
 INTERVALS = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Acceptance:
-    """The three numbers of the model: c, w0 and MTD.
+    """The three parameters of the model: c, w0 and MTD.
 
     `willingness` is c in metres for each unit of reward: at that many metres for each unit offered
     76 % accept. `least_reward` is w0, `travel_metres` MTD.
@@ -37,7 +37,7 @@ class Acceptance:
     travel_metres: float
 
     def chance(self, reward: ArrayLike, metres: ArrayLike) -> Floats:
-        """theta(w, d), shapes broadcast; 1 at distance 0, for any reward that is enough."""
+        """Compute theta(w, d), shapes broadcast; 1 at distance 0, for any sufficient reward."""
         reward, metres = np.asarray(reward, dtype=np.float64), np.asarray(metres, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             chance = np.where(metres > 0, np.tanh(self.willingness * reward / metres), 1.0)
@@ -46,11 +46,11 @@ class Acceptance:
 
 
 def accepting_area(radius: ArrayLike, pull: ArrayLike) -> Floats:
-    """F(r) = integral of s tanh(a/s) ds from 0 to r metres, square metres; shapes broadcast.
+    """Compute F(r), the integral of s tanh(a/s) ds from 0 to r metres, in square metres.
 
-    With a = c w the pull of a reward in metres, 2 pi F(r) den workers are expected to accept in a
-    circle of radius r in which den workers live on every square metre. F(r) = a^2 Phi(r/a); Phi is
-    interpolated by cubics whose slopes are exact, to about 1e-12.
+    Shapes broadcast. With a = c w the pull of a reward in metres, 2 pi F(r) den workers are
+    expected to accept in a circle of radius r with den workers on every square metre.
+    F(r) = a^2 Phi(r/a); Phi is interpolated by cubics with exact slopes, to about 1e-12.
     """
     radius, pull = np.broadcast_arrays(
         np.asarray(radius, dtype=np.float64), np.asarray(pull, dtype=np.float64)
@@ -61,7 +61,7 @@ def accepting_area(radius: ArrayLike, pull: ArrayLike) -> Floats:
 
 
 def _phi(ratio: Floats) -> Floats:
-    """Phi(u) = integral of s tanh(1/s) ds from 0 to u."""
+    """Compute Phi(u), the integral of s tanh(1/s) ds from 0 to u."""
     table = _table()
     u = np.clip(ratio, LEAST, GREATEST)
     left = np.minimum((np.log(u / LEAST) / table.step).astype(np.int64), INTERVALS - 1)

@@ -1,6 +1,6 @@
-"""How many people a release lets one expect on a square metre of ground, anywhere and around it.
+"""Expected density of people at and around any place, from a release.
 
-Post-processing: what is read here has been paid for.
+This is post-processing of paid counts.
 """
 
 from __future__ import annotations
@@ -20,22 +20,22 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MERCATOR_RADIUS_METRES
 Floats = NDArray[np.float64]
 
 RINGS = 24
-"""Rings around a task within which its surroundings count as even."""
+"""Rings around a task, each treated as of even density."""
 
 RING_POWER = 1.75
 """Ring k of n ends at (k/n)^1.75 of the travel limit: finer where more people accept."""
 
 FEWEST_POINTS, MOST_POINTS = 8, 48
-"""Places at which a ring's density is read: one for each cell it holds, within these limits."""
+"""Points at which a ring's density is sampled: one for each cell it holds, within these limits."""
 
 TOGETHER = 256
-"""Tasks whose surroundings are read at once: their arrays stay in the processor's cache."""
+"""Tasks whose surroundings are computed at once, so that arrays stay in the processor's cache."""
 
 GOLDEN_SHARE = (math.sqrt(5) - 1) / 2
 
 
 class DensityRule(StrEnum):
-    """How the density between the centres of cells follows."""
+    """Interpolation of the density between the centres of cells."""
 
     BILINEAR = "bilinear"
     CONTOURS = "contours"
@@ -45,9 +45,9 @@ class DensityRule(StrEnum):
 class DensitySurface:
     """Expected people on each square metre of ground, by cell, never negative.
 
-    `counts` (rows, columns) are expected people in each cell, `noise` the variance of what noise
-    each carries by itself, and `lines` (m,) the contour lines of the release, ascending, in people
-    per square metre; empty where it has none.
+    `counts` (rows, columns) are expected people in each cell, `noise` the variance of each cell's
+    own noise, and `lines` (m,) the contour lines of the release, ascending, in people per square
+    metre; empty where it has none.
     """
 
     grid: Grid
@@ -62,7 +62,7 @@ class DensitySurface:
 
     @cached_property
     def _pyramid(self) -> list[Floats]:
-        """Density at each halving of the resolution, with a cell's margin that repeats the edge."""
+        """Density at each halving of the resolution, padded by a cell that repeats the edge."""
         counts = self.counts
         area = np.broadcast_to(self.ground[:, None], counts.shape)
         levels = [counts / area]
@@ -74,13 +74,13 @@ class DensitySurface:
     def at(
         self, longitude: Floats, latitude: Floats, rule: DensityRule = DensityRule.BILINEAR
     ) -> Floats:
-        """People per square metre at positions (n,) in degrees; 0 outside the grid."""
+        """Return people per square metre at positions (n,) in degrees; 0 outside the grid."""
         x, y = to_mercator(longitude, latitude)
         column, row = self._place(x, y)
         return self._ruled(self._read(column, row, 0), rule)
 
     def noise_at(self, longitude: Floats, latitude: Floats) -> Floats:
-        """Variance of the noise for each square metre, by the cell around each position (n,)."""
+        """Return the noise variance per square metre of the cell around each position (n,)."""
         x, y = to_mercator(longitude, latitude)
         cell = self.grid.locate(x, y)
         row = np.maximum(cell, 0) // self.grid.columns
@@ -90,27 +90,26 @@ class DensitySurface:
     def rings(
         self, longitude: Floats, latitude: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Mean densities (n, k) of the rings between radii `edges` (k + 1,) around n positions.
+        """Return mean densities (n, k) of rings between radii `edges` (k + 1,) around positions.
 
-        Each ring is read at points that a lattice of the golden ratio spreads evenly over it, from
-        the surface at the resolution of their spacing. Distances on the ground are those of
-        the scale at the position.
+        Each ring is sampled at points that a golden-ratio lattice spreads evenly over it, from the
+        surface at the resolution of their spacing. Ground distances use the scale at the position.
         """
         x, y = to_mercator(longitude, latitude)
         scale = np.cosh(y / MERCATOR_RADIUS_METRES) * MERCATOR_RADIUS_METRES / EARTH_RADIUS_METRES
-        found = np.empty((len(x), len(edges) - 1))
+        densities = np.empty((len(x), len(edges) - 1))
         for start in range(0, len(x), TOGETHER):
-            part = slice(start, start + TOGETHER)
-            place = self._place(x[part, None], y[part, None])
-            found[part] = self._rings(*place, scale[part, None] / self.grid.cell, edges, rule)
-        return found
+            chunk = slice(start, start + TOGETHER)
+            place = self._place(x[chunk, None], y[chunk, None])
+            densities[chunk] = self._rings(*place, scale[chunk, None] / self.grid.cell, edges, rule)
+        return densities
 
     def _rings(
         self, column: Floats, row: Floats, scale: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """`rings` around places (n, 1) in cells; `scale` (n, 1) cells to a metre on the ground."""
+        """Compute `rings` around places (n, 1) in cells; `scale` (n, 1) in cells per metre."""
         cell = self.grid.ground_cell_metres
-        found = np.empty((len(column), len(edges) - 1))
+        densities = np.empty((len(column), len(edges) - 1))
         for ring, (inner, outer) in enumerate(itertools.pairwise(edges)):
             area = math.pi * (outer**2 - inner**2)
             points = int(np.clip(area / cell**2, FEWEST_POINTS, MOST_POINTS))
@@ -120,20 +119,20 @@ class DensitySurface:
             index = np.arange(points) + 0.5
             angle = 2 * math.pi * index / points
             radius = np.sqrt(inner**2 + index * GOLDEN_SHARE % 1 * (outer**2 - inner**2))
-            across, along = radius * np.cos(angle), radius * np.sin(angle)
-            density = self._read(column + scale * across, row - scale * along, level)
-            found[:, ring] = self._ruled(density, rule).mean(axis=1)
-        return found
+            east, north = radius * np.cos(angle), radius * np.sin(angle)
+            density = self._read(column + scale * east, row - scale * north, level)
+            densities[:, ring] = self._ruled(density, rule).mean(axis=1)
+        return densities
 
     def _place(self, x: Floats, y: Floats) -> tuple[Floats, Floats]:
-        """Columns and rows, with fractions, of Mercator positions."""
+        """Return columns and rows, with fractions, of Mercator positions."""
         return (x - self.grid.west) / self.grid.cell, (self.grid.north - y) / self.grid.cell
 
     def _read(self, column: Floats, row: Floats, level: int) -> Floats:
-        """Bilinear between the centres of cells at a level of the pyramid, 0 outside the grid."""
+        """Interpolate bilinearly at a level of the pyramid; 0 outside the grid."""
         surface = self._pyramid[level]
         rows, columns = surface.shape[0] - 2, surface.shape[1] - 2
-        # In cells of this level, and from the centre of the margin's first cell.
+        # In cells of this level, from the centre of the first padding cell.
         column, row = column / 2**level + 0.5, row / 2**level + 0.5
         outside = (column < 0.5) | (column > columns + 0.5) | (row < 0.5) | (row > rows + 0.5)
         column, row = np.clip(column, 0.5, columns + 0.5), np.clip(row, 0.5, rows + 0.5)
@@ -154,10 +153,10 @@ class DensitySurface:
 
 
 def between_lines(density: Floats, lines: Floats) -> Floats:
-    """The source's rule: on a line its value, between two lines their mean.
+    """Apply the source's rule: on a line its value, between two lines their mean.
 
-    Beyond the highest line the highest, and 0 below the lowest, where the contour map shows
-    nothing. `lines` (m,) ascend; shapes of `density` are kept.
+    Beyond the highest line it is that line's value, and below the lowest 0, since the contour map
+    shows nothing there. `lines` (m,) are ascending; shapes of `density` are kept.
     """
     if not lines.size:
         return np.zeros_like(density)
@@ -168,12 +167,12 @@ def between_lines(density: Floats, lines: Floats) -> Floats:
 
 
 def ring_edges(travel_metres: float) -> Floats:
-    """Radii (RINGS + 1,) from 0 to the travel limit."""
+    """Return radii (RINGS + 1,) from 0 to the travel limit."""
     return travel_metres * (np.arange(RINGS + 1) / RINGS) ** RING_POWER
 
 
 def _halved(values: Floats) -> Floats:
-    """Sums over blocks of two by two, the last row and column alone where they are odd."""
+    """Sum over blocks of two by two; an odd last row or column stands alone."""
     rows, columns = values.shape
     even = np.pad(values, ((0, rows % 2), (0, columns % 2)))
     return np.asarray(even.reshape((rows + 1) // 2, 2, (columns + 1) // 2, 2).sum(axis=(1, 3)))

@@ -1,12 +1,12 @@
-"""The region to notify as a union of a release's own regions (To, Ghinita and Shahabi 2014).
+"""Task regions as unions of a release's own regions (To, Ghinita and Shahabi 2014).
 
 A circle cuts through regions of which only the count is known. A geocast does not: it starts with
 the region that holds the task and adds the neighbour that raises the expected acceptance most,
-until the target is reached (Zhu, Li, Zhou and Yu 2017, section 13.2.2). Within a region people are
-taken to be spread evenly. As a Poisson field, regions add what they hold, whatever was added
-before, so the best neighbour is the one in which most people are expected to accept. Where no
-neighbour holds anybody, it looks past empty ones, the nearest first, and takes those on the way to
-the next people.
+until the target is reached (Zhu, Li, Zhou and Yu 2017, section 13.2.2). People are assumed to be
+evenly spread within a region. In a Poisson field the contributions of regions add up, whatever was
+added before, so the best neighbour is the one in which most people are expected to accept. Where no
+neighbour has people, the search continues through empty regions, the nearest first, and adds those
+on the way to the next people.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
 SAMPLES = 4
-"""Points along each side of a region at which the chance of accepting is read."""
+"""Points along each side of a region at which the acceptance probability is computed."""
 
 MOST_REGIONS = 2_000
-"""A geocast that has looked at more is given up: such a notice goes to everybody."""
+"""Regions after which the search is given up: such a notice would go to everyone."""
 
 OUTSIDE = -1
-"""Stands for the region of a position that no region holds."""
+"""Region of a position outside all regions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Geocast:
-    """Regions (m,) by their indices, in the order in which they were added.
+    """Regions (m,) by index, in the order in which they were added.
 
-    `notified` people live in them and `success` is the chance that one accepts; `reached` says
-    whether that is the target.
+    `notified` people live in them, `success` is the probability that one accepts, and `reached`
+    says whether that meets the target.
     """
 
     regions: NDArray[np.int64]
@@ -64,7 +64,7 @@ class Partition:
 
     @cached_property
     def _beside(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Neighbours of every region, one after another, and where those of each begin."""
+        """Neighbours of all regions, one region after another, and where each one's begin."""
         image = self._labels
         pairs = np.concatenate(
             [
@@ -77,15 +77,15 @@ class Partition:
         return both[:, 1], np.searchsorted(both[:, 0], np.arange(len(self.boxes) + 1))
 
     def neighbours(self, region: int) -> NDArray[np.int64]:
-        """Regions that share a side of a cell with this one."""
+        """Return the regions that share a cell edge with this one."""
         others, start = self._beside
         return others[start[region] : start[region + 1]]
 
     def regions_at(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.int64]:
-        """The regions (n,) that hold positions (n,) in degrees, OUTSIDE where none does."""
+        """Return the regions (n,) that hold positions (n,) in degrees, else OUTSIDE."""
         cell = self.grid.locate(*to_mercator(longitude, latitude))
-        found = self._labels.ravel()[np.maximum(cell, 0)]
-        return np.where(cell >= 0, found, OUTSIDE).astype(np.int64)
+        regions = self._labels.ravel()[np.maximum(cell, 0)]
+        return np.where(cell >= 0, regions, OUTSIDE).astype(np.int64)
 
     def geocast(
         self,
@@ -97,32 +97,32 @@ class Partition:
         target: float,
         share: float = 1.0,
     ) -> Geocast:
-        """Grow a region around a task; `share` of the people are workers."""
+        """Grow a task region around a task; `share` of the people are workers."""
         here = self._here(longitude, latitude)
         first = self.regions_at([longitude], [latitude])
-        beside = first[first >= 0]
+        candidates = first[first >= 0]
         needed = -math.log1p(-target) if target < 1 else math.inf
-        found_from: dict[int, int] = {}
-        # Least first: where most people accept, and among empty regions the nearest.
+        predecessor: dict[int, int] = {}
+        # Smallest key first: where most people accept, and among empty regions the nearest.
         queue: list[tuple[float, float, int]] = []
-        chosen = dict.fromkeys(beside.tolist())
+        chosen = dict.fromkeys(candidates.tolist())
         accepting, region = 0.0, OUTSIDE
-        while accepting < needed and len(found_from) < MOST_REGIONS:
-            chances = self._chances(beside, here, reward, acceptance)
-            gains = share * self.people[beside] * chances
+        while accepting < needed and len(predecessor) < MOST_REGIONS:
+            chances = self._chances(candidates, here, reward, acceptance)
+            gains = share * self.people[candidates] * chances
             for other, chance, gain in zip(
-                *map(np.ndarray.tolist, (beside, chances, gains)), strict=True
+                *map(np.ndarray.tolist, (candidates, chances, gains)), strict=True
             ):
-                if chance > 0 and other not in found_from:
-                    found_from[other] = region
+                if chance > 0 and other not in predecessor:
+                    predecessor[other] = region
                     heapq.heappush(queue, (-gain, -chance, other))
             if not queue:
                 break
             loss, _, region = heapq.heappop(queue)
             if loss < 0:
                 accepting -= loss
-                chosen |= dict.fromkeys(_way(region, found_from))
-            beside = self.neighbours(region)
+                chosen |= dict.fromkeys(_way(region, predecessor))
+            candidates = self.neighbours(region)
         regions = np.array(list(chosen), dtype=np.int64)
         return Geocast(
             regions=regions,
@@ -132,7 +132,7 @@ class Partition:
         )
 
     def outline(self, regions: NDArray[np.int64]) -> Any:
-        """The union of regions as a shapely geometry in degrees."""
+        """Return the union of regions as a shapely geometry in degrees."""
         return shapely.union_all(shapely.box(*self.grid.box_bounds(self.boxes[regions]).T))
 
     def _here(self, longitude: float, latitude: float) -> tuple[float, float, float]:
@@ -146,20 +146,20 @@ class Partition:
         reward: float,
         acceptance: Acceptance,
     ) -> Floats:
-        """The mean chance (m,) with which people of each region accept."""
+        """Return the mean acceptance probability (m,) of the people of each region."""
         x, y, scale = here
         top, bottom, left, right = self.boxes[regions].T[:, :, None]
-        part = (np.arange(SAMPLES) + 0.5) / SAMPLES
-        across = self.grid.west + (left + part * (right - left)) * self.grid.cell - x
-        along = self.grid.north - (top + part * (bottom - top)) * self.grid.cell - y
-        metres = np.hypot(across[:, None, :], along[:, :, None]) * scale
+        fraction = (np.arange(SAMPLES) + 0.5) / SAMPLES
+        east = self.grid.west + (left + fraction * (right - left)) * self.grid.cell - x
+        north = self.grid.north - (top + fraction * (bottom - top)) * self.grid.cell - y
+        metres = np.hypot(east[:, None, :], north[:, :, None]) * scale
         return np.asarray(acceptance.chance(reward, metres).mean(axis=(1, 2)))
 
 
-def _way(region: int, found_from: dict[int, int]) -> list[int]:
-    """The regions by which one was found, from the task's own on."""
+def _way(region: int, predecessor: dict[int, int]) -> list[int]:
+    """Return the regions from the task's own to this one."""
     way = []
     while region != OUTSIDE:
         way.append(region)
-        region = found_from[region]
+        region = predecessor[region]
     return way[::-1]

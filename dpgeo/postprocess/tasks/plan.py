@@ -1,7 +1,7 @@
-"""A plan for a campaign of tasks on a released map: whom to ask, and what to offer.
+"""Plans for campaigns of tasks on a released map: task regions and rewards.
 
-Everything here is computed from a public surface and the operator's own tasks; no private data is
-read and no budget is spent. Each task that cannot be met says why, and the rest are planned.
+Everything is computed from a public surface and the operator's own tasks; no private data are read
+and no budget is spent. Each task that cannot be met has a reason, and the others are planned.
 """
 
 from __future__ import annotations
@@ -26,18 +26,18 @@ Floats = NDArray[np.float64]
 MOST_TRAVEL_METRES = 200_000.0
 
 LARGEST = 1e12
-"""More than any reward, or any metres for a unit of it, that a person means."""
+"""Above any plausible reward, or metres per unit of reward."""
 
 
 class Model(StrEnum):
-    """How the workers around a task are thought of; see `dpgeo.postprocess.tasks.radius`."""
+    """Model of the workers around a task; see `dpgeo.postprocess.tasks.radius`."""
 
     FIELD = "field"
     CIRCLE = "circle"
 
 
 class Allocation(StrEnum):
-    """How the total reward is shared out; see `dpgeo.postprocess.tasks.rewards`."""
+    """Allocation of the total reward; see `dpgeo.postprocess.tasks.rewards`."""
 
     UNIFORM = "uniform"
     OPTIMISED = "optimised"
@@ -45,7 +45,7 @@ class Allocation(StrEnum):
 
 
 class Reason(StrEnum):
-    """Why a task has no radius."""
+    """Reason why a task has no radius."""
 
     PLANNED = ""
     NOT_A_PLACE = "not_a_place"
@@ -80,12 +80,12 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """What an operator asks for. Raises InvalidInput that names the field.
+    """Settings of an operator. Raises InvalidInput that names the field.
 
-    `target` is the chance that a task is done, above 0 and up to 1; `total_reward` what all tasks
-    share; `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD of
-    `dpgeo.postprocess.tasks.acceptance`; `worker_share` the share of the people on the map who are
-    workers, above 0 and up to 1.
+    `target` is the task success probability, above 0 and up to 1; `total_reward` is divided among
+    all tasks; `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD of
+    `dpgeo.postprocess.tasks.acceptance`; `worker_share` is the share of the people on the map who
+    are workers, above 0 and up to 1.
     """
 
     target: float
@@ -107,7 +107,7 @@ class Settings:
 
     @property
     def acceptance(self) -> Acceptance:
-        """The model of one worker."""
+        """The acceptance model of one worker."""
         return Acceptance(
             willingness=self.willingness,
             least_reward=self.least_reward,
@@ -116,13 +116,13 @@ class Settings:
 
     @property
     def needed(self) -> float:
-        """-ln(1 - E): acceptances to expect; inf for a target of 1."""
+        """Expected acceptances required, -ln(1 - E); inf for a target of 1."""
         return -math.log1p(-self.target) if self.target < 1 else math.inf
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Tasks:
-    """Places (n,) in degrees, and rewards (n,) that are fixed beforehand, NaN where none is."""
+    """Places (n,) in degrees, and fixed rewards (n,), NaN where there is none."""
 
     longitude: Floats
     latitude: Floats
@@ -131,11 +131,12 @@ class Tasks:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Plan:
-    """What to do for each task, arrays (n,); NaN where nothing can be said.
+    """The plan of each task, arrays (n,); NaN where unknown.
 
-    `success` is the target where there is a radius; else the chance when everyone within the
-    travel limit is asked at this reward. `notified` people are within `radius` metres, give or
-    take `margin` (95 %, the noise alone, nominal), and each accepts with chance `acceptance`.
+    `success` is the target where there is a radius; else the success probability when everyone
+    within the travel limit is notified at this reward. `notified` people are within `radius`
+    metres, plus or minus `margin` (95 %, the noise alone, nominal), and each accepts with
+    probability `acceptance`.
     """
 
     allocation: Allocation
@@ -161,17 +162,19 @@ def plan_tasks(
     settings: Settings,
     allocations: Sequence[Allocation],
 ) -> list[Plan]:
-    """A plan for each way to share out the reward."""
+    """Compute a plan for each allocation of the reward."""
     reason = _misplaced(tasks, area, settings)
     density = np.full(len(tasks.longitude), np.nan)
     inside = np.flatnonzero(reason == Reason.PLANNED)
-    reach, at, near = _reach(surface, tasks, inside, settings)
-    density[inside] = at
-    reason[inside] = near
-    hopeful = near == Reason.PLANNED
-    kept = inside[hopeful]
+    reach, density_at, reasons_near = _reach(surface, tasks, inside, settings)
+    density[inside] = density_at
+    reason[inside] = reasons_near
+    feasible = reasons_near == Reason.PLANNED
+    feasible_tasks = inside[feasible]
     return [
-        _planned(surface, tasks, settings, allocation, reach, kept, density, reason.copy())
+        _planned(
+            surface, tasks, settings, allocation, reach, feasible_tasks, density, reason.copy()
+        )
         for allocation in allocations
     ]
 
@@ -183,7 +186,7 @@ def _check(value: float, name: str, low: float, high: float, *, above: bool = Fa
 
 
 def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.object_]:
-    """What is wrong with each task by itself (n,), Reason.PLANNED where nothing is."""
+    """Return the reason against each task by itself (n,), Reason.PLANNED without one."""
     place = (np.abs(tasks.longitude) <= 180) & (np.abs(tasks.latitude) <= 90)
     inside = area.covers(
         np.where(place, tasks.longitude, np.nan), np.where(place, tasks.latitude, np.nan)
@@ -203,24 +206,28 @@ def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.
 def _reach(
     surface: DensitySurface, tasks: Tasks, chosen: NDArray[np.intp], settings: Settings
 ) -> tuple[Reach, Floats, NDArray[np.object_]]:
-    """What is around the chosen tasks that can be met, the density at each, and who cannot be."""
+    """Return the reach of the chosen tasks that can be met, and density and reason of each."""
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
-    at = surface.at(lon, lat, settings.density) * settings.worker_share
-    near = np.full(len(chosen), Reason.PLANNED, dtype=object)
+    density = surface.at(lon, lat, settings.density) * settings.worker_share
+    reasons = np.full(len(chosen), Reason.PLANNED, dtype=object)
     model, needed = settings.acceptance, settings.needed
     if settings.model is Model.CIRCLE:
-        near[at <= 0] = Reason.NOBODY_NEAR
-        kept = near == Reason.PLANNED
-        return CircleReach(acceptance_model=model, needed=needed, density=at[kept]), at, near
+        reasons[density <= 0] = Reason.NOBODY_NEAR
+        feasible = reasons == Reason.PLANNED
+        return (
+            CircleReach(acceptance_model=model, needed=needed, density=density[feasible]),
+            density,
+            reasons,
+        )
     edges = ring_edges(settings.travel_metres)
     rings = surface.rings(lon, lat, edges, settings.density) * settings.worker_share
     people = (math.pi * rings * np.diff(edges**2)).sum(axis=1)
-    # However much is paid, no more accept than there are.
-    near[people <= needed] = Reason.TOO_FEW_NEAR
-    near[people <= 0] = Reason.NOBODY_NEAR
-    kept = near == Reason.PLANNED
-    reach = FieldReach(acceptance_model=model, needed=needed, edges=edges, density=rings[kept])
-    return reach, at, near
+    # Whatever the reward, at most all people accept.
+    reasons[people <= needed] = Reason.TOO_FEW_NEAR
+    reasons[people <= 0] = Reason.NOBODY_NEAR
+    feasible = reasons == Reason.PLANNED
+    reach = FieldReach(acceptance_model=model, needed=needed, edges=edges, density=rings[feasible])
+    return reach, density, reasons
 
 
 def _planned(
@@ -229,37 +236,37 @@ def _planned(
     settings: Settings,
     allocation: Allocation,
     reach: Reach,
-    kept: NDArray[np.intp],
+    feasible: NDArray[np.intp],
     density: Floats,
     reason: NDArray[np.object_],
 ) -> Plan:
     size = len(reason)
     columns = {name: np.full(size, np.nan) for name in ("reward", "radius", "notified", "margin")}
     columns |= {name: np.full(size, np.nan) for name in ("acceptance", "success")}
-    offered = _rewards(reach, tasks.reward[kept], settings, allocation)
+    offered = _rewards(reach, tasks.reward[feasible], settings, allocation)
     if offered is None:
-        reason[kept] = Reason.TOTAL_TOO_LOW
-    elif len(kept):
+        reason[feasible] = Reason.TOTAL_TOO_LOW
+    elif len(feasible):
         expected = reach.expect(offered)
-        met = np.isfinite(expected.radius)
-        reason[kept[~met]] = Reason.OUT_OF_REACH
-        within = np.where(met, expected.radius, settings.travel_metres)
-        columns["reward"][kept] = offered
-        columns["radius"][kept] = np.where(met, expected.radius, np.nan)
-        columns["success"][kept] = np.where(met, settings.target, expected.success)
-        columns["notified"][kept] = expected.notified
-        columns["acceptance"][kept] = expected.acceptance
-        noise = surface.noise_at(tasks.longitude[kept], tasks.latitude[kept])
+        reached = np.isfinite(expected.radius)
+        reason[feasible[~reached]] = Reason.OUT_OF_REACH
+        within = np.where(reached, expected.radius, settings.travel_metres)
+        columns["reward"][feasible] = offered
+        columns["radius"][feasible] = np.where(reached, expected.radius, np.nan)
+        columns["success"][feasible] = np.where(reached, settings.target, expected.success)
+        columns["notified"][feasible] = expected.notified
+        columns["acceptance"][feasible] = expected.acceptance
+        noise = surface.noise_at(tasks.longitude[feasible], tasks.latitude[feasible])
         deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
         # ln 20 / sqrt 2 standard errors hold 95 % of Laplace noise, and more of its sums.
-        columns["margin"][kept] = deviation * math.log(20) / math.sqrt(2)
+        columns["margin"][feasible] = deviation * math.log(20) / math.sqrt(2)
     return Plan(allocation=allocation, density=density, reasons=list(reason), **columns)
 
 
 def _rewards(
     reach: Reach, fixed: Floats, settings: Settings, allocation: Allocation
 ) -> Floats | None:
-    """Rewards (n,) of the tasks that `reach` is about; None where the total is too low."""
+    """Return rewards (n,) of the tasks of `reach`; None where the total is too low."""
     free = np.isnan(fixed)
     tasks = int(np.count_nonzero(free))
     if tasks == 0:
@@ -268,13 +275,13 @@ def _rewards(
     least = settings.least_reward
     if total < least * tasks or total <= 0:
         return None
-    given = fixed.copy()
-    part = reach.part(free)
+    offered = fixed.copy()
+    free_reach = reach.part(free)
     if allocation is Allocation.UNIFORM:
-        given[free] = rewards.uniform(tasks, total)
+        offered[free] = rewards.uniform(tasks, total)
     elif allocation is Allocation.OPTIMISED:
-        given[free] = rewards.optimised(part, tasks, total, least)
+        offered[free] = rewards.optimised(free_reach, tasks, total, least)
     else:
         limit = rewards.SATISFIED * settings.travel_metres / settings.willingness
-        given[free] = rewards.optimal(part, tasks, total, least, limit)
-    return given
+        offered[free] = rewards.optimal(free_reach, tasks, total, least, limit)
+    return offered

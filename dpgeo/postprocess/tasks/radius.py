@@ -1,19 +1,20 @@
-"""How far around a task people must be asked, so that one of them accepts with a given chance.
+"""Notification radius: how far to notify people for a given task success probability.
 
 Two models of the workers around a task, each solved exactly for all tasks at once.
 
 `FieldReach` (the default): workers are a Poisson field of the released density. The number who
 accept within r metres is Poisson with mean
     H(r) = integral over the circle of den(x) theta(w, |x|) dx
-so the chance that anybody does is 1 - exp(-H(r)), and the radius solves H(r) = -ln(1 - E).
+so the probability that anybody does is 1 - exp(-H(r)), and the radius solves H(r) = -ln(1 - E).
 
-`CircleReach` (the source's: Zhu, Li, Zhou and Yu 2017, equations 13.9 to 13.13): the density is the
-same all over the circle, n = pi r^2 den workers all live at the mean distance 2r/3, and
+`CircleReach` (the source's: Zhu, Li, Zhou and Yu 2017, equations 13.9 to 13.13): the density is
+uniform in the circle, n = pi r^2 den workers all live at the mean distance 2r/3, and
 E = 1 - (1 - theta)^n. Hence
     r^2 ln((exp(3 c w/r) + 1)/2) = -ln(1 - E)/(pi den)
-whose left side rises with r; the factor r^2 is lost in the source's 13.14. n need not be whole: for
-small n this model is sure of success where fewer than one worker is expected, which the field is
-not. `taylor_radius` is the source's 13.16, for comparison only: it errs, and goes below 0.
+whose left side rises with r; the factor r^2 is missing in the source's 13.14. n need not be whole:
+for small n this model predicts certain success where fewer than one worker is expected, which the
+field model does not. `taylor_radius` is the source's 13.16, for comparison only: it is inaccurate
+and can be negative.
 """
 
 from __future__ import annotations
@@ -30,24 +31,24 @@ from numpy.typing import NDArray
 from dpgeo.postprocess.tasks.acceptance import Acceptance, Floats, accepting_area
 
 PRECISION = 1e-12
-"""Of a radius, relative."""
+"""Relative precision of a radius."""
 
 MOST_STEPS = 80
 
 CURVE_POINTS = 1000
-"""Radii between which `FieldReach.curves` interpolates."""
+"""Number of radii between which `FieldReach.curves` interpolates."""
 
 TOGETHER = 1024
-"""Tasks that are worked on at once: their arrays stay in the processor's cache."""
+"""Tasks computed at once, so that arrays stay in the processor's cache."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Expectation:
-    """What to expect of n tasks at given rewards, arrays (n,).
+    """Expected outcome of n tasks at given rewards, arrays (n,).
 
-    `radius` in metres, inf where the target is out of reach; there the others hold for a notice to
-    everybody within the travel limit. `notified` people are within it, each accepts with chance
-    `acceptance`, and `success` is the chance that anybody does.
+    `radius` is in metres, inf where the target is out of reach; there the others hold for
+    notifying everyone within the travel limit. `notified` people are within it, each accepts with
+    probability `acceptance`, and `success` is the probability that anybody does.
     """
 
     radius: Floats
@@ -57,28 +58,28 @@ class Expectation:
 
 
 class Reach(Protocol):
-    """What is expected around each of n tasks: all arrays are (n,), distances in metres."""
+    """Expectations around each of n tasks: all arrays are (n,), distances in metres."""
 
     def radius(self, reward: Floats) -> Floats:
-        """The radius that reaches the target, inf where none within the travel limit does."""
+        """Return the radius that reaches the target, inf where none within the limit does."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """`radius`, and a finite stand-in that ranks the tasks where it is inf."""
+        """Return `radius`, with a finite substitute that ranks the tasks where it is inf."""
 
     def notified(self, radius: Floats) -> Floats:
-        """Expected number of workers within a radius."""
+        """Return the expected number of workers within a radius."""
 
     def expect(self, reward: Floats) -> Expectation:
-        """What follows from the rewards (n,) that are offered."""
+        """Return the expected outcome of the rewards (n,) offered."""
 
     def curves(self, rewards: Floats) -> Floats:
-        """Expected workers to notify (n, rewards) for the same rewards (g,) offered to every task.
+        """Return expected workers to notify (n, g) for the same rewards (g,) offered to each task.
 
-        inf where the target is out of reach.
+        It is inf where the target is out of reach.
         """
 
     def part(self, chosen: NDArray[np.bool_]) -> Reach:
-        """The same for some of the tasks."""
+        """Return the reach of a subset of the tasks."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -96,31 +97,31 @@ class FieldReach:
 
     def radius(self, reward: Floats) -> Floats:
         pull = self.acceptance_model.willingness * reward
-        found = np.empty(len(pull))
-        for part in _parts(len(pull)):
-            found[part] = self._radius(pull[part], self.density[part])
-        return found
+        radii = np.empty(len(pull))
+        for chunk in _parts(len(pull)):
+            radii[chunk] = self._radius(pull[chunk], self.density[chunk])
+        return radii
 
     def _radius(self, pull: Floats, density: Floats) -> Floats:
         even = pull.size and (pull == pull[0]).all()  # one row of areas serves all tasks
         areas = accepting_area(self.edges, pull[: 1 if even else None, None])
         before, ring, reached = self._crossing(areas, density)
-        here = np.where(reached, density[np.arange(len(pull)), ring], 1.0)
+        density_here = np.where(reached, density[np.arange(len(pull)), ring], 1.0)
         start = accepting_area(self.edges[ring], pull)
-        area = start + np.where(reached, self.needed - before, 0.0) / (2 * math.pi * here)
-        found = increasing_root(
+        area = start + np.where(reached, self.needed - before, 0.0) / (2 * math.pi * density_here)
+        radius = increasing_root(
             lambda r: accepting_area(r, pull),
             lambda r: r * _tanh_ratio(pull, r),
             self.edges[ring],
             self.edges[ring + 1],
             area,
         )
-        return np.asarray(np.where(reached, found, np.inf))
+        return np.asarray(np.where(reached, radius, np.inf))
 
     def _crossing(
         self, areas: Floats, density: Floats
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-        """H at the inner edge of the ring in which it reaches what is needed, and that ring.
+        """Return H at the inner edge of the ring where it reaches `needed`, and that ring.
 
         `areas` (n or 1, k + 1) are the accepting areas within the edges.
         """
@@ -138,7 +139,7 @@ class FieldReach:
         return np.asarray((math.pi * self.density * np.diff(inner**2)).sum(axis=1))
 
     def accepting(self, radius: Floats, reward: Floats) -> Floats:
-        """H(r), the expected number of workers who accept."""
+        """Compute H(r), the expected number of workers who accept."""
         pull = self.acceptance_model.willingness * reward
         inner = np.minimum(radius[:, None], self.edges)
         areas = np.diff(accepting_area(inner, pull[:, None]))
@@ -164,19 +165,21 @@ class FieldReach:
         fine = np.linspace(0, self.edges[-1] ** 0.5, CURVE_POINTS) ** 2
         at_edges, at_fine = accepting_area(self.edges, pulls), accepting_area(fine, pulls)
         curves = np.empty((len(self.density), len(rewards)))
-        for part in _parts(len(curves)):
-            density = self.density[part]
+        for chunk in _parts(len(curves)):
+            density = self.density[chunk]
             inside = np.cumsum(math.pi * density * np.diff(self.edges**2), axis=1)
             row = np.arange(len(density))
             for column in range(len(rewards)):
                 before, ring, reached = self._crossing(at_edges[column], density)
-                here = np.where(reached, density[row, ring], 1.0)
-                missing = np.where(reached, self.needed - before, 0.0) / (2 * math.pi * here)
-                outer = at_edges[column][ring] + missing
+                density_here = np.where(reached, density[row, ring], 1.0)
+                outstanding = np.where(reached, self.needed - before, 0.0) / (
+                    2 * math.pi * density_here
+                )
+                outer = at_edges[column][ring] + outstanding
                 square = np.interp(outer, at_fine[column], fine**2)
-                added = math.pi * here * (square - self.edges[ring] ** 2)
+                added = math.pi * density_here * (square - self.edges[ring] ** 2)
                 already = np.where(ring > 0, inside[row, ring - 1], 0.0)
-                curves[part, column] = np.where(reached, already + added, np.inf)
+                curves[chunk, column] = np.where(reached, already + added, np.inf)
         return curves
 
     def part(self, chosen: NDArray[np.bool_]) -> FieldReach:
@@ -192,8 +195,8 @@ class CircleReach:
     density: Floats
 
     def radius(self, reward: Floats) -> Floats:
-        found = self.stretch(reward)
-        return np.where(2 * found / 3 <= self.acceptance_model.travel_metres, found, np.inf)
+        radius = self.stretch(reward)
+        return np.where(2 * radius / 3 <= self.acceptance_model.travel_metres, radius, np.inf)
 
     def stretch(self, reward: Floats) -> Floats:
         return circle_radius(self.needed, self.density, self.acceptance_model.willingness * reward)
@@ -202,7 +205,7 @@ class CircleReach:
         return math.pi * radius**2 * self.density
 
     def success(self, radius: Floats, reward: Floats) -> Floats:
-        """Chance that at least one of those within a radius accepts."""
+        """Return the probability that at least one person within a radius accepts."""
         pull = self.acceptance_model.willingness * reward
         with np.errstate(divide="ignore", invalid="ignore"):
             refusing = radius**2 * _log_refusal(3 * pull / radius)
@@ -224,30 +227,31 @@ class CircleReach:
         density = np.broadcast_to(self.density[:, None], shape)
         reward = np.broadcast_to(rewards, shape)
         pull = self.acceptance_model.willingness * reward
-        found = circle_radius(self.needed, density.ravel(), pull.ravel()).reshape(shape)
-        within = 2 * found / 3 <= self.acceptance_model.travel_metres
-        return np.where(within, math.pi * found**2 * density, np.inf)
+        radius = circle_radius(self.needed, density.ravel(), pull.ravel()).reshape(shape)
+        within = 2 * radius / 3 <= self.acceptance_model.travel_metres
+        return np.where(within, math.pi * radius**2 * density, np.inf)
 
     def part(self, chosen: NDArray[np.bool_]) -> CircleReach:
         return dataclasses.replace(self, density=self.density[chosen])
 
 
 def circle_radius(needed: float, density: Floats, pull: Floats) -> Floats:
-    """The r (n,) at which r^2 ln((exp(3 a/r) + 1)/2) is needed/(pi den); a = c w in metres.
+    """Solve r^2 ln((exp(3 a/r) + 1)/2) = needed/(pi den) for r (n,); a = c w in metres.
 
-    With u = r/a, g(u) = u^2 ln((exp(3/u) + 1)/2) has to be K = needed/(pi den a^2). Since
+    With u = r/a, g(u) = u^2 ln((exp(3/u) + 1)/2) must equal K = needed/(pi den a^2). Since
     ln((e^x + 1)/2) is at most x and at most x/2 + x^2/8, the root is at least both K/3 and
-    (2 K - 9/4)/3. g rises and is concave, so Newton's steps from there rise to it and never pass.
+    (2 K - 9/4)/3. g is increasing and concave, so Newton steps from there rise to the root and
+    never overshoot.
     """
     size = needed / (math.pi * density * pull**2)
     ratio = np.empty_like(size)
-    for part in _parts(len(size)):
-        ratio[part] = _circle_ratio(size[part])
+    for chunk in _parts(len(size)):
+        ratio[chunk] = _circle_ratio(size[chunk])
     return np.asarray(ratio * pull)
 
 
 def _circle_ratio(size: Floats) -> Floats:
-    """The u (n,) at which g(u) of `circle_radius` is `size`."""
+    """Return the u (n,) at which g(u) of `circle_radius` is `size`."""
     u = np.maximum(size / 3, (2 * size - 2.25) / 3)
     for _ in range(MOST_STEPS):
         x = 3 / u
@@ -261,14 +265,14 @@ def _circle_ratio(size: Floats) -> Floats:
 
 
 def _log_refusal(x: Floats) -> Floats:
-    """ln((exp(x) + 1)/2), exact near 0 too, and without overflow: -ln(1 - tanh(x/2))."""
+    """Compute ln((exp(x) + 1)/2), exact near 0 and without overflow: -ln(1 - tanh(x/2))."""
     return np.asarray(x + np.log1p(np.expm1(-x) / 2))
 
 
 def taylor_radius(needed: float, density: Floats, pull: Floats) -> Floats:
-    """The source's 13.16, expanded about r = 1: for comparison, and not to be planned with.
+    """Compute the source's 13.16, expanded about r = 1, for comparison only, not for planning.
 
-    Lengths are in the unit in which r = 1 is meant. May be negative.
+    Lengths are in the unit in which r = 1. The result may be negative.
     """
     k = 3 * pull
     log = _log_refusal(k)
@@ -283,10 +287,10 @@ def increasing_root(
     high: Floats,
     target: Floats,
 ) -> Floats:
-    """Where increasing functions of n unknowns, one each, reach their targets (n,).
+    """Find where n increasing functions, one unknown each, reach their targets (n,).
 
-    Newton's steps, and halving of the bracket [low, high] where a step would leave it. Both ends
-    must hold the root between them.
+    Newton steps, with bisection of the bracket [low, high] where a step would leave it. The bracket
+    must contain the root.
     """
     low, high = low.astype(np.float64), high.astype(np.float64)
     x = (low + high) / 2
@@ -304,11 +308,11 @@ def increasing_root(
 
 
 def _tanh_ratio(pull: Floats, radius: Floats) -> Floats:
-    """tanh(a/r), 1 at radius 0."""
+    """Compute tanh(a/r), 1 at radius 0."""
     with np.errstate(divide="ignore", invalid="ignore"):
         return np.where(radius > 0, np.tanh(pull / radius), 1.0)
 
 
 def _parts(size: int) -> Iterator[slice]:
-    """Slices of TOGETHER tasks each."""
+    """Yield slices of TOGETHER tasks each."""
     return (slice(start, start + TOGETHER) for start in range(0, size, TOGETHER))

@@ -1,18 +1,18 @@
-"""How a total reward is shared out among tasks.
+"""Allocation of a total reward among tasks.
 
 `uniform` gives every task the same. `optimised` is the source's (Zhu, Li, Zhou and Yu 2017, section
-13.3.3.2): each gets w0, and the rest in proportion to the radius that it would need at an even
-reward. `optimal` asks the fewest people in all:
+13.3.3.2): each gets w0, and the remainder is divided in proportion to the radius that it would need
+at an even reward. `optimal` notifies the fewest people in all:
 
     minimise sum N_i(w_i)   where  sum w_i <= W,  w_i >= w0
 
-N_i(w) being the people that task i must notify at reward w, which falls with w. Each N_i is
+N_i(w) is the number of people to notify for task i at reward w, and falls with w. Each N_i is
 evaluated at the same rewards and replaced by its lower convex hull, which makes the problem convex
-and piecewise linear: its solution takes the steepest edges of all hulls first until W is spent,
-one task ending within an edge. The result is exact for the hulls, and there is nothing that could
-fail to converge; where N_i is not convex, at most the one task within its edge is off (Shapley and
-Folkman). A task that cannot be met below some reward starts from there; where W does not suffice
-for all, those that need least are met.
+and piecewise linear: the solution takes the steepest edges of all hulls first until W is spent,
+with one task ending within an edge. The result is exact for the hulls and needs no iteration that
+could fail to converge; where N_i is not convex, at most the one task within its edge is inexact
+(Shapley and Folkman). A task that cannot be met below some reward starts from there; where W does
+not suffice for all, those that need least are met.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from dpgeo.postprocess.tasks.radius import Reach
 Floats = NDArray[np.float64]
 
 REWARDS = 40
-"""Rewards at which the number of people to notify is worked out."""
+"""Number of rewards at which the number of people to notify is computed."""
 
 TOGETHER = 512
-"""Tasks whose hulls are sought at once: their arrays stay in the processor's cache."""
+"""Tasks whose hulls are computed at once, so that arrays stay in the processor's cache."""
 
 SATISFIED = 4.0
-"""A reward that pulls from this many times the travel limit: all but everyone accepts."""
+"""Travel limits that the largest useful reward pulls from: nearly everyone accepts it."""
 
 
 def uniform(tasks: int, total: float) -> Floats:
-    """The same for every task, (tasks,)."""
+    """Give every task the same, (tasks,)."""
     return np.full(tasks, total / tasks)
 
 
 def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
-    """Steps 1 to 3 of the source: the least reward, and the rest in proportion to the radius."""
+    """Run the source's steps 1 to 3: the least reward, and the remainder in proportion to the radius."""
     radius = reach.stretch(uniform(tasks, total))
     return np.asarray(least + radius / radius.sum() * (total - least * tasks))
 
 
 def optimal(reach: Reach, tasks: int, total: float, least: float, pull_limit: float) -> Floats:
-    """Rewards (tasks,) that notify the fewest; what no longer helps is left unspent.
+    """Compute the rewards (tasks,) that notify the fewest; what does not help is left unspent.
 
-    `pull_limit` is the reward at which paying more is pointless, see SATISFIED. A task that is not
-    met within the total gets `least`.
+    `pull_limit` is the reward above which paying more is pointless, see SATISFIED. A task that is
+    not met within the total gets `least`.
     """
     most = max(min(total - least * (tasks - 1), pull_limit), least)
     if most <= least * (1 + 1e-9):
@@ -71,7 +71,7 @@ def _from_nothing(most: float) -> Floats:
 def _affordable(
     rewards: Floats, first: NDArray[np.intp], spare: float, least: float
 ) -> NDArray[np.intp]:
-    """The index of each task's first reward; 0 for the dearest when not all can be met."""
+    """Return the index of each task's first reward; 0 for the dearest when not all can be met."""
     dearness = rewards[first] - least
     order = np.argsort(dearness, kind="stable")
     met = np.zeros(len(first), dtype=np.bool_)
@@ -80,28 +80,28 @@ def _affordable(
 
 
 def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
-    """Which points (n, g) are corners of each task's lower convex hull; False where inf.
+    """Return which points (n, g) are corners of each task's lower convex hull; False where inf.
 
-    Andrew's monotone chain, for all tasks at once: a point goes when it does not lie below the
-    line between its neighbours on the hull, over and over until none does.
+    Andrew's monotone chain for all tasks at once: points that do not lie below the line between
+    their neighbours on the hull are removed until none is left.
     """
     corner = np.isfinite(people)
     row = np.arange(len(people))
     for _ in range(len(rewards)):
-        found, value = corner[row], people[row]
-        above = _above(rewards, value, found)
+        hull, value = corner[row], people[row]
+        above = _above(rewards, value, hull)
         bent = above.any(axis=1)
         if not bent.any():
             break
-        row, found, above = row[bent], found[bent], above[bent]
-        # Two neighbours must not go at once: each may be needed to judge the other.
-        odd = above & (np.cumsum(found, axis=1) % 2 == 1)
-        corner[row] = found & ~np.where(odd.any(axis=1)[:, None], odd, above)
+        row, hull, above = row[bent], hull[bent], above[bent]
+        # Two neighbours must not be removed at once: each may be needed to judge the other.
+        odd = above & (np.cumsum(hull, axis=1) % 2 == 1)
+        corner[row] = hull & ~np.where(odd.any(axis=1)[:, None], odd, above)
     return corner
 
 
 def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArray[np.bool_]:
-    """Which corners (n, g) do not lie below the line between their neighbours."""
+    """Return which corners (n, g) do not lie below the line between their neighbours."""
     before, after = _neighbours(corner)
     inner = corner & (before >= 0) & (after < len(rewards))
     left, right = np.maximum(before, 0), np.minimum(after, len(rewards) - 1)
@@ -113,7 +113,7 @@ def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArra
 
 
 def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Indices of the corners before and after each point, -1 and g where there is none."""
+    """Return indices of the corners before and after each point, -1 and g where there is none."""
     size = corner.shape[1]
     index = np.arange(size)
     upto = np.maximum.accumulate(np.where(corner, index, -1), axis=1)
@@ -140,9 +140,9 @@ def _spend(
     saved = people[task, start] - people[task, end]
     steep = np.argsort(-saved / price, kind="stable")
     steep = steep[saved[steep] > 0]
-    given = rewards[first]
-    spare = max(total - given.sum(), 0.0)
+    allocated = rewards[first]
+    spare = max(total - allocated.sum(), 0.0)
     after = np.cumsum(price[steep])
     share = np.clip((spare - (after - price[steep])) / price[steep], 0.0, 1.0)
-    np.add.at(given, task[steep], price[steep] * share)
-    return given
+    np.add.at(allocated, task[steep], price[steep] * share)
+    return allocated

@@ -1,4 +1,4 @@
-"""The surface of expected people, and the regions, that a release offers to whoever plans on it."""
+"""Surface of expected people, and regions, of a release, for planning tasks on it."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from dpgeo.spatial.grid import Grid
 Floats = NDArray[np.float64]
 
 MOST_CELLS = 1024
-"""Cells along each side of a surface; finer releases are summed to so many."""
+"""Largest number of cells along a side of a surface; finer releases are summed."""
 
 LEAST_VARIANCE = 1e-12
 
 KNOWN = 2.0
-"""Standard errors of a sum within which it is known: 95 of 100 times."""
+"""Standard errors within which a sum is known, in about 95 of 100 cases."""
 
 
 def density_surface(released: Released) -> DensitySurface:
-    """Expected people in each cell, from the last layer of boxes and never negative.
+    """Return expected people in each cell, from the last layer of boxes and never negative.
 
-    Where that layer is not of single cells, each box spreads its count evenly over its cells inside
-    the study area. All people together are what the measured counts allow, see `reconciled`. Raises
-    Conflict for a release without counts of boxes, or with slices of time.
+    Where that layer is not of single cells, each box's count is divided evenly among its cells
+    inside the study area. The total is what the measured counts allow, see `reconciled`. Raises
+    Conflict for a release without counts of boxes, or with time slices.
     """
-    shown = _shown(released)
-    last, measured = shown[-1], shown[0]
+    box_layers_shown = _shown(released)
+    last, measured = box_layers_shown[-1], box_layers_shown[0]
     step = -(-max(last.grid.shape) // MOST_CELLS)
     people = expected_people(last)
     if measured.cells.sum() == last.cells.sum():  # else nothing says how many the rest holds
@@ -55,16 +55,16 @@ def density_surface(released: Released) -> DensitySurface:
 
 
 def partition_of(released: Released) -> Partition:
-    """The regions that were measured, with the people expected in each.
+    """Return the measured regions, with the people expected in each.
 
-    Raises Conflict for a release without counts of boxes, or with slices of time.
+    Raises Conflict for a release without counts of boxes, or with time slices.
     """
     layer = _shown(released)[0]
     return Partition(layer.grid, layer.boxes, expected_people(layer))
 
 
 def expected_people(layer: BoxLayer) -> Floats:
-    """Expected people (n,) in the boxes of a layer, never negative."""
+    """Return expected people (n,) in the boxes of a layer, never negative."""
     if "non_negative" in layer.columns:
         return np.asarray(layer.columns["non_negative"], dtype=np.float64)
     if layer.kind == "inferred" and layer.value.size and layer.value.min() >= 0:
@@ -75,39 +75,39 @@ def expected_people(layer: BoxLayer) -> Floats:
 def reconciled(
     people: Floats, cells: NDArray[Any], measured: NDArray[Any], variance: Floats
 ) -> Floats:
-    """Expected people (n,) in boxes of so many cells (n,), in all as many as measured counts allow.
+    """Scale expected people (n,) in boxes of `cells` (n,) to a total the measured counts allow.
 
-    An estimate that draws every box towards its surroundings errs in the same direction in many of
-    them. Under strong noise thousands of empty boxes each keep a little, and together more people
-    than the measured counts (m,), whose sum is right on average, allow: then all are scaled down to
+    An estimate that shrinks every box towards its surroundings errs in the same direction in many
+    of them. Under strong noise thousands of empty boxes each keep a little, and together more
+    people than the measured counts (m,) allow, whose sum is unbiased: then all are scaled down to
     the most that the sum's standard error admits. Where the sum stands out from its noise and the
-    boxes hold fewer, those whom sparse boxes have lost are given back evenly.
+    boxes hold fewer people, the difference is distributed evenly over the cells.
     """
     total, error = float(measured.sum()), math.sqrt(float(variance.sum()))
-    found, most = float(people.sum()), max(total + KNOWN * error, 0.0)
-    if found > most:
-        return np.asarray(people * (most / found))
-    lost = total - found if total > KNOWN * error else 0.0
-    return np.asarray(people + max(lost, 0.0) * cells / cells.sum())
+    estimated, most = float(people.sum()), max(total + KNOWN * error, 0.0)
+    if estimated > most:
+        return np.asarray(people * (most / estimated))
+    missing = total - estimated if total > KNOWN * error else 0.0
+    return np.asarray(people + max(missing, 0.0) * cells / cells.sum())
 
 
 def _shown(released: Released) -> list[BoxLayer]:
-    shown = box_layers(released)
-    if not shown:
+    candidates = box_layers(released)
+    if not candidates:
         raise Conflict(
             "Tasks cannot be planned on this release: it has no counts of cells. Choose contours "
             "or a heatmap."
         )
-    if shown[0].time_slice:
+    if candidates[0].time_slice:
         raise Conflict(
             "Tasks cannot be planned on this release: each of its maps is of one time alone. "
             "Choose contours or a heatmap of all times."
         )
-    return shown
+    return candidates
 
 
 def _variance(layer: BoxLayer) -> Floats:
-    """Of the noise (n,), as if it were Laplace with the stated margin."""
+    """Return the noise variance (n,), as if it were Laplace noise with the stated margin."""
     return np.asarray(2 * (layer.margin / np.log(20)) ** 2)
 
 
@@ -124,7 +124,7 @@ def _coarser(grid: Grid, step: int) -> Grid:
 
 
 def _pooled(layer: BoxLayer, values: Floats, area: StudyArea, step: int) -> Floats:
-    """Values (n,) of boxes, even over their cells inside, summed over blocks of step x step."""
+    """Sum values (n,) of boxes, even over their cells inside, over blocks of step x step."""
     grid = _coarser(layer.grid, step)
     if layer.is_cells:
         row, column = layer.boxes[:, 0] // step, layer.boxes[:, 2] // step

@@ -24,13 +24,16 @@ from dpgeo.artefacts.codec import (
     decode,
     encode,
 )
+from dpgeo.artefacts.statement import statement
 from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, PointsRelease, Released
+from dpgeo.mechanisms.registry import current_parameters
 from tests.unit.artefacts.releases import (
     examples,
     grid_release,
     partition_release,
     points_release,
     released_objects,
+    tree_release,
 )
 
 
@@ -292,3 +295,14 @@ def test_a_shape_that_promises_more_than_it_holds_is_refused() -> None:
 def test_member_dates_do_not_depend_on_the_clock() -> None:
     with zipfile.ZipFile(io.BytesIO(encode(grid_release()))) as archive:
         assert {info.date_time for info in archive.infolist()} == {(1980, 1, 1, 0, 0, 0)}
+
+
+def test_a_release_with_a_deprecated_parameter_is_read_and_written_unchanged() -> None:
+    parameters = {"cells": 8, "look_share": 7, "square_share": 50}
+    old = dataclasses.replace(tree_release(), mechanism="adaptive-grid", parameters=parameters)
+    blob = encode(old)
+
+    assert decode(blob).parameters == parameters
+    assert encode(decode(blob)) == blob
+    assert "look_share" in json.dumps(statement(decode(blob)))
+    assert current_parameters("adaptive-grid", parameters)["pilot_share"] == 7

@@ -42,7 +42,7 @@ def test_the_numbers_of_squares_and_parts_follow_the_source_with_the_bound() -> 
     assert adaptive_grid.squares_along(-5, 1.0) == 10
     counts = np.array([-7, 0, 3, 500, 50_000])
     # sqrt(500/10) = 7.07, sqrt(50,000/10) = 70.7
-    assert adaptive_grid.parts_along(counts, 0.5).tolist() == [1, 1, 1, 8, 71]
+    assert adaptive_grid.partitions_along(counts, 0.5).tolist() == [1, 1, 1, 8, 71]
 
 
 def test_crowded_squares_are_cut_finely_and_quiet_ones_are_left_whole() -> None:
@@ -59,7 +59,7 @@ def test_anyone_can_cut_the_same_parts_from_what_is_published() -> None:
     """Hence they reveal nothing that the noisy counts do not."""
     found = tree(release(SeededEntropy(2)))
     squares = found.level == 1
-    expected = adaptive_grid.parts_along(found.counts[squares], float(found.noises[2].rate))
+    expected = adaptive_grid.partitions_along(found.counts[squares], float(found.noises[2].rate))
     top, bottom, left, right = found.boxes[squares].T
     inside = found.grid.inside(TRIANGLE)
 
@@ -74,7 +74,7 @@ def test_anyone_can_cut_the_same_parts_from_what_is_published() -> None:
 
 
 def test_it_spends_the_declared_shares_and_nothing_else() -> None:
-    released = release(SeededEntropy(1), epsilon="0.5", look_share=10, square_share=40)
+    released = release(SeededEntropy(1), epsilon="0.5", pilot_share=10, square_share=40)
 
     assert [(line.label, line.epsilon) for line in released.trace] == [
         (adaptive_grid.TOTAL, Fraction("0.05")),
@@ -111,7 +111,7 @@ def test_nobody_gives_whole_squares_of_noise() -> None:
 
 
 def test_the_forecast_is_of_the_partitions_noise() -> None:
-    params = adaptive_grid.Params(cells=64, look_share=10, square_share=50)
+    params = adaptive_grid.Params(cells=64, pilot_share=10, square_share=50)
 
     forecast = adaptive_grid.forecast(params, Fraction(1), 5, Domain(TRIANGLE))
 

@@ -14,7 +14,7 @@ from dpgeo.evaluation.ranges import random_boxes, range_counts
 from dpgeo.mechanisms import auto, uniform_grid
 from dpgeo.mechanisms.registry import DEFAULT, find_mechanism
 from dpgeo.postprocess.layers import box_layers
-from dpgeo.postprocess.node_measurements import Evidence
+from dpgeo.postprocess.node_measurements import NodeMeasurements
 from dpgeo.postprocess.pyramid import padded
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea
@@ -53,7 +53,7 @@ def test_shares_add_up_exactly_whatever_the_look_says(people: int) -> None:
     released = release(town(64, people), "0.7")
 
     assert sum(line.epsilon for line in released.trace) == Fraction("0.7")
-    assert released.trace[0].label == auto.LOOK
+    assert released.trace[0].label == auto.PILOT
     assert released.trace[-1].epsilon >= auto.LAST_SHARE * Fraction("0.7")
     assert len({line.label for line in released.trace}) == len(released.trace)
 
@@ -65,9 +65,9 @@ def test_the_phases_of_any_look_cost_what_is_left(cells: int, signal: float) -> 
 
     phases = auto.phases_after(signal, inside)
 
-    assert sum(phase.share for phase in phases) == 1 - auto.LOOK_SHARE
+    assert sum(phase.share for phase in phases) == 1 - auto.PILOT_SHARE
     assert phases[-1].share >= auto.LAST_SHARE
-    depth = Evidence(inside).depth
+    depth = NodeMeasurements(inside).depth
     assert all(phase.level is None or 0 <= phase.level <= depth for phase in phases)
 
 

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from dpgeo.mechanisms import dpcube
-from dpgeo.mechanisms.describe import BEGIN, END, PAGES, describe, described
+from dpgeo.mechanisms.describe import BEGIN, END, PAGES, describe, renew_table
 from dpgeo.mechanisms.registry import MECHANISMS
 
 
@@ -13,7 +13,7 @@ from dpgeo.mechanisms.registry import MECHANISMS
 def test_every_mechanism_has_a_page_with_its_parameters_as_they_are(key: str) -> None:
     page = (PAGES / f"{key}.md").read_text()
 
-    assert described(page, MECHANISMS[key]) == page, "Run python -m dpgeo.mechanisms.describe."
+    assert renew_table(page, MECHANISMS[key]) == page, "Run python -m dpgeo.mechanisms.describe."
 
 
 @pytest.mark.parametrize("heading", ["Idea.", "Privacy argument.", "Utility.", "References."])
@@ -39,4 +39,4 @@ def test_it_renews_stale_tables_and_leaves_the_rest(tmp_path: Path) -> None:
 
 def test_a_page_without_a_place_for_its_parameters_is_an_error() -> None:
     with pytest.raises(ValueError, match="lacks the comments"):
-        described("No table.", dpcube.MECHANISM)
+        renew_table("No table.", dpcube.MECHANISM)

@@ -67,7 +67,7 @@ def test_its_margins_cover_as_often_as_they_say() -> None:
 
 def test_noise_gives_places_to_made_up_people_nobody_was_dealt_to() -> None:
     found = content(release(SeededEntropy(1), people=0))
-    fakes = prilocation.fakes(prilocation.Params(), Fraction(8), 2)
+    fakes = prilocation.spurious_places(prilocation.Params(), Fraction(8), 2)
 
     expected = fakes * len(found.counts) * 320
     assert len(found.person) == pytest.approx(expected, rel=0.2)

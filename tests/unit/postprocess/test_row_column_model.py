@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpgeo.postprocess.node_measurements import Evidence
+from dpgeo.postprocess.node_measurements import NodeMeasurements
 from dpgeo.postprocess.partition_choice import even
 from dpgeo.postprocess.pyramid import pooled
-from dpgeo.postprocess.row_column_model import TRUST, Crossing
+from dpgeo.postprocess.row_column_model import TRUST, RowColumnModel
 from dpgeo.postprocess.surface import infer, smooth
 
 SIDE = 64
@@ -14,7 +14,7 @@ SIDE = 64
 
 @pytest.mark.parametrize("side", [1, 2, 16, 64, 128])
 def test_an_even_map_stays_even(side: int) -> None:
-    found = Crossing(np.ones((side, side))).expected(np.full((side, side), 5.0))
+    found = RowColumnModel(np.ones((side, side))).expected(np.full((side, side), 5.0))
 
     np.testing.assert_allclose(found, 5)
 
@@ -23,7 +23,7 @@ def test_a_map_of_independent_rows_and_columns_stays_but_for_what_is_added_for_t
     row, column = np.random.default_rng(1).gamma(0.5, 1, (2, SIDE))
     cells = np.outer(row, column)
 
-    found = Crossing(np.ones_like(cells)).expected(cells)
+    found = RowColumnModel(np.ones_like(cells)).expected(cells)
 
     busy = cells > np.quantile(cells, 0.9)
     assert np.corrcoef(found[busy], cells[busy])[0, 1] > 0.97
@@ -38,7 +38,7 @@ def test_cells_outside_hold_nothing_and_have_no_say() -> None:
     cells *= sizes
 
     for alone in (False, True):
-        found = Crossing(sizes, alone=alone).expected(cells)
+        found = RowColumnModel(sizes, alone=alone).expected(cells)
         np.testing.assert_allclose(found, cells, atol=1e-9)
 
 
@@ -50,18 +50,18 @@ def test_no_value_has_a_say_in_its_own_guess(side: int) -> None:
     other[1, 0] += 1000
 
     sizes = np.ones_like(cells)
-    lines = Crossing(sizes, alone=True)
+    lines = RowColumnModel(sizes, alone=True)
     before, after = lines.expected(cells), lines.expected(other)
 
     assert after[1, 0] == pytest.approx(before[1, 0], rel=1e-6)
     assert after[1, 1] != pytest.approx(before[1, 1], rel=1e-6)
 
 
-def _surveyed(cells: np.ndarray, seed: int) -> Evidence:
+def _surveyed(cells: np.ndarray, seed: int) -> NodeMeasurements:
     """Counts of blocks of 8 cells and, near the corner, of single cells; noise of scale 20."""
     random = np.random.default_rng(seed)
-    evidence = Evidence(np.ones((SIDE, SIDE), dtype=np.bool_))
-    blocks = even(evidence, 3)
+    measurements = NodeMeasurements(np.ones((SIDE, SIDE), dtype=np.bool_))
+    blocks = even(measurements, 3)
     fine = [np.zeros_like(chosen) for chosen in blocks]
     fine[3] = blocks[3].copy()
     fine[3][0, 0] = False
@@ -69,8 +69,8 @@ def _surveyed(cells: np.ndarray, seed: int) -> Evidence:
     for nodes in (blocks, fine):
         parts = np.concatenate([pooled(cells, len(chosen))[chosen] for chosen in nodes])
         noisy = np.rint(parts + random.laplace(0, 20, parts.size)).astype(np.int64)
-        evidence.add(nodes, noisy, 20.0)
-    return evidence
+        measurements.add(nodes, noisy, 20.0)
+    return measurements
 
 
 def test_what_a_table_has_at_its_edges_is_laid_along_them() -> None:
@@ -78,10 +78,10 @@ def test_what_a_table_has_at_its_edges_is_laid_along_them() -> None:
     table[0, 0] = 20_000
     table[0, 8:] = 20
     table[8:, 0] = 20
-    evidence = _surveyed(table, 1)
+    measurements = _surveyed(table, 1)
 
-    surface = infer(evidence)
-    cells = smooth(evidence, surface)
+    surface = infer(measurements)
+    cells = smooth(measurements, surface)
 
     assert surface.crossed
     assert cells[0, 8:].sum() > 0.7 * cells[:8, 8:].sum()

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from dpgeo.postprocess.node_measurements import Evidence
+from dpgeo.postprocess.node_measurements import NodeMeasurements
 from dpgeo.postprocess.partition_choice import boxes, even, where_expected
 from dpgeo.postprocess.pyramid import depth, expanded, neighbours, padded, pooled
 from dpgeo.postprocess.surface import infer, quiet, smooth
@@ -24,20 +24,20 @@ def everywhere() -> NDArray[np.bool_]:
 
 def surveyed(
     cells: NDArray[np.float64], inside: NDArray[np.bool_], scale: float, seed: int = 1
-) -> Evidence:
+) -> NodeMeasurements:
     """An even grid, and areas chosen from it."""
     random = np.random.default_rng(seed)
-    evidence = Evidence(inside)
+    measurements = NodeMeasurements(inside)
     for phase in (0, 1):
         nodes = (
-            where_expected(evidence, infer(evidence).cells, 4 * scale)
+            where_expected(measurements, infer(measurements).cells, 4 * scale)
             if phase
-            else even(evidence, 3)
+            else even(measurements, 3)
         )
         parts = [pooled(cells, len(chosen))[chosen] for chosen in nodes]
         counts = np.concatenate(parts) + random.laplace(0, scale, sum(map(len, parts)))
-        evidence.add(nodes, np.rint(counts).astype(np.int64), scale)
-    return evidence
+        measurements.add(nodes, np.rint(counts).astype(np.int64), scale)
+    return measurements
 
 
 @pytest.mark.parametrize(("shape", "levels"), [((1, 1), 0), ((2, 2), 1), ((5, 5), 3), ((8, 8), 3)])
@@ -67,20 +67,20 @@ def test_neighbours_weigh_sides_twice_as_much_as_corners() -> None:
 
 
 def test_several_counts_of_a_node_are_joined_by_inverse_variances() -> None:
-    evidence = Evidence(np.ones((1, 1), dtype=np.bool_))
-    evidence.add(even(evidence, 0), np.array([10]), 1.0)
-    evidence.add(even(evidence, 0), np.array([20]), 2.0)
+    measurements = NodeMeasurements(np.ones((1, 1), dtype=np.bool_))
+    measurements.add(even(measurements, 0), np.array([10]), 1.0)
+    measurements.add(even(measurements, 0), np.array([20]), 2.0)
 
-    assert evidence.value[0].item() == pytest.approx((10 * 4 + 20) / 5)
-    assert evidence.scales()[0].item() == pytest.approx((1 / (1 + 1 / 4)) ** 0.5)
+    assert measurements.value[0].item() == pytest.approx((10 * 4 + 20) / 5)
+    assert measurements.scales()[0].item() == pytest.approx((1 / (1 + 1 / 4)) ** 0.5)
 
 
 def test_the_tree_is_the_least_squares_solution() -> None:
-    evidence = Evidence(np.ones((2, 2), dtype=np.bool_))
-    evidence.add(even(evidence, 0), np.array([20]), 1.0)
-    evidence.add(even(evidence, 1), np.array([1, 2, 3, 4]), 2.0)
+    measurements = NodeMeasurements(np.ones((2, 2), dtype=np.bool_))
+    measurements.add(even(measurements, 0), np.array([20]), 1.0)
+    measurements.add(even(measurements, 1), np.array([1, 2, 3, 4]), 2.0)
 
-    found = evidence.raw_tree(evidence.leaves())
+    found = measurements.raw_tree(measurements.leaves())
 
     design = np.array([[1, 1, 1, 1], *np.eye(4)]) / np.array([[1], [2], [2], [2], [2]])
     seen = np.array([20, 0.5, 1, 1.5, 2])
@@ -91,9 +91,9 @@ def test_the_tree_is_the_least_squares_solution() -> None:
 def test_areas_are_small_where_much_is_expected_and_cover_the_study_area_once() -> None:
     inside = everywhere()
     inside[:, 25:] = False
-    evidence = Evidence(inside)
+    measurements = NodeMeasurements(inside)
 
-    nodes = where_expected(evidence, hill() * inside, 30.0)
+    nodes = where_expected(measurements, hill() * inside, 30.0)
 
     covered = np.sum([expanded(chosen.astype(np.int64), SIDE) for chosen in nodes], axis=0)
     assert (covered[inside] == 1).all()
@@ -104,9 +104,9 @@ def test_areas_are_small_where_much_is_expected_and_cover_the_study_area_once() 
 
 
 def test_boxes_are_cut_to_the_grid() -> None:
-    evidence = Evidence(padded(np.ones((5, 5), dtype=np.bool_)))
+    measurements = NodeMeasurements(padded(np.ones((5, 5), dtype=np.bool_)))
 
-    found = boxes(even(evidence, 1), (5, 5))
+    found = boxes(even(measurements, 1), (5, 5))
 
     assert found.tolist() == [[0, 4, 0, 4], [0, 4, 4, 5], [4, 5, 0, 4], [4, 5, 4, 5]]
 
@@ -115,10 +115,10 @@ def test_the_surface_is_nearer_the_truth_than_the_counts_it_came_from() -> None:
     inside, truth = everywhere(), hill()
     better = []
     for seed in range(5):
-        evidence = surveyed(truth, inside, 20.0, seed)
-        surface = smooth(evidence, quiet(evidence, infer(evidence)))
-        leaves = evidence.leaves()
-        raw = evidence.spread(leaves, evidence.raw_tree(leaves).value)
+        measurements = surveyed(truth, inside, 20.0, seed)
+        surface = smooth(measurements, quiet(measurements, infer(measurements)))
+        leaves = measurements.leaves()
+        raw = measurements.spread(leaves, measurements.raw_tree(leaves).value)
         better.append(np.abs(surface - truth).sum() / np.abs(raw - truth).sum())
     assert np.mean(better) < 0.6
 
@@ -126,9 +126,9 @@ def test_the_surface_is_nearer_the_truth_than_the_counts_it_came_from() -> None:
 def test_the_surface_is_never_negative_and_holds_nothing_outside() -> None:
     inside = everywhere()
     inside[20:, :] = False
-    evidence = surveyed(hill() * inside, inside, 20.0)
+    measurements = surveyed(hill() * inside, inside, 20.0)
 
-    surface = smooth(evidence, quiet(evidence, infer(evidence)))
+    surface = smooth(measurements, quiet(measurements, infer(measurements)))
 
     assert (surface >= 0).all()
     assert not surface[~inside].any()
@@ -136,12 +136,12 @@ def test_the_surface_is_never_negative_and_holds_nothing_outside() -> None:
 
 
 def test_smoothing_keeps_what_every_area_holds() -> None:
-    evidence = surveyed(hill(), everywhere(), 20.0)
-    flat = infer(evidence)
+    measurements = surveyed(hill(), everywhere(), 20.0)
+    flat = infer(measurements)
 
-    bent = smooth(evidence, flat)
+    bent = smooth(measurements, flat)
 
-    for level, chosen in enumerate(evidence.leaves()):
+    for level, chosen in enumerate(measurements.leaves()):
         np.testing.assert_allclose(
             pooled(bent, 1 << level)[chosen], pooled(flat.cells, 1 << level)[chosen], atol=1e-6
         )
@@ -151,15 +151,15 @@ def test_smoothing_keeps_what_every_area_holds() -> None:
 def test_a_map_of_pure_noise_becomes_empty_rather_than_full_of_ghosts() -> None:
     left = []
     for seed in range(10):
-        evidence = surveyed(np.zeros((SIDE, SIDE)), everywhere(), 20.0, seed)
-        left.append(quiet(evidence, infer(evidence)).cells.sum())
+        measurements = surveyed(np.zeros((SIDE, SIDE)), everywhere(), 20.0, seed)
+        left.append(quiet(measurements, infer(measurements)).cells.sum())
     assert np.median(left) < 20
 
 
 def test_without_noise_the_surface_is_the_truth() -> None:
-    evidence = Evidence(everywhere())
-    evidence.add(even(evidence, 5), hill().astype(np.int64).ravel(), 1e-3)
+    measurements = NodeMeasurements(everywhere())
+    measurements.add(even(measurements, 5), hill().astype(np.int64).ravel(), 1e-3)
 
-    surface = smooth(evidence, quiet(evidence, infer(evidence)))
+    surface = smooth(measurements, quiet(measurements, infer(measurements)))
 
     np.testing.assert_allclose(surface, hill(), atol=0.01)
