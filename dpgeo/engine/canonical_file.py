@@ -1,4 +1,4 @@
-"""A canonical Parquet file, as DuckDB reads it: within a memory limit, beside a scratch folder."""
+"""Canonical Parquet file read by DuckDB within a memory limit and a scratch folder."""
 
 from __future__ import annotations
 
@@ -16,20 +16,20 @@ if TYPE_CHECKING:
 SALT_BYTES = 16
 
 MEMORY_BYTES = 1 << 30
-"""What DuckDB may hold in memory; the process needs some 300 MB beside it."""
+"""DuckDB's memory limit; the process needs some 300 MB beyond it."""
 
 SPILL_BYTES = 64 << 30
-"""What DuckDB may write to its temporary folder."""
+"""Limit on DuckDB's temporary files."""
 
 Parameters = dict[str, str | int | float | list[int]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanonicalFile:
-    """The file at `path` and what its readers share.
+    """The file at `path` and the settings of its readers.
 
-    `salt` is 16 secret bytes. What does not fit into `memory_bytes` lies in `folder`, else in the
-    system's temporary one, meanwhile. Raises ValueError for a salt of another length.
+    `salt` is 16 secret bytes. What does not fit into `memory_bytes` is spilled to `folder`, or to
+    the system's temporary folder. Raises ValueError for a salt of another length.
     """
 
     path: Path
@@ -44,13 +44,13 @@ class CanonicalFile:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """A folder of its own for what a reading puts down; it is gone afterwards."""
+        """Open a scratch folder, removed afterwards."""
         with tempfile.TemporaryDirectory(prefix="dpgeo-count-", dir=self.folder) as name:
             yield Path(name)
 
     @contextmanager
     def connected(self, scratch: Path) -> Iterator[duckdb.DuckDBPyConnection]:
-        """A connection that spills to `scratch` and loads nothing from elsewhere."""
+        """Open a connection that spills to `scratch` and loads no extensions."""
         import duckdb
 
         connection = duckdb.connect(
@@ -70,7 +70,7 @@ class CanonicalFile:
             connection.close()
 
     def salt_words(self) -> Parameters:
-        """The salt as the two numbers that queries take."""
+        """Return the salt as the two numbers that queries take."""
         half = SALT_BYTES // 2
         return {
             "salt_high": int.from_bytes(self.salt[:half]),
@@ -79,5 +79,5 @@ class CanonicalFile:
 
 
 def as_pattern(path: Path) -> str:
-    """`path` for `read_parquet`, which would read a star or a bracket in a folder's name."""
+    """Escape `path` for `read_parquet`, which would expand a star or bracket in a folder's name."""
     return glob.escape(str(path))

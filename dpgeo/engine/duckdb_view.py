@@ -1,26 +1,26 @@
-"""A private view over a canonical Parquet file, read, bounded and counted by DuckDB.
+"""Private view of a canonical Parquet file: contribution bounding and counting by DuckDB.
 
-Bounding contributions. Every row (visits) or every distinct pair of person and cell (people) gets
-a key: a hash of the salt, the person and the row's own content in the high bits, the cell's number
-in the low ones. A person's sample is the `bound` smallest keys (simple random sampling, Fan and Jin
-2015), and the cells are read back from them. Zones take the place of cells in the same way: an item
-is then a row in a zone, so that overlapping zones add up to at most `bound` as well. Where popular
-places are to be kept, the rank of the place goes before the hash (`privacy.bounding`).
+Contribution bounding. Every row (visits) or every distinct pair of person and cell (people) gets a
+key: a hash of the salt, the person and the row's own content in the high bits, the cell's number in
+the low ones. A person's sample is the `bound` smallest keys (simple random sampling, Fan and Jin
+2015), and the cells are read back from them. Zones replace cells in the same way: an item is then a
+row in a zone, so that overlapping zones add up to at most `bound` as well. With `popular` bounding,
+the rank of the place precedes the hash (`privacy.bounding`).
 
 Privacy argument. For a fixed salt the sample of a person is a function of that person's own rows:
-nothing in a key depends on other rows, on their order or on their number, given the ranks, which
-are public. Removing a person therefore takes away that person's at most `bound` counts and changes
-no other, whatever the quality of the hash: the L1 sensitivity is `bound`. Grouping is by all 128
-bits of the person, so two people never share a sample.
+a key does not depend on other rows, on their order or on their number, given the ranks, which are
+public. Removing a person therefore removes that person's at most `bound` counts and changes no
+other, whatever the quality of the hash: the L1 sensitivity is `bound`. Grouping is by all 128 bits
+of the person, so two people never share a sample.
 
-Ties. A key has 64 bits, of which a grid of 4096 x 4096 cells takes 24, so 40 are left for the
-hash (34 at 32768 x 32768), and some 12 fewer where there are ranks. Two items of one person agree
-in 40 bits once in 2^40; the cell's number then decides, which is still a function of the person's
-own rows. Only the evenness of the choice suffers, by as little.
+Ties. A key has 64 bits, of which a grid of 4096 x 4096 cells takes 24, so 40 are left for the hash
+(34 at 32768 x 32768), and some 12 fewer where there are ranks. Two items of one person agree in 40
+bits with probability 2^-40; the cell's number then decides, which is still a function of the
+person's own rows. Only the uniformity of the choice suffers, by as little.
 
 Utility. DuckDB's hash of several values is an XOR of single hashes, under which the smallest of
 three items is the same one half of the time; the outer hash mixes again, which makes the choice
-even (tested).
+uniform (tested).
 """
 
 from __future__ import annotations
@@ -54,16 +54,16 @@ if TYPE_CHECKING:
     import duckdb
 
 HEAP_BYTES = 50
-"""Measured memory of one kept key of one person, which `min(key, bound)` reserves ahead."""
+"""Measured memory of one key of one person, which `min(key, bound)` reserves in advance."""
 
 LIST_BYTES = 40
-"""Measured memory of one key in `list(key)`, its sorted copy included."""
+"""Measured memory of one key in `list(key)`, including its sorted copy."""
 
 HEAP_LIMIT = 999_999
-"""The most keys that DuckDB's `min(key, n)` keeps."""
+"""Largest number of keys that DuckDB's `min(key, n)` supports."""
 
-# The same operations on float64 as `Grid.locate`, in the same order, so that both agree on every
-# bit. DuckDB sorts NaN above all numbers; the upper comparison drops it.
+# The same float64 operations as `Grid.locate`, in the same order, so that both agree bit for bit.
+# DuckDB sorts NaN above all numbers; the upper comparison drops it.
 _IN_CELLS = """
 WITH located AS (
     SELECT *,
@@ -81,7 +81,7 @@ WITH located AS (
 
 _LOCATED = f"""{_IN_CELLS}, rows_inside AS (SELECT * FROM rows_in_cells)"""  # noqa: S608
 
-# A time of the canonical file is within the years 1000 to 2999, which DuckDB's timestamps hold.
+# Times of canonical files are within the years 1000 to 2999, the range of DuckDB's timestamps.
 _SLICED = f"""{_IN_CELLS}, rows_timed AS (
     SELECT *, timezone($time_zone, make_timestamptz(time * 1000000)) AS local
     FROM rows_in_cells WHERE time IS NOT NULL
@@ -113,8 +113,8 @@ _PEOPLE = """, items AS (
     FROM (SELECT DISTINCT person_high, person_low, cell FROM rows_inside)
 )"""
 
-# The person of a zoned record is its number in the file, which tells records apart; in the hash it
-# would let the records before it choose among its zones.
+# The person of a zoned record is its number in the file, which identifies records; in the hash it
+# would make a record's sampled zones depend on the records before it.
 _RECORDS = """, items AS (
     SELECT person_high, person_low, cell,
         hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
@@ -125,7 +125,7 @@ _RANDOM = """, keyed AS (
     SELECT person_high, person_low, (word & $hash_bits::UBIGINT) | cell AS key FROM items
 )"""
 
-# The place in the table of ranks is that of `RankTable`, in the same whole numbers.
+# The index into the table of ranks is that of `RankTable`, in the same whole numbers.
 _POPULAR = """, keyed AS (
     SELECT person_high, person_low, rank | (word & $hash_bits::UBIGINT) | cell AS key
     FROM items JOIN ranks ON ranks.place =
@@ -144,11 +144,11 @@ _LIST = """, sampled AS (
     FROM keyed GROUP BY person_high, person_low
 )"""
 
-_WHOSE_SAMPLED = """
+_PERSON_SAMPLED = """
 SELECT person, unnest(keys) & $cell_bits::UBIGINT AS cell
 FROM (SELECT row_number() OVER () - 1 AS person, keys FROM sampled)"""
 
-_WHOSE_ROWS = """
+_PERSON_ROWS = """
 SELECT row_number() OVER () - 1 AS person, cell FROM rows_inside"""
 
 _COUNT_SAMPLED = """
@@ -165,10 +165,10 @@ SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How the rows are worked through; whatever is chosen, the counts are the same.
+    """How rows are sampled; the counts do not depend on it.
 
-    `heap` keeps a person's smallest keys as they come, in room reserved ahead; otherwise all keys
-    are listed and sorted. Neither can spill to disk, so people are dealt out over `passes`.
+    `heap` keeps a person's smallest keys in memory reserved in advance; otherwise all keys are
+    listed and sorted. Neither can spill to disk, so people are divided over `passes`.
     """
 
     heap: bool
@@ -178,10 +178,10 @@ class Sampling:
 def choose_sampling(
     counting: Counting, *, rows: int, people: int, bound: int, memory: int, threads: int
 ) -> Sampling:
-    """The sampling whose state is smaller, in as many passes as keep it within half of `memory`.
+    """Choose the sampling with less state, in enough passes to need at most half of `memory`.
 
     Every thread reserves its own heap for a person whose rows it meets. Distinct pairs of person
-    and cell, which are collected before, take as much room as a list.
+    and cell, which are collected before, take as much memory as a list.
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows
@@ -191,15 +191,15 @@ def choose_sampling(
 
 
 class DuckDBView:
-    """A `PrivateView` over the canonical file at `path`.
+    """A `PrivateView` of the canonical file at `path`.
 
     The columns read are person_high and person_low (uint64), x and y (float64, Web Mercator
     metres) and time (int64 or null). `salt` is 16 secret bytes, fresh for each job, so that all
-    measurements of a job see one sample. `progress(done, total)` hears of each pass. What does
-    not fit into memory lies in `folder`, else in the system's temporary one, meanwhile.
+    measurements of a job use the same sample. `progress(done, total)` is called after each pass.
+    What does not fit into memory is spilled to `folder`, or to the system's temporary folder.
 
-    Raises InvalidInput (field "bound") for a bound below 1, or other than 1 when the unit is a
-    record, and ValueError for a salt of another length.
+    Raises InvalidInput (field "bound") for a bound below 1, or other than 1 when the privacy unit
+    is a record, and ValueError for a salt of another length.
     """
 
     def __init__(
@@ -242,12 +242,12 @@ class DuckDBView:
 
     @property
     def domain(self) -> Domain:
-        """The public study area, outside which there is no position, and the layers named."""
+        """The public study area, which contains all positions, and the named layers."""
         return self._domain
 
     @property
     def unit(self) -> Unit:
-        """Whose presence is hidden."""
+        """The privacy unit."""
         return self._unit
 
     @property
@@ -257,21 +257,21 @@ class DuckDBView:
 
     @property
     def bound(self) -> int:
-        """The most cells (people) or records (visits) that one unit adds."""
+        """Contribution bound: most cells (people) or records (visits) of one privacy unit."""
         return self._bound
 
     def histogram(self, grid: Grid) -> PrivateCounts:
-        """Bounded counts per cell, of the grid's shape and L1 sensitivity `bound`."""
+        """Count by cell, with the grid's shape and L1 sensitivity `bound`."""
         counts = np.zeros(grid.size, dtype=np.int64)
         for cells, amounts in self._counted(grid):
             counts[cells] += amounts
         return PrivateCounts(counts.reshape(grid.shape), sensitivity=self._bound)
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Bounded counts per slice and cell (s, rows, columns), of L1 sensitivity `bound`.
+        """Count by slice and cell (s, rows, columns), with L1 sensitivity `bound`.
 
-        Raises InvalidInput (field "slices") for a zone that DuckDB does not know, before any row
-        is read: what fails must not tell whether there are rows.
+        Raises InvalidInput (field "slices") for a time zone unknown to DuckDB, before any row is
+        read: an error must not reveal whether there are rows.
         """
         self._check_zone(sliced.time_zone)
         counts = np.zeros(sliced.size, dtype=np.int64)
@@ -293,36 +293,38 @@ class DuckDBView:
                 ) from None
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """The bounded counts of cells that are not empty, of L1 sensitivity `bound`."""
-        parts = list(self._counted(grid))
-        cells, part = np.unique(np.concatenate([cells for cells, _ in parts]), return_inverse=True)
+        """Count the cells that are not empty, with L1 sensitivity `bound`."""
+        passes = list(self._counted(grid))
+        cells, index = np.unique(
+            np.concatenate([cells for cells, _ in passes]), return_inverse=True
+        )
         amounts = np.zeros(cells.size, dtype=np.int64)
-        np.add.at(amounts, part, np.concatenate([amounts for _, amounts in parts]))
+        np.add.at(amounts, index, np.concatenate([amounts for _, amounts in passes]))
         return PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=self._bound)
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """The bounded cells, with whose they are kept apart.
+        """Return the bounded cells, grouped by person.
 
-        People are numbered as they are read, which whoever measures has to hide again.
+        People are numbered in reading order, which a measurement has to hide.
         """
         persons, cells, people = [], [], 0
-        for found in self._found(grid, "person", "cell"):
-            persons.append(people + found[0])
-            cells.append(found[1])
-            people += int(found[0].max(initial=-1)) + 1
+        for person, cell in self._columns(grid, "person", "cell"):
+            persons.append(people + person)
+            cells.append(cell)
+            people += int(person.max(initial=-1)) + 1
         return PrivateVisits(
             np.concatenate(persons), np.concatenate(cells), size=grid.size, sensitivity=self._bound
         )
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Bounded counts per zone (n,) of L1 sensitivity `bound`, over all zones together."""
+        """Count by zone (n,), with L1 sensitivity `bound` over all zones together."""
         counts = np.zeros(len(zones), dtype=np.int64)
         for numbers, amounts in self._counted(zones):
             counts[numbers] += amounts
         return PrivateCounts(counts, sensitivity=self._bound)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """How many people's one place, chosen at random, lies in each region (n,)."""
+        """Count people by the region (n,) of one random place each."""
         view = copy.copy(self)
         view._bound, view._popularity = 1, None
         if isinstance(regions, Zones):
@@ -330,7 +332,7 @@ class DuckDBView:
         return view.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> DuckDBView:
-        """The same data, of which popular places are kept first."""
+        """Return the same view, keeping each person's places in the most popular regions."""
         view = copy.copy(self)
         view._popularity = popularity
         return view
@@ -338,9 +340,9 @@ class DuckDBView:
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """At most `bound` reports of each unit, in parts, chosen by person and time.
+        """Return at most `bound` reports of each privacy unit, in chunks, sampled by time.
 
-        Raises InvalidInput (field "bound") where time cannot choose (`BoundedReports`).
+        Raises InvalidInput (field "bound") where times cannot decide (`BoundedReports`).
         """
         return BoundedReports(
             self._file,
@@ -355,19 +357,19 @@ class DuckDBView:
     def _counted(
         self, regions: CountedRegions
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.int64]]]:
-        """Regions by number and bounded counts of each pass."""
-        for found in self._found(regions, "cell", "amount"):
-            yield found[0], found[1]
+        """Yield region numbers and bounded counts of each pass."""
+        for columns in self._columns(regions, "cell", "amount"):
+            yield columns[0], columns[1]
 
-    def _found(self, regions: CountedRegions, *columns: str) -> Iterator[list[NDArray[np.int64]]]:
-        """Columns (n,) of each pass: "cell" and "amount", or "person" and "cell"."""
+    def _columns(self, regions: CountedRegions, *names: str) -> Iterator[list[NDArray[np.int64]]]:
+        """Yield columns (n,) of each pass: "cell" and "amount", or "person" and "cell"."""
         with self._file.scratch() as folder:
             path = self._file.path
             if isinstance(regions, Zones):
                 path = folder / "zoned.parquet"
                 write_zoned(self._file.path, path, regions, self._unit)
             with self._file.connected(folder) as connection:
-                yield from self._passes(connection, regions, path, columns)
+                yield from self._passes(connection, regions, path, names)
 
     def _passes(
         self,
@@ -377,12 +379,12 @@ class DuckDBView:
         columns: Sequence[str],
     ) -> Iterator[list[NDArray[np.int64]]]:
         parameters: Parameters = {"path": as_pattern(path)}
-        whose = "person" in columns
-        query, passes = self._query(connection, regions, parameters, whose=whose)
+        by_person = "person" in columns
+        query, passes = self._query(connection, regions, parameters, by_person=by_person)
         for number in range(passes):
             parameters |= {"passes": passes, "number": number}
-            found = connection.execute(query, parameters).fetchnumpy()
-            yield [np.asarray(found[name]).astype(np.int64) for name in columns]
+            result = connection.execute(query, parameters).fetchnumpy()
+            yield [np.asarray(result[name]).astype(np.int64) for name in columns]
             if self._progress:
                 self._progress(number + 1, passes)
 
@@ -392,15 +394,15 @@ class DuckDBView:
         regions: CountedRegions,
         parameters: Parameters,
         *,
-        whose: bool,
+        by_person: bool,
     ) -> tuple[str, int]:
-        """The query of one pass and the number of passes; completes its parameters."""
+        """Build the query of one pass and choose the number of passes; completes `parameters`."""
         located = _ZONED
         if not isinstance(regions, Zones):
             located = _SLICED if isinstance(regions, SlicedGrid) else _LOCATED
         if self._unit == Unit.RECORD and not isinstance(regions, Zones):
             parameters |= _frame(regions)
-            return located + (_WHOSE_ROWS if whose else _COUNT_ROWS), 1
+            return located + (_PERSON_ROWS if by_person else _COUNT_ROWS), 1
         sampling = self._sampling or self._choose(connection, parameters["path"])
         parameters |= {} if isinstance(regions, Zones) else _frame(regions)
         items = _PEOPLE if self._counting == Counting.PEOPLE else _VISITS
@@ -408,7 +410,7 @@ class DuckDBView:
             items = _RECORDS
         keyed = self._keyed(connection, regions, parameters)
         sampled = _HEAP if sampling.heap else _LIST
-        counted = _WHOSE_SAMPLED if whose else _COUNT_SAMPLED
+        counted = _PERSON_SAMPLED if by_person else _COUNT_SAMPLED
         return located + items + keyed + sampled + counted, sampling.passes
 
     def _choose(self, connection: duckdb.DuckDBPyConnection, path: Any) -> Sampling:
@@ -426,9 +428,9 @@ class DuckDBView:
     def _keyed(
         self, connection: duckdb.DuckDBPyConnection, regions: CountedRegions, parameters: Parameters
     ) -> str:
-        """How an item's key is made; completes the parameters with the salt and its bits.
+        """Build the SQL of an item's key; completes `parameters` with the salt and the key's bits.
 
-        A key is the rank of the item's place, if there are ranks, then the hash, then the cell.
+        A key consists of the rank of the item's place, if there are ranks, the hash and the cell.
         """
         size = len(regions) if isinstance(regions, Zones) else regions.size
         cell_bits = (size - 1).bit_length()
@@ -456,13 +458,13 @@ class DuckDBView:
 
 
 def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: int) -> None:
-    """The ranks as a table of the connection, moved to the high bits of a key."""
+    """Register the ranks, shifted to the high bits of a key, as a table of the connection."""
     import pyarrow as pa
 
     ranks = table.ranks.astype(np.uint64)
-    moved = ranks << np.uint64(shift) if shift < 64 else np.zeros_like(ranks)
+    shifted = ranks << np.uint64(shift) if shift < 64 else np.zeros_like(ranks)
     places = np.arange(ranks.size, dtype=np.uint64)
-    connection.register("ranks", pa.table({"place": places, "rank": moved}))
+    connection.register("ranks", pa.table({"place": places, "rank": shifted}))
 
 
 def _frame(regions: Grid | SlicedGrid) -> Parameters:

@@ -1,11 +1,11 @@
-"""Reports of each unit, bounded by DuckDB over a canonical file, for positions that are to move.
+"""Contribution bounding of reports by DuckDB, for positions to be perturbed.
 
-Which of a person's reports are kept is chosen by the salt, the person and the time. Moving one
-report must not change it, so the times of a person are put into an order that hashes these three,
-and no position nor place in the file, which may be sorted by position; reports are kept time by
-time while they fit, all of one time or none. A person's share follows from their keyed hash
-itself, the same in every version of DuckDB; a record's, where records are the unit, from its place
-in the file.
+A person's reports are sampled by the salt, the person and the time. Moving one report must not
+change the sample, so the times of a person are ordered by a hash of these three, never by position
+or by place in the file, which may be sorted by position. Reports are kept time by time while they
+fit, with all reports of one time kept or dropped together. A person's shard follows from their
+keyed hash itself, the same in every version of DuckDB; where records are the privacy unit, a
+record's shard follows from its place in the file.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _REPORTS = """
 SELECT {columns} FROM read_parquet($path, file_row_number = true)
 WHERE file_row_number % $shards = $shard"""
 
-# Reports of one person and time are kept or left out together: RANGE takes those of equal keys at
+# Reports of one person and time are kept or dropped together: RANGE takes those of equal keys at
 # once, and NULL is a time like any other.
 _REACHED = """
 SELECT *, count(*) OVER (
@@ -53,24 +53,24 @@ SELECT count(*) FROM (
     GROUP BY person_high, person_low, time HAVING count(*) > $bound LIMIT 1
 )"""
 
-_LACKING = f"""
+_MISSING = f"""
 SELECT coalesce(sum($bound - kept), 0) FROM (
     SELECT count(*) FILTER (WHERE reached <= $bound) AS kept FROM ({_REACHED})
     GROUP BY person_high, person_low
 )"""  # noqa: S608 - no text of a user
 
 REPORTS = 131_072
-"""Reports in a part."""
+"""Reports in a chunk."""
 
 
 class BoundedReports:
-    """At most `bound` reports of each unit in `share`, read as often as they are asked for.
+    """At most `bound` reports of each privacy unit in `shard`, read as often as asked for.
 
-    Times are rounded down to whole steps of `time_step` seconds, or left out where it is None. The
-    numbers of public attributes come with them where these are asked for.
-    `progress(done, total)` hears of each part. Raises InvalidInput (field "bound") where a person
-    has more reports of one time, or without one, than the bound: which of these to keep could only
-    be told from where they are, or from their order in the file.
+    Times are rounded down to multiples of `time_step` seconds, or left out where it is None. The
+    numbers of public attributes are included if asked for. `progress(done, total)` is called after
+    each chunk. Raises InvalidInput (field "bound") where a person has more reports of one time, or
+    without one, than the bound: choosing among these would have to depend on their positions or
+    their order in the file.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class BoundedReports:
         self._time_step = time_step
         self._attributes = attributes
         self._progress = progress
-        self._asked: Parameters = {
+        self._parameters: Parameters = {
             "path": as_pattern(file.path),
             "shard": shard.number,
             "shards": shard.total,
@@ -105,44 +105,44 @@ class BoundedReports:
             )
 
     def private(self) -> PrivatePositions:
-        """The reports, to be perturbed by the Meter alone."""
-        return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._lacking)
+        """Return the reports, to be perturbed by the Meter only."""
+        return PrivatePositions(self._reports, sensitivity=self._bound, missing=self._missing)
 
-    def _lacking(self) -> int:
-        """Reports that a share would hold more if everybody had as many; a record lacks none."""
+    def _missing(self) -> int:
+        """Count the reports a shard lacks if each person had `bound`; a record lacks none."""
         if self._unit is Unit.RECORD:
             return 0
-        return self._number(_LACKING, **self._file.salt_words())
+        return self._number(_MISSING, **self._file.salt_words())
 
     def _too_many_at_once(self) -> bool:
-        """Whether a person has more reports of one time than the bound; looks at no position."""
+        """Check for more reports of one person and time than the bound; reads no position."""
         return bool(self._number(_TOO_MANY_AT_ONCE))
 
     def _number(self, query: str, **more: str | float | list[int]) -> int:
-        parameters = {**self._asked, "bound": self._bound, **more}
+        parameters = {**self._parameters, "bound": self._bound, **more}
         with self._file.scratch() as scratch, self._file.connected(scratch) as connection:
             [(number,)] = connection.execute(query, parameters).fetchall()
         return int(number)
 
     def _reports(self) -> Iterator[Reports]:
         with self._file.scratch() as scratch, self._file.connected(scratch) as connection:
-            yield from self._parts(connection)
+            yield from self._chunks(connection)
 
-    def _parts(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Reports]:
-        [(total,)] = connection.execute(_ROWS, {"path": self._asked["path"]}).fetchall()
+    def _chunks(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Reports]:
+        [(total,)] = connection.execute(_ROWS, {"path": self._parameters["path"]}).fetchall()
         total = -(-total // self._shards)
-        query, parameters = _REPORTS, self._asked
+        query, parameters = _REPORTS, self._parameters
         if self._unit is Unit.PERSON:
             query = _BOUNDED_REPORTS
-            parameters = {**self._asked, "bound": self._bound, **self._file.salt_words()}
+            parameters = {**self._parameters, "bound": self._bound, **self._file.salt_words()}
         done = 0
         query = query.format(columns="x, y, time" + (", attributes" if self._attributes else ""))
         reader: Any = connection.sql(query, params=parameters).to_arrow_reader(REPORTS)
         for batch in reader:
-            columns = [batch.column(place) for place in range(batch.num_columns)]
+            columns = [batch.column(index) for index in range(batch.num_columns)]
             columns[2] = columns[2].fill_null(NO_TIME)
-            x, y, time, *told = (column.to_numpy(zero_copy_only=False) for column in columns)
-            yield Reports(*to_degrees(x, y), round_times(time, self._time_step), *told)
+            x, y, time, *attributes = (column.to_numpy(zero_copy_only=False) for column in columns)
+            yield Reports(*to_degrees(x, y), round_times(time, self._time_step), *attributes)
             done += len(x)
             if self._progress:
                 self._progress(min(done, total), total)

@@ -1,8 +1,8 @@
-"""Positions in declared zones: a canonical file becomes one row for every position and zone.
+"""Assignment of positions to declared zones: one row for every pair of position and zone.
 
-The rows are read in pieces and each position is looked up by itself, so that what is written does
-not depend on how the file was cut, and memory is bounded: a piece is smaller where many zones
-overlap, by a public bound.
+Rows are read in chunks and each position is located by itself, so the output does not depend on
+where the file was divided. Memory is bounded: chunks are smaller where many zones overlap, by a
+public bound.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
 PAIRS = 500_000
-"""Pairs of a position and a zone near it that are held at a time: some 200 bytes each."""
+"""Pairs of a position and a nearby zone in memory at a time, some 200 bytes each."""
 
 
 def write_zoned(source: Path, target: Path, zones: Zones, unit: Unit, pairs: int = PAIRS) -> None:
     """Write person_high, person_low, x, y, time and cell, the number of a zone, for each pair.
 
-    Where every record is a unit, its number in the file takes the place of the person. It tells
-    records apart and must not enter any choice, for it depends on the records before.
+    Where the privacy unit is a record, its number in the file replaces the person. It identifies
+    records and must not affect any sampling, since it depends on the records before.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,4 +1,4 @@
-"""The study area: the public polygon outside which no position is ever counted."""
+"""Study area: the public polygon that contains every counted position."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE, to_merca
 class StudyArea:
     """A polygon or multipolygon in longitude and latitude (degrees, WGS84, EPSG:4326).
 
-    Raises ValueError when the shape is empty, invalid, leaves the projectable world or crosses
-    the antimeridian.
+    Raises ValueError when the shape is empty, invalid, outside Web Mercator's range or crosses the
+    antimeridian.
     """
 
     shape: Any
@@ -47,7 +47,7 @@ class StudyArea:
 
     @classmethod
     def from_bounds(cls, west: float, south: float, east: float, north: float) -> Self:
-        """The box with these sides in degrees. Raises ValueError when a side is misplaced."""
+        """Build the box with these sides in degrees. Raises ValueError for misplaced sides."""
         if not all(map(math.isfinite, (west, south, east, north))):
             raise ValueError("The study area has a coordinate that is not a number; correct it.")
         if west >= east:
@@ -64,7 +64,7 @@ class StudyArea:
 
     @classmethod
     def from_geojson(cls, geometry: Mapping[str, Any]) -> Self:
-        """The area of a GeoJSON geometry (or Feature). Raises ValueError when it is not one."""
+        """Read the area from a GeoJSON geometry or Feature. Raises ValueError for other input."""
         if geometry.get("type") == "Feature":
             geometry = geometry.get("geometry") or {}
         try:
@@ -76,7 +76,7 @@ class StudyArea:
         return cls(shape)
 
     def to_geojson(self) -> dict[str, Any]:
-        """The GeoJSON geometry of the area."""
+        """Return the GeoJSON geometry of the area."""
         geometry: dict[str, Any] = json.loads(shapely.to_geojson(self.shape))
         return geometry
 
@@ -100,13 +100,13 @@ class StudyArea:
 
     @property
     def ground_square_kilometres(self) -> float:
-        """True area on the ground."""
+        """Area on the ground."""
         return float(ground_square_kilometres(self.shape))
 
     def covers(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.bool_]:
-        """Which positions (degrees, one-dimensional arrays) lie in the area or on its edge.
+        """Return which positions (degrees, one-dimensional arrays) are in the area or on its edge.
 
-        A position that is not a number lies nowhere.
+        NaN positions are not.
         """
         lon = np.asarray(longitude, dtype=np.float64)
         lat = np.asarray(latitude, dtype=np.float64)
@@ -119,7 +119,7 @@ class StudyArea:
 
 
 def ground_square_kilometres(shapes: Any) -> Any:
-    """True areas on the ground of shapes in degrees: one or an array (n,) of them.
+    """Compute areas on the ground of shapes in degrees: one or an array (n,).
 
     They are measured in the equal-area cylindrical projection of the sphere.
     """

@@ -1,4 +1,4 @@
-"""Sums over boxes of cells, and the image of which box each cell lies in.
+"""Sums over boxes of cells, and images that give the box of each cell.
 
 A box is int32 (first row, row after the last, first column, column after the last).
 """
@@ -13,10 +13,10 @@ from numpy.typing import NDArray
 
 
 def summed_area(cells: NDArray[Any]) -> NDArray[np.integer[Any]]:
-    """Summed-area table of integer or boolean cells (rows, columns).
+    """Compute the summed-area table of integer or boolean cells (rows, columns).
 
-    Of shape (rows + 1, columns + 1): entry (i, j) is the sum of the first i rows and j columns, so
-    that any box takes four look-ups (Crow 1984). int64, or int32 for boolean cells.
+    Its shape is (rows + 1, columns + 1): entry (i, j) is the sum of the first i rows and j columns,
+    so that any box takes four lookups (Crow 1984). int64, or int32 for boolean cells.
     """
     rows, columns = cells.shape
     small = cells.dtype == np.bool_ and cells.size <= np.iinfo(np.int32).max
@@ -34,8 +34,8 @@ def summed_area(cells: NDArray[Any]) -> NDArray[np.integer[Any]]:
 def accumulate(table: NDArray[Any]) -> None:
     """Add up numbers (rows, columns) along both axes, in place.
 
-    Down the columns row is added to row: NumPy's own sum down a column strides through memory and
-    takes many times as long.
+    Rows are added one by one: NumPy's own sum down a column strides through memory and takes many
+    times as long.
     """
     np.cumsum(table, axis=1, out=table)
     for above, row in itertools.pairwise(table):
@@ -43,20 +43,20 @@ def accumulate(table: NDArray[Any]) -> None:
 
 
 def box_sums(table: NDArray[np.integer[Any]], boxes: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-    """Sums (n,) of boxes (n, 4) from a summed-area table."""
+    """Sum boxes (n, 4) from a summed-area table: (n,)."""
     top, bottom, left, right = np.asarray(boxes).T
     sums = table[bottom, right] - table[top, right] - table[bottom, left] + table[top, left]
     return np.asarray(sums, dtype=np.int64)
 
 
 def box_image(boxes: NDArray[np.integer[Any]], shape: tuple[int, int]) -> NDArray[np.int32]:
-    """The index of the box that each cell lies in, -1 where there is none; boxes are disjoint."""
+    """Return the index of the box of each cell, -1 where there is none; boxes are disjoint."""
     rows, columns = shape
     corners = np.zeros((rows + 1, columns + 1), dtype=np.int32)
     top, bottom, left, right = np.asarray(boxes).T
     number = np.arange(1, len(boxes) + 1, dtype=np.int32)
-    # A box's number is switched on at its first corner and off at the other three; adding up
-    # along both axes spreads it over the box, and over nothing else.
+    # A box's number is added at its first and last corners and subtracted at the other two; adding
+    # up along both axes fills exactly the box with it.
     np.add.at(corners, (top, left), number)
     np.add.at(corners, (bottom, right), number)
     np.subtract.at(corners, (top, right), number)
@@ -70,12 +70,12 @@ def tiles(
     parts: int | NDArray[np.int64],
     inside: NDArray[np.integer[Any]],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Cut every box into `parts` x `parts` nearly equal ones; the tiles and whose each is.
+    """Divide every box into `parts` x `parts` nearly equal tiles; returns tiles and their boxes.
 
-    `parts` is one number or one for each box; a side of fewer cells is cut into its cells. Tiles
-    that hold no cell of the study area are left out; `inside` is the summed-area table of its
-    mask. Tiles are int32 (n, 4), in order of their boxes and within a box by row, then column;
-    they are disjoint and lie in their boxes.
+    `parts` is one number or one for each box; a side with fewer cells is divided into its cells.
+    Tiles without a cell of the study area are left out; `inside` is the summed-area table of its
+    mask. Tiles are int32 (n, 4), ordered by box and within a box by row, then column; they are
+    disjoint and lie in their boxes. The second array (n,) gives the box of each tile.
     """
     top, bottom, left, right = np.asarray(boxes, dtype=np.int64).T
     down, across = np.minimum(parts, bottom - top), np.minimum(parts, right - left)
@@ -85,7 +85,7 @@ def tiles(
     row, column = np.divmod(offset, across[box])
     first, height, down = top[box], (bottom - top)[box], down[box]
     start, width, across = left[box], (right - left)[box], across[box]
-    found = np.column_stack(
+    tile = np.column_stack(
         [
             first + row * height // down,
             first + (row + 1) * height // down,
@@ -93,5 +93,5 @@ def tiles(
             start + (column + 1) * width // across,
         ]
     )
-    kept = np.flatnonzero(box_sums(inside, found) > 0)
-    return found[kept].astype(np.int32), box[kept]
+    touching = np.flatnonzero(box_sums(inside, tile) > 0)
+    return tile[touching].astype(np.int32), box[touching]

@@ -1,4 +1,4 @@
-"""A set of cells as runs of consecutive numbers: a study area on a grid too fine for a mask."""
+"""Cell sets as runs of consecutive numbers, for grids too fine for a mask."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class CellRuns:
-    """Cell numbers from `starts` up to before `ends`, int64 (n,), ascending and disjoint."""
+    """Runs of cell numbers from `starts` to before `ends`, int64 (n,), ascending and disjoint."""
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]
 
     @cached_property
     def before(self) -> NDArray[np.int64]:
-        """How many cells lie in earlier runs, int64 (n + 1,)."""
+        """Number of cells in earlier runs, int64 (n + 1,)."""
         return np.concatenate([[0], np.cumsum(self.ends - self.starts)])
 
     @property
@@ -28,12 +28,12 @@ class CellRuns:
         return int(self.before[-1])
 
     def numbers(self, ranks: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """The cells of these ranks (n,): the cell of rank 0 is the first of the set."""
+        """Return the cells of these ranks (n,): the first cell of the set has rank 0."""
         run = np.searchsorted(self.before, ranks, side="right") - 1
         return np.asarray(self.starts[run] + ranks - self.before[run], dtype=np.int64)
 
     def ranks(self, numbers: NDArray[np.integer[Any]]) -> NDArray[np.int64]:
-        """The ranks of cells (n,), -1 for those that are not in the set."""
+        """Return the ranks of cells (n,), -1 for cells not in the set."""
         run = np.searchsorted(self.starts, numbers, side="right") - 1
         inside = (run >= 0) & (numbers < self.ends[run])
         return np.where(inside, self.before[run] + numbers - self.starts[run], -1)

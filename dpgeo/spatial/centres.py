@@ -1,7 +1,7 @@
-"""Centres of clusters, which cells lie nearest to which, and their areas of influence.
+"""Cluster centres, nearest-centre assignment and areas of influence.
 
-All of it is public geometry. Distances are those of straight lines through the sphere, which order
-positions as great-circle metres on the ground do.
+All of it is public geometry. Distances are straight lines through the sphere, which order positions
+as great-circle distances do.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees, to_mercator
 
 CHUNK = 1 << 15
-"""Cells compared at a time, so that every array in hand stays in the cache."""
+"""Cells compared at a time, so that arrays stay in the processor's cache."""
 
 CELLS_PER_CENTRE = 24
-"""Cells of the study area for each centre that is spread over it, at least."""
+"""Fewest cells of the study area for each centre spread over it."""
 
 SPREADING_ROUNDS = 10
-"""Rounds of k-means over the study area's own cells."""
+"""Rounds of k-means on the study area's own cells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Centres:
-    """Positions of clusters in Web Mercator metres, float64 (k,) each; the order numbers them."""
+    """Centres in Web Mercator metres, float64 (k,) each, numbered by their order."""
 
     x: NDArray[np.float64]
     y: NDArray[np.float64]
@@ -40,7 +40,7 @@ class Centres:
 
     @classmethod
     def from_degrees(cls, longitude: ArrayLike, latitude: ArrayLike) -> Self:
-        """Centres at longitudes and latitudes in degrees."""
+        """Build centres from longitudes and latitudes in degrees."""
         return cls(*to_mercator(longitude, latitude))
 
     @property
@@ -49,17 +49,17 @@ class Centres:
         return to_degrees(self.x, self.y)
 
     def clamped(self, grid: Grid) -> Centres:
-        """The centres, each moved to the nearest position of the grid's frame."""
+        """Return the centres, each moved to the nearest position of the grid's frame."""
         west, south, east, north = grid.mercator_bounds
         return Centres(np.clip(self.x, west, east), np.clip(self.y, south, north))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Unit vectors from the middle of the earth to the cells of a grid, made from public tables.
+    """Unit vectors from the middle of the earth to the cells of a grid, from public tables.
 
-    A cell's vector is a table look-up and two products, each correctly rounded, so it is the same
-    to the last bit whatever other cells are asked for: a sine of a whole array might not be.
+    A cell's vector takes a table lookup and two products, each correctly rounded, so it is the same
+    to the last bit whichever other cells are computed: a sine of a whole array might not be.
     """
 
     columns: int
@@ -70,7 +70,7 @@ class Directions:
 
     @classmethod
     def of(cls, grid: Grid) -> Self:
-        """The tables of a grid's cell centres."""
+        """Build the tables of a grid's cell centres."""
         x = grid.west + (np.arange(grid.columns) + 0.5) * grid.cell
         y = grid.north - (np.arange(grid.rows) + 0.5) * grid.cell
         longitude, latitude = np.radians(to_degrees(x, 0)[0]), np.radians(to_degrees(0, y)[1])
@@ -79,7 +79,7 @@ class Directions:
         )
 
     def __call__(self, cells: NDArray[np.int64]) -> tuple[NDArray[np.float64], ...]:
-        """Three coordinates (n,) of the cells numbered `cells` (n,)."""
+        """Return three coordinates (n,) of the cells numbered `cells` (n,)."""
         row, column = np.divmod(cells, self.columns)
         flat = self.cos_latitude[row]
         return (
@@ -90,51 +90,51 @@ class Directions:
 
 
 def nearest(grid: Grid, cells: NDArray[np.int64], centres: Centres) -> NDArray[np.int64]:
-    """The number of the centre nearest on the ground to each cell's middle (n,); ties to the first.
+    """Return the centre nearest on the ground to each cell's middle (n,); the first in a tie.
 
-    The answer for a cell depends on that cell and the centres alone. Every operation acts on one
-    cell and is correctly rounded; matrix products, whose rounding may depend on what else is in
-    the matrix, would break that, and with it the sensitivity of sums over clusters.
+    The result for a cell depends on that cell and the centres alone. Every operation acts on one
+    cell and is correctly rounded. The rounding of matrix products may depend on the other entries,
+    which would break that independence, and with it the sensitivity of sums over clusters.
     """
-    directions, goals = Directions.of(grid), np.column_stack(unit_vectors(centres))
-    found = np.empty(len(cells), dtype=np.int64)
+    directions, targets = Directions.of(grid), np.column_stack(unit_vectors(centres))
+    nearest_centre = np.empty(len(cells), dtype=np.int64)
     for start in range(0, len(cells), CHUNK):
-        part = slice(start, start + CHUNK)
-        first, second, third = directions(cells[part])
+        chunk = slice(start, start + CHUNK)
+        first, second, third = directions(cells[chunk])
         best = np.full(first.shape, -np.inf)
         number = np.zeros(first.shape, dtype=np.int64)
-        for index, goal in enumerate(goals):
-            cosine = first * goal[0] + second * goal[1] + third * goal[2]
+        for index, target in enumerate(targets):
+            cosine = first * target[0] + second * target[1] + third * target[2]
             nearer = cosine > best
             np.copyto(best, cosine, where=nearer)
             np.copyto(number, index, where=nearer)
-        found[part] = number
-    return found
+        nearest_centre[chunk] = number
+    return nearest_centre
 
 
 def unit_vectors(centres: Centres) -> tuple[NDArray[np.float64], ...]:
-    """Three coordinates (k,) of the centres on the unit sphere."""
-    longitude, latitude = (np.radians(part) for part in centres.degrees)
+    """Return three coordinates (k,) of the centres on the unit sphere."""
+    longitude, latitude = (np.radians(angle) for angle in centres.degrees)
     flat = np.cos(latitude)
     return flat * np.cos(longitude), flat * np.sin(longitude), np.sin(latitude)
 
 
 def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
-    """Great-circle metres between positions, one by one; shapes broadcast.
+    """Compute great-circle metres between positions, one by one; shapes broadcast.
 
-    Haversine formula, which keeps short distances exact.
+    The haversine formula is exact for short distances.
     """
     (lon, lat), (to_lon, to_lat) = (
-        [np.radians(part) for part in positions.degrees] for positions in (one, other)
+        [np.radians(angle) for angle in positions.degrees] for positions in (one, other)
     )
-    across = np.cos(lat) * np.cos(to_lat) * np.sin((to_lon - lon) / 2) ** 2
-    chord = np.sqrt(np.clip(np.sin((to_lat - lat) / 2) ** 2 + across, 0, 1))
+    longitude_term = np.cos(lat) * np.cos(to_lat) * np.sin((to_lon - lon) / 2) ** 2
+    chord = np.sqrt(np.clip(np.sin((to_lat - lat) / 2) ** 2 + longitude_term, 0, 1))
     return np.asarray(2 * EARTH_RADIUS_METRES * np.arcsin(chord), dtype=np.float64)
 
 
 @lru_cache(maxsize=16)
 def spread_evenly(area: StudyArea, number: int) -> Centres:
-    """`number` positions spread evenly over a study area: k-means of the area's own cells.
+    """Spread `number` positions evenly over a study area, by k-means of its own cells.
 
     They depend on public inputs alone, and the same inputs always give the same positions.
     """
@@ -146,19 +146,19 @@ def spread_evenly(area: StudyArea, number: int) -> Centres:
     for _ in range(SPREADING_ROUNDS):
         region = nearest(grid, cells, centres)
         size = np.bincount(region, minlength=number)
-        held = np.maximum(size, 1)
+        divisor = np.maximum(size, 1)
         centres = Centres(
-            np.where(size > 0, np.bincount(region, x, number) / held, centres.x),
-            np.where(size > 0, np.bincount(region, y, number) / held, centres.y),
+            np.where(size > 0, np.bincount(region, x, number) / divisor, centres.x),
+            np.where(size > 0, np.bincount(region, y, number) / divisor, centres.y),
         )
     return centres
 
 
 def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]:
-    """What part of a study area lies nearest to each centre: shapely shapes (k,) in degrees.
+    """Divide a study area by nearest centre: shapely shapes (k,) in degrees.
 
-    Sides are straight in the plane of the map, which over a city differs from the ground by less
-    than a line's width. Of centres in one place the first has the area; a shape may be empty.
+    Sides are straight on the map, which over a city differs from the ground by less than a line's
+    width. Of coinciding centres the first has the area; a shape may be empty.
     """
     positions = np.column_stack([centres.x, centres.y])
     distinct = np.sort(np.unique(positions, axis=0, return_index=True)[1])
@@ -174,21 +174,21 @@ def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]
     in_degrees = shapely.transform(
         shapely.get_parts(cells), lambda flat: np.column_stack(to_degrees(*flat.T))
     )
-    # Sides between centres that are all but in one place can cross once they are rounded.
+    # Sides between nearly coinciding centres can cross once they are rounded.
     whole = shapely.make_valid(in_degrees)
     shapes[distinct] = [_polygons(each) for each in shapely.intersection(whole, area.shape)]
     return shapes
 
 
 def _polygons(shape: Any) -> Any:
-    """A shape without the points and lines that cutting may leave, counterclockwise."""
+    """Keep the polygons of a shape, counterclockwise; cutting may leave points and lines."""
     parts = shapely.get_parts(shapely.get_parts(shape))
     parts = [each for each in parts if each.geom_type == "Polygon"]
     return shapely.orient_polygons(parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts))
 
 
 def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
-    """A grid that has at least so many cells in the area, and the numbers of those cells."""
+    """Return a grid with at least `least` cells in the area, and the numbers of those cells."""
     side = 32
     while True:
         grid = Grid.over(area, side)
@@ -199,10 +199,10 @@ def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
 
 
 def _far_apart(x: NDArray[Any], y: NDArray[Any], number: int) -> list[int]:
-    """Indices of points each as far as can be from those before it, from the first on."""
+    """Return indices of points, each as far as possible from those before it."""
     chosen = [0]
-    away = np.hypot(x - x[0], y - y[0])
+    distance = np.hypot(x - x[0], y - y[0])
     while len(chosen) < number:
-        chosen.append(int(np.argmax(away)))
-        np.minimum(away, np.hypot(x - x[chosen[-1]], y - y[chosen[-1]]), out=away)
+        chosen.append(int(np.argmax(distance)))
+        np.minimum(distance, np.hypot(x - x[chosen[-1]], y - y[chosen[-1]]), out=distance)
     return chosen

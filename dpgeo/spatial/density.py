@@ -1,6 +1,6 @@
-"""A declared public density: how many people are expected where, known beforehand.
+"""Declared public density: the number of people expected in each area, known beforehand.
 
-For instance a census grid, or the areas of a map that was published earlier.
+Examples are a census grid, or the regions of a map published earlier.
 """
 
 from __future__ import annotations
@@ -22,16 +22,15 @@ from dpgeo.spatial.zones import Zones
 Floats = NDArray[np.float64]
 
 AMOUNTS = ("people", "population", "estimate", "count", "value")
-"""Where an area's number is looked for, whatever the capitals; "estimate" is what files of releases
-say."""
+"""Properties that can hold an area's number, in any case; "estimate" is used in release files."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Density:
-    """Areas, and the number of people expected in each, float64 (n,), spread over it evenly.
+    """Areas with the number of people expected in each, float64 (n,), spread over it evenly.
 
-    Areas that overlap add up. Numbers below 0, as noisy counts can be, stand for 0. Raises
-    ValueError where nothing is left.
+    Overlapping areas add up. Numbers below 0, as in noisy counts, are treated as 0. Raises
+    ValueError where no number is above 0.
     """
 
     zones: Zones
@@ -48,19 +47,19 @@ class Density:
 
     @classmethod
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
-        """The density of a GeoJSON FeatureCollection of polygons.
+        """Read the density from a GeoJSON FeatureCollection of polygons.
 
-        `key` is the property that holds an area's number, by default a usual one. Raises
+        `key` is the property that holds an area's number, by default one of AMOUNTS. Raises
         ValueError.
         """
         zones = Zones.from_geojson(document, name=name)
         properties = [feature.get("properties") or {} for feature in document["features"]]
         wanted = key or _usual(properties[0])
-        amounts = [_amount(each, wanted, place) for place, each in enumerate(properties, 1)]
+        amounts = [_amount(each, wanted, number) for number, each in enumerate(properties, 1)]
         return cls(zones=zones, amounts=np.array(amounts, dtype=np.float64))
 
     def to_geojson(self) -> dict[str, Any]:
-        """A FeatureCollection that `from_geojson`, told the key "key", reads back as the same."""
+        """Return a FeatureCollection that `from_geojson`, with key="key", reads back the same."""
         document = self.zones.to_geojson()
         for feature, amount in zip(document["features"], self.amounts.tolist(), strict=True):
             feature["properties"]["key"] = amount
@@ -68,44 +67,44 @@ class Density:
 
     @property
     def ground_metres(self) -> float:
-        """Half of the people are expected in areas at least this wide, taken to be square."""
-        wide = np.sqrt(ground_square_kilometres(self.zones.shapes)) * 1000
-        order = np.argsort(wide)
-        held = np.cumsum(np.maximum(self.amounts, 0)[order])
-        return float(wide[order][np.searchsorted(held, held[-1] / 2)])
+        """Width such that half of the people are in areas at least as wide, taken as squares."""
+        width = np.sqrt(ground_square_kilometres(self.zones.shapes)) * 1000
+        order = np.argsort(width)
+        people = np.cumsum(np.maximum(self.amounts, 0)[order])
+        return float(width[order][np.searchsorted(people, people[-1] / 2)])
 
     def within(self, area: StudyArea) -> Self:
-        """What lies in a study area: of an area that is cut, as many as its share of ground.
+        """Restrict the density to a study area; an area that is cut keeps its share of people.
 
         Raises ValueError where nobody is expected in the study area.
         """
         cut = self.zones.within(area)
         numbers = {key: number for number, key in enumerate(self.zones.keys)}
-        kept = [numbers[key] for key in cut.keys]
-        share = shapely.area(cut.shapes) / shapely.area(self.zones.shapes[kept])
-        return type(self)(zones=cut, amounts=self.amounts[kept] * share)
+        indices = [numbers[key] for key in cut.keys]
+        share = shapely.area(cut.shapes) / shapely.area(self.zones.shapes[indices])
+        return type(self)(zones=cut, amounts=self.amounts[indices] * share)
 
     def on(self, grid: Grid) -> Floats:
-        """People expected in each cell, of the grid's shape.
+        """Return the people expected in each cell, of the grid's shape.
 
-        An area counts to the cells whose centres lie in it, or else to the one it has a point in.
+        An area counts to the cells whose centres are in it, or else to the cell of an inner point.
         """
         row, column = np.divmod(np.arange(grid.size), grid.columns)
         x = grid.west + (column + 0.5) * grid.cell
         y = grid.north - (row + 0.5) * grid.cell
         longitude, latitude = to_degrees(x, y)
         cell, zone = self.zones.locator().locate(longitude, latitude)
-        missed = np.setdiff1d(np.arange(len(self)), zone)
-        inner = shapely.get_coordinates(shapely.point_on_surface(self.zones.shapes[missed]))
-        found = grid.locate(*to_mercator(inner[:, 0], inner[:, 1]))
-        cell, zone = np.concatenate([cell, found]), np.concatenate([zone, missed])
+        without_cell = np.setdiff1d(np.arange(len(self)), zone)
+        inner = shapely.get_coordinates(shapely.point_on_surface(self.zones.shapes[without_cell]))
+        inner_cell = grid.locate(*to_mercator(inner[:, 0], inner[:, 1]))
+        cell, zone = np.concatenate([cell, inner_cell]), np.concatenate([zone, without_cell])
         cell, zone = cell[cell >= 0], zone[cell >= 0]
-        # A cell holds the more ground the nearer it is to the equator.
+        # Cells closer to the equator cover more ground.
         ground = np.cos(np.radians(latitude[cell])) ** 2
         whole = np.bincount(zone, weights=ground, minlength=len(self))
         part = np.maximum(self.amounts, 0)[zone] * ground / whole[zone]
-        laid = np.bincount(cell, weights=part, minlength=grid.size).astype(np.float64)
-        return laid.reshape(grid.shape)
+        people = np.bincount(cell, weights=part, minlength=grid.size).astype(np.float64)
+        return people.reshape(grid.shape)
 
 
 def _usual(properties: Mapping[str, Any]) -> str:

@@ -1,7 +1,7 @@
-"""A gazetteer as a table: a row for each place, with its position and a column for every level.
+"""Gazetteer tables: a row for each place, with its position and a column for every level.
 
 Columns named longitude and latitude (or lon and lat) hold positions in degrees. Unless levels are
-named, every other column but the keys' is one, from the widest to the finest as they stand.
+named, all other columns except the key and name are levels, in order from the widest to the finest.
 """
 
 from __future__ import annotations
@@ -18,24 +18,24 @@ SEPARATORS = (",", ";", "\t")
 
 
 def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any]:
-    """The table as a document that `Places.from_geojson` reads. Raises ValueError."""
+    """Convert the table to a document that `Places.from_geojson` reads. Raises ValueError."""
     rows = _rows(text)
     header = [column.strip() for column in next(rows, [])]
     _check_header(header)
     longitude, latitude = _column(header, LONGITUDE), _column(header, LATITUDE)
-    apart = {longitude, latitude, key or "key", name or "name"}
+    other_columns = {longitude, latitude, key or "key", name or "name"}
     features = [
         _feature(dict(zip(header, values, strict=True)), longitude, latitude, number)
-        for number, values in enumerate(_even(rows, len(header)), 1)
+        for number, values in enumerate(_checked_rows(rows, len(header)), 1)
     ]
     if not features:
         raise ValueError("Has no row but the first line; give a row for each place.")
-    levels = [column for column in header if column not in apart]
+    levels = [column for column in header if column not in other_columns]
     return {"type": "FeatureCollection", "levels": levels, "features": features}
 
 
 def _rows(text: str) -> Iterator[list[str]]:
-    """Rows, of whichever separator the first line has most of; empty ones are left out."""
+    """Yield non-empty rows, by the most frequent separator in the first line."""
     first = text.split("\n", 1)[0]
     separator = max(SEPARATORS, key=first.count)
     try:
@@ -46,7 +46,7 @@ def _rows(text: str) -> Iterator[list[str]]:
         raise ValueError(f"Is not a CSV table: {error}; export it anew.") from None
 
 
-def _even(rows: Iterator[list[str]], columns: int) -> Iterator[list[str]]:
+def _checked_rows(rows: Iterator[list[str]], columns: int) -> Iterator[list[str]]:
     for number, row in enumerate(rows, 1):
         if number > MOST_PLACES:
             raise ValueError(f"Has more than {MOST_PLACES:,} places; give at most so many.")

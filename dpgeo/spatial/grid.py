@@ -1,4 +1,4 @@
-"""Grids of square cells, equispaced in Web Mercator, that all share one frame per study area."""
+"""Grids of square cells in Web Mercator that share one frame per study area."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from dpgeo.spatial.projection import (
 )
 
 FRAME_STEP_METRES = 4.096
-"""The frame's side is a multiple of this, so that any power of two up to 4096 divides it exactly
-in whole millimetres: grids of 64, 256 and 1024 cells over one area nest without warping."""
+"""Divisor of the frame's side, so that any power of two up to 4096 divides it exactly in whole
+millimetres: grids of 64, 256 and 1024 cells over one area nest exactly."""
 
 BLOCK_SIDES = (512, 64, 8, 1)
-"""Cells along the side of the blocks in which a study area's outline is looked for."""
+"""Sides in cells of the blocks in which a study area's outline is searched."""
 
 BAND_ROWS = 512
-"""Rows of a mask that are held at a time: 16 MB where a grid has 32768 columns."""
+"""Rows of a mask in memory at a time: 16 MB where a grid has 32768 columns."""
 
 EDGE_METRES = 1e-6
-"""A cell this near to the study area touches it: far above rounding errors, far below a step."""
+"""A cell this close to the study area touches it: far above rounding errors, far below a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +52,14 @@ class Grid:
 
     @classmethod
     def over(cls, area: StudyArea, cells: int) -> Self:
-        """`cells` x `cells` squares over the smallest square frame that holds `area`.
+        """Build `cells` x `cells` squares over the smallest square frame that holds `area`.
 
         Cells that do not touch the area are known to be empty: see `inside`.
         """
         if cells < 1:
             raise ValueError("A grid needs at least one cell along each side.")
         west, south, east, north = area.mercator_bounds
-        # A centimetre to spare, so that rounding the corner leaves no edge outside.
+        # One extra centimetre, so that rounding the corner leaves no edge outside.
         steps = math.floor((max(east - west, north - south) + 0.01) / FRAME_STEP_METRES) + 1
         side = steps * FRAME_STEP_METRES
         return cls(
@@ -76,7 +76,7 @@ class Grid:
         return cls(**document)
 
     def to_json(self) -> dict[str, float | int]:
-        """The five numbers that define the grid."""
+        """Return the five numbers that define the grid."""
         return {
             "west": self.west,
             "north": self.north,
@@ -127,7 +127,7 @@ class Grid:
         return np.asarray(heights * EARTH_RADIUS_METRES * self.cell / MERCATOR_RADIUS_METRES)
 
     def locate(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
-        """Cell number (row * columns + column) of Web Mercator positions; -1 outside the frame."""
+        """Return cell numbers (row * columns + column) of Web Mercator positions; -1 outside."""
         column = np.floor((np.asarray(x, dtype=np.float64) - self.west) / self.cell)
         row = np.floor((self.north - np.asarray(y, dtype=np.float64)) / self.cell)
         inside = (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
@@ -135,15 +135,15 @@ class Grid:
         return number.astype(np.int64)
 
     def inside(self, area: StudyArea) -> NDArray[np.bool_]:
-        """Which cells touch the study area, as a (rows, columns) mask.
+        """Return which cells touch the study area, as a (rows, columns) mask.
 
-        Every position of a dataset lies in its study area, so the other cells are empty for
-        reasons that are public. The mask depends on public inputs alone.
+        Every position of a dataset is in its study area, so the other cells are publicly known to
+        be empty. The mask depends on public inputs alone.
         """
         return self._inside_rows(area, 0, self.rows)
 
     def inside_runs(self, area: StudyArea) -> CellRuns:
-        """The cells of `inside`, without ever holding the mask of the whole grid."""
+        """Return the cells of `inside` as runs, without a mask of the whole grid in memory."""
         starts, ends = [], []
         for first in range(0, self.rows, BAND_ROWS):
             mask = self._inside_rows(area, first, min(first + BAND_ROWS, self.rows))
@@ -154,21 +154,22 @@ class Grid:
         return CellRuns(np.concatenate(starts), np.concatenate(ends))
 
     def most_inside(self, area: StudyArea) -> int:
-        """At least as many as `inside` has, at once: the cells that touch the area's bounds."""
+        """Return a fast upper bound of `inside`'s count: the cells touching the area's bounds."""
         rows, columns = self._sides(0, self.rows)
         in_rows, in_columns = _overlap(area, rows, columns)
         return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))
 
     def touching(self, shape: Any) -> NDArray[np.bool_]:
-        """Which cells touch any shape in degrees, such as an outline: a (rows, columns) mask."""
+        """Return which cells touch a shape in degrees, as a (rows, columns) mask."""
         rows, columns = self._sides(0, self.rows)
-        across = to_degrees(columns, 0)[0]
-        along = to_degrees(0, rows)[1]
-        return self._touching(shape, across, along)
+        longitudes = to_degrees(columns, 0)[0]
+        latitudes = to_degrees(0, rows)[1]
+        return self._touching(shape, longitudes, latitudes)
 
     def window(self, bounds: tuple[float, float, float, float]) -> tuple[int, int, int, int]:
-        """First row, row after the last, first column and column after the last of the cells that
-        touch a box (west, south, east, north in degrees); empty where none does.
+        """Return the range of the cells that touch a box (west, south, east, north in degrees).
+
+        First row, row after the last, first column, column after the last; empty where none does.
         """
         (west, east), (south, north) = to_mercator(bounds[::2], bounds[1::2])
         top = math.floor((self.north - north - EDGE_METRES) / self.cell)
@@ -179,7 +180,7 @@ class Grid:
         return top, max(top, min(bottom, self.rows)), left, max(left, min(right, self.columns))
 
     def part(self, top: int, bottom: int, left: int, right: int) -> Self:
-        """The grid of some rows and columns of this one."""
+        """Return the grid of some rows and columns of this one."""
         return type(self)(
             west=self.west + left * self.cell,
             north=self.north - top * self.cell,
@@ -189,21 +190,21 @@ class Grid:
         )
 
     def _inside_rows(self, area: StudyArea, first: int, after: int) -> NDArray[np.bool_]:
-        """The rows from `first` up to `after` of `inside`."""
+        """Return rows `first` to before `after` of `inside`."""
         rows, columns = self._sides(first, after)
         in_rows, in_columns = _overlap(area, rows, columns)
         mask: NDArray[np.bool_] = in_rows[:, None] & in_columns[None, :]
         if not area.is_box:
-            # A cell is a box in degrees too, where the area's sides are straight as they are for
-            # `StudyArea.covers`; in Web Mercator a long slanted side would have to be a curve.
-            across = to_degrees(columns, 0)[0]
-            along = to_degrees(0, rows)[1]
-            mask &= self._touching(area.shape, across, along)
+            # A cell is also a box in degrees, where the area's sides are straight, as they are for
+            # `StudyArea.covers`; in Web Mercator a long slanted side would be a curve.
+            longitudes = to_degrees(columns, 0)[0]
+            latitudes = to_degrees(0, rows)[1]
+            mask &= self._touching(area.shape, longitudes, latitudes)
         return mask
 
     def _sides(self, first: int, after: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Southern and northern sides (2, n) of some rows, and western and eastern ones of all
-        columns, in Web Mercator metres and EDGE_METRES beyond the cells.
+        """Return southern and northern sides (2, n) of some rows, and western and eastern ones of
+        all columns, in Web Mercator metres, each EDGE_METRES beyond the cells.
         """
         left = self.west + np.arange(self.columns) * self.cell - EDGE_METRES
         right = left + self.cell + 2 * EDGE_METRES
@@ -212,19 +213,19 @@ class Grid:
         return np.stack([bottom, top]), np.stack([left, right])
 
     def _touching(
-        self, shape: Any, across: NDArray[np.float64], along: NDArray[np.float64]
+        self, shape: Any, longitudes: NDArray[np.float64], latitudes: NDArray[np.float64]
     ) -> NDArray[np.bool_]:
-        """Which cells intersect a shape in degrees, as a (rows, columns) mask.
+        """Return which cells intersect a shape in degrees, as a (rows, columns) mask.
 
-        `across` (2, columns) holds the western and eastern sides of the columns, `along` (2, rows)
-        the southern and northern sides of the rows, in degrees.
+        `longitudes` (2, columns) are the western and eastern sides of the columns, `latitudes`
+        (2, rows) the southern and northern sides of the rows, in degrees.
 
-        Blocks of cells are tried first and cut further only along the outline, so that the time
-        and the memory follow the length of the outline, not the number of cells.
+        Blocks of cells are tried first and divided further only along the outline, so that time and
+        memory grow with the length of the outline, not with the number of cells.
         """
         shapely.prepare(shape)
-        (west, east), (south, north) = across, along
-        rows, columns = along.shape[1], across.shape[1]
+        (west, east), (south, north) = longitudes, latitudes
+        rows, columns = latitudes.shape[1], longitudes.shape[1]
         mask = np.zeros((rows, columns), dtype=np.bool_)
         starts = np.meshgrid(
             np.arange(0, rows, BLOCK_SIDES[0]),
@@ -243,17 +244,17 @@ class Grid:
                 mask[row[touched], column[touched]] = True
                 break
             whole = touched & shapely.covers(shape, squares)
-            for place in np.nonzero(whole)[0]:
-                across_rows = slice(row[place], end_row[place])
-                mask[across_rows, column[place] : end_column[place]] = True
+            for block in np.nonzero(whole)[0]:
+                block_rows = slice(row[block], end_row[block])
+                mask[block_rows, column[block] : end_column[block]] = True
             cut = touched & ~whole
             row, column = _split(row[cut], column[cut], side, smaller)
-            kept = (row < rows) & (column < columns)
-            row, column = row[kept], column[kept]
+            valid = (row < rows) & (column < columns)
+            row, column = row[valid], column[valid]
         return mask
 
     def box_bounds(self, boxes: NDArray[np.integer[Any]]) -> NDArray[np.float64]:
-        """(west, south, east, north) in degrees of boxes (n, 4) in cells.
+        """Return (west, south, east, north) in degrees of boxes (n, 4) in cells.
 
         A box is (first row, row after the last, first column, column after the last).
         """
@@ -266,7 +267,7 @@ class Grid:
 def _overlap(
     area: StudyArea, rows: NDArray[np.float64], columns: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows and columns (2, n), see `Grid._sides`, touch the bounds of the area."""
+    """Return which rows and columns (2, n), see `Grid._sides`, touch the bounds of the area."""
     west, south, east, north = area.mercator_bounds
     in_rows = (rows[1] >= south) & (rows[0] <= north)
     in_columns = (columns[0] <= east) & (columns[1] >= west)
@@ -276,7 +277,7 @@ def _overlap(
 def _split(
     row: NDArray[np.int64], column: NDArray[np.int64], side: int, smaller: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The first rows and columns of the blocks of a smaller side within blocks of cells."""
+    """Return first rows and columns of the smaller blocks within blocks of cells."""
     step_row, step_column = np.divmod(np.arange((side // smaller) ** 2), side // smaller)
     rows = row[:, None] + smaller * step_row
     columns = column[:, None] + smaller * step_column

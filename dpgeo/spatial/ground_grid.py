@@ -1,7 +1,7 @@
-"""A public grid of points on the sphere, so many metres apart: where positions are snapped to.
+"""Public grid of points on the sphere, to which positions are snapped.
 
-Rows are circles of latitude a step apart, the equator among them. A row of circumference c has
-floor(c / step) points, evenly spaced, one of them on the prime meridian; the last rows have six at
+Rows are circles of latitude one step apart, including the equator. A row of circumference c has
+floor(c / step) evenly spaced points, one of them on the prime meridian; the last rows have six at
 most. So the nearest points of one row are at least 0.6 steps apart (the chord between neighbours
 of n >= 2 points on a circle of circumference c >= n steps is (c/pi) sin(pi/n) >= 2 steps/pi),
 points of different rows at least one step, and no position is further than 0.75 steps from the
@@ -22,23 +22,23 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 Floats = NDArray[np.float64]
 
 NEAREST = 0.6
-"""Any two points of the grid are at least so many steps apart."""
+"""Smallest distance between two points of the grid, in steps."""
 
 FURTHEST_SNAP = 0.75
-"""No position between 85 degrees north and south is snapped further than so many steps."""
+"""Largest snapping distance between 85 degrees north and south, in steps."""
 
 
 STEPS = 100
-"""Steps of the public grid in a radius, where that makes them a metre or more."""
+"""Steps of the public grid in a radius, if a step is then at least a metre."""
 
 
 def grid_step(radius: int) -> int:
-    """Metres between the points that positions are snapped to, for a radius."""
+    """Return the grid step in metres for a radius."""
     return max(1, radius // STEPS)
 
 
 def snapped_apart(radius: int) -> Fraction:
-    """How many metres apart two positions can be once they are snapped, that are a radius apart.
+    """Return the largest distance after snapping of two positions a radius apart, in metres.
 
     The grid is that of the radius, or a finer one.
     """
@@ -47,7 +47,7 @@ def snapped_apart(radius: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
-    """The grid of a step in metres. Angles are radians on the sphere of the earth's mean radius."""
+    """The grid with a step in metres. Angles are radians on the sphere of mean earth radius."""
 
     step: int
 
@@ -56,14 +56,14 @@ class GroundGrid:
             raise ValueError("A grid needs a step of at least one metre.")
 
     def snap(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """The grid's points (n,) nearest in row, then in column; longitudes from -pi to pi.
+        """Snap to the point (n,) nearest in row, then in column; longitudes from -pi to pi.
 
-        The equator's side of a tie is not defined. Any angles are taken, also beyond 180 degrees.
+        Which side a tie goes to is undefined. Any angles are accepted, also beyond 180 degrees.
         """
         row_angle = self.step / EARTH_RADIUS_METRES
         last = math.floor(math.pi / 2 / row_angle)
         snapped = np.clip(np.rint(latitude / row_angle), -last, last) * row_angle
-        # The circumference of the row in steps; one point at the least.
+        # The circumference of the row in steps; at least one point.
         points = np.maximum(np.floor(np.cos(snapped) * (2 * math.pi / row_angle)), 1)
         column_angle = 2 * math.pi / points
         column = np.rint(longitude / column_angle)

@@ -1,7 +1,7 @@
-"""Places: a declared public hierarchy, such as country, city and street, of candidate positions.
+"""Declared public places: candidate positions in a hierarchy, such as country, city and street.
 
-Everything here follows from public inputs: which units hold which places, how far apart the places
-of a unit are, and which place is nearest to a position.
+Everything follows from public inputs: the places of each unit, their distances, and the nearest
+place to a position. A *unit* here is a region of the hierarchy.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ EVERYWHERE = "everywhere"
 """The unit above the widest level."""
 
 CELL_LEVELS = ("district", "quarter", "block")
-"""Levels of the hierarchy made of cells, each unit of 4 x 4 units of the next."""
+"""Levels of the hierarchy of cells; each unit has 4 x 4 units of the next level."""
 
 FAN_OUT = 4
 
 FEW = 32
-"""Positions whose pairs are all compared; of more, those on their hull are."""
+"""Most positions whose pairs are all compared; of more, only those on the convex hull are."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -71,24 +71,24 @@ class Places:
 
     @classmethod
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
-        """The places of a GeoJSON FeatureCollection of points.
+        """Read the places from a GeoJSON FeatureCollection of points.
 
-        `key` is the property that holds a place's key, by default "key" or its number. Levels are
-        named by the member "levels" of the collection, a list of properties from the widest to the
-        finest; without it they are the first feature's other texts, in their order; `name` is
-        none of them. Raises ValueError.
+        `key` is the property that holds a place's key, by default "key" or its number. The member
+        "levels" of the collection lists the properties of the levels, from the widest to the
+        finest; without it they are the first feature's other texts, in order, except `name`. Raises
+        ValueError.
         """
         features = document.get("features") if isinstance(document, Mapping) else None
         if not isinstance(features, list) or not features:
             raise ValueError("Must be a GeoJSON FeatureCollection of points with their units.")
-        records = [_properties(feature, place) for place, feature in enumerate(features, 1)]
-        apart = {key or "key", name or "name"}
+        records = [_properties(feature, number) for number, feature in enumerate(features, 1)]
+        other_properties = {key or "key", name or "name"}
         levels = document.get("levels")
         if levels is None:
             levels = [
                 each
                 for each, value in records[0].items()
-                if isinstance(value, str) and each not in apart
+                if isinstance(value, str) and each not in other_properties
             ]
         if not isinstance(levels, list) or not all(isinstance(each, str) for each in levels):
             raise ValueError("The member 'levels' is a list of properties, the widest first.")
@@ -100,7 +100,7 @@ class Places:
                 f"No place has {missing[0]!r}, which is named as a level; the first place has: "
                 f"{', '.join(map(str, records[0]))[:200]}."
             )
-        lon, lat = np.array([_position(each, place) for place, each in enumerate(features, 1)]).T
+        lon, lat = np.array([_position(each, number) for number, each in enumerate(features, 1)]).T
         return cls(
             levels=tuple(levels),
             keys=tuple(str(each.get(key or "key", n)) for n, each in enumerate(records, 1)),
@@ -110,7 +110,7 @@ class Places:
         )
 
     def to_geojson(self) -> dict[str, Any]:
-        """A FeatureCollection that `from_geojson` reads back as the same places."""
+        """Return a FeatureCollection that `from_geojson` reads back as the same places."""
         return {
             "type": "FeatureCollection",
             "levels": list(self.levels),
@@ -128,50 +128,50 @@ class Places:
 
     @classmethod
     def of_cells(cls, area: StudyArea, cells: int) -> Self:
-        """The middles of the cells of a grid that lie in the area, in a hierarchy of squares.
+        """Build places from the centres of a grid's cells in the area, in a hierarchy of squares.
 
-        Blocks are the cells, 4 x 4 of them a quarter, 4 x 4 quarters a district. Where hardly any
-        middle lies in the area, all cells that touch it are places.
+        Blocks are the cells, 4 x 4 of them a quarter, 4 x 4 quarters a district. Where fewer than
+        two centres are in the area, all cells that touch it are places.
         """
         grid = Grid.over(area, cells)
         number = np.flatnonzero(grid.inside(area))
         row, column = np.divmod(number, grid.columns)
         at = Centres(grid.west + (column + 0.5) * grid.cell, grid.north - (row + 0.5) * grid.cell)
         lon, lat = at.degrees
-        held = area.covers(lon, lat)
-        if held.sum() < 2:
-            held = np.ones(len(number), dtype=np.bool_)
+        inside = area.covers(lon, lat)
+        if inside.sum() < 2:
+            inside = np.ones(len(number), dtype=np.bool_)
         steps = [FAN_OUT**power for power in reversed(range(len(CELL_LEVELS)))]
         units = [
             tuple(f"{down // step + 1}.{across // step + 1}" for step in steps)
-            for down, across in zip(row[held].tolist(), column[held].tolist(), strict=True)
+            for down, across in zip(row[inside].tolist(), column[inside].tolist(), strict=True)
         ]
         return cls(
             levels=CELL_LEVELS,
-            keys=tuple(map(str, number[held].tolist())),
+            keys=tuple(map(str, number[inside].tolist())),
             units=tuple(units),
-            longitude=lon[held],
-            latitude=lat[held],
+            longitude=lon[inside],
+            latitude=lat[inside],
         )
 
     def within(self, area: StudyArea) -> Self:
-        """The places that lie in a study area. Raises ValueError where hardly any does."""
-        held = np.flatnonzero(area.covers(self.longitude, self.latitude))
-        if len(held) < 2:
+        """Return the places in a study area. Raises ValueError for fewer than two."""
+        inside = np.flatnonzero(area.covers(self.longitude, self.latitude))
+        if len(inside) < 2:
             raise ValueError(
                 "Fewer than two places lie in the study area; check the order of the coordinates "
                 "(longitude first) and that they are degrees."
             )
         return type(self)(
             levels=self.levels,
-            keys=tuple(self.keys[place] for place in held),
-            units=tuple(self.units[place] for place in held),
-            longitude=self.longitude[held],
-            latitude=self.latitude[held],
+            keys=tuple(self.keys[index] for index in inside),
+            units=tuple(self.units[index] for index in inside),
+            longitude=self.longitude[inside],
+            latitude=self.latitude[inside],
         )
 
     def check_covered(self, area: StudyArea) -> None:
-        """Raises ValueError that names a place outside a study area."""
+        """Raise ValueError that names a place outside a study area."""
         self._refuse(
             ~area.covers(self.longitude, self.latitude),
             "lies outside the study area; take it out, or mend its position (longitude first, in "
@@ -179,14 +179,14 @@ class Places:
         )
 
     def check_inside(self, level: str, zones: Zones) -> None:
-        """Raises ValueError that names a place outside the zone of its unit of a level.
+        """Raise ValueError that names a place outside the zone of its unit of a level.
 
-        Zones are units by their keys or names.
+        Zones are matched to units by key or name.
         """
         number = self.levels.index(level)
         unit = np.array([units[number] for units in self.units], dtype=object)
         for name in sorted(set(unit)):
-            held = np.flatnonzero(unit == name)
+            members = np.flatnonzero(unit == name)
             own = [
                 zone
                 for zone, words in enumerate(zip(zones.keys, zones.names, strict=True))
@@ -194,13 +194,15 @@ class Places:
             ]
             if not own:
                 raise ValueError(
-                    f"Place {self.keys[held[0]]!r} is an orphan: no zone of the layer {level!r} in "
+                    f"Place {self.keys[members[0]]!r} is an orphan: no zone of the layer {level!r} in "
                     f"the study area is called {name!r}. Name one of them, or take the place out."
                 )
             shape = shapely.union_all(zones.shapes[own])
             shapely.prepare(shape)
             outside = np.zeros(len(self), dtype=np.bool_)
-            outside[held] = ~shapely.intersects_xy(shape, self.longitude[held], self.latitude[held])
+            outside[members] = ~shapely.intersects_xy(
+                shape, self.longitude[members], self.latitude[members]
+            )
             self._refuse(
                 outside,
                 f"lies outside its {level} {name!r}, as the layer {level!r} has it; mend its "
@@ -208,50 +210,50 @@ class Places:
             )
 
     def _refuse(self, wrong: NDArray[np.bool_], words: str) -> None:
-        """Raises ValueError for the first wrong place, saying how many there are."""
+        """Raise ValueError for the first wrong place, with the number of others."""
         found = np.flatnonzero(wrong)
         if found.size:
             others = f" So do {found.size - 1:,} more." if found.size > 1 else ""
             raise ValueError(f"Place {self.keys[found[0]]!r} {words}.{others}")
 
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
-        """The units that stay visible when so many levels, from the finest on, are hidden.
+        """Return the names of the visible units, and the unit number (n,) of each place.
 
-        Their names, and the number of the unit (n,) that each place lies in. Raises ValueError
-        where there are not so many levels.
+        `hidden` levels, from the finest on, are hidden. Raises ValueError where there are not so
+        many levels.
         """
         paths, unit = self.paths(hidden)
         return tuple(map(unit_name, paths)), unit
 
     def paths(self, hidden: int) -> tuple[tuple[tuple[str, ...], ...], NDArray[np.int32]]:
-        """The same, each unit with the names of all it lies in, from the widest on."""
+        """Return the same as `parents`, with each unit's path of names from the widest on."""
         if not 1 <= hidden <= len(self.levels):
             raise ValueError(
                 f"These places have {len(self.levels)} levels; hide from 1 to {len(self.levels)}."
             )
         paths = [units[: len(self.levels) - hidden] for units in self.units]
-        found = sorted(set(paths))
-        number = {path: place for place, path in enumerate(found)}
-        return tuple(found), np.array([number[path] for path in paths], dtype=np.int32)
+        distinct = sorted(set(paths))
+        number = {path: index for index, path in enumerate(distinct)}
+        return tuple(distinct), np.array([number[path] for path in paths], dtype=np.int32)
 
     def alone(self, hidden: int) -> list[str]:
-        """The visible units, by name, that have a single place: nothing is hidden there."""
+        """Return the names of visible units with a single place, where nothing is hidden."""
         names, unit = self.parents(hidden)
         size = np.bincount(unit, minlength=len(names))
         return [names[number] for number in np.flatnonzero(size == 1)]
 
     def sensitivity(self, hidden: int) -> float:
-        """Hierarchical sensitivity in metres: the largest distance of two places in one of the
-        units that stay visible (Zhu, Li, Zhou and Yu 2017, definition 12.3).
+        """Return the hierarchical sensitivity in metres: the largest distance of two places in one
+        of the visible units (Zhu, Li, Zhou and Yu 2017, definition 12.3).
         """
         names, unit = self.parents(hidden)
         at = self.positions
         order = np.argsort(unit, kind="stable")
         members = np.split(order, np.searchsorted(unit[order], np.arange(1, len(names))))
-        return max(diameter(Centres(at.x[held], at.y[held])) for held in members)
+        return max(diameter(Centres(at.x[group], at.y[group])) for group in members)
 
     def hiding(self) -> list[str]:
-        """For every number of levels that can be hidden, in words, the hierarchical sensitivity."""
+        """Describe the hierarchical sensitivity for every number of hidden levels."""
         return [
             f"Hiding {', '.join(self.levels[-hidden:])}: two places of one "
             f"{self.levels[-hidden - 1] if hidden < len(self.levels) else 'study area'} are up to "
@@ -261,12 +263,12 @@ class Places:
 
     @property
     def positions(self) -> Centres:
-        """The places as positions in the plane of the map."""
+        """The places as positions in Web Mercator."""
         return Centres.from_degrees(self.longitude, self.latitude)
 
-    def nearest_to_cells(self, grid: Grid) -> Finder:
-        """Finds the place nearest to a cell's middle; made once for many cells."""
-        return Finder(self, grid)
+    def nearest_to_cells(self, grid: Grid) -> NearestPlace:
+        """Return a function from cells to their nearest places, to be used for many cells."""
+        return NearestPlace(self, grid)
 
     def _check_words(self) -> None:
         seen: set[str] = set()
@@ -294,7 +296,7 @@ class Places:
             )
 
     def _check_order(self) -> None:
-        """No unit lies above another in one row and below it in another."""
+        """Check that no unit is above another in one row and below it in another."""
         above: set[tuple[str, str]] = set()
         for units in self.units:
             above |= {(wide, fine) for i, wide in enumerate(units) for fine in units[i + 1 :]}
@@ -306,11 +308,10 @@ class Places:
                 )
 
 
-class Finder:
-    """The place nearest to the middle of a cell, in the plane of the map, by an index.
+class NearestPlace:
+    """Finds the place nearest to the middle of a cell, in Web Mercator, by a spatial index.
 
-    The answer for a cell depends on that cell and the places alone; of places as near as each
-    other the first is taken.
+    The result for a cell depends on that cell and the places alone; the first place wins a tie.
     """
 
     def __init__(self, places: Places, grid: Grid) -> None:
@@ -319,7 +320,7 @@ class Finder:
         self._grid = grid
 
     def __call__(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Numbers of places (n,) for cells (n,)."""
+        """Return the numbers of places (n,) for cells (n,)."""
         distinct, back = np.unique(cells, return_inverse=True)
         grid = self._grid
         row, column = np.divmod(distinct, grid.columns)
@@ -331,20 +332,20 @@ class Finder:
 
 
 def unit_name(path: Sequence[str]) -> str:
-    """A unit's name with all it lies in, the finest first: "North Street, Harbour, Land"."""
+    """Join a unit's name with those of its wider units: "North Street, Harbour, Land"."""
     return ", ".join(reversed(path)) or EVERYWHERE
 
 
 def diameter(at: Centres) -> float:
-    """The largest great-circle distance of two positions, in metres."""
+    """Return the largest great-circle distance of two positions, in metres."""
     if len(at) < 2:
         return 0.0
     x, y = at.x, at.y
     if len(at) > FEW:
         points = shapely.multipoints(np.column_stack([x, y]))
         x, y = shapely.get_coordinates(shapely.convex_hull(points)).T
-    away = ground_metres(Centres(x[:, None], y[:, None]), Centres(x[None], y[None]))
-    return float(away.max())
+    distances = ground_metres(Centres(x[:, None], y[:, None]), Centres(x[None], y[None]))
+    return float(distances.max())
 
 
 def _properties(feature: Any, place: int) -> Mapping[str, Any]:

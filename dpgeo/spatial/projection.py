@@ -1,4 +1,4 @@
-"""Web Mercator (EPSG:3857), the plane in which grids are equispaced.
+"""Web Mercator (EPSG:3857), the projection in which grids are equispaced.
 
 Formulas: Snyder, Map Projections: A Working Manual (1987), section 7, on the sphere.
 """
@@ -11,13 +11,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 MERCATOR_RADIUS_METRES = 6_378_137.0
-"""Radius of the sphere that EPSG:3857 projects from."""
+"""Radius of the sphere of EPSG:3857."""
 
 EARTH_RADIUS_METRES = 6_371_008.8
 """Mean radius of the earth, for true distances and areas on the ground."""
 
 MAX_LATITUDE = 85.0
-"""Positions nearer to the poles cannot be drawn in Web Mercator."""
+"""Positions closer to the poles cannot be drawn in Web Mercator."""
 
 
 def to_mercator(
@@ -41,5 +41,5 @@ def to_degrees(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray
 
 
 def ground_scale(latitude: float) -> float:
-    """Metres on the ground for each Web Mercator metre at a latitude in degrees."""
+    """Return metres on the ground for each Web Mercator metre at a latitude in degrees."""
     return math.cos(math.radians(latitude)) * EARTH_RADIUS_METRES / MERCATOR_RADIUS_METRES

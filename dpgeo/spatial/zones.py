@@ -16,31 +16,31 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE
 
 MOST_ZONES = 20_000
-"""More could not be told apart on a map, nor be counted with a noise that leaves anything."""
+"""Most zones; more could neither be distinguished on a map nor counted with useful accuracy."""
 
 MOST_CORNERS = 500_000
-"""Corners of all zones together; they go into every file."""
+"""Most corners of all zones together, since they are stored in every file."""
 
 LONGEST_NAME = 200
 
 KEY_PROPERTIES = ("key", "code", "id", "gid", "geoid")
 NAME_PROPERTIES = ("name", "title", "label")
-"""Where a feature's key and name are looked for, whatever their capitals."""
+"""Properties that can hold a feature's key and name, in any case."""
 
 POLYGON, MULTIPOLYGON = 3, 6
-"""Type numbers of shapely."""
+"""Geometry type numbers of shapely."""
 
 NEAR_CELLS = 256
-"""Along each side of the raster on which it is counted how many zones are near a position."""
+"""Cells along each side of the raster on which the zones near a position are counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Zones:
-    """Polygons in longitude and latitude (degrees, WGS84), each with a key of its own and a name.
+    """Polygons in longitude and latitude (degrees, WGS84), each with a unique key and a name.
 
     `shapes` is an array (n,) of shapely polygons and multipolygons. Zones may overlap and need not
-    cover anything; a position on a shared border lies in both. Raises ValueError for what cannot
-    be counted in, naming the zone and the remedy.
+    cover anything; a position on a shared border is in both. Raises ValueError for zones that
+    cannot be used, naming the zone and the remedy.
     """
 
     keys: tuple[str, ...]
@@ -64,11 +64,11 @@ class Zones:
 
     @classmethod
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
-        """The zones of a GeoJSON FeatureCollection of polygons.
+        """Read the zones from a GeoJSON FeatureCollection of polygons.
 
         `key` and `name` are the properties that hold them. By default a key is the feature's id,
-        a usual property or its place in the file, a name a usual property or the key. Raises
-        ValueError.
+        one of KEY_PROPERTIES or its number in the file; a name is one of NAME_PROPERTIES or the
+        key. Raises ValueError.
         """
         features = _features(document)
         if len(features) > MOST_ZONES:
@@ -84,7 +84,7 @@ class Zones:
         )
 
     def to_geojson(self) -> dict[str, Any]:
-        """A FeatureCollection that `from_geojson` reads back as the same zones."""
+        """Return a FeatureCollection that `from_geojson` reads back as the same zones."""
         return {
             "type": "FeatureCollection",
             "features": [
@@ -99,25 +99,25 @@ class Zones:
         }
 
     def within(self, area: StudyArea) -> Self:
-        """The parts of zones that lie in a study area; zones without any are left out.
+        """Cut zones to a study area; zones outside it are left out.
 
-        Positions outside the area are never counted, so that nothing is lost. Raises ValueError
-        where no zone touches the area.
+        Positions outside the area are never counted, so nothing is lost. Raises ValueError where no
+        zone touches the area.
         """
         shapely.prepare(area.shape)
         shapes = self.shapes.copy()
         cut = ~shapely.covers(area.shape, shapes)
         shapes[cut] = [_polygons(each) for each in shapely.intersection(shapes[cut], area.shape)]
-        kept = np.flatnonzero(shapely.area(shapes) > 0)
-        if not kept.size:
+        touching = np.flatnonzero(shapely.area(shapes) > 0)
+        if not touching.size:
             raise ValueError(
                 "No zone touches the study area; check the order of the coordinates (longitude "
                 "first) and that they are degrees."
             )
         return type(self)(
-            keys=tuple(self.keys[place] for place in kept),
-            names=tuple(self.names[place] for place in kept),
-            shapes=shapes[kept],
+            keys=tuple(self.keys[index] for index in touching),
+            names=tuple(self.names[index] for index in touching),
+            shapes=shapes[touching],
         )
 
     def __eq__(self, other: object) -> bool:
@@ -128,7 +128,7 @@ class Zones:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The document of `to_geojson`, for what is stored with a release."""
+        """Return the document of `to_geojson`, for storage with a release."""
         return self.to_geojson()
 
     @classmethod
@@ -137,38 +137,39 @@ class Zones:
         return cls.from_geojson(document, key="key", name="name")
 
     def locator(self) -> Locator:
-        """Finds the zones of positions; made once for many of them."""
+        """Build a locator of the zones, to be used for many positions."""
         return Locator(self)
 
 
 class Locator:
-    """Which zones positions lie in, by an index of the zones' bounds."""
+    """Finds the zones of positions, by an index of the zones' bounds."""
 
     def __init__(self, zones: Zones) -> None:
         self._shapes = zones.shapes.copy()
         shapely.prepare(self._shapes)
         self._tree = shapely.STRtree(self._shapes)
         self.most_near = _most_near(shapely.bounds(self._shapes))
-        """At least as many zones as have any one position within their bounds."""
+        """Upper bound on the number of zones whose bounds contain one position."""
 
     def locate(
         self, longitude: ArrayLike, latitude: ArrayLike
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Pairs of a position's place in the arrays (m,) and the number of a zone it lies in (m,).
+        """Return pairs of a position's index (m,) and the number of a zone that contains it (m,).
 
-        Positions in degrees (n,); by place, then zone. What lies in no zone is in no pair.
+        Positions are in degrees (n,); pairs are ordered by position, then zone. A position in no
+        zone is in no pair.
         """
         lon = np.asarray(longitude, dtype=np.float64)
         lat = np.asarray(latitude, dtype=np.float64)
-        place, zone = self._tree.query(shapely.points(lon, lat))
-        inside = shapely.intersects_xy(self._shapes[zone], lon[place], lat[place])
-        place, zone = place[inside], zone[inside]
-        order = np.lexsort((zone, place))
-        return place[order].astype(np.int64), zone[order].astype(np.int64)
+        position, zone = self._tree.query(shapely.points(lon, lat))
+        inside = shapely.intersects_xy(self._shapes[zone], lon[position], lat[position])
+        position, zone = position[inside], zone[inside]
+        order = np.lexsort((zone, position))
+        return position[order].astype(np.int64), zone[order].astype(np.int64)
 
 
 def _most_near(bounds: NDArray[np.float64]) -> int:
-    """The most boxes (n, 4) that touch one cell of a raster laid over all of them."""
+    """Return the most boxes (n, 4) that touch one cell of a raster laid over all of them."""
     low, high = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
     scale = NEAR_CELLS / np.maximum(high - low, 1e-300)
     west, south = np.clip((bounds[:, :2] - low) * scale, 0, NEAR_CELLS - 1).astype(np.int64).T
@@ -240,7 +241,7 @@ def _features(document: Mapping[str, Any]) -> list[Any]:
 
 
 def _properties(feature: Any) -> dict[str, str]:
-    """Texts and whole numbers among a feature's properties, as text."""
+    """Return a feature's properties that are texts or whole numbers, as text."""
     if not isinstance(feature, Mapping) or feature.get("type") != "Feature":
         raise ValueError("Every member of the collection must be a GeoJSON Feature.")
     values = feature.get("properties") or {}
@@ -262,9 +263,9 @@ def _keys(
     if all(isinstance(each, (str, int)) and str(each).strip() for each in ids):
         return tuple(str(each).strip() for each in ids)
     for usual in KEY_PROPERTIES:
-        found = _usual(properties, usual)
-        if found and len(set(found)) == len(found):
-            return found
+        values = _usual(properties, usual)
+        if values and len(set(values)) == len(values):
+            return values
     return tuple(str(number) for number in range(1, len(features) + 1))
 
 
@@ -273,12 +274,12 @@ def _named(
 ) -> tuple[str, ...]:
     if wanted:
         return _column(properties, wanted)
-    found = (_usual(properties, usual) for usual in NAME_PROPERTIES)
-    return next((each for each in found if each), keys)
+    columns = (_usual(properties, usual) for usual in NAME_PROPERTIES)
+    return next((each for each in columns if each), keys)
 
 
 def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...]:
-    """A property that all features have. Raises ValueError."""
+    """Return a property that all features have. Raises ValueError."""
     for number, each in enumerate(properties, start=1):
         if not each.get(wanted):
             known = ", ".join(list(properties[0])[:20]) or "none"
@@ -290,7 +291,7 @@ def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...
 
 
 def _usual(properties: Sequence[dict[str, str]], usual: str) -> tuple[str, ...] | None:
-    """The values of a property of this name in any capitals, where all features have one."""
+    """Return a property's values, its name in any case, where all features have one."""
     name = next((each for each in properties[0] if each.lower() == usual), None)
     if name is None or not all(each.get(name) for each in properties):
         return None
@@ -310,7 +311,7 @@ def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]
 
 
 def _polygons(shape: Any) -> Any:
-    """What of a shape encloses ground: cutting leaves stray lines and points."""
+    """Keep the polygons of a shape: cutting leaves stray lines and points."""
     if shapely.get_type_id(shape) in (POLYGON, MULTIPOLYGON):
         return shape
     parts = [part for part in shapely.get_parts(shape) if shapely.get_type_id(part) == POLYGON]

@@ -40,7 +40,7 @@ def uniform(tasks: int, total: float) -> Floats:
 
 
 def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
-    """Run the source's steps 1 to 3: the least reward, and the remainder in proportion to the radius."""
+    """Allocate by the source's steps 1 to 3: the least reward, then by radius."""
     radius = reach.stretch(uniform(tasks, total))
     return np.asarray(least + radius / radius.sum() * (total - least * tasks))
 
