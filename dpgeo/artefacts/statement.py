@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.artefacts import statement_schema as form
 from dpgeo.artefacts import wording
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion
@@ -26,27 +27,20 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
 from dpgeo.spatial.projection import ground_scale
 
-FORMAT = "dpgeo-privacy-statement"
-VERSION = "1.2"
 NAME = "statement.json"
 MEDIA_TYPE = "application/json"
 
 
-def schema_address(version: str = VERSION) -> str:
-    """Where a server describes a version of the statement, as JSON Schema."""
-    return f"/api/schemas/privacy-statement-{version}.json"
-
-
-def statement(released: Released) -> dict[str, Any]:
+def statement(released: Released) -> form.Statement:
     """The privacy statement of a release as a JSON document."""
     about = released.about
     shown = layers(released)
     moves = released.guarantee.notion is Notion.GEO_IND
     unit = released.guarantee.unit.value
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "schema": schema_address(),
+        "format": form.FORMAT,
+        "version": form.VERSION,
+        "schema": form.schema_address(),
         "title": about.get("title", ""),
         "description": about.get("description", ""),
         "requested_on": about.get("requested_on"),
@@ -98,10 +92,13 @@ def statement(released: Released) -> dict[str, Any]:
     }
 
 
-def _product(released: Released) -> dict[str, str]:
+def _product(released: Released) -> form.Product:
     """What it is, in the words of the registry of deployments, and what it is intended for."""
-    kinds = {PointsRelease: "Dataset", LocationsRelease: "Synthetic data"}
-    kind = kinds.get(type(released.content), "Summary statistics")
+    kind: Literal["Summary statistics", "Dataset", "Synthetic data"] = "Summary statistics"
+    if isinstance(released.content, PointsRelease):
+        kind = "Dataset"
+    elif isinstance(released.content, LocationsRelease):
+        kind = "Synthetic data"
     use = wording.PRODUCT[kind].format(unit=released.guarantee.unit.value)
     return {"type": kind, "intended_use": use}
 
@@ -162,19 +159,19 @@ def cost_words(released: Released) -> str:
     return f"epsilon {format_epsilon(cost.epsilon)}"
 
 
-def _unit(released: Released) -> dict[str, str]:
+def _unit(released: Released) -> form.UnitOfPrivacy:
     unit = released.guarantee.unit
-    return {"unit": unit.value, "meaning": wording.UNIT[unit]}
+    return {"unit": unit, "meaning": wording.UNIT[unit]}
 
 
-def _bound(released: Released) -> dict[str, Any]:
+def _bound(released: Released) -> form.ContributionBound:
     meaning = wording.bound(
         released.guarantee.unit, released.counting, released.bound, released.bounding
     )
     return {"bound": released.bound, "meaning": meaning}
 
 
-def _guarantee(released: Released) -> dict[str, Any]:
+def _guarantee(released: Released) -> form.Pure | form.Geo:
     unit = released.guarantee.unit
     if isinstance(released.guarantee, GeoInd):
         return {
@@ -201,7 +198,7 @@ def _guarantee(released: Released) -> dict[str, Any]:
     }
 
 
-def _dataset_guarantee(released: Released) -> dict[str, Any] | None:
+def _dataset_guarantee(released: Released) -> form.DatasetGuarantee | None:
     total = _total(released)
     if total is None:
         return None
@@ -226,7 +223,7 @@ def _strength(epsilon: Fraction) -> dict[str, Any]:
     return {"epsilon": format_epsilon(epsilon), "odds_factor": wording.odds_factor(epsilon)}
 
 
-def _spend(line: Measured) -> dict[str, Any]:
+def _spend(line: Measured) -> form.Spend:
     document: dict[str, Any] = {"label": line.label, "epsilon": format_epsilon(line.epsilon)}
     if line.splits:
         return {**document, "drawn": True, "meaning": wording.SPLITS, "noise": None}
@@ -266,7 +263,7 @@ def _points_noise(noise: PlanarLaplace) -> dict[str, Any]:
     }
 
 
-def _expected_error(layer: Layer) -> dict[str, Any]:
+def _expected_error(layer: Layer) -> form.ExpectedError:
     """How far off the values of a layer are; margins of noisy places are public."""
     margin, threshold = layer.margin, layer.threshold
     return {
@@ -282,7 +279,7 @@ def _expected_error(layer: Layer) -> dict[str, Any]:
     }
 
 
-def _extremes(values: NDArray[np.float64] | None) -> dict[str, float] | None:
+def _extremes(values: NDArray[np.float64] | None) -> form.Range | None:
     """The smallest and the largest; None where a layer has none or lists nothing."""
     if values is None or not values.size:
         return None

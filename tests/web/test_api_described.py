@@ -20,7 +20,7 @@ from dpgeo.api.member_examples import BODIES
 from dpgeo.api.ogc.description import description
 from dpgeo.api.openapi_links import LINKS
 from dpgeo.api.problems import ADDRESS_TOO_LONG
-from dpgeo.artefacts.statement import VERSION
+from dpgeo.artefacts.statement_schema import VERSION
 from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 from tests.unit.artefacts.releases import grid_release, partition_release

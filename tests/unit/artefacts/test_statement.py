@@ -9,6 +9,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,10 +17,18 @@ from hypothesis import strategies as st
 
 from dpgeo.artefacts.files import build_files
 from dpgeo.artefacts.statement import statement
+from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
 from dpgeo.artefacts.wording import format_odds, privacy_sentence
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.spend import Measured
-from tests.unit.artefacts.releases import grid_release, partition_release, sparse_release
+from tests.unit.artefacts.releases import (
+    examples,
+    grid_release,
+    partition_release,
+    sparse_release,
+)
+
+DIGESTS = Path(__file__).with_name("statement_digests.json")
 
 
 def test_the_spends_add_up_to_epsilon_exactly() -> None:
@@ -151,3 +160,21 @@ def test_a_budget_for_points_replaces_the_sentence_about_presence() -> None:
     # e^(2 * 2 + ln 16 * 203/200), rounded up to three digits: snapping adds 1.5 steps of 2 m
     assert "up to 200 m elsewhere" in promise["sentence"]
     assert "factor 911." in promise["sentence"]
+
+
+def digest(document: Any) -> str:
+    """SHA-256 of a document; floats to twelve digits, the last ones being the machine's."""
+    floats = json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.12g}")
+    return hashlib.sha256(json.dumps(floats).encode()).hexdigest()
+
+
+def test_statements_and_their_schemas_stay_as_they_were() -> None:
+    """Renew the digests with `DIGESTS.write_text` where a version of the statement changes."""
+    made = {f"schema {version}": digest(statement_schema(version)) for version in VERSIONS}
+    for number, released in enumerate(examples()):
+        record = PureDP(Fraction(1, 2), Unit.RECORD)
+        made[f"{number} {released.mechanism}"] = digest(statement(released))
+        made[f"{number} {released.mechanism}, records"] = digest(
+            statement(dataclasses.replace(released, guarantee=record, about={}))
+        )
+    assert made == json.loads(DIGESTS.read_text(encoding="utf-8"))
