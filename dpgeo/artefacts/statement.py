@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,7 @@ def statement(released: Released) -> form.Statement:
     moves = released.guarantee.notion is Notion.GEO_IND
     unit = released.guarantee.unit.value
     return {
-        "format": form.FORMAT,
+        "format": "dpgeo-privacy-statement",
         "version": form.VERSION,
         "schema": form.schema_address(),
         "title": about.get("title", ""),
@@ -194,46 +194,44 @@ def _guarantee(released: Released) -> form.Pure | form.Geo:
         "delta": "0",
         "symbols": wording.PURE_DP,
         "neighbours": {"words": wording.NEIGHBOURS[unit], "symbols": wording.NEIGHBOURS_SYMBOLS},
-        **_strength(released.guarantee.epsilon),
+        "epsilon": format_epsilon(released.guarantee.epsilon),
+        "odds_factor": wording.odds_factor(released.guarantee.epsilon),
     }
 
 
-def _dataset_guarantee(released: Released) -> form.DatasetGuarantee | None:
+def _dataset_guarantee(released: Released) -> Any:
     total = _total(released)
     if total is None:
         return None
     unit = released.guarantee.unit
-    promise = {**_strength(total), "sentence": wording.privacy_sentence(total, unit)}
-    points = released.about.get("dataset_points_epsilon", "")
-    if points:
-        level = released.about["dataset_points_level"]
+    sentence = wording.privacy_sentence(total, unit)
+    places = {}
+    if points := released.about.get("dataset_points_epsilon", ""):
         radius = int(released.about["dataset_points_radius"])
-        per_metre = Fraction(points)
-        promise["sentence"] = wording.points_sentence(total, unit, per_metre, radius)
-        promise["points"] = {
-            "level": level,
-            "radius": radius,
-            "epsilon_per_metre": format_epsilon(per_metre),
-        }
-    return {**promise, "meaning": wording.DATASET_TOTAL}
+        sentence = wording.points_sentence(total, unit, Fraction(points), radius)
+        level = released.about["dataset_points_level"]
+        per_metre = format_epsilon(Fraction(points))
+        places["points"] = {"level": level, "radius": radius, "epsilon_per_metre": per_metre}
+    return {
+        "epsilon": format_epsilon(total),
+        "odds_factor": wording.odds_factor(total),
+        "sentence": sentence,
+        **places,
+        "meaning": wording.DATASET_TOTAL,
+    }
 
 
-def _strength(epsilon: Fraction) -> dict[str, Any]:
-    """An epsilon, and the factor by which odds may change: null beyond what a float holds."""
-    return {"epsilon": format_epsilon(epsilon), "odds_factor": wording.odds_factor(epsilon)}
-
-
-def _spend(line: Measured) -> form.Spend:
-    document: dict[str, Any] = {"label": line.label, "epsilon": format_epsilon(line.epsilon)}
+def _spend(line: Measured) -> Any:
+    spend = {"label": line.label, "epsilon": format_epsilon(line.epsilon)}
     if line.splits:
-        return {**document, "drawn": True, "meaning": wording.SPLITS, "noise": None}
+        return {**spend, "drawn": True, "meaning": wording.SPLITS, "noise": None}
     if line.choices:
-        return {**document, "drawn": True, "meaning": wording.CHOICES, "noise": None}
+        return {**spend, "drawn": True, "meaning": wording.CHOICES, "noise": None}
     if line.noise is None:
-        return {**document, "drawn": False, "meaning": wording.WAIVED, "noise": None}
+        return {**spend, "drawn": False, "meaning": wording.WAIVED, "noise": None}
     if isinstance(line.noise, PlanarLaplace):
-        return {**document, "drawn": True, "noise": _points_noise(line.noise)}
-    noise = {
+        return {**spend, "drawn": True, "noise": _points_noise(line.noise)}
+    noise: Any = {
         "distribution": "discrete Laplace",
         "probability": wording.DISCRETE_LAPLACE,
         "epsilon": format_epsilon(line.noise.epsilon),
@@ -242,10 +240,10 @@ def _spend(line: Measured) -> form.Spend:
         "standard_deviation": math.sqrt(line.noise.variance),
         "margin_95": line.noise.margin(),
     }
-    return {**document, "drawn": True, "sensitivity": line.noise.sensitivity, "noise": noise}
+    return {**spend, "drawn": True, "sensitivity": line.noise.sensitivity, "noise": noise}
 
 
-def _points_noise(noise: PlanarLaplace) -> dict[str, Any]:
+def _points_noise(noise: PlanarLaplace) -> Any:
     """What moved the points. Rates are per metre; the sampler's is lower than the declared one."""
     return {
         "distribution": "planar Laplace on the sphere",

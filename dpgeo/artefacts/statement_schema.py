@@ -27,7 +27,6 @@ from typing import (
 
 from dpgeo.core.guarantees import Unit
 
-FORMAT = "dpgeo-privacy-statement"
 VERSION = "1.2"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
