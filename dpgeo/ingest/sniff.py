@@ -45,7 +45,7 @@ def sniff(path: Path, file_name: str) -> InputFormat:
         return recognised
     for magic, what in FOREIGN:
         if head.startswith(magic):
-            raise InvalidInput(f"This is {what}.", field="file")
+            raise InvalidInput("This is {what}.", what=what, field="file")
     if recognised is FORMATS[-1]:
         _check_text(start.text, file_name)
     return recognised

@@ -7,13 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from dpgeo.accounts.console import acting_user
 from dpgeo.accounts.models import User
+from dpgeo.commands.console import acting_user, job_wait, plain_errors
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.uploads import upload_ingest
-from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 
 
@@ -32,7 +31,9 @@ class Command(BaseCommand):
         with plain_errors({"slug": "SLUG"}):
             dataset = Dataset.objects.filter(slug=options["dataset"]).first()
             if dataset is None:
-                raise InvalidInput(f"There is no dataset {options['dataset']!r}.", field="slug")
+                raise InvalidInput(
+                    "There is no dataset {dataset!r}.", dataset=options["dataset"], field="slug"
+                )
             by = acting_user(options["user"])
             if options["readmit"]:
                 self._readmit(dataset, options["person"], by)
