@@ -180,8 +180,9 @@ def read_preamble(file: IO[bytes]) -> Preamble | None:
         begins = _members(text.decode("latin-1"), members)
     except RecursionError as error:
         raise InvalidInput(
-            f"The JSON is nested deeper than {json_array.MAX_DEPTH} levels; export plain features "
-            "with simple properties.",
+            "The JSON is nested deeper than {most} levels; export plain features with "
+            "simple properties.",
+            most=json_array.MAX_DEPTH,
             field="file",
         ) from error
     except ValueError:
@@ -247,7 +248,9 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
         return
     if wanted[Role.GEOMETRY] != GEOMETRY:
         raise InvalidInput(
-            f"In GeoJSON the geometry is called {GEOMETRY!r}, not {wanted[Role.GEOMETRY]!r}.",
+            "In GeoJSON the geometry is called {geometry!r}, not {name!r}.",
+            geometry=GEOMETRY,
+            name=wanted[Role.GEOMETRY],
             field="columns.geometry",
         )
     check_stated(stated, declared, "The geometry")

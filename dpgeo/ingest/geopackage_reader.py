@@ -135,8 +135,9 @@ def find_layer(connection: sqlite3.Connection) -> Layer:
     table, geometry, system = _only_points(connection)
     if table not in tables:
         raise InvalidInput(
-            f"The layer {quoted([table])} is a view or refers to something that is not in the "
-            "file; export it into a new GeoPackage.",
+            "The layer {layer} is a view or refers to something that is not in the file; export "
+            "it into a new GeoPackage.",
+            layer=quoted([table]),
             field="file",
         )
     connection.set_authorizer(_authorizer((*CATALOGUE, table)))
@@ -241,7 +242,9 @@ def _name(name: str) -> str:
 def _check_geometry(layer: Layer, name: str, declared: str) -> None:
     if name != layer.geometry:
         raise InvalidInput(
-            f"The geometry of this layer is in the column {layer.geometry!r}, not {name!r}.",
+            "The geometry of this layer is in the column {geometry!r}, not {name!r}.",
+            geometry=layer.geometry,
+            name=name,
             field="columns.geometry",
         )
     check_stated(layer.crs, declared, f"The layer {quoted([layer.table])}")

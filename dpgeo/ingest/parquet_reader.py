@@ -181,8 +181,12 @@ def _check_type(role: str, field: Any) -> None:
         kind = kind.value_type
     if not (pa.types.is_null(kind) or any(test(kind) for test in ALLOWED.get(role, PLAIN))):
         raise InvalidInput(
-            f"The column {field.name!r} holds values of type {str(field.type)[:60]}, which cannot "
-            f"be read as {role}; {REMEDY.get(role, 'write it as text')}.",
+            "The column {column!r} holds values of type {type}, which cannot be read as {role}; "
+            "{remedy}.",
+            column=field.name,
+            type=str(field.type)[:60],
+            role=role,
+            remedy=REMEDY.get(role, "write it as text"),
             field=field_of(role),
         )
 
@@ -248,13 +252,16 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
         encoding, stated = column["encoding"], _stated(column)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(
-            f"The file's GeoParquet metadata do not describe the column {name!r}; write it again, "
+            "The file's GeoParquet metadata do not describe the column {name!r}; write it again, "
             "for example with geopandas.",
+            name=name,
             field="columns.geometry",
         ) from error
     if encoding != "WKB":
         raise InvalidInput(
-            f"The column {name!r} is encoded as {str(encoding)[:40]!r}; write its points as WKB.",
+            "The column {name!r} is encoded as {encoding!r}; write its points as WKB.",
+            name=name,
+            encoding=str(encoding)[:40],
             field="columns.geometry",
         )
     check_stated(stated, declared, f"The column {name!r}")

@@ -62,7 +62,7 @@ def sniff(path: Path, file_name: str) -> Format:
         return Format.GEOPACKAGE
     for magic, what in FOREIGN:
         if head.startswith(magic):
-            raise InvalidInput(f"This is {what}.", field="file")
+            raise InvalidInput("This is {what}.", what=what, field="file")
     start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
     if start.startswith((b"{", b"\x1e")):
         return _kind_of_json(path, file_name)
