@@ -110,7 +110,9 @@ def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
         if present not in known:
             raise InvalidInput(_unknown(name, list(known)), field=name)
         if present != name and present in values:
-            raise InvalidInput(f"Is the former name of {present!r}; give one of them.", field=name)
+            raise InvalidInput(
+                "Is the former name of {name!r}; give one of them.", name=present, field=name
+            )
         parsed[present] = _read(known[present], value)
     return cls(**parsed)
 
@@ -182,7 +184,9 @@ def _read(parameter: Parameter, value: object) -> int | bool | str:
         return _read_text(parameter, parameter.read, text)
     if text not in parameter.choices:
         raise InvalidInput(
-            f"{text!r} is not a choice; choose from {', '.join(parameter.choices)}.",
+            "{text!r} is not a choice; choose from {choices}.",
+            text=text,
+            choices=", ".join(parameter.choices),
             field=parameter.name,
         )
     return text
@@ -211,7 +215,9 @@ def _read_int(parameter: Parameter, value: object) -> int:
             raise ValueError
     except ValueError:
         raise InvalidInput(
-            f"{value!r} is not a whole number; write it like {parameter.default}.",
+            "{value} is not a whole number; write it like {default}.",
+            value=repr(value),
+            default=parameter.default,
             field=parameter.name,
         ) from None
     low, high = parameter.low, parameter.high

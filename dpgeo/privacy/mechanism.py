@@ -122,14 +122,23 @@ def checked_plan(
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
     if not isinstance(params, mechanism.params):
-        raise PrivacyError(f"These are not parameters of {mechanism.key}.", field="parameters")
+        raise PrivacyError(
+            "These are not parameters of {key}.", key=mechanism.key, field="parameters"
+        )
     if bounding is not Bounding.RANDOM and mechanism.regions is None:
-        raise PrivacyError(f"{mechanism.key} chooses places at random alone.", field="bounding")
+        raise PrivacyError(
+            "{key} chooses places at random alone.", key=mechanism.key, field="bounding"
+        )
     bounding_plan, remaining = split(epsilon, bounding)
     plan = [*bounding_plan, *mechanism.plan(params, remaining)]
     total = sum((spend.epsilon for spend in plan), Fraction(0))
     if total != epsilon:
-        raise PrivacyError(f"{mechanism.key} declares {total} where {epsilon} was asked.")
+        raise PrivacyError(
+            "{key} declares {total} where {epsilon} was asked.",
+            key=mechanism.key,
+            total=str(total),
+            epsilon=str(epsilon),
+        )
     return plan
 
 
@@ -217,7 +226,7 @@ def combine_shards(
 
 def _sharded(mechanism: Mechanism) -> Sharded:
     if mechanism.sharded is None:
-        raise PrivacyError(f"{mechanism.key} is not dealt among workers.")
+        raise PrivacyError("{key} is not dealt among workers.", key=mechanism.key)
     return mechanism.sharded
 
 

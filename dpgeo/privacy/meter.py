@@ -96,7 +96,7 @@ class Meter:
         """Return the noise that measuring counts of this sensitivity under a label carries."""
         spend = self._declared(label)
         if spend.unallocated:
-            raise PrivacyError(f"{label!r} is a rest: divide it before measuring.")
+            raise PrivacyError("{label!r} is a rest: divide it before measuring.", label=label)
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
@@ -158,14 +158,18 @@ class Meter:
         """
         spend = self._declared(label)
         if not spend.unallocated:
-            raise PrivacyError(f"{label!r} was declared as a measurement, not as a rest.")
+            raise PrivacyError(
+                "{label!r} was declared as a measurement, not as a rest.", label=label
+            )
         used = {line.label for line in self._trace} | self._open.keys()
         if used & shares.keys():
-            raise PrivacyError(f"A part of {label!r} has a label that is already in use.")
+            raise PrivacyError(
+                "A part of {label!r} has a label that is already in use.", label=label
+            )
         if any(not isinstance(share, Fraction) or share <= 0 for share in shares.values()):
-            raise PrivacyError(f"The parts of {label!r} must be fractions above 0.")
+            raise PrivacyError("The parts of {label!r} must be fractions above 0.", label=label)
         if sum(shares.values()) != 1:
-            raise PrivacyError(f"The parts of {label!r} must add up to 1.")
+            raise PrivacyError("The parts of {label!r} must add up to 1.", label=label)
         del self._open[label]
         for new_label, share in shares.items():
             self._open[new_label] = Spend(label=new_label, epsilon=spend.epsilon * share)
@@ -249,7 +253,9 @@ class Meter:
 
     def _declared(self, label: str) -> Spend:
         if label not in self._open:
-            raise PrivacyError(f"{label!r} was not declared in the plan, or is already spent.")
+            raise PrivacyError(
+                "{label!r} was not declared in the plan, or is already spent.", label=label
+            )
         return self._open[label]
 
     def _close(

@@ -186,7 +186,7 @@ class Places:
         number = self.levels.index(level)
         unit = np.array([units[number] for units in self.units], dtype=object)
         for name in sorted(set(unit)):
-            members = np.flatnonzero(unit == name)
+            rows = np.flatnonzero(unit == name)
             own = [
                 zone
                 for zone, words in enumerate(zip(zones.keys, zones.names, strict=True))
@@ -194,15 +194,13 @@ class Places:
             ]
             if not own:
                 raise ValueError(
-                    f"Place {self.keys[members[0]]!r} is an orphan: no zone of the layer {level!r} in "
+                    f"Place {self.keys[rows[0]]!r} is an orphan: no zone of the layer {level!r} in "
                     f"the study area is called {name!r}. Name one of them, or take the place out."
                 )
             shape = shapely.union_all(zones.shapes[own])
             shapely.prepare(shape)
             outside = np.zeros(len(self), dtype=np.bool_)
-            outside[members] = ~shapely.intersects_xy(
-                shape, self.longitude[members], self.latitude[members]
-            )
+            outside[rows] = ~shapely.intersects_xy(shape, self.longitude[rows], self.latitude[rows])
             self._refuse(
                 outside,
                 f"lies outside its {level} {name!r}, as the layer {level!r} has it; mend its "

@@ -1,0 +1,110 @@
+"""What commands share: who acts, a line of progress, waiting for jobs, plain errors."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TextIO, TypeAlias
+from uuid import UUID
+
+from django.core.management.base import CommandError, OutputWrapper
+from django.utils import timezone
+
+from dpgeo.accounts.models import User
+from dpgeo.core.errors import DpgeoError, InvalidInput
+from dpgeo.jobs.lease import ProgressCallback
+from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.services import job_give_up
+
+Output: TypeAlias = OutputWrapper | TextIO
+
+PATIENCE_SECONDS = 3.0
+"""How long a worker may take to pick a job up before it is done here."""
+
+POLL_SECONDS = 0.25
+
+ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
+
+
+class ProgressLine:
+    """Shows steps on one line that is written over; in a file or pipe, one line for each step."""
+
+    def __init__(self, output: Output) -> None:
+        self._output = output
+        self._live = output.isatty()
+        self._shown = ""
+        self._step = ""
+
+    def __call__(self, step: str, done: int, total: int) -> None:
+        """Show how far a step is."""
+        share = f" {min(100, 100 * done // total)} %" if total else ""
+        text = f"{step}{share}"
+        if not step or text == self._shown or (not self._live and step == self._step):
+            return
+        if self._live:
+            self._output.write("\r" + text.ljust(len(self._shown)), ending="")  # type: ignore[call-arg]
+        else:
+            self._output.write(step)
+        self._output.flush()
+        self._shown, self._step = text, step
+
+    def close(self) -> None:
+        """Leave the line."""
+        if self._live and self._shown:
+            self._output.write("")
+        self._shown = self._step = ""
+
+
+def job_wait(
+    *,
+    job_id: UUID,
+    run: Callable[[ProgressCallback], bool],
+    output: OutputWrapper,
+    patience: float = PATIENCE_SECONDS,
+) -> Job:
+    """Wait for a job's end; do it here, by `run` and through the same lease, if no worker does.
+
+    `patience` is how many seconds a worker has to pick it up.
+    """
+    line = ProgressLine(output)
+    asked = time.monotonic()
+    while (job := Job.objects.get(pk=job_id)).state not in ENDED:
+        if not _is_nobodys(job, time.monotonic() - asked, patience):
+            line(job.step or "Waiting for a worker", job.progress_done, job.progress_total)
+            time.sleep(POLL_SECONDS)
+        elif not job_give_up(job=job):
+            line.close()
+            output.write("No worker has taken the job; doing it in this process.")
+            run(line)
+    line.close()
+    return job
+
+
+def _is_nobodys(job: Job, waited: float, patience: float) -> bool:
+    if job.state == JobState.QUEUED:
+        return waited > patience
+    return job.lease_until is not None and job.lease_until < timezone.now()
+
+
+@contextmanager
+def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
+    """Turn errors a person can mend into CommandErrors that name the option.
+
+    `options` holds the option of a field where it is not "--" and the field's name.
+    """
+    try:
+        yield
+    except DpgeoError as error:
+        option = options.get(error.field, f"--{error.field.replace('_', '-')}")
+        raise CommandError(f"{option}: {error.message}" if error.field else error.message) from None
+
+
+def acting_user(name: str) -> User | None:
+    """The user named on the command line; None for the operator, who may do everything."""
+    if not name:
+        return None
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise InvalidInput("There is no active user {name!r}.", name=name, field="user")
+    return user

@@ -1,0 +1,213 @@
+"""`python manage.py ingest FILE --dataset SLUG`: upload a file and prepare it for releases."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.utils.text import slugify
+
+from dpgeo.accounts.models import Organisation, User
+from dpgeo.accounts.services import organisation_create
+from dpgeo.commands.console import acting_user, job_wait, plain_errors
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.models import Dataset, Upload
+from dpgeo.datasets.services import dataset_create, dataset_discard
+from dpgeo.datasets.storage import work_folder
+from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_ingest, upload_receive
+from dpgeo.jobs.models import JobState
+from dpgeo.spatial.area import StudyArea
+
+if TYPE_CHECKING:
+    from dpgeo.ingest.schema import Columns
+
+ROLES = ("person", "latitude", "longitude", "time", "geometry")
+DECLARED = (*ROLES, "crs")
+
+OPTIONS = {
+    "study_area": "--area",
+    "slug": "--dataset",
+    "name": "--organisation",
+    "file": "FILE",
+    **{f"columns.{role}": f"--{role}" for role in DECLARED},
+}
+
+
+class Command(BaseCommand):
+    help = "Uploads a file of positions to a dataset, confirms its columns and ingests it."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "file",
+            type=Path,
+            metavar="FILE",
+            help="CSV, (Geo)Parquet, GeoPackage or GeoJSON; gz or zip.",
+        )
+        parser.add_argument("--dataset", required=True, metavar="SLUG")
+        for role in ROLES:
+            parser.add_argument(f"--{role}", default="", metavar="COL", help=f"Column of {role}.")
+        parser.add_argument(
+            "--crs", default="", metavar="CODE", help="Coordinate system, such as EPSG:25832."
+        )
+        parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
+        created = parser.add_argument_group("declaring the dataset first")
+        created.add_argument(
+            "--create", action="store_true", help="The dataset does not exist yet."
+        )
+        created.add_argument("--title", default="")
+        created.add_argument("--description", default="")
+        created.add_argument("--organisation", default="", help="Name or short name of publisher.")
+        created.add_argument("--area", default="", metavar="W,S,E,N", help="Box in degrees.")
+        created.add_argument("--budget", default="", metavar="E", help="Total epsilon, for good.")
+        created.add_argument("--unit", default="person", help="person or record.")
+        created.add_argument("--time-zone", default="UTC")
+        created.add_argument("--licence", default="CC BY 4.0")
+        created.add_argument("--attribution", default="")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        with plain_errors(OPTIONS):
+            upload = self._upload(options)
+        job = upload.job
+        if job is None:
+            raise CommandError("The upload has no job.")
+        job = job_wait(
+            job_id=job.pk,
+            run=lambda on_progress: upload_ingest(upload_id=upload.pk, on_progress=on_progress),
+            output=self.stdout,
+        )
+        if job.state != JobState.DONE:
+            raise CommandError(f"The file was not ingested. {job.failure}")
+        upload.refresh_from_db()
+        self._report(upload)
+
+    def _upload(self, options: dict[str, Any]) -> Upload:
+        """Check all that can be checked before anything is kept, then keep it."""
+        path: Path = options["file"]
+        if not path.is_file():
+            raise InvalidInput("There is no file {path!r}.", path=str(path), field="file")
+        user = acting_user(options["user"])
+        dataset = Dataset.objects.filter(slug=options["dataset"]).first()
+        columns = self._columns(path, dataset, options)
+        if dataset is None and not options["create"]:
+            raise InvalidInput(
+                "There is no dataset {dataset!r}; add --create to declare it.",
+                dataset=options["dataset"],
+                field="slug",
+            )
+        created = None if dataset else self._create(options, user)
+        target = dataset or created
+        if target is None:
+            raise CommandError("There is no dataset to upload to.")
+        try:
+            with path.open("rb") as file:
+                upload = upload_receive(
+                    dataset=target, file=file, file_name=path.name, created_by=user
+                )
+            try:
+                return upload_confirm(upload=upload, columns=columns, confirmed_by=user)
+            except BaseException:
+                upload_discard(upload=upload, by=None)
+                raise
+        except BaseException:
+            if created is not None:
+                dataset_discard(dataset=created)
+            raise
+
+    def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
+        """The columns named, else those fixed before, else those the file suggests."""
+        from dpgeo.ingest.preview import preview
+        from dpgeo.ingest.schema import Columns
+
+        with work_folder() as folder:
+            seen = preview(path, path.name, folder=folder)
+        named = {role: options[role] for role in DECLARED if options[role]}
+        if dataset and dataset.frozen_at and not named:
+            return Columns.from_json(dataset.columns)
+        chosen = {**without_rivals(asdict(seen.suggested), named), **named}
+        for hint in seen.hints:
+            self.stdout.write(f"Note: {hint}")
+        if taken := {role: name for role, name in chosen.items() if role not in named}:
+            guessed = ", ".join(f"--{role} {name}" for role, name in taken.items())
+            self.stdout.write(f"Columns taken from the file's header: {guessed}")
+        return Columns(**chosen)
+
+    def _create(self, options: dict[str, Any], user: User | None) -> Dataset:
+        """Declare the dataset; its publisher too, if there is none of that name."""
+        for name in ("title", "organisation", "area", "budget"):
+            if not options[name]:
+                raise InvalidInput("Needed with --create.", field=name)
+        budget = parse_epsilon(options["budget"], field="budget")
+        area = parse_area(options["area"])
+        publisher = options["organisation"]
+        organisation = (
+            Organisation.objects.filter(slug=publisher).first()
+            or Organisation.objects.filter(name=publisher).first()
+            or Organisation.objects.filter(slug=slugify(publisher)).first()
+            or organisation_create(name=publisher, administrator=user)
+        )
+        return dataset_create(
+            organisation=organisation,
+            title=options["title"],
+            description=options["description"],
+            licence=options["licence"],
+            attribution=options["attribution"],
+            unit=options["unit"],
+            study_area=area.to_geojson(),
+            time_zone=options["time_zone"],
+            budget=budget,
+            slug=options["dataset"],
+            created_by=user,
+            at_console=True,
+        )
+
+    def _report(self, upload: Upload) -> None:
+        report = upload.report or {}
+        self.stdout.write(
+            f"{report['accepted']:,} of {report['read']:,} rows accepted "
+            f"(private: do not publish these numbers)."
+        )
+        for reason, rows in report["refused"].items():
+            self.stdout.write(f"  {rows:,} refused: {reason}")
+        bound = 10 if upload.dataset.unit == Unit.PERSON else 1
+        self.stdout.write(
+            f"Next: python manage.py release {upload.dataset.slug} --epsilon 0.5 --bound {bound} "
+            "--dry-run"
+        )
+
+
+def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str, str]:
+    """The suggested columns that go with those named: one way of giving the position.
+
+    A time is never guessed: it is not needed, and rows whose time cannot be read are refused.
+    """
+    rivals = {"time"}
+    if "geometry" in named:
+        rivals |= {"latitude", "longitude"}
+    elif {"latitude", "longitude"} & named.keys():
+        rivals |= {"geometry", "crs"}
+    return {
+        role: name
+        for role, name in suggested.items()
+        if name not in {"", "EPSG:4326"} and role not in rivals
+    }
+
+
+def parse_area(text: str) -> StudyArea:
+    """Read "west,south,east,north" in degrees. Raises InvalidInput."""
+    try:
+        west, south, east, north = (float(part) for part in text.split(","))
+    except ValueError:
+        raise InvalidInput(
+            "Give four numbers in degrees: west,south,east,north, like -74.3,40.5,-73.7,40.95 "
+            "(write --area=-74.3,... because of the leading minus).",
+            field="study_area",
+        ) from None
+    try:
+        return StudyArea.from_bounds(west, south, east, north)
+    except ValueError as error:
+        raise InvalidInput(str(error), field="study_area") from None

@@ -1,0 +1,159 @@
+"""`python manage.py release SLUG ...`: price, request and await a release."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from typing import Any
+
+from django.core.management.base import BaseCommand, CommandError
+from django.urls import NoReverseMatch, reverse
+
+from dpgeo.commands.console import acting_user, job_wait, plain_errors
+from dpgeo.core.errors import InvalidInput
+from dpgeo.core.guarantees import Bounding, Counting, Unit
+from dpgeo.datasets.models import Dataset
+from dpgeo.jobs.models import JobState
+from dpgeo.mechanisms.registry import DEFAULT
+from dpgeo.privacy.mechanism import Forecast
+from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.services import Quote, release_quote, release_request, release_run
+
+PRICED = ("mechanism", "epsilon", "bound", "counting", "bounding")
+
+
+class Command(BaseCommand):
+    help = "Spends part of a dataset's privacy budget on a release; --dry-run only says how much."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("dataset", metavar="SLUG")
+        parser.add_argument("--mechanism", default=DEFAULT, metavar="KEY", help="By default auto.")
+        parser.add_argument(
+            "--epsilon", metavar="E", help="What it costs, where its parameters do not say so."
+        )
+        parser.add_argument(
+            "--bound", default="1", metavar="L", help="Cells (or visits) of one person at most."
+        )
+        parser.add_argument(
+            "--param", action="append", default=[], metavar="NAME=VALUE", help="May be repeated."
+        )
+        parser.add_argument(
+            "--counting",
+            default="",
+            help="people or visits; by default people, and visits where records have no person.",
+        )
+        parser.add_argument(
+            "--bounding",
+            default=Bounding.RANDOM.value,
+            choices=[each.value for each in Bounding],
+            help="Which places of a person are kept, where there are more than the bound.",
+        )
+        parser.add_argument("--title", default="", help="By default the dataset's.")
+        parser.add_argument("--description", default="")
+        parser.add_argument("--publish", action="store_true", help="Publish when done.")
+        parser.add_argument("--wait", action="store_true", help="Wait for the end.")
+        parser.add_argument("--dry-run", action="store_true", help="Price it; spend nothing.")
+        parser.add_argument("--user", default="", help="Username on whose behalf this is done.")
+
+    def handle(self, *args: Any, **options: Any) -> None:
+        parameters = parse_pairs(options["param"])
+        with plain_errors({"slug": "SLUG", **{name: f"--param {name}" for name in parameters}}):
+            dataset = Dataset.objects.filter(slug=options["dataset"]).first()
+            if dataset is None:
+                raise InvalidInput(
+                    "There is no dataset {dataset!r}; the address of its page at the desk ends "
+                    "in its name.",
+                    dataset=options["dataset"],
+                    field="slug",
+                )
+            asked = {name: options[name] for name in PRICED}
+            asked["counting"] = asked["counting"] or usual_counting(dataset)
+            quote = release_quote(dataset=dataset, parameters=parameters, **asked)
+            self._show(quote, dataset)
+            if options["dry_run"]:
+                self.stdout.write("Dry run: nothing was spent.")
+                return
+            release = release_request(
+                dataset=dataset,
+                title=options["title"] or dataset.title,
+                description=options["description"],
+                parameters=parameters,
+                publish_when_done=options["publish"],
+                requested_by=acting_user(options["user"]),
+                **asked,
+            )
+        if options["publish"] and not release.publish_when_done:
+            self.stdout.write("It will stay a draft: publishing needs the approver's role.")
+        self.stdout.write(f"Release {release.pk} is queued.")
+        if options["wait"]:
+            self._await(release)
+
+    def _show(self, quote: Quote, dataset: Dataset) -> None:
+        noise = quote.forecast
+        for line in (
+            f"{quote.mechanism.title} of {dataset.title}, counting {quote.counting.value}, "
+            f"at most {quote.bound} of each {dataset.unit}",
+            *(f"  {spend.label}: {quote.words(spend.epsilon)}" for spend in quote.plan),
+            f"Cost: {quote.words(quote.epsilon)}; left before "
+            f"{quote.rest(quote.left_before)}, after {quote.rest(quote.left_after)} "
+            f"({quote.more_like_this} more like this)",
+            noise_words(noise),
+        ):
+            self.stdout.write(line)
+
+    def _await(self, release: Release) -> None:
+        job = job_wait(
+            job_id=release.job_id,
+            run=lambda on_progress: release_run(release_id=release.pk, on_progress=on_progress),
+            output=self.stdout,
+        )
+        if job.state != JobState.DONE:
+            raise CommandError(f"The release was not made. {job.failure}".strip())
+        release.refresh_from_db()
+        for file in release.files.all():
+            self.stdout.write(f"  {file.name}  {file.size:,} bytes  sha256 {file.sha256}")
+        if release.state == ReleaseState.PUBLISHED:
+            self.stdout.write(self.style.SUCCESS(f"Published: {address(release)}"))
+        else:
+            self.stdout.write(self.style.SUCCESS(f"Draft, not published: {release.pk}"))
+
+
+def noise_words(forecast: Forecast) -> str:
+    """How noisy it will be, in a line."""
+    if forecast.radii:
+        near, far = forecast.radii
+        return (
+            f"Expected noise: half of the points move up to {near:,.0f} m, 95 % up to {far:,.0f} m"
+        )
+    return (
+        f"Expected noise: plus or minus {forecast.margin:,} (95 %) in each of at most "
+        f"{forecast.regions:,} {forecast.region}s, the smallest {forecast.ground_metres:,.0f} m "
+        f"wide; counts from {forecast.stands_out_from:,} stand out"
+    )
+
+
+def address(release: Release) -> str:
+    """The page of a release, or its id where there are no pages."""
+    try:
+        return reverse("release", args=[release.pk])
+    except NoReverseMatch:
+        return release.pk
+
+
+def usual_counting(dataset: Dataset) -> str:
+    """What is counted where nothing is said."""
+    by_person = dataset.unit == Unit.PERSON.value
+    return (Counting.PEOPLE if by_person else Counting.VISITS).value
+
+
+def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
+    """Read name=value pairs. Raises CommandError."""
+    parameters: dict[str, object] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name:
+            raise CommandError(f"--param: write {pair!r} as name=value, like cells=64.")
+        if name in parameters:
+            raise CommandError(f"--param: {name} is given twice; give it once.")
+        parameters[name] = value
+    return parameters

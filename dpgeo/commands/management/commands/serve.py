@@ -1,0 +1,114 @@
+"""`python manage.py serve`: the website, the workers and the reaper under one command."""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+from argparse import ArgumentParser
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand, CommandError
+
+from dpgeo.commands.supervisor import Program, Supervisor
+
+
+class Command(BaseCommand):
+    help = "Serves the site and works on its jobs until stopped with Ctrl-C."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--host", default="127.0.0.1", help="Address to listen on.")
+        parser.add_argument("--port", type=int, default=8000)
+        parser.add_argument(
+            "--workers", type=int, default=2, help="Jobs worked on at the same time."
+        )
+        parser.add_argument("--demo", action="store_true", help="Make the demo city, once.")
+
+    def handle(
+        self, *args: Any, host: str, port: int, workers: int, demo: bool, **options: Any
+    ) -> None:
+        if not 0 < port < 65536:
+            raise CommandError("--port: give a number between 1 and 65535.")
+        if not 1 <= workers <= 64:
+            raise CommandError("--workers: give a number between 1 and 64.")
+        if not can_listen(host, port):
+            raise CommandError(
+                f"Port {port} on {host} is taken or not allowed. "
+                f"Choose another: make run PORT={port + 10 if port < 65000 else 8010}"
+            )
+        os.chdir(settings.BASE_DIR)  # where the programs find the project
+        programs = [
+            Program("Web", web_command(host, port)),
+            Program("Worker", worker_command(workers), quiet=True),  # Celery says how it shuts down
+            Program("Reaper", manage_command("reap")),
+        ]
+        making = Program("The demo city", manage_command("demo"), once=True)
+        if demo:
+            programs.append(making)
+        supervisor = Supervisor(programs, say=self._say)
+        greeting = Greeting(self, host, port, waiting_for=making if demo else None)
+        supervisor.run(each_round=greeting.look)
+        self._say("\nStopped. Start it again and it goes on where it was.")
+
+    def _say(self, line: str) -> None:
+        self.stdout.write(line)
+        self.stdout.flush()
+
+
+class Greeting:
+    """Says once where the site is, when it answers and what was to be made first is made."""
+
+    def __init__(self, command: Command, host: str, port: int, waiting_for: Program | None) -> None:
+        self.command, self.host, self.port = command, host, port
+        self.waiting_for = waiting_for
+        self.said = False
+
+    def look(self) -> None:
+        """Called again and again."""
+        if self.said or (self.waiting_for is not None and not self.waiting_for.finished):
+            return
+        if can_connect(self.host, self.port):
+            self.said = True
+            self.command._say(f"\ndpgeo is at http://{self.host}:{self.port}/  (Ctrl-C stops it)\n")
+
+
+def manage_command(*words: str) -> list[str]:
+    """A command of this manage.py."""
+    return [sys.executable, "manage.py", *words]
+
+
+def web_command(host: str, port: int) -> list[str]:
+    """gunicorn, as `config.gunicorn` sets it."""
+    address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+    words = ["-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", address]
+    return [sys.executable, *words, "dpgeo.config.wsgi"]
+
+
+def worker_command(workers: int) -> list[str]:
+    """One Celery worker with that many processes, quiet unless something is wrong."""
+    python = [sys.executable, "-W", "ignore:You're running the worker with superuser"]
+    words = ["-m", "celery", "-A", "dpgeo.config.celery", "--quiet", "worker"]
+    alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
+    return [*python, *words, *alone, "--concurrency", str(workers), "-l", "WARNING"]
+
+
+def can_listen(host: str, port: int) -> bool:
+    """Whether nobody else listens there."""
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    with socket.socket(family) as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            probe.bind((host, port))
+        except OSError:
+            return False
+    return True
+
+
+def can_connect(host: str, port: int) -> bool:
+    """Whether somebody answers there."""
+    try:
+        socket.create_connection((host, port), timeout=0.5).close()
+    except OSError:
+        return False
+    return True
