@@ -1,7 +1,8 @@
-"""A layer as Arrow tables: what the binary formats are written from.
+"""Layers as Arrow tables, from which the binary formats are written.
 
-Boxes and points come straight from arrays: a box is 93 bytes of well-known binary that differ only
-in ten numbers, so a million cells take a fraction of what building geometries one by one does.
+Boxes and points are built directly from arrays: a box is 93 bytes of well-known binary, of which
+only ten numbers vary, so a million cells take a fraction of the time of building geometries one by
+one.
 """
 
 from __future__ import annotations
@@ -20,43 +21,43 @@ _BOX = np.dtype(
     [("order", "u1"), ("type", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))]
 )
 _CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3], [0, 1]]
-"""Which of west, south, east, north makes up each point: counterclockwise."""
+"""The west, south, east or north side that gives each point's coordinates, counterclockwise."""
 
 _POINT = np.dtype([("order", "u1"), ("type", "<u4"), ("point", "<f8", (2,))])
 
 
 def fields(layer: Layer) -> list[Any]:
-    """The Arrow fields of a layer: its columns, the margin's label, and the geometry last."""
+    """Return the Arrow fields of a layer: columns, margin label and, last, geometry."""
     import pyarrow as pa
 
-    found = [pa.field(name, _kind(values)) for name, values in columns(layer).items()]
+    schema_fields = [pa.field(name, _kind(values)) for name, values in columns(layer).items()]
     if layer.margin is not None:
-        found.append(pa.field("margin_label", pa.string()))
-    return [*found, pa.field("geometry", pa.binary(), nullable=False)]
+        schema_fields.append(pa.field("margin_label", pa.string()))
+    return [*schema_fields, pa.field("geometry", pa.binary(), nullable=False)]
 
 
 def arrays(layer: Layer, part: slice) -> list[Any]:
-    """Some features as Arrow arrays, one for each field; geometry as well-known binary."""
+    """Return some features as Arrow arrays, one for each field; geometry as well-known binary."""
     import pyarrow as pa
 
-    around = bounds(layer, part)
-    found = [
+    box_bounds = bounds(layer, part)
+    field_arrays = [
         pa.array(np.ascontiguousarray(values[part]), type=_kind(values))
         for values in columns(layer).values()
     ]
     if layer.margin is not None:
-        found.append(pa.repeat(layer.margin_label, len(around)))
-    return [*found, _geometries(layer, part, around)]
+        field_arrays.append(pa.repeat(layer.margin_label, len(box_bounds)))
+    return [*field_arrays, _geometries(layer, part, box_bounds)]
 
 
 def parts(layer: Layer) -> Iterator[slice]:
-    """Slices of CHUNK features that make up a layer."""
+    """Yield slices of CHUNK features that make up a layer."""
     for start in range(0, len(layer), CHUNK):
         yield slice(start, min(start + CHUNK, len(layer)))
 
 
 def geometry_types(layer: Layer) -> list[str]:
-    """The kinds of geometry that a layer holds, as OGC names them."""
+    """Return the OGC names of a layer's geometry types."""
     if isinstance(layer, BoxLayer):
         return ["Polygon"]
     if isinstance(layer, PointLayer):
@@ -72,18 +73,18 @@ def _kind(values: NDArray[Any]) -> Any:
     return pa.string() if is_text(values) else pa.from_numpy_dtype(values.dtype)
 
 
-def _geometries(layer: Layer, part: slice, around: NDArray[np.float64]) -> Any:
-    """Some features as a binary Arrow array of little-endian well-known binary."""
+def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> Any:
+    """Return geometries as a binary Arrow array of little-endian well-known binary."""
     import pyarrow as pa
 
     if isinstance(layer, BoxLayer):
-        boxes = np.empty(len(around), dtype=_BOX)
+        boxes = np.empty(len(box_bounds), dtype=_BOX)
         boxes["order"], boxes["type"], boxes["rings"], boxes["points"] = 1, 3, 1, 5
-        boxes["ring"] = around[:, _CORNERS]
+        boxes["ring"] = box_bounds[:, _CORNERS]
         return _binary(boxes)
     if isinstance(layer, PointLayer):
-        points = np.empty(len(around), dtype=_POINT)
-        points["order"], points["type"], points["point"] = 1, 1, around[:, :2]
+        points = np.empty(len(box_bounds), dtype=_POINT)
+        points["order"], points["type"], points["point"] = 1, 1, box_bounds[:, :2]
         return _binary(points)
     if isinstance(layer, ShapeLayer):
         import shapely
@@ -93,7 +94,7 @@ def _geometries(layer: Layer, part: slice, around: NDArray[np.float64]) -> Any:
 
 
 def _binary(records: NDArray[Any]) -> Any:
-    """Records of one size (n,) as a binary Arrow array."""
+    """Return records of one size (n,) as a binary Arrow array."""
     import pyarrow as pa
 
     offsets = np.arange(len(records) + 1, dtype=np.int32) * records.dtype.itemsize

@@ -1,4 +1,4 @@
-"""The Released codec: one object to bytes and back, the same bytes every time.
+"""Codec of Released objects: deterministic encoding to bytes and back.
 
 The bytes are a zip archive that `numpy.load(..., allow_pickle=False)` opens as an .npz. Its first
 member, "header", holds UTF-8 JSON as uint8; each further member is one array of the content. The
@@ -32,13 +32,13 @@ FORMAT = "dpgeo-released"
 VERSION = 1
 
 MAX_HEADER_BYTES = 32 * 1024**2
-"""A study area of a million corners fits."""
+"""Enough for a study area of a million corners."""
 
 MAX_ARRAY_BYTES = 512 * 1024**2
-"""All arrays together, decompressed: four times a grid of 4096 x 4096 cells."""
+"""Limit on all arrays together, decompressed: four times a grid of 4096 x 4096 cells."""
 
 MAX_POINTS_BYTES = 8 * 1024**3
-"""The same of moved points: a thousand million, or half as many with times."""
+"""The same for perturbed points: a thousand million, or half as many with times."""
 
 _SUFFIX = ".npy"
 
@@ -59,21 +59,21 @@ _MALFORMED = (
 
 
 class UnreadableRelease(DpgeoError):
-    """Bytes are not a Released object of a version and size that this software reads."""
+    """Bytes are not a Released object of a version and size that this software can read."""
 
 
 class UnwritableRelease(DpgeoError):
-    """This installation cannot write a content type, whatever is in it."""
+    """This installation cannot write a content type, whatever its values."""
 
 
 class DamagedRelease(UnreadableRelease):
-    """Bytes are no whole release file, as where their writing was cut off."""
+    """Bytes are an incomplete or altered release file."""
 
 
 def encode(released: Released) -> bytes:
-    """The bytes of a Released object; equal objects give equal bytes.
+    """Encode a Released object; equal objects give equal bytes.
 
-    Raises TypeError when an array is not of its field's declared dtype, and UnreadableRelease
+    Raises TypeError when an array does not have its field's declared dtype, and UnreadableRelease
     for arrays that `decode` would refuse for their size.
     """
     fields, arrays = _split(released.content)
@@ -104,7 +104,7 @@ def encode(released: Released) -> bytes:
     text = json.dumps(header, sort_keys=True, separators=(",", ":"), allow_nan=False)
     members = {"header": np.frombuffer(text.encode(), dtype=np.uint8), **arrays}
     buffer = io.BytesIO()
-    # Level 1: noise does not compress further, however hard one tries.
+    # Level 1: noise does not compress further at higher levels.
     with zipfile.ZipFile(buffer, "w", zipfile.ZIP_DEFLATED, compresslevel=1) as archive:
         for name, array in members.items():
             _write_member(archive, name, array)
@@ -115,8 +115,8 @@ def decode(data: bytes) -> Released:
     """Invert `encode`; arrays come back read-only.
 
     Raises DamagedRelease for garbage and truncated or altered archives, UnreadableRelease for an
-    unknown version or content, and for what would unpack beyond MAX_HEADER_BYTES, MAX_ARRAY_BYTES
-    or, where points were moved, MAX_POINTS_BYTES.
+    unknown version or content, and for contents beyond MAX_HEADER_BYTES, MAX_ARRAY_BYTES or, for
+    perturbed points, MAX_POINTS_BYTES when unpacked.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -133,7 +133,7 @@ def decode(data: bytes) -> Released:
 def check_encodable() -> None:
     """Raise UnwritableRelease where a content type declares a field that the codec cannot write.
 
-    It looks at declarations alone, never at values, so it can be called before anything is drawn.
+    It uses declarations alone, never values, so it can be called before anything is drawn.
     """
     for kind in CONTENT_TYPES:
         for name, hint in _fields(kind).items():
@@ -153,7 +153,7 @@ def _is_header_field(hint: Any) -> bool:
 
 
 def _split(content: Content) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
-    """The fields of a content: those that go into the header, and the arrays."""
+    """Divide the fields of a content into header fields and arrays."""
     header: dict[str, Any] = {}
     arrays: dict[str, NDArray[Any]] = {}
     for name, hint in _fields(type(content)).items():
@@ -174,7 +174,7 @@ def _fields(cls: type[Any]) -> dict[str, Any]:
 
 
 def _to_document(value: Any, hint: Any) -> Any:
-    """A field that is no array, for the header: plain, of a class with `to_json`, or a tuple."""
+    """Convert a field that is no array for the header: plain, with `to_json`, or a tuple."""
     if hint in _PLAIN:
         return value
     if typing.get_origin(hint) is tuple:
@@ -192,10 +192,10 @@ def _from_document(document: Any, hint: Any) -> Any:
 
 
 def _dtype(hint: Any) -> np.dtype[Any] | None:
-    """The dtype of a field declared as NDArray[...], None for any other field.
+    """Return the dtype of a field declared as NDArray[...], None for any other field.
 
-    From NumPy 2.5 on, and Python 3.12, `NDArray` is a type alias that keeps its argument;
-    before, it stands for ndarray[shape, dtype[...]].
+    Since NumPy 2.5 on Python 3.12, `NDArray` is a type alias that keeps its argument; before, it is
+    ndarray[shape, dtype[...]].
     """
     origin, arguments = typing.get_origin(hint), typing.get_args(hint)
     if origin is np.ndarray:
@@ -207,7 +207,7 @@ def _dtype(hint: Any) -> np.dtype[Any] | None:
 
 
 def _write_member(archive: zipfile.ZipFile, name: str, array: NDArray[Any]) -> None:
-    # A member opened by name is dated 1980, whatever the clock says.
+    # A member opened by name is dated 1980, whatever the clock.
     with archive.open(name + _SUFFIX, "w", force_zip64=True) as member:
         portable = np.asarray(array, dtype=array.dtype.newbyteorder("<"), order="C")
         npy.write_array_header_1_0(member, npy.header_data_from_array_1_0(portable))
@@ -239,7 +239,7 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         )
     kind = kinds[document["type"]]
     values: dict[str, Any] = {}
-    # What a field that came later says of older releases is its default.
+    # A field added later has its default in older releases.
     there = {*document["fields"], *(name.removesuffix(_SUFFIX) for name in archive.namelist())}
     later = {field.name for field in dataclasses.fields(kind) if _has_default(field)} - there
     room = _room(kind)
@@ -261,20 +261,20 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 
 
 def _room(kind: type[Any]) -> int:
-    """The most bytes of all arrays of a content."""
+    """Return the limit on the bytes of all arrays of a content."""
     return MAX_POINTS_BYTES if kind is PointsRelease else MAX_ARRAY_BYTES
 
 
 def _read_member(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], limit: int
 ) -> NDArray[Any]:
-    """One array; nothing is unpacked or allocated beyond `limit` bytes and its small header."""
+    """Read one array; nothing is unpacked or allocated beyond `limit` bytes and its header."""
     with archive.open(name + _SUFFIX) as member:
         if npy.read_magic(member) != (1, 0):
             raise ValueError(f"member {name} is not an array of version 1.0")
-        shape, fortran, found = npy.read_array_header_1_0(member)
+        shape, fortran, dtype = npy.read_array_header_1_0(member)
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        if fortran or found != dtype.newbyteorder("<") or min(shape, default=0) < 0:
+        if fortran or dtype != dtype.newbyteorder("<") or min(shape, default=0) < 0:
             raise ValueError(f"member {name} is not a row-ordered array of {dtype}")
         if size > limit:
             raise UnreadableRelease(
@@ -287,7 +287,7 @@ def _read_member(
         data = member.read(size + 1)
     if len(data) != size:
         raise ValueError(f"member {name} does not hold the {size} bytes of its shape")
-    array = np.frombuffer(data, dtype=found).reshape(shape)
+    array = np.frombuffer(data, dtype=dtype).reshape(shape)
     return array.astype(dtype, copy=False)
 
 
@@ -308,6 +308,6 @@ def _assemble(header: Mapping[str, Any], content: Content) -> Released:
 
 
 def _read_guarantee(document: Mapping[str, Any]) -> Guarantee:
-    """The promise; epsilon is per metre where points are moved."""
+    """Read the guarantee; epsilon is per metre for perturbed points."""
     notion = Notion(document["notion"])
     return guarantee(notion, Fraction(document["epsilon"]), Unit(document["unit"]))

@@ -1,7 +1,7 @@
-"""CSV: one line a feature, its place in degrees.
+"""CSV files: one line for each feature, with its position in degrees.
 
-Every cell is a number, a fixed word, or text that publishers declared; such text is quoted, and
-begins with an apostrophe where a spreadsheet would take it for a formula.
+Every cell is a number, a fixed word, or a publisher's text; such text is quoted, and is prefixed by
+an apostrophe where a spreadsheet would interpret it as a formula.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer in parts of CHUNK features; numbers are the shortest that read back exactly."""
+    """Write a layer in chunks; numbers are the shortest that read back exactly."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -35,7 +35,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _part(layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
-    """The columns of some features, by name."""
+    """Return the columns of some features, by name."""
     values = {name: _safe(column[part]) for name, column in columns(layer).items()}
     count = len(range(*part.indices(len(layer))))
     if layer.margin is not None:

@@ -1,7 +1,7 @@
-"""Some features of a GeoParquet file: those of a page, or those in a box. No whole file is read.
+"""Selected features of a GeoParquet file, by page or by box, without reading the whole file.
 
-The files are this package's own: a covering column "bbox" and row groups in the order of the
-layer, so that what lies elsewhere is passed over by its statistics.
+The files are this package's own, with a covering column "bbox" and row groups in the order of the
+layer, so that row groups elsewhere are skipped by their statistics.
 """
 
 from __future__ import annotations
@@ -33,34 +33,34 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeaturePage:
-    """Consecutive features, and the row at which the next page starts or None on the last."""
+    """Consecutive features, and the first row of the next page, None on the last page."""
 
     features: list[Feature]
     next_row: int | None
 
 
 class FeatureFile:
-    """A GeoParquet file that is open for reading, local or in a remote store."""
+    """A GeoParquet file open for reading, local or in a remote store."""
 
     def __init__(self, file: IO[bytes]) -> None:
         import pyarrow.parquet
 
-        # What lies together is read at once: each read from a remote store takes its time.
+        # Contiguous ranges are read at once, since each read from a remote store has latency.
         self._parquet = pyarrow.parquet.ParquetFile(file, pre_buffer=True)
         metadata = self._parquet.metadata
         sizes = [metadata.row_group(i).num_rows for i in range(metadata.num_row_groups)]
         self._starts: NDArray[np.int64] = np.cumsum([0, *sizes])
 
     def __len__(self) -> int:
-        """How many features it holds."""
+        """Number of features."""
         return int(self._starts[-1])
 
     def page(self, start: int, limit: int, boxes: Sequence[Box] = ()) -> FeaturePage:
-        """Up to `limit` features from row `start` on; with boxes, those that touch one of them."""
+        """Return up to `limit` features from row `start` on; with boxes, those touching one."""
         features: list[Feature] = []
         for group, rows in self._found(start, boxes):
             wanted = rows[: limit + 1 - len(features)]
-            # A row beyond the page says that there is a next one; it is not read.
+            # One more row shows that there is a next page; its feature is not read.
             taken = wanted[: limit - len(features)]
             features += self._features(group, taken)
             if len(wanted) > len(taken):
@@ -68,13 +68,13 @@ class FeatureFile:
         return FeaturePage(features, None)
 
     def feature(self, row: int) -> Feature | None:
-        """One feature by its row, None where the file has no such row."""
+        """Return one feature by its row, None where the file has no such row."""
         if not 0 <= row < len(self):
             return None
         return self.page(row, 1).features[0]
 
     def _found(self, start: int, boxes: Sequence[Box]) -> Iterator[tuple[int, NDArray[np.int64]]]:
-        """Row groups with rows that were asked for, and these rows, counted within the group."""
+        """Yield row groups with matching rows, and these rows, counted within the group."""
         for group in range(len(self._starts) - 1):
             first, end = self._starts[group], self._starts[group + 1]
             if end <= start or (boxes and not self._may_touch(group, boxes)):
@@ -86,17 +86,17 @@ class FeatureFile:
                 yield group, rows
 
     def _may_touch(self, group: int, boxes: Sequence[Box]) -> bool:
-        """Whether the statistics of a row group leave it possible that it has a feature there."""
+        """Return whether a row group's statistics allow a feature in one of the boxes."""
         metadata = self._parquet.metadata.row_group(group)
-        found: dict[str, Any] = {}
+        statistics: dict[str, Any] = {}
         for index in range(metadata.num_columns):
             column = metadata.column(index)
             if column.path_in_schema.startswith("bbox."):
-                found[column.path_in_schema.removeprefix("bbox.")] = column.statistics
-        if any(found.get(side) is None or not found[side].has_min_max for side in SIDES):
+                statistics[column.path_in_schema.removeprefix("bbox.")] = column.statistics
+        if any(statistics.get(side) is None or not statistics[side].has_min_max for side in SIDES):
             return True
-        west, south = found["xmin"].min, found["ymin"].min
-        east, north = found["xmax"].max, found["ymax"].max
+        west, south = statistics["xmin"].min, statistics["ymin"].min
+        east, north = statistics["xmax"].max, statistics["ymax"].max
         return any(
             west <= right and east >= left and south <= top and north >= low
             for left, low, right, top in boxes
@@ -105,7 +105,7 @@ class FeatureFile:
     def _touches(
         self, group: int, rows: NDArray[np.int64], boxes: Sequence[Box]
     ) -> NDArray[np.bool_]:
-        """Which rows' geometries intersect a box; bounds first, for they are cheap."""
+        """Return which rows' geometries intersect a box; bounds are tested first, being cheap."""
         import shapely
 
         bounds = self._parquet.read_row_group(group, columns=["bbox"])["bbox"].combine_chunks()
@@ -136,5 +136,5 @@ class FeatureFile:
 
 
 def _json_value(value: Any) -> Any:
-    """A value as JSON has it: no infinities, and none that is not a number."""
+    """Return a value as JSON allows it: null for infinities and NaN."""
     return None if isinstance(value, float) and not math.isfinite(value) else value

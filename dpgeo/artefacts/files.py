@@ -1,4 +1,4 @@
-"""Every file of a release, each a deterministic function of its Released object."""
+"""Files of a release, each a deterministic function of its Released object."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ LAYER_FORMATS: tuple[LayerFormat, ...] = (
     vector_tiles.FORMAT,
     geotiff.FORMAT,
 )
-"""One line a format. The first is the one to take where another is too small."""
+"""One line for each format; the first replaces formats that a layer is too large for."""
 
 
 @dataclass(frozen=True, slots=True)
 class FileKind:
-    """What a file is, for people: its format, its use, and the layer it holds or "" ."""
+    """A file's format and use, for readers, and the layer it holds or ""."""
 
     title: str
     use: str
@@ -51,11 +51,11 @@ WHOLE_RELEASE = {
     preview.NAME: FileKind(preview.TITLE, preview.USE),
     statement.NAME: FileKind("Privacy statement", "what is promised, for programs"),
 }
-"""Files that are of no single layer."""
+"""Files that do not belong to one layer."""
 
 
 def file_kind(name: str) -> FileKind:
-    """What a file is by its name; one that an older version made is of no known kind."""
+    """Return the kind of a file by its name; files of older versions may be of unknown kind."""
     if name in WHOLE_RELEASE:
         return WHOLE_RELEASE[name]
     for layer_format in LAYER_FORMATS:
@@ -81,7 +81,7 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
 
 
 def files_instead(name: str, existing: Sequence[str]) -> str:
-    """The file to take in place of one that a layer is too large for; "" if there is none."""
+    """Return the file that replaces one a layer is too large for; "" if there is none."""
     for layer_format in LAYER_FORMATS:
         if layer_format.max_features and name.endswith(layer_format.suffix):
             other = name.removesuffix(layer_format.suffix) + LAYER_FORMATS[0].suffix

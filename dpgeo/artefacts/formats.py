@@ -1,4 +1,4 @@
-"""What a file format is, and what becomes of it."""
+"""Description of a file format for layers."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from dpgeo.postprocess.layers import Layer
 
 
 def every_layer(layer: Layer) -> bool:
-    """What a format that holds any layer says."""
+    """Accept any layer, for formats without restrictions."""
     return True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LayerFormat:
-    """A format that holds one layer a file, named `{layer}{suffix}`.
+    """A format that stores one layer in a file named `{layer}{suffix}`.
 
-    `title` and `use` say to people what it is and what it is for. `write` makes the same bytes of
-    the same release every time. Layers that it does not hold (`holds`), or of more than
-    `max_features`, are not written in this format.
+    `title` and `use` tell readers what it is and what it is for. `write` writes the same bytes for
+    the same release every time. Layers that the format does not hold (`holds`), or with more than
+    `max_features`, are not written in it.
     """
 
     suffix: str

@@ -1,6 +1,7 @@
-"""GeoJSON (RFC 7946): a feature a line, rings counterclockwise, longitude first, no crs member.
+"""GeoJSON files (RFC 7946): one feature a line, rings counterclockwise, longitude first.
 
-Text is joined from columns of strings, for a dictionary per feature would take ten times as long.
+Text is joined from columns of strings, since a dictionary for each feature takes ten times as long.
+There is no crs member.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 
 MAX_FEATURES = 200_000
-"""Browsers and editors choke on more; GeoParquet holds any number."""
+"""Browsers and editors fail on more; GeoParquet holds any number."""
 
 BOX = '{"type":"Polygon","coordinates":[[[%s,%s],[%s,%s],[%s,%s],[%s,%s],[%s,%s]]]}'
 POINT = '{"type":"Point","coordinates":[%s,%s]}'
@@ -52,7 +53,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _features(layer: Layer, part: slice) -> Iterator[str]:
-    """The text of some features; Python writes the shortest number that reads back exactly."""
+    """Yield the text of features; numbers are the shortest that read back exactly."""
     table = columns(layer)
     properties = [f'"{name}":%s' for name in table]
     if layer.margin is not None:
@@ -71,7 +72,7 @@ def _texts(values: NDArray[Any]) -> list[Any]:
 
 
 def _geometry(layer: Layer, part: slice) -> tuple[str, list[list[Any]]]:
-    """A template of a geometry, and columns of what goes into it."""
+    """Return a template of a geometry, and columns of its values."""
     if isinstance(layer, BoxLayer):
         west, south, east, north = (side.tolist() for side in sides(layer, part))
         return BOX, [west, south, east, south, east, north, west, north, west, south]

@@ -1,4 +1,4 @@
-"""GeoPackage: one table of features in EPSG:4326, for desktop GIS."""
+"""GeoPackage files: one table of features in EPSG:4326, for desktop GIS."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
 MAX_FEATURES = 1_000_000
-"""A quarter of a gigabyte; GeoParquet holds any number in a twentieth of the room."""
+"""A quarter of a gigabyte; GeoParquet holds any number in a twentieth of the space."""
 
 NO_TIME = "2000-01-01T00:00:00.000Z"
-"""What the file says of its last change: the same bytes come of the same release at any time."""
+"""Fixed date of last change, so that the same release always gives the same bytes."""
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:

@@ -1,4 +1,4 @@
-"""GeoParquet 1.1: features in EPSG:4326 with a bbox covering column, zstd."""
+"""GeoParquet 1.1 files: features in EPSG:4326 with a bbox covering column, zstd."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _schema(released: Released, layer: Layer) -> Any:
 
 
 def _geo(released: Released, layer: Layer) -> dict[str, Any]:
-    """The "geo" metadata of GeoParquet 1.1."""
+    """Return the "geo" metadata of GeoParquet 1.1."""
     import pyproj
 
     geometry = {

@@ -1,11 +1,11 @@
-"""Cloud-optimised GeoTIFF: the cells of a grid as an image of two bands, estimate and margin.
+"""Cloud-optimised GeoTIFF: grid cells as an image with two bands, estimate and margin.
 
-Written here rather than by GDAL, whose raster half would weigh as much as all other readers
-together. The layout is the one that GDAL's COG driver demands: a classic little-endian TIFF, all
+It is written here rather than by GDAL, whose raster half would be as large as all other readers
+together. The layout is the one that GDAL's COG driver requires: a classic little-endian TIFF, all
 directories before all pixels, the full image first and then overviews of half its size each, in
 square tiles. Pixels are doubles in Web Mercator (EPSG:3857), deflated, so values stay exact; cells
-that are not listed are not a number. Every pixel of an overview is a cell of the full image, with
-its own margin, and no mixture of several: noise of an average would be another noise.
+that are not listed are NaN. Every pixel of an overview is one cell of the full image with its own
+margin, not an average of several, which would have another noise.
 
 TIFF 6.0 (Adobe 1992); OGC GeoTIFF 1.1 (19-008r4); OGC Cloud Optimized GeoTIFF 1.0 (21-026).
 """
@@ -32,7 +32,7 @@ TILE = 256
 """Pixels along the side of a tile."""
 
 MAX_CELLS = 1 << 24
-"""Grids of more cells list those that stand out; an image of them all would be mostly nothing."""
+"""Larger grids list only cells that stand out, so an image would be mostly empty."""
 
 BANDS = ("estimate", "margin")
 
@@ -47,18 +47,18 @@ _DEFLATE, _SEPARATE, _FLOAT = 8, 2, 3
 _PROJECTED, _PIXEL_IS_AREA, _WEB_MERCATOR, _METRE = 1, 1, 3857, 9001
 
 Tag = tuple[int, int, bytes]
-"""Number, type and packed values of an entry of a directory."""
+"""Number, type and packed values of a directory entry."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """One resolution: bands (2, rows, columns), and every how many cells a pixel is taken."""
+    """One resolution: bands (2, rows, columns), and the cells between its pixels."""
 
     bands: NDArray[np.float64]
     step: int
 
     def tiles(self) -> Iterator[bytes]:
-        """The compressed tiles of the first band row by row, then those of the second."""
+        """Yield the compressed tiles of the first band row by row, then those of the second."""
         for band in self.bands:
             for top in range(0, band.shape[0], TILE):
                 for left in range(0, band.shape[1], TILE):
@@ -69,12 +69,12 @@ class _Image:
 
 
 def holds(layer: Layer) -> bool:
-    """Whether a layer is an image: counts of single cells of a grid that is not too fine."""
+    """Return whether a layer fits an image: counts of cells of a grid not too fine."""
     return isinstance(layer, BoxLayer) and layer.is_cells and layer.grid.size <= MAX_CELLS
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer of cells. Raises TypeError for one that `holds` refuses."""
+    """Write a layer of cells. Raises TypeError for a layer that does not fit (`holds`)."""
     if not isinstance(layer, BoxLayer) or not holds(layer):
         raise TypeError("Only layers of cells are images.")
     images = _pyramid(_bands(layer))
@@ -84,7 +84,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
         _directory_size(each, len(of)) for each, of in zip(tags, tiles, strict=True)
     )
     places: dict[int, list[int]] = {}
-    # Tiles of the smallest overview first, for readers fetch them first.
+    # Tiles of the smallest overview come first, since readers fetch them first.
     for index in reversed(range(len(images))):
         sizes = [len(tile) for tile in tiles[index]]
         places[index] = [position + before for before in (0, *itertools.accumulate(sizes[:-1]))]
@@ -100,7 +100,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _bands(layer: BoxLayer) -> NDArray[np.float64]:
-    """Estimate and margin of every cell of the grid (2, rows, columns)."""
+    """Return estimate and margin of every cell of the grid (2, rows, columns)."""
     bands = np.full((len(BANDS), *layer.grid.shape), np.nan)
     row, column = layer.boxes[:, 0], layer.boxes[:, 2]
     bands[0, row, column] = layer.value
@@ -109,7 +109,7 @@ def _bands(layer: BoxLayer) -> NDArray[np.float64]:
 
 
 def _pyramid(bands: NDArray[np.float64]) -> list[_Image]:
-    """The full image, and every second pixel of the one before until one tile holds it."""
+    """Return the full image and overviews of half size each, down to a single tile."""
     images = [_Image(bands, 1)]
     while max(images[-1].bands.shape[1:]) > TILE:
         images.append(_Image(images[-1].bands[:, ::2, ::2], images[-1].step * 2))
@@ -117,7 +117,7 @@ def _pyramid(bands: NDArray[np.float64]) -> list[_Image]:
 
 
 def _tags(released: Released, layer: BoxLayer, image: _Image) -> list[Tag]:
-    """The entries of an image's directory but where its tiles lie."""
+    """Return the entries of an image's directory except the tiles' offsets."""
     rows, columns = image.bands.shape[1:]
     shorts = {
         259: [_DEFLATE],
@@ -127,7 +127,7 @@ def _tags(released: Released, layer: BoxLayer, image: _Image) -> list[Tag]:
         284: [_SEPARATE],
         322: [TILE],
         323: [TILE],
-        338: [0],  # the second band is no colour
+        338: [0],  # the second band is not a colour
         339: [_FLOAT] * len(BANDS),
     }
     tags = [(number, _SHORT, _pack(_SHORT, values)) for number, values in shorts.items()]
@@ -141,7 +141,7 @@ def _tags(released: Released, layer: BoxLayer, image: _Image) -> list[Tag]:
 
 
 def _place(layer: BoxLayer) -> list[Tag]:
-    """Where the image lies: cell size, north-west corner and coordinate system."""
+    """Return the image's georeference: cell size, north-west corner and coordinate system."""
     grid = layer.grid
     keys = [
         *(1, 1, 1, 4),
@@ -158,7 +158,7 @@ def _place(layer: BoxLayer) -> list[Tag]:
 
 
 def _described(released: Released, layer: BoxLayer) -> bytes:
-    """What the file says of itself, as GDAL's metadata in XML."""
+    """Return the file's description as GDAL metadata in XML."""
     items = [
         f'  <Item name="{name}">{escape(value)}</Item>'
         for name, value in sorted(summary(released, layer).items())
@@ -176,14 +176,14 @@ def _pack(kind: int, values: Sequence[float]) -> bytes:
 
 
 def _directory_size(tags: list[Tag], tiles: int) -> int:
-    """Bytes of a directory with all that does not fit into its entries, a multiple of 8."""
+    """Return the bytes of a directory with its out-of-line values, a multiple of 8."""
     beside = [len(data) for _, _, data in tags] + [tiles * _WIDTH[_LONG]] * 2
     size = 2 + 12 * len(beside) + 4
     return _up_to_8(size) + sum(_up_to_8(each) for each in beside if each > 4)
 
 
 def _directory(tags: list[Tag], start: int, *, last: bool) -> bytes:
-    """A directory at a position of the file, and behind it what its entries point to."""
+    """Return a directory at a file position, followed by the values its entries point to."""
     head = 2 + 12 * len(tags) + 4
     position = start + _up_to_8(head)
     entries, beside = [], []

@@ -1,9 +1,9 @@
-"""map.bin: what a browser draws a release from, one small typed array a layer.
+"""map.bin: compact typed arrays from which browsers draw a release.
 
 "DPGM", uint32 version, uint32 length of the header, a JSON header, then arrays at offsets from the
 start of the data, which is a multiple of 8; all little-endian. Values are rounded to a step below
-a quarter of the noise's scale; the files stay exact. Shapes are drawn from their GeoJSON file,
-which the header names.
+a quarter of the noise scale; the download files stay exact. Shapes are drawn from their GeoJSON
+file, which the header names.
 """
 
 from __future__ import annotations
@@ -28,30 +28,30 @@ NAME = "map.bin"
 MEDIA_TYPE = "application/octet-stream"
 
 MAX_NOISES = 256
-"""As many kinds of noise as a uint8 tells apart."""
+"""Largest number of distinct noises, limited by uint8."""
 
 MAX_MASK = 1 << 24
-"""Cells of a grid up to which the picture says which ones are outside the study area. Layers of
-finer grids list single cells, and the header's outline says what is inside."""
+"""Largest grid for which the picture has a mask of the study area. Layers of finer grids list
+single cells, and the header's outline shows the area."""
 
 MAX_POINTS = 200_000
-"""Points that a picture holds: of more, every so many, evenly through their public order."""
+"""Largest number of points in a picture; of more, an even selection in their public order."""
 
 DEGREE = 10_000_000
-"""Points are in whole parts of a degree: a centimetre."""
+"""Points are in integer fractions of a degree, about a centimetre."""
 
 _ALIGNMENT = 8
 
 
 class _Data:
-    """The arrays so far, each at a multiple of 8 bytes."""
+    """The arrays so far, each aligned to 8 bytes."""
 
     def __init__(self) -> None:
         self._parts: list[bytes] = []
         self._size = 0
 
     def add(self, array: NDArray[Any]) -> dict[str, str | int]:
-        """Append an array and say where it lies; its length is in elements."""
+        """Append an array and return its place; its length is in elements."""
         data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         offset = self._size
         padded = data + bytes(-len(data) % _ALIGNMENT)
@@ -83,7 +83,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
-    """Which cells touch the study area; None where all do, or where they are too many to list."""
+    """Return which cells touch the study area; None where all do, or where they are too many."""
     if grid.size > MAX_MASK:
         return None
     inside = grid.inside(area)
@@ -126,7 +126,7 @@ def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
 
 
 def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
-    """Positions and, where there are any, rounded values and names; `of` is how many there are."""
+    """Store positions and, if present, rounded values and names; `of` is the original number."""
     drawn = np.linspace(0, len(layer) - 1, min(len(layer), MAX_POINTS)).astype(np.int64)
     step = quantisation_step(layer)
     position = np.column_stack([layer.longitude[drawn], layer.latitude[drawn]])
@@ -148,14 +148,14 @@ def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
 
 
 def _smallest(values: NDArray[np.int64]) -> NDArray[Any]:
-    """The values in the smallest signed type that holds them."""
+    """Return the values in the smallest signed type that holds them."""
     largest = int(np.abs(values).max(initial=0))
     kinds = (np.int8, np.int16, np.int32)
     return values.astype(next(kind for kind in kinds if largest <= np.iinfo(kind).max))
 
 
 def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArray[Any]:
-    """An image of all cells, 0 where there is none."""
+    """Return an image of all cells, 0 where there is no value."""
     image = np.zeros(size, dtype=values.dtype)
     image[place] = values
     return image
@@ -164,12 +164,12 @@ def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArra
 def _noises(
     margin: NDArray[np.float64], threshold: NDArray[np.float64], label: str
 ) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:
-    """The distinct noises of a layer and which of them each box carries.
+    """Return the distinct noises of a layer and the noise of each box.
 
-    Beyond MAX_NOISES, neighbouring sizes share the larger margin and threshold: never too small.
+    Beyond MAX_NOISES, neighbouring sizes share the larger margin and threshold, never too small.
     """
     if not margin.size:
-        # Whoever draws the layer asks what noise there is, if only to say so.
+        # Clients expect a noise even for an empty layer.
         return [{"margin": 0.0, "threshold": 0.0, "label": label}], np.zeros(0, dtype=np.uint8)
     # Complex numbers sort as pairs, much faster than rows do.
     distinct, index = np.unique(margin + 1j * threshold, return_inverse=True)

@@ -1,7 +1,7 @@
-"""preview.png: a release as a picture with its legend, for catalogues and shared links.
+"""preview.png: a picture of a release with its legend, for catalogues and shared links.
 
-Drawn from the layer that was measured. As on the site's map, only what stands out from the noise
-has a colour; the rest is grey. Classes come from released values alone.
+It shows the measured layer. As on the site's map, only features that stand out from the noise are
+coloured; the others are grey. Classes follow from released values alone.
 """
 
 from __future__ import annotations
@@ -46,15 +46,15 @@ TIDE: tuple[Colour, ...] = (
     (2, 59, 109),
     (17, 27, 71),
 )
-"""The ramp of the site's map: one hue after another and darker at each step."""
+"""The colour ramp of the site's map: changing hue, darker at each step."""
 
 HIGH_QUANTILE = 0.995
-"""Where the last class begins at the latest: one crowded place does not flatten the rest."""
+"""Largest lower edge of the last class, so that one crowded place does not flatten the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """How Web Mercator metres become pixels of the map."""
+    """The map from Web Mercator metres to pixels."""
 
     west: float
     north: float
@@ -73,13 +73,13 @@ class _Frame:
         )
 
     def pixels(self, longitude: Any, latitude: Any) -> NDArray[np.float64]:
-        """Pixels (n, 2) of the map, from its north-west corner, of positions in degrees."""
+        """Return pixels (n, 2), from the map's north-west corner, of positions in degrees."""
         x, y = to_mercator(longitude, latitude)
         return np.column_stack([(x - self.west) * self.scale, (self.north - y) * self.scale])
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Draw the layer of a release that was measured."""
+    """Draw the measured layer of a release."""
     from PIL import Image, ImageDraw
 
     edges = _edges(layer)
@@ -102,7 +102,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _edges(layer: Layer) -> list[float]:
-    """Lower edges of the classes of what stands out, rising by a constant factor."""
+    """Return lower edges of the classes above the noise, rising by a constant factor."""
     if layer.value is None:
         return []
     values = np.sort(layer.value[_stands_out(layer)].astype(np.float64))
@@ -120,19 +120,19 @@ def _edges(layer: Layer) -> list[float]:
 
 
 def _stands_out(layer: Layer) -> NDArray[np.bool_]:
-    """Which features (n,) reach what an empty one hardly ever does."""
+    """Return which features (n,) reach what an empty one hardly ever does."""
     if layer.value is None or layer.threshold is None:
         return np.ones(len(layer), dtype=np.bool_)
     return np.asarray(layer.value >= layer.threshold)
 
 
 def _rounded(value: float) -> float:
-    """A number of two digits."""
+    """Round to two significant digits."""
     return float(f"{value:.2g}")
 
 
 def _looks(layer: Layer, edges: list[float]) -> NDArray[np.uint8]:
-    """The colour (n, 3) of every feature."""
+    """Return the colour (n, 3) of every feature."""
     if layer.value is None or not edges:
         plain = NOISE if layer.value is not None else TIDE[4]
         return np.full((len(layer), 3), plain, dtype=np.uint8)
@@ -146,7 +146,7 @@ def _looks(layer: Layer, edges: list[float]) -> NDArray[np.uint8]:
 def _paint_boxes(
     pixels: NDArray[np.uint8], layer: BoxLayer, look: NDArray[np.uint8], frame: _Frame
 ) -> None:
-    """Give every pixel the colour of the box that its middle lies in."""
+    """Give every pixel the colour of the box that holds its centre."""
     grid = layer.grid
     x = frame.west + (np.arange(WIDTH) + 0.5) / frame.scale
     y = frame.north - (np.arange(MAP_HEIGHT) + 0.5) / frame.scale
@@ -191,7 +191,7 @@ def _draw_points(pen: Any, layer: PointLayer, look: NDArray[np.uint8], frame: _F
 
 
 def _draw_outline(pen: Any, shape: Any, frame: _Frame) -> None:
-    """The study area's outline."""
+    """Draw the study area's outline."""
     import shapely
 
     for part in shapely.get_parts(shape).tolist():
@@ -206,11 +206,11 @@ def _flat(line: Any, frame: _Frame) -> list[tuple[float, float]]:
 
 
 def _write_words(pen: Any, released: Released, layer: Layer, edges: list[float]) -> None:
-    """Title above the map, legend and promise below it."""
+    """Write the title above the map, and the legend and privacy sentence below it."""
     about = released.about
     pen.text((EDGE, 24), _short(about.get("title", ""), 60), fill=INK, font=_font(36))
-    made = " · ".join(filter(None, (about.get("publisher", ""), about.get("licence", ""))))
-    pen.text((EDGE, 72), _short(made, 110), fill=QUIET, font=_font(20))
+    source = " · ".join(filter(None, (about.get("publisher", ""), about.get("licence", ""))))
+    pen.text((EDGE, 72), _short(source, 110), fill=QUIET, font=_font(20))
     top = HEAD + MAP_HEIGHT + 18
     left = _draw_key(pen, layer, edges, top)
     if layer.threshold is not None:
@@ -222,7 +222,7 @@ def _write_words(pen: Any, released: Released, layer: Layer, edges: list[float])
 
 
 def _draw_key(pen: Any, layer: Layer, edges: list[float], top: int) -> int:
-    """A swatch for every class with its lower edge below; where the next part may begin."""
+    """Draw a swatch for every class with its lower edge below; returns where it ends."""
     steps = np.rint(np.linspace(0, len(TIDE) - 1, max(len(edges), 1))).astype(np.int64)
     left = EDGE
     for edge, step in zip(edges, steps.tolist(), strict=False):
@@ -233,7 +233,7 @@ def _draw_key(pen: Any, layer: Layer, edges: list[float], top: int) -> int:
 
 
 def _margin(layer: Layer) -> str:
-    """How sure a value is, in words."""
+    """Describe the margin of error of a value."""
     if layer.margin is None or not layer.margin.size:
         return ""
     low, high = float(layer.margin.min()), float(layer.margin.max())

@@ -1,6 +1,6 @@
-"""The privacy statement: everything that is promised about a release, for people and programs.
+"""Privacy statement: everything guaranteed about a release, for people and programs.
 
-A versioned JSON document that follows from the Released object alone. Words are for readers,
+It is a versioned JSON document that follows from the Released object alone. Words are for readers,
 symbols and exact numbers for reviewers; epsilons are exact numbers in strings.
 """
 
@@ -32,7 +32,7 @@ MEDIA_TYPE = "application/json"
 
 
 def statement(released: Released) -> form.Statement:
-    """The privacy statement of a release as a JSON document."""
+    """Build the privacy statement of a release as a JSON document."""
     about = released.about
     shown = layers(released)
     moves = released.guarantee.notion is Notion.GEO_IND
@@ -93,7 +93,7 @@ def statement(released: Released) -> form.Statement:
 
 
 def _product(released: Released) -> form.Product:
-    """What it is, in the words of the registry of deployments, and what it is intended for."""
+    """Return the type of product, in the registry's terms, and its intended use."""
     kind: Literal["Summary statistics", "Dataset", "Synthetic data"] = "Summary statistics"
     if isinstance(released.content, PointsRelease):
         kind = "Dataset"
@@ -104,7 +104,7 @@ def _product(released: Released) -> form.Product:
 
 
 def _not_protected(released: Released) -> list[str]:
-    """What is not hidden; where points are padded, how many reports somebody made is, so far."""
+    """List what is not hidden; with padding, the number of a person's reports is hidden."""
     facts = wording.not_protected(released.guarantee.unit, released.guarantee.notion)
     content = released.content
     if isinstance(content, PointsRelease) and content.padded:
@@ -118,14 +118,14 @@ def _not_protected(released: Released) -> list[str]:
 
 
 def _across(grid: Grid) -> Fraction:
-    """Metres, rounded up, that two places of a grid's frame are apart at most."""
+    """Return the largest distance of two places of a grid's frame in metres, rounded up."""
     _, south, _, north = grid.bounds
     widest = ground_scale(0.0 if south < 0 < north else min(abs(south), abs(north)))
     return Fraction(math.ceil(grid.cell * math.hypot(grid.rows, grid.columns) * widest))
 
 
 def _prior(released: Released) -> list[str]:
-    """The public density by which points were put elsewhere, where there is one."""
+    """Describe the public density used for remapping, if there is one."""
     content = released.content
     if not isinstance(content, PointsRelease) or not content.prior:
         return []
@@ -134,7 +134,7 @@ def _prior(released: Released) -> list[str]:
 
 
 def _total(released: Released) -> Fraction | None:
-    """What may ever be spent on the dataset's people, as promised at this release's request."""
+    """Return the dataset's total privacy budget as stated when this release was requested."""
     text = released.about.get("dataset_total_epsilon", "")
     return Fraction(text) if text else None
 
@@ -151,7 +151,7 @@ def _citation(released: Released) -> str:
 
 
 def cost_words(released: Released) -> str:
-    """What a release cost: "epsilon 0.5", or "level ln 4 within 200 m" in the asked radius."""
+    """Describe the cost: "epsilon 0.5", or "level ln 4 within 200 m" at the requested radius."""
     cost = released.guarantee
     if isinstance(cost, GeoInd):
         radius = int(released.parameters["radius"])
@@ -244,7 +244,7 @@ def _spend(line: Measured) -> Any:
 
 
 def _points_noise(noise: PlanarLaplace) -> Any:
-    """What moved the points. Rates are per metre; the sampler's is lower than the declared one."""
+    """Describe the noise of points; rates are per metre, the sampler's below the declared."""
     return {
         "distribution": "planar Laplace on the sphere",
         "density": wording.PLANAR_LAPLACE,
@@ -262,7 +262,7 @@ def _points_noise(noise: PlanarLaplace) -> Any:
 
 
 def _expected_error(layer: Layer) -> form.ExpectedError:
-    """How far off the values of a layer are; margins of noisy places are public."""
+    """Describe the error of a layer's values; margins of noisy places are public."""
     margin, threshold = layer.margin, layer.threshold
     return {
         "layer": layer.name,
@@ -278,7 +278,7 @@ def _expected_error(layer: Layer) -> form.ExpectedError:
 
 
 def _extremes(values: NDArray[np.float64] | None) -> form.Range | None:
-    """The smallest and the largest; None where a layer has none or lists nothing."""
+    """Return the smallest and largest value; None where a layer has or lists none."""
     if values is None or not values.size:
         return None
     return {"smallest": float(values.min()), "largest": float(values.max())}

@@ -1,12 +1,11 @@
-"""The form of the privacy statement, declared once: types for the code that writes it, JSON Schema
-for programs that read it.
+"""Schema of the privacy statement: types for the code that writes it, JSON Schema for readers.
 
 The fields answer those of all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and
 deployment model; and beyond these data domain, unprotected quantities, actors, preparation,
-accounting, post-processing, implementation and security, and the reasons for choices. Which field
-answers which is in docs/statement.md. Statements never change, so the forms of earlier versions
-stay.
+accounting, post-processing, implementation and security, and the reasons for choices.
+docs/statement.md lists which field answers which. Statements never change, so the schemas of
+earlier versions stay.
 """
 
 from __future__ import annotations
@@ -34,18 +33,18 @@ Schema = dict[str, Any]
 
 
 def also(**keywords: Any) -> tuple[tuple[str, Any], ...]:
-    """Further keywords of JSON Schema for a type; None takes one away."""
+    """Add keywords of JSON Schema to a type; None removes one."""
     return tuple(keywords.items())
 
 
 OPEN = also(additionalProperties=None)
-"""Marks an object that may have members beside those declared."""
+"""Marks an object that may have undeclared members."""
 
 Words = Annotated[str, also(minLength=1)]
 ListOfWords = Annotated[list[Words], also(minItems=1)]
 Decimal = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+)?$")]
 Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
-"""A decimal, or a fraction where none is exact, as with an epsilon that is divided among levels."""
+"""A decimal, or a fraction where no decimal is exact, as for epsilon divided among levels."""
 Odds = Annotated[float, also(minimum=1)] | None
 
 
@@ -217,7 +216,7 @@ class Statement11(TypedDict):
 
 
 class Statement(Added12, Statement11):
-    """What the present version says of a release; the file also lists the other files."""
+    """The present version; the stored file also lists the release's other files."""
 
 
 class Files(TypedDict):
@@ -228,12 +227,12 @@ VERSIONS: dict[str, tuple[Any, ...]] = {"1.1": (Statement11, Files), VERSION: (S
 
 
 def schema_address(version: str = VERSION) -> str:
-    """Where a server describes a version of the statement, as JSON Schema."""
+    """Return the path at which a server publishes a version's JSON Schema."""
     return f"/api/schemas/privacy-statement-{version}.json"
 
 
 def statement_schema(version: str = VERSION) -> Schema:
-    """JSON Schema (2020-12) of a version of the statement. Raises KeyError where it is unknown."""
+    """Return the JSON Schema (2020-12) of a version. Raises KeyError for unknown versions."""
     schema = _record(*VERSIONS[version])
     schema["properties"]["version"] = {"const": version}
     schema["properties"]["schema"] = {"const": schema_address(version)}
@@ -241,7 +240,7 @@ def statement_schema(version: str = VERSION) -> Schema:
 
 
 def _record(*parts: Any) -> Schema:
-    """An object with the declared members of all parts and no others."""
+    """Describe an object with the declared members of all parts and no others."""
     hints: dict[str, Any] = {}
     for part in parts:
         hints |= get_type_hints(part, include_extras=True)
@@ -264,7 +263,7 @@ PLAIN: dict[Any, Schema] = {
 
 
 def _schema(hint: Any) -> Schema:
-    """JSON Schema of a type. Raises KeyError where there is none."""
+    """Return the JSON Schema of a type. Raises KeyError for unsupported types."""
     origin, arguments = get_origin(hint) or hint, get_args(hint)
     if origin is Annotated:
         schema = {**_schema(arguments[0]), **dict(arguments[1])}

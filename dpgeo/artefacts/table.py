@@ -1,4 +1,4 @@
-"""A layer as a table: what the formats for analysts have in common."""
+"""Layers as tables, for all formats for analysts."""
 
 from __future__ import annotations
 
@@ -15,25 +15,25 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees
 
 CHUNK = 65_536
-"""Rows written at a time, which bounds the memory that a file of millions takes."""
+"""Rows written at a time, which bounds memory for files with millions of rows."""
 
 POINT_DECIMALS = 7
-"""Decimals of a degree that place a point to a centimetre."""
+"""Decimals of a degree for a precision of a centimetre."""
 
 
 def columns(layer: Layer) -> dict[str, NDArray[Any]]:
-    """The columns (n,) of a layer but its geometry and margin label, in the order of every file.
+    """Return the columns (n,) of a layer except geometry and margin label, in file order.
 
-    `row` and `column` count from the north-west corner; `rows`, `columns` and `cells` say how
-    large a box is where a layer does not consist of single cells.
+    `row` and `column` count from the north-west corner; `rows`, `columns` and `cells` give the size
+    of a box where a layer does not consist of single cells.
     """
     place = _place(layer)
     further = {name: values for name, values in layer.columns.items() if name not in place}
-    known = {"estimate": layer.value, "margin": layer.margin, "threshold": layer.threshold}
+    measures = {"estimate": layer.value, "margin": layer.margin, "threshold": layer.threshold}
     return {
         **place,
         **further,
-        **{name: values for name, values in known.items() if values is not None},
+        **{name: values for name, values in measures.items() if values is not None},
     }
 
 
@@ -48,12 +48,12 @@ def _place(layer: Layer) -> dict[str, NDArray[Any]]:
 
 
 def is_text(values: NDArray[Any]) -> bool:
-    """Whether a column holds text rather than numbers."""
+    """Return whether a column holds text rather than numbers."""
     return values.dtype.kind in "OU"
 
 
 def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
-    """West, south, east and north (n, 4) of some features, in degrees."""
+    """Return west, south, east and north (n, 4) of some features, in degrees."""
     if isinstance(layer, BoxLayer):
         return layer.grid.box_bounds(layer.boxes[part])
     if isinstance(layer, PointLayer):
@@ -67,10 +67,10 @@ def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
 
 
 def extent(released: Released, layer: Layer) -> list[float]:
-    """West, south, east and north of a whole layer in degrees; of the frame where it is empty."""
+    """Return west, south, east and north of a layer in degrees; of the frame for an empty layer."""
     if isinstance(layer, BoxLayer):
-        [around] = layer.grid.box_bounds(_envelope(layer)[None]).tolist()
-        return list(around)
+        [total] = layer.grid.box_bounds(_envelope(layer)[None]).tolist()
+        return list(total)
     if not len(layer):
         return list(released.area.bounds)
     every = bounds(layer, slice(None))
@@ -78,7 +78,7 @@ def extent(released: Released, layer: Layer) -> list[float]:
 
 
 def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
-    """The box (4,) around all boxes of a layer, the frame where it lists none."""
+    """Return the box (4,) around all boxes of a layer, or the frame if it lists none."""
     if not len(layer.boxes):
         return np.array([0, layer.grid.rows, 0, layer.grid.columns], dtype=np.int32)
     top, bottom, left, right = layer.boxes.T
@@ -86,16 +86,16 @@ def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
 
 
 def decimals(grid: Grid) -> int:
-    """Decimals of a degree that place a corner to a thousandth of a cell, and to 1 cm at least."""
+    """Return decimals of a degree for a thousandth of a cell, at least for 1 cm."""
     west, south, east, north = grid.bounds
     finest = min((east - west) / grid.columns, (north - south) / grid.rows)
     return min(12, max(POINT_DECIMALS, math.ceil(3 - math.log10(finest))))
 
 
 def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Longitudes (columns + 1,) and latitudes (rows + 1,) of the grid's lines, rounded for text.
+    """Return longitudes (columns + 1,) and latitudes (rows + 1,) of grid lines, rounded for text.
 
-    Neighbours share an edge to the last digit.
+    Neighbouring cells share an edge to the last digit.
     """
     longitude, latitude = to_degrees(
         grid.west + np.arange(grid.columns + 1) * grid.cell,
@@ -106,14 +106,14 @@ def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 def sides(layer: BoxLayer, part: slice) -> tuple[NDArray[np.float64], ...]:
-    """West, south, east and north (n,) of some boxes, rounded for text."""
+    """Return west, south, east and north (n,) of some boxes, rounded for text."""
     longitude, latitude = edges(layer.grid)
     top, bottom, left, right = layer.boxes[part].T
     return longitude[left], latitude[bottom], longitude[right], latitude[top]
 
 
 def summary(released: Released, layer: Layer) -> dict[str, str]:
-    """What a file says of itself, so that it explains itself when it travels alone."""
+    """Return a file's self-description, so that it can be understood on its own."""
     about = released.about
     return {
         "title": about.get("title", ""),

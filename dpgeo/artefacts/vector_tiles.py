@@ -1,10 +1,10 @@
 """Vector tiles (Mapbox Vector Tile 2.1) in one PMTiles 3 archive, for web maps.
 
 GDAL needs a second for 1,500 cells, so tiles are encoded here, all features of a tile at once: a
-feature is a row of numbers that end up as protocol-buffer varints. Each carries its row in the
-other files as its id, and estimate, margin and threshold, exact at every zoom; only shapes are
-rounded, to the 4096th part of a tile. Nothing is left out or merged at any zoom, so there are no
-zooms at which a tile would be too full.
+feature is a row of numbers that become protocol-buffer varints. Each has its row in the other files
+as its id, and estimate, margin and threshold, exact at every zoom; only shapes are rounded, to the
+4096th part of a tile. Nothing is dropped or merged at any zoom, so zooms at which a tile would be
+too full are omitted.
 """
 
 from __future__ import annotations
@@ -28,27 +28,27 @@ from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
 from dpgeo.spatial.projection import MERCATOR_RADIUS_METRES, to_mercator
 
 MAX_FEATURES = 200_000
-"""Of more, the tiles of one zoom take longer than all other files; the image holds any number."""
+"""Largest number of features: beyond it, tiles take longer than all other files."""
 
 MAX_IN_TILE = 50_000
-"""Features of a tile, beyond which browsers stall."""
+"""Largest number of features of a tile, beyond which browsers stall."""
 
 EXTENT = 4096
 """Units along the side of a tile."""
 
 BUFFER = 64
-"""Units beyond a tile's edge up to which shapes are kept, so that outlines do not show there."""
+"""Units beyond a tile's edge to which shapes are kept, so that cut edges are not visible."""
 
 TILES_ACROSS = 16
-"""Tiles across the layer at the greatest zoom: shapes are then within a 65,536th of its extent."""
+"""Tiles across the layer at the largest zoom: shapes are exact to 1/65,536 of its extent."""
 
 FINEST_CELLS = 64
-"""Cells across a tile at the greatest zoom; clients enlarge it without loss."""
+"""Cells across a tile at the largest zoom; clients enlarge it without loss."""
 
 GREATEST_ZOOM = 22
 
 EMPTY = gzip.compress(b"", mtime=0)
-"""A tile without layers, for an archive holds one at least."""
+"""A tile without layers, since an archive must hold at least one tile."""
 
 WORLD = 2 * math.pi * MERCATOR_RADIUS_METRES
 
@@ -60,7 +60,7 @@ Numbers = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A property: its name, its distinct values encoded, and which of them (n,) features have."""
+    """A property: its name, its distinct values encoded, and the value index of features (n,)."""
 
     name: str
     values: list[bytes]
@@ -69,7 +69,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Ragged:
-    """Rows of numbers of different lengths: all numbers, and how many (n,) each row has."""
+    """Rows of numbers of different lengths: all numbers, and the length (n,) of each row."""
 
     numbers: Numbers
     counts: NDArray[np.int64]
@@ -102,7 +102,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
-    """What TileJSON says of the layer."""
+    """Return the layer's TileJSON metadata."""
     described = summary(released, layer)
     kinds = {
         name: "String" if is_text(values) else "Number"
@@ -120,23 +120,23 @@ def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
 
 
 def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
-    """The columns (n,) that tiles carry: values, their noise, and words such as names of zones."""
+    """Return the columns (n,) of tiles: values, their noise, and texts such as names of zones."""
     every = columns(layer)
-    kept = ("estimate", "margin", "threshold")
-    return {name: each for name, each in every.items() if name in kept or is_text(each)}
+    names = ("estimate", "margin", "threshold")
+    return {name: each for name, each in every.items() if name in names or is_text(each)}
 
 
 def _mercator(layer: Layer) -> NDArray[np.float64]:
-    """Bounds (n, 4) of features as shares of the world: west, north, east, south from 0 to 1."""
-    around = bounds(layer, slice(None))
-    west, south = to_mercator(around[:, 0], around[:, 1])
-    east, north = to_mercator(around[:, 2], around[:, 3])
+    """Return bounds (n, 4) of features as fractions of the world: west, north, east, south."""
+    box = bounds(layer, slice(None))
+    west, south = to_mercator(box[:, 0], box[:, 1])
+    east, north = to_mercator(box[:, 2], box[:, 3])
     corners = np.column_stack([west, -north, east, -south])
     return np.asarray(corners / WORLD + 0.5, dtype=np.float64)
 
 
 def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> range:
-    """From where the layer is a quarter of a tile, or no tile is too full, to the greatest zoom."""
+    """Return the zooms from a quarter of a tile, or where no tile is too full, to the largest."""
     west, south, east, north = extent(released, layer)
     (left, right), (low, top) = to_mercator([west, east], [south, north])
     side = max(right - left, top - low) / WORLD
@@ -152,10 +152,10 @@ def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> rang
 
 
 def _members(place: NDArray[np.float64], zoom: int) -> Iterator[tuple[int, int, NDArray[np.int64]]]:
-    """Each tile of a zoom that has features, and their rows in rising order."""
+    """Yield each tile of a zoom that has features, and their rows in ascending order."""
     tiles = 1 << zoom
     first = np.clip(np.floor(place[:, :2] * tiles).astype(np.int64), 0, tiles - 1)
-    # What ends on the edge of a tile does not reach into the next.
+    # A feature that ends on the edge of a tile does not reach into the next.
     last = np.clip(np.ceil(place[:, 2:] * tiles - 1e-9).astype(np.int64) - 1, first, tiles - 1)
     wide, high = (last - first + 1).T
     copies = wide * high
@@ -180,7 +180,7 @@ def _tile(
     y: int,
     rows: NDArray[np.int64],
 ) -> bytes:
-    """A compressed tile of one layer; b"" where rounding leaves nothing of its features."""
+    """Return a compressed tile of one layer; b"" where rounding leaves no features."""
     kind, rows, geometry = _geometry(layer, place, zoom, x, y, rows)
     if not rows.size:
         return b""
@@ -196,7 +196,7 @@ def _tile(
 def _features(
     rows: NDArray[np.int64], tags: Numbers, kind: NDArray[np.uint64], geometry: _Ragged
 ) -> bytes:
-    """All features of a tile: field 2 of the layer each, with id, tags, type and geometry."""
+    """Encode all features of a tile, each as field 2 with id, tags, type and geometry."""
     lengths = np.add.reduceat(_widths(geometry.numbers), _starts(geometry.counts))
     packed = _widths(tags).sum(axis=1)
     ids = rows.astype(np.uint64)
@@ -213,22 +213,22 @@ def _features(
 
 
 def _interleaved(heads: Numbers, tails: _Ragged) -> Numbers:
-    """Each row of `heads` (n, k) followed by its row of `tails`, as one line of numbers."""
+    """Interleave each row of `heads` (n, k) with its row of `tails`, as one line of numbers."""
     width = heads.shape[1]
     starts = _starts(tails.counts) + np.arange(len(heads)) * width
     line = np.empty(heads.size + tails.numbers.size, dtype=np.uint64)
     places = starts[:, None] + np.arange(width)
     line[places] = heads
-    rest = np.ones(line.size, dtype=np.bool_)
-    rest[places.ravel()] = False
-    line[rest] = tails.numbers
+    is_tail = np.ones(line.size, dtype=np.bool_)
+    is_tail[places.ravel()] = False
+    line[is_tail] = tails.numbers
     return line
 
 
 def _geometry(
     layer: Layer, place: NDArray[np.float64], zoom: int, x: int, y: int, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Types (n,), rows and commands of what of some features is within a tile and its buffer."""
+    """Return types (n,), rows and commands of the parts of features in a tile and its buffer."""
     corner, scale = np.array([x, y]), EXTENT * 2.0**zoom
     if isinstance(layer, BoxLayer):
         units = np.rint(place[rows] * scale - np.tile(corner * EXTENT, 2)).astype(np.int64)
@@ -245,7 +245,7 @@ def _geometry(
 
 
 def _box_commands(units: NDArray[np.int64]) -> _Ragged:
-    """Boxes (n, 4) in units as rings, clockwise on the screen; none is thinner than a unit."""
+    """Encode boxes (n, 4) in units as rings, clockwise on screen and at least one unit wide."""
     left, top = units[:, 0], units[:, 1]
     wide = np.maximum(units[:, 2] - left, 1)
     high = np.maximum(units[:, 3] - top, 1)
@@ -262,7 +262,7 @@ def _box_commands(units: NDArray[np.int64]) -> _Ragged:
 def _shape_commands(
     layer: Any, rows: NDArray[np.int64], corner: NDArray[np.int64], scale: float
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Shapes cut at the tile's buffer; what vanishes by rounding is left out of this tile."""
+    """Encode shapes cut at the tile's buffer; shapes that vanish by rounding are dropped."""
     import shapely
 
     def to_units(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -273,23 +273,23 @@ def _shape_commands(
     flat = shapely.transform(layer.shapes[rows], to_units)
     low, high = -BUFFER, EXTENT + BUFFER
     cut = shapely.clip_by_rect(shapely.make_valid(flat), low, low, high, high)
-    kinds, kept, numbers, counts = [], [], [], []
+    kinds, kept_rows, numbers, counts = [], [], [], []
     for row, shape in zip(rows.tolist(), cut.tolist(), strict=True):
         commands, kind = _commands(shape)
         if commands:
             kinds.append(kind)
-            kept.append(row)
+            kept_rows.append(row)
             numbers += commands
             counts.append(len(commands))
     return (
         np.array(kinds, dtype=np.uint64),
-        np.array(kept, dtype=np.int64),
+        np.array(kept_rows, dtype=np.int64),
         _Ragged(np.array(numbers, dtype=np.uint64), np.array(counts, dtype=np.int64)),
     )
 
 
 def _commands(shape: Any) -> tuple[list[int], int]:
-    """The commands and type of a shape in units; none where nothing of it is left."""
+    """Return the commands and type of a shape in units; none where rounding leaves nothing."""
     import shapely
 
     parts = [shape] if shape.geom_type == "Polygon" else shapely.get_parts(shape).tolist()
@@ -308,14 +308,14 @@ _GEOMETRIES = ("", "Point", "LineString", "LinearRing", "Polygon")
 
 
 class _Pen:
-    """Writes rings and lines as commands, each from where the last ended."""
+    """Writes rings and lines as commands, each relative to the end of the last."""
 
     def __init__(self) -> None:
         self.commands: list[int] = []
         self._at = np.zeros(2, dtype=np.int64)
 
     def polygon(self, part: Any) -> None:
-        """A ring outside, clockwise on the screen, and its holes the other way."""
+        """Write an outer ring, clockwise on screen, and its holes counterclockwise."""
         import shapely
 
         rings = [part.exterior, *part.interiors]
@@ -331,7 +331,7 @@ class _Pen:
             self.commands.append(_command(_CLOSE, 1))
 
     def line(self, points: NDArray[np.int64]) -> None:
-        """A line; one that is a single point after rounding is left out."""
+        """Write a line, unless rounding makes it a single point."""
         points = points[np.any(np.diff(points, axis=0, prepend=points[:1] - 1) != 0, axis=1)]
         if len(points) > 1:
             self._draw(points)
@@ -344,15 +344,15 @@ class _Pen:
 
 
 def _corners(closed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The corners of a ring, whose first point is its last, without those that repeat the one
-    before. Plain slices: ten thousand zones are tens of thousands of short rings."""
+    """Return the corners of a closed ring without repeated points. Plain slices, since ten thousand
+    zones have tens of thousands of short rings."""
     differ = closed[1:] != closed[:-1]
     moved = differ[:, 0] | differ[:, 1]
     return np.asarray(closed[:-1][np.concatenate([moved[-1:], moved[:-1]])])
 
 
 def _doubled_area(corners: NDArray[np.int64]) -> int:
-    """Twice the area of a ring, positive where it runs clockwise on a screen (y downwards)."""
+    """Return twice the area of a ring, positive if clockwise on screen (y downwards)."""
     if not len(corners):
         return 0
     x, y = corners.T
@@ -366,7 +366,7 @@ def _column(name: str, values: NDArray[Any]) -> _Column:
 
 
 def _value(value: str | int | float) -> bytes:
-    """A value of a layer: text, a double or a zigzag integer."""
+    """Encode a value of a layer: text, a double or a zigzag integer."""
     if isinstance(value, str):
         return _field(1, value.encode())
     if isinstance(value, float):
@@ -375,7 +375,7 @@ def _value(value: str | int | float) -> bytes:
 
 
 def _tags(shown: Sequence[_Column], rows: NDArray[np.int64]) -> tuple[Numbers, list[bytes]]:
-    """Tags (n, 2k) of some features, pairs of key and value, and the tile's values."""
+    """Return tags (n, 2k) of features, pairs of key and value, and the tile's values."""
     tags: list[NDArray[Any]] = []
     values: list[bytes] = []
     for key, column in enumerate(shown):
@@ -388,7 +388,7 @@ def _tags(shown: Sequence[_Column], rows: NDArray[np.int64]) -> tuple[Numbers, l
 
 
 def _field(number: int, data: bytes) -> bytes:
-    """A field of a message that holds bytes."""
+    """Encode a message field that holds bytes."""
     return bytes([number << 3 | 2]) + _varint(len(data)) + data
 
 
@@ -409,7 +409,7 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _widths(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Bytes of each number as a varint."""
+    """Return the bytes of each number as a varint."""
     values = values.astype(np.uint64)
     widths = np.ones(values.shape, dtype=np.int64)
     for bits in range(7, 64, 7):
@@ -418,7 +418,7 @@ def _widths(values: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _varint(value: int) -> bytes:
-    """One number as a varint."""
+    """Encode one number as a varint."""
     out = bytearray()
     while value > 0x7F:
         out.append(value & 0x7F | 0x80)
@@ -428,7 +428,7 @@ def _varint(value: int) -> bytes:
 
 
 def _varints(numbers: Numbers) -> bytes:
-    """Numbers as protocol-buffer varints: seven bits a byte, the lowest first."""
+    """Encode numbers as protocol-buffer varints: seven bits a byte, lowest first."""
     widths = _widths(numbers)
     starts = _starts(widths)
     out = np.zeros(int(widths.sum()), dtype=np.uint8)

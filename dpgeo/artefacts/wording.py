@@ -1,4 +1,4 @@
-"""The words and symbols of privacy statements, in one place so that they can be reviewed."""
+"""Wording of privacy statements, in one place for review."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ PRESENCE = {
     Unit.RECORD: "Whether any one record was in the data changes the odds of anything published "
     "from it by at most a factor {odds}.",
 }
-"""What presence in the data may change, in one sentence for everybody."""
+"""The effect of presence in the data, in one sentence for everyone."""
 
 WHEREABOUTS = {
     Unit.PERSON: "Had all your reports been made up to {radius} m elsewhere, the odds of anything "
@@ -111,7 +111,7 @@ WHEREABOUTS = {
     "were made, and how many; the maps of counts alone also hide whether any one record was in the "
     "data, up to a factor {odds}.",
 }
-"""What a dataset with points promises, in place of the sentence about presence."""
+"""Guarantee of a dataset with points, replacing the sentence about presence."""
 
 
 def privacy_sentence(
@@ -120,9 +120,7 @@ def privacy_sentence(
     say: Callable[[str], str] = str,
     figure: Callable[[str], str] = str,
 ) -> str:
-    """PRESENCE with its figure, in the language that `say` puts sentences into, and `figure` the
-    separators of English figures.
-    """
+    """Fill in PRESENCE, with `say` translating the sentence and `figure` formatting numbers."""
     return say(PRESENCE[unit]).format(odds=figure(format_odds(total)))
 
 
@@ -134,12 +132,13 @@ def points_sentence(
     say: Callable[[str], str] = str,
     figure: Callable[[str], str] = str,
 ) -> str:
-    """WHEREABOUTS with its figures, in a language as for `privacy_sentence`.
+    """Fill in WHEREABOUTS, with `say` and `figure` as for `privacy_sentence`.
 
-    Moving one unit's reports, the same number, by at most d each changes the odds by at most
-    e^(2 E + e_g d): counts lose the old reports and gain the new ones, points are moved. `total`
-    is E, `per_metre` e_g, and `radius` the metres within which levels are told. Snapping, to no
-    grid coarser than that of the radius, can bring positions further apart, which d includes.
+    Moving one privacy unit's reports, the same number, by at most d each changes the odds by at
+    most e^(2 E + e_g d): counts lose the old reports and gain the new ones, and points are
+    perturbed. `total` is E, `per_metre` e_g, and `radius` the metres within which levels are
+    stated. Snapping, to no grid coarser than that of the radius, can increase the distance of
+    positions, which d includes.
     """
     moved = format_odds(2 * total + per_metre * snapped_apart(radius))
     return say(WHEREABOUTS[unit]).format(
@@ -148,7 +147,7 @@ def points_sentence(
 
 
 def odds_factor(epsilon: Fraction) -> float | None:
-    """e^epsilon rounded up to a float, None where it is beyond what a float holds."""
+    """Return e^epsilon rounded up to a float, None where a float cannot hold it."""
     if epsilon >= 700:
         return None
     exact = _exponential(epsilon)
@@ -157,9 +156,9 @@ def odds_factor(epsilon: Fraction) -> float | None:
 
 
 def format_odds(epsilon: Fraction) -> str:
-    """e^epsilon to three digits, rounded up: "2.72", "22,100", "1.98e434"."""
+    """Format e^epsilon with three digits, rounded up: "2.72", "22,100", "1.98e434"."""
     context = Context(prec=3, rounding=ROUND_CEILING)
-    # From many digits: rounding up a number that was rounded before can overshoot.
+    # From many digits: rounding a rounded number up again can overshoot.
     rounded = context.plus(_exponential(epsilon))
     if rounded >= 10**9:
         return f"{rounded:.2e}".replace("e+", "e")
@@ -167,7 +166,7 @@ def format_odds(epsilon: Fraction) -> str:
 
 
 def _exponential(epsilon: Fraction) -> Decimal:
-    """e^epsilon to sixty digits."""
+    """Compute e^epsilon to sixty digits."""
     digits = Context(prec=60)
     return digits.divide(Decimal(epsilon.numerator), Decimal(epsilon.denominator)).exp(digits)
 
@@ -177,11 +176,11 @@ CHOICE = {
     Bounding.POPULAR: "those in the most popular places first, by noisy counts of all places that "
     "a tenth of epsilon paid for",
 }
-"""How it is chosen what of a person is kept, where there is more than the bound."""
+"""How contributions are chosen beyond the contribution bound."""
 
 
 def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bounding.RANDOM) -> str:
-    """What the contribution bound means here."""
+    """Explain the contribution bound."""
     if unit is Unit.RECORD:
         return "One record adds 1 to one cell."
     things = "distinct cells" if counting is Counting.PEOPLE else "records"
@@ -209,7 +208,7 @@ ATTRIBUTES = (
 
 
 def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
-    """What the guarantee does not hide."""
+    """List what the guarantee does not hide."""
     visible = [
         "That reports were made, and how many in all: who knows that a report can only be "
         "somebody's learns that they are in the data.",
@@ -239,7 +238,7 @@ def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:
 
 
 def known_limits(counting: Counting, limit: int, notion: Notion = Notion.PURE_DP) -> list[str]:
-    """What a careful reader has to keep in mind."""
+    """List what a careful reader must keep in mind."""
     if notion is Notion.GEO_IND:
         return _limits_of_points(limit)
     things = "cells" if counting is Counting.PEOPLE else "records"
@@ -270,7 +269,7 @@ def _limits_of_points(limit: int) -> list[str]:
 
 
 def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
-    """Why the guarantee holds, and where the full argument stands."""
+    """Explain why the guarantee holds, and where the full argument is."""
     if notion is Notion.GEO_IND:
         return {
             "argument": (
@@ -311,7 +310,7 @@ PRODUCT = {
     "Synthetic data": "To try out analyses on invented people at real places, and to count places; "
     "not to learn anything about any one {unit}.",
 }
-"""What each type of product, named as the registry of deployments does, is intended for."""
+"""Intended use of each type of product, named as in the registry of deployments."""
 
 NUMBER_OF_UNITS = {
     Notion.PURE_DP: "Not stated: how many {unit}s are in the data would tell whether one of them "
