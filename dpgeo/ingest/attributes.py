@@ -1,4 +1,4 @@
-"""Values of public attributes: each is one of those declared, or else OTHER."""
+"""Numbering of public attribute values: each is a declared value or OTHER."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpgeo.ingest.text import is_text, lenient_text
 
 
 def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[np.int32]:
-    """The number (n,) of each row's values together; no row is refused for what they are.
+    """Number each row's combination of values (n,); no row is refused for its values.
 
     Values are compared as text, without surrounding blanks and in Unicode's composed form.
     """
@@ -26,9 +26,9 @@ def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[
 
 
 def _codes(values: Any, attribute: Attribute) -> NDArray[np.int64]:
-    """The place (n,) of each value among those declared; after the last where it is none."""
+    """Return the index (n,) of each value among those declared, or the number of these."""
     text = lenient_text(values) if is_text(values.type) else values.cast(pa.string())
-    known = pa.array(attribute.values, pa.string())
-    found = pc.index_in(pc.utf8_normalize(text, form="NFC"), value_set=known)
-    places = pc.fill_null(found, len(attribute.values)).to_numpy(zero_copy_only=False)
-    return np.asarray(places, dtype=np.int64)
+    declared = pa.array(attribute.values, pa.string())
+    index = pc.index_in(pc.utf8_normalize(text, form="NFC"), value_set=declared)
+    codes = pc.fill_null(index, len(attribute.values)).to_numpy(zero_copy_only=False)
+    return np.asarray(codes, dtype=np.int64)

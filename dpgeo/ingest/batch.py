@@ -1,4 +1,4 @@
-"""What a reader of an upload format is, its batches of rows, and the sieve that refuses rows."""
+"""Interface of upload readers, their batches of rows, and the sieve that refuses rows."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from dpgeo.ingest.report import Reason, Tally, shorten
 from dpgeo.ingest.schema import Wanted
 
 PREVIEW_ROWS = 200
-"""Rows at the head of a file that a preview reads."""
+"""Rows at the start of a file that a preview reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Batch:
-    """Rows as a reader hands them over.
+    """Rows from a reader.
 
     `rows` int64 (n,) are row numbers for examples; `fields` holds a pyarrow array (n,) for each
-    column of `Schema.wanted`, text where the format has nothing else. `done` of `total` says how
-    far the reader has come.
+    column of `Schema.wanted`, text where the format has nothing else. `done` of `total` is the
+    reader's progress.
     """
 
     rows: NDArray[np.int64]
@@ -34,7 +34,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first rows of a file as text, and what it says of its geometry ("" where nothing).
+    """The first rows of a file as text, and the file's geometry metadata ("" for none).
 
     `complete` says whether `names` are all columns: later features of GeoJSON may have others.
     """
@@ -47,10 +47,10 @@ class Head:
 
 
 class ReadRows(Protocol):
-    """The rows of a file in batches.
+    """Reads the rows of a file in batches.
 
-    `crs` is the coordinate reference system that the owner declared. Rows that cannot be used are
-    refused to the tally. Raises InvalidInput for what no row-by-row rule can mend.
+    `crs` is the coordinate reference system that the owner declared. Unusable rows are refused to
+    the tally. Raises InvalidInput for problems that do not concern single rows.
     """
 
     def __call__(
@@ -60,9 +60,9 @@ class ReadRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """How files of one format are read: all rows in batches, and the first PREVIEW_ROWS as text.
+    """A format's reader: all rows in batches, and the first PREVIEW_ROWS as text.
 
-    Both raise InvalidInput. One row must never decide how another one is read.
+    Both raise InvalidInput. One row must never affect how another is read.
     """
 
     read: ReadRows
@@ -70,7 +70,7 @@ class Reader:
 
 
 class Sieve:
-    """Which rows of a batch are still accepted. A row is refused once, for the first reason."""
+    """Tracks the accepted rows of a batch. A row is refused once, for the first reason."""
 
     def __init__(self, rows: NDArray[np.int64], tally: Tally) -> None:
         self.kept: NDArray[np.bool_] = np.ones(len(rows), dtype=bool)
@@ -78,7 +78,7 @@ class Sieve:
         self._tally = tally
 
     def refuse(self, failing: NDArray[np.bool_], reason: Reason, values: Any = None) -> None:
-        """Refuse the rows where `failing`; `values` (pyarrow array or sequence) for examples."""
+        """Refuse rows where `failing`; `values` (pyarrow array or sequence) give examples."""
         index = np.flatnonzero(self.kept & failing)
         if not len(index):
             return
@@ -91,7 +91,7 @@ def _plain(values: Any, index: int) -> object:
 
 
 def as_python(value: Any) -> object:
-    """A pyarrow scalar as a Python object, as far as Python has one; other values unchanged."""
+    """Convert a pyarrow scalar to a Python object where possible; other values are unchanged."""
     try:
         return value.as_py() if hasattr(value, "as_py") else value
     except (ValueError, OverflowError):
@@ -99,7 +99,7 @@ def as_python(value: Any) -> object:
 
 
 def as_text(value: Any) -> str:
-    """A value for a preview, cut short; well-known binary as the geometry it stands for."""
+    """Convert a value to short text for a preview, well-known binary to a readable geometry."""
     plain = as_python(value)
     if isinstance(plain, bytes):
         import shapely

@@ -1,13 +1,12 @@
-"""The canonical form of rows, and the one file they are written to.
+"""Canonical rows, and the one file they are written to.
 
 Privacy argument for all of `ingest`. Every function between an upload's row and its canonical row
-looks at that row, the declared schema, the dataset's secret key and the list of persons erased
-from it, and at nothing else: types are declared, not inferred; no decision is taken over the
-whole file; and a row that cannot be used takes no other with it. Taking one person's rows out of
-an upload therefore takes exactly that person's rows out of the canonical file, which is what the
-contribution bound, and with it every promise made later, rests on. The list of erased persons is
-the same for both files. (`tests/unit/ingest/test_person_local.py` holds this to be so, byte for
-byte.)
+uses that row, the declared schema, the dataset's secret key and the list of persons erased from it,
+and nothing else: types are declared, not inferred; no decision depends on the whole file; and a row
+that cannot be used does not affect any other. Removing one person's rows from an upload therefore
+removes exactly that person's rows from the canonical file. The contribution bound, and with it
+every later guarantee, rests on this. The list of erased persons is the same for both files.
+(`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
 """
 
 from __future__ import annotations
@@ -51,9 +50,10 @@ CANONICAL = pa.schema(
         pa.field("attributes", pa.int32()),
     ]
 )
-"""Person: halves of a 128-bit keyed hash, 0 in record-unit datasets. Position: Web Mercator
-metres. Time: seconds since 1970 in UTC, null where no time column is declared. Attributes: the
-number of the values of the public ones (`core.attributes`), null where none is declared."""
+"""Person: halves of a 128-bit keyed hash, 0 in datasets whose privacy unit is a record. Position:
+Web Mercator metres. Time: seconds since 1970 in UTC, null where no time column is declared.
+Attributes: the number of the public attributes' values (`core.attributes`), null where none is
+declared."""
 
 ROW_GROUP = 262_144
 
@@ -61,10 +61,10 @@ ROW_GROUP = 262_144
 def canonical_rows(
     batch: Batch, schema: Schema, key: bytes, tally: Tally, erased: Collection[bytes] = ()
 ) -> pa.RecordBatch:
-    """The accepted rows of a batch, in order, of schema `CANONICAL`; the rest go to the tally.
+    """Return the accepted rows of a batch, in order, of schema `CANONICAL`; tally the others.
 
-    Rows of persons whose hashes are in `erased` are refused. Who else is on that list, or in the
-    file, does not matter to anybody's row.
+    Rows of persons whose hashes are in `erased` are refused. A row's result does not depend on the
+    other entries of that list, or on the other rows.
     """
     sieve = Sieve(batch.rows, tally)
     size = len(batch.rows)
@@ -83,29 +83,29 @@ def canonical_rows(
     kept = sieve.kept
     x, y = to_mercator(longitude[kept], latitude[kept])
     times = pa.nulls(len(x), pa.int64()) if time is None else pa.array(time[kept])
-    told = pa.nulls(len(x), pa.int32())
+    attributes = pa.nulls(len(x), pa.int32())
     if schema.attributes:
-        told = pa.array(number_attributes(batch, schema.attributes)[kept])
+        attributes = pa.array(number_attributes(batch, schema.attributes)[kept])
     return pa.RecordBatch.from_arrays(
-        [pa.array(high[kept]), pa.array(low[kept]), pa.array(x), pa.array(y), times, told],
+        [pa.array(high[kept]), pa.array(low[kept]), pa.array(x), pa.array(y), times, attributes],
         schema=CANONICAL,
     )
 
 
 def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
-    """Longitude and latitude, float64 (n,) each, of no meaning where the row is refused."""
+    """Return longitude and latitude, float64 (n,) each, meaningless where the row is refused."""
     crs = schema.columns.crs
     x_axis, y_axis = (LONGITUDE, LATITUDE) if has_limits(crs) else (EASTING, NORTHING)
     if Role.GEOMETRY in batch.fields:
-        found = points(batch.fields[Role.GEOMETRY], x_axis, y_axis, sieve)
+        pair = points(batch.fields[Role.GEOMETRY], x_axis, y_axis, sieve)
     else:
         y = numbers(batch.fields[Role.LATITUDE], y_axis, sieve)
-        found = numbers(batch.fields[Role.LONGITUDE], x_axis, sieve), y
-    return project(found, crs, schema.area.bounds, sieve)
+        pair = numbers(batch.fields[Role.LONGITUDE], x_axis, sieve), y
+    return project(pair, crs, schema.area.bounds, sieve)
 
 
 class _Positions:
-    """Positions as text, made only for the few that are shown as examples."""
+    """Positions as text, formatted only for the few that become examples."""
 
     def __init__(self, longitude: np.ndarray, latitude: np.ndarray) -> None:
         self._longitude, self._latitude = longitude, latitude
@@ -115,7 +115,7 @@ class _Positions:
 
 
 class CanonicalWriter:
-    """Writes canonical rows in row groups of `ROW_GROUP`, whatever the batches they come in."""
+    """Writes canonical rows in row groups of `ROW_GROUP`, independent of the batches."""
 
     def __init__(self, writer: pq.ParquetWriter) -> None:
         self._writer = writer
@@ -123,7 +123,7 @@ class CanonicalWriter:
         self._rows = 0
 
     def write(self, rows: pa.RecordBatch) -> None:
-        """Add rows; whole row groups go to the file."""
+        """Add rows, writing complete row groups to the file."""
         self._waiting.append(rows)
         self._rows += rows.num_rows
         if self._rows >= ROW_GROUP:
@@ -136,7 +136,7 @@ class CanonicalWriter:
             self._rows -= whole
 
     def flush(self) -> None:
-        """Write what is left."""
+        """Write the remaining rows."""
         if self._rows:
             table = pa.Table.from_batches(self._waiting, CANONICAL).combine_chunks()
             self._writer.write_table(table, row_group_size=ROW_GROUP)
@@ -144,9 +144,9 @@ class CanonicalWriter:
 
 @contextmanager
 def canonical_file(target: Path) -> Iterator[CanonicalWriter]:
-    """A writer of `target`, which appears whole when the block ends well and else not at all.
+    """Open a writer of `target`, which appears when the block succeeds and otherwise not at all.
 
-    Two writers of one target do not meet: each has a temporary file of its own beside it.
+    Several writers of one target do not interfere: each has its own temporary file beside it.
     """
     handle, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}-", suffix=".part")
     os.close(handle)
@@ -163,6 +163,6 @@ def canonical_file(target: Path) -> Iterator[CanonicalWriter]:
 
 
 def _sync(path: Path) -> None:
-    """Have the file on the disk before its name says that it is there."""
+    """Flush the file to disk before it gets its final name."""
     with path.open("rb") as file:
         os.fsync(file.fileno())

@@ -1,6 +1,6 @@
-"""Which columns may be meant, by their names, and what looks wrong about the first rows.
+"""Suggested columns, from their names, and warnings about the first rows.
 
-Suggestions are made to the owner before the schema is declared and decide nothing by themselves.
+Suggestions are shown to the owner before the schema is declared and have no effect by themselves.
 """
 
 from __future__ import annotations
@@ -29,26 +29,26 @@ WORDS = {
     "geometry": "geometry geom wkb wkt",
 }
 EARLY_NUMBER = 315_532_800
-"""Seconds from 1970 to 1980: numbers below it, in a column of times, rarely count seconds."""
+"""Seconds from 1970 to 1980: smaller numbers in a column of times are rarely seconds."""
 
 
 def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
-    """The likeliest column for each role, "" where none is likely.
+    """Return the likeliest column for each role, "" where none is likely.
 
-    `geometry` is the column that the file itself says holds its geometry, `crs` the system it is
-    in. A pair of coordinate columns is preferred to it, for it is what people can check.
+    `geometry` is the column that the file itself declares as its geometry, `crs` its coordinate
+    system. A pair of coordinate columns is preferred, since people can check it.
     """
-    found = {role: _likeliest(names, words.split()) for role, words in WORDS.items()}
-    found["geometry"] = geometry or found["geometry"]
-    if found["longitude"] and found["latitude"]:
-        found["geometry"] = ""
-    elif found["geometry"]:
-        found["longitude"] = found["latitude"] = ""
-    return Columns(**found, crs=suggested_code(crs) if found["geometry"] else WGS84)
+    columns = {role: _likeliest(names, words.split()) for role, words in WORDS.items()}
+    columns["geometry"] = geometry or columns["geometry"]
+    if columns["longitude"] and columns["latitude"]:
+        columns["geometry"] = ""
+    elif columns["geometry"]:
+        columns["longitude"] = columns["latitude"] = ""
+    return Columns(**columns, crs=suggested_code(crs) if columns["geometry"] else WGS84)
 
 
 def _likeliest(names: Sequence[str], words: list[str]) -> str:
-    """The first name that is, or has as one of its parts, the first of `words` that occurs."""
+    """Return the first name that is, or contains as a word, the first matching one of `words`."""
     parts = [
         {name.lower(), *re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())}
         for name in names
@@ -63,21 +63,21 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
 def hints(
     names: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns, area: StudyArea | None
 ) -> list[str]:
-    """Sentences about what looks wrong in the first rows, were `columns` declared."""
+    """Return sentences about suspicious values in the first rows, given the declared columns."""
     if not rows:
         return []
-    said = []
+    sentences = []
     if sum(map(_is_number, names)) > len(names) / 2:
-        said.append(
+        sentences.append(
             "The first line looks like data. It is taken as the header: add a line with the "
             "columns' names above it."
         )
     values = {name: [row[index] for row in rows] for index, name in enumerate(names)}
     if columns.longitude and columns.latitude:
-        said += _position_hints(values[columns.longitude], values[columns.latitude], area)
+        sentences += _position_hints(values[columns.longitude], values[columns.latitude], area)
     if columns.time:
-        said += _time_hints(columns.time, values[columns.time])
-    return said
+        sentences += _time_hints(columns.time, values[columns.time])
+    return sentences
 
 
 def _position_hints(
@@ -110,7 +110,7 @@ def _position_hints(
 def _look_swapped(
     lon: NDArray[np.float64], lat: NDArray[np.float64], area: StudyArea | None
 ) -> bool:
-    """Whether the rows fit only, or with an area far better, the other way round."""
+    """Return whether the rows fit only, or fit an area far better, with swapped coordinates."""
     if (np.abs(lat) > 90).sum() * 2 > len(lat):
         return bool((np.abs(lon) <= 90).all())
     return area is not None and bool(

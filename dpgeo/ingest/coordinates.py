@@ -1,4 +1,4 @@
-"""Coordinates out of numbers, text or points."""
+"""Coordinates parsed from numbers, text or points."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ NOT_FINITE = r"(?i)^[+-]?(?:nan|inf|infinity)$"
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """One of the two coordinates: its limit and what is said when it is unusable."""
+    """One of the two coordinates: its limit and the reasons for refusing values."""
 
     limit: float
     missing: Reason
@@ -64,23 +64,23 @@ EASTING, NORTHING = replace(LONGITUDE, limit=inf), replace(LATITUDE, limit=inf)
 
 
 def numbers(values: Any, axis: Axis, sieve: Sieve) -> NDArray[np.float64]:
-    """One coordinate of every row as float64 (n,); not finite where the row is refused.
+    """Parse one coordinate of every row as float64 (n,); not finite where the row is refused.
 
-    Text must be a plain decimal number with a point. The nearest double is taken, so a number
-    and its shortest text give the same position.
+    Text must be a plain decimal number with a point. It is rounded to the nearest double, so a
+    number and its shortest text give the same position.
     """
-    found = _parsed(values, axis, sieve) if is_text(values.type) else values
+    parsed = _parsed(values, axis, sieve) if is_text(values.type) else values
     result: NDArray[np.float64] = (
-        found.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
+        parsed.cast(pa.float64(), safe=False).fill_null(np.nan).to_numpy(zero_copy_only=False)
     )
-    sieve.refuse(mask(pc.is_null(found)), axis.missing, values)
+    sieve.refuse(mask(pc.is_null(parsed)), axis.missing, values)
     sieve.refuse(~np.isfinite(result), axis.not_finite, values)
     sieve.refuse(np.abs(result) > axis.limit, axis.out_of_range, values)
     return result
 
 
 def _parsed(values: Any, axis: Axis, sieve: Sieve) -> Any:
-    """Text as float64; null where it is missing or refused."""
+    """Parse text as float64; null where it is missing or refused."""
     text = readable_text(values, sieve)
     number = pc.match_substring_regex(text, NUMBER)
     if not pc.all(number, skip_nulls=False).as_py():
@@ -93,9 +93,9 @@ def _parsed(values: Any, axis: Axis, sieve: Sieve) -> Any:
 
 
 def points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
-    """Both coordinates, float64 (n,) each, of points in well-known text or well-known binary.
+    """Parse points in well-known text or well-known binary to coordinates, float64 (n,) each.
 
-    Not finite where the row is refused. What a column holds is told by its type: text or bytes.
+    They are not finite where the row is refused. The column's type, text or bytes, decides.
     """
     if is_words(values.type):
         return _text_points(values, x_axis, y_axis, sieve)
@@ -111,14 +111,14 @@ def points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
     sieve.refuse(empty, Reason.GEOMETRY_MISSING)
     shapes[empty | (kind != shapely.GeometryType.POINT)] = None  # GEOS raises for these
     x, y = shapely.get_x(shapes), shapely.get_y(shapes)
-    for found, axis in ((y, y_axis), (x, x_axis)):
-        sieve.refuse(~np.isfinite(found), axis.not_finite, found)
-        sieve.refuse(np.abs(found) > axis.limit, axis.out_of_range, found)
+    for coordinate, axis in ((y, y_axis), (x, x_axis)):
+        sieve.refuse(~np.isfinite(coordinate), axis.not_finite, coordinate)
+        sieve.refuse(np.abs(coordinate) > axis.limit, axis.out_of_range, coordinate)
     return x, y
 
 
 def _text_points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
-    """Coordinates of `POINT (x y)`, perhaps with a height or measure, which is not read."""
+    """Parse `POINT (x y)`; a height or measure is ignored."""
     text = readable_text(values, sieve)
     sieve.refuse(mask(pc.is_null(text)) | mask(pc.equal(text, "")), Reason.GEOMETRY_MISSING)
     sieve.refuse(mask(pc.match_substring_regex(text, WKT_OTHER)), Reason.GEOMETRY_NOT_POINT, text)
@@ -130,7 +130,7 @@ def _text_points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
 
 
 def project(pair: Pair, crs: str, bounds: Bounds, sieve: Sieve) -> Pair:
-    """`to_wgs84` of a batch; rows without a result are refused."""
+    """Convert a batch by `to_wgs84`; rows without a result are refused."""
     longitude, latitude = to_wgs84(*pair, crs, bounds)
     lost = ~(np.isfinite(longitude) & np.isfinite(latitude))
     sieve.refuse(lost, Reason.NOT_PROJECTABLE)

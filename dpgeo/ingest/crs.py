@@ -1,9 +1,9 @@
-"""The declared projection of an upload's coordinates, and the way from it to WGS84 degrees.
+"""Declared projection of an upload's coordinates, and its conversion to WGS84 degrees.
 
-A projection is declared by its code in a public register and by nothing else: definitions as
-text could name files on this machine. Of the several ways that lead from one datum to another
-one is chosen, by the code and the study area, and taken for all rows; PROJ's habit of trying the
-next where one fails would be as local to a row, but leaves a seam where two meet.
+A projection is declared by its code in a public register and by nothing else: definitions as text
+could name files on this machine. Of the several transformations between two datums one is chosen,
+by the code and the study area, and used for all rows. PROJ's habit of trying the next one where one
+fails would depend on single rows as well, but would leave a seam where two meet.
 """
 
 from __future__ import annotations
@@ -26,49 +26,49 @@ Pair = tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def clean_crs(text: str) -> str:
-    """A code as it is stored: "epsg:2056" and "2056" are EPSG:2056, "" is EPSG:4326."""
+    """Normalise a code: "epsg:2056" and "2056" are EPSG:2056, "" is EPSG:4326."""
     text = text.strip().upper()
     return f"EPSG:{text}" if text.isdecimal() else text or WGS84
 
 
 def suggested_code(stated: str) -> str:
-    """The code to suggest for a file that states this system; EPSG:4326 if it has no code."""
+    """Return the code to suggest for a file's stated system; EPSG:4326 if it has no code."""
     code = clean_crs(stated)
     return code if CODE.fullmatch(code) and code not in IN_DEGREES else WGS84
 
 
 def has_limits(crs: str) -> bool:
-    """Whether coordinates are degrees: -180 to 180 and -90 to 90."""
+    """Return whether coordinates are degrees: -180 to 180 and -90 to 90."""
     return crs in IN_DEGREES or bool(_system(crs).is_geographic)
 
 
 def check_crs(crs: str, bounds: Bounds) -> None:
-    """Raise InvalidInput (field "columns.crs") for a code that positions cannot be in."""
+    """Raise InvalidInput (field "columns.crs") for a code unsuitable for positions."""
     if crs in IN_DEGREES:
         return
-    found = _system(crs) if CODE.fullmatch(crs) else None
-    if found is None:
+    system = _system(crs) if CODE.fullmatch(crs) else None
+    if system is None:
         raise InvalidInput(
             "There is no coordinate system {crs!r}; give its code, such as EPSG:4326 for "
             "longitude and latitude in degrees or EPSG:25832 for UTM zone 32.",
             crs=crs[:60],
             field="columns.crs",
         )
-    flat = len(found.axis_info) == 2 and (found.is_geographic or found.is_projected)
+    flat = len(system.axis_info) == 2 and (system.is_geographic or system.is_projected)
     if not flat or _way(crs, bounds) is None:
         raise InvalidInput(
             "Positions in {crs} ({name}) cannot be turned into longitude and latitude here; "
             "export them in EPSG:4326.",
             crs=crs,
-            name=found.name,
+            name=system.name,
             field="columns.crs",
         )
 
 
 def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: Bounds) -> Pair:
-    """Eastings and northings (or degrees), float64 (n,), as longitude and latitude in degrees.
+    """Convert eastings and northings (or degrees), float64 (n,), to longitude and latitude.
 
-    Not finite where there is none. `bounds` are the study area's, in degrees.
+    Results are not finite where there is none. `bounds` are the study area's, in degrees.
     """
     if crs in IN_DEGREES:
         return x, y
@@ -79,7 +79,7 @@ def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: B
 def check_stated(stated: str, declared: str, what: str = "The file") -> None:
     """Raise InvalidInput when a file states another coordinate system than the declared one.
 
-    `stated` is a code, or a name where the file has no code, "" where it says nothing.
+    `stated` is a code, or a name where the file has no code, "" where it states nothing.
     """
     known = clean_crs(stated)
     if not stated or known == declared or {known, declared} <= IN_DEGREES:
@@ -98,7 +98,7 @@ def check_stated(stated: str, declared: str, what: str = "The file") -> None:
 
 @lru_cache(maxsize=64)
 def _system(crs: str) -> Any:
-    """The coordinate system of a code; None if there is none."""
+    """Return the coordinate system of a code; None if there is none."""
     from pyproj import CRS
     from pyproj.exceptions import CRSError
 
@@ -110,7 +110,7 @@ def _system(crs: str) -> Any:
 
 @lru_cache(maxsize=64)
 def _way(crs: str, bounds: Bounds) -> Any:
-    """The one transformation taken for all rows; None if there is none."""
+    """Return the transformation used for all rows; None if there is none."""
     import warnings
 
     from pyproj.exceptions import ProjError
@@ -121,9 +121,9 @@ def _way(crs: str, bounds: Bounds) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # that a better grid could be fetched from the network
-            found = TransformerGroup(
+            group = TransformerGroup(
                 _system(crs), WGS84, always_xy=True, area_of_interest=AreaOfInterest(*bounds)
             ).transformers
     except ProjError:
         return None
-    return found[0] if found else None
+    return group[0] if group else None

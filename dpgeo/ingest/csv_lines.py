@@ -1,15 +1,15 @@
-"""Physical lines of a text file, and their fields: the row-local half of reading CSV.
+"""Lines of a text file, and their fields: the row-local part of reading CSV.
 
-One line is one row. CSV libraries let a quoted field run over line ends, so a single stray
-quotation mark makes the rows of other people vanish into a field, or come back; removing one
-person's row would change what becomes of everyone's. Here quotation marks have a meaning within
-their own line only, and a line that leaves one open is refused alone. The cost is that a line
-break inside quotes is not read; nothing a map needs contains one.
+One line is one row. CSV libraries let a quoted field span several lines, so a single stray
+quotation mark can absorb the rows of other people into a field, and removing one person's row could
+change everyone's. Here quotation marks have a meaning only within their own line, and a line that
+leaves one open is refused alone. The cost is that line breaks inside quotes are not supported;
+nothing a map needs contains one.
 
-A line ends at LF, CRLF or CR. Empty lines are no rows. Within a line, a field may be quoted whole
-and then hold delimiters, and quotation marks written twice (RFC 4180).
+A line ends at LF, CRLF or CR. Empty lines are not rows. Within a line, a field may be quoted as a
+whole and then contain delimiters, and doubled quotation marks (RFC 4180).
 
-Everything is done on whole blocks of bytes with NumPy.
+Whole blocks of bytes are processed with NumPy.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ Positions = NDArray[np.int64]
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
     """Lines of a block: `starts` and `ends` (n,) are byte positions in `block`, `numbers` (n,)
-    the lines' numbers in the file. `done` is how many bytes of the file have been read.
+    the lines' numbers in the file. `done` is the number of bytes of the file read so far.
 
-    A line longer than `MAX_LINE_BYTES` is there with its first bytes and marked in `too_long`.
+    A line longer than `MAX_LINE_BYTES` is cut to its first bytes and marked in `too_long`.
     """
 
     block: bytes
@@ -48,21 +48,21 @@ class Lines:
 def read_lines(
     file: IO[bytes], block_bytes: int = BLOCK_BYTES, *, first: int = 1
 ) -> Iterator[Lines]:
-    """The lines of `file` from where it stands; the first has number `first`.
+    """Yield the lines of `file` from its position on; the first has number `first`.
 
-    Holds one block and one line at most, however long a line is.
+    At most one block and one line are in memory, however long a line is.
     """
-    rest, after_cr = b"", False
+    remainder, after_cr = b"", False
     while True:
         fresh = file.read(block_bytes)
-        block = rest + (fresh or (b"\n" if rest else b""))
+        block = remainder + (fresh or (b"\n" if remainder else b""))
         if not block:
             return
         cut = max(block.rfind(b"\n"), block.rfind(b"\r")) + 1
         lines, first, after_cr = _lines_of(block[:cut], first, after_cr, file.tell())
-        rest = block[cut:]
-        if len(rest) > MAX_LINE_BYTES:
-            rest = rest[: MAX_LINE_BYTES + 1]
+        remainder = block[cut:]
+        if len(remainder) > MAX_LINE_BYTES:
+            remainder = remainder[: MAX_LINE_BYTES + 1]
         if len(lines.starts):
             yield lines
 
@@ -91,7 +91,7 @@ def _lines_of(block: bytes, first: int, after_cr: bool, done: int) -> tuple[Line
 
 
 def undecodable(lines: Lines) -> NDArray[np.bool_]:
-    """Which lines are not UTF-8."""
+    """Return which lines are not UTF-8."""
     bad = np.zeros(len(lines.starts), dtype=bool)
     if lines.block.isascii() or _decodes(lines.block):
         return bad
@@ -112,8 +112,8 @@ def _decodes(text: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """Where the fields of lines are. `delimiters` are those outside quotes, in the whole block;
-    `first` and `count` (n,) say which of them are a line's own.
+    """The fields of lines. `delimiters` are those outside quotes, in the whole block; `first` and
+    `count` (n,) select the delimiters of each line.
     """
 
     delimiters: Positions
@@ -123,7 +123,7 @@ class Split:
     stray: NDArray[np.bool_]
 
     def field(self, lines: Lines, which: Positions, index: int) -> tuple[Positions, Positions]:
-        """Start and end of field `index` of the lines `which`; they must have that many."""
+        """Return start and end of field `index` of the lines `which`, which must have it."""
         start = lines.starts[which]
         if index:
             start = self.delimiters[self.first[which] + index - 1] + 1
@@ -154,7 +154,7 @@ def split(lines: Lines, delimiter: int) -> Split:
 def _stray(
     data: NDArray[np.uint8], quotes: Positions, lines: Lines, before: Positions, delimiter: int
 ) -> NDArray[np.bool_]:
-    """Which lines have a quotation mark that neither opens, closes nor is doubled in a field."""
+    """Return which lines have a quotation mark that neither opens, closes nor is doubled."""
     line = np.searchsorted(lines.ends, quotes)
     odd = (np.arange(len(quotes)) - before[line]) % 2 == 1
     previous, following = data[quotes - 1], data[quotes + 1]

@@ -1,7 +1,7 @@
-"""CSV: delimited text with a header. Every value is text until its declared role says otherwise.
+"""CSV reader: delimited text with a header; values are text until their role is declared.
 
-`csv_lines` says why the rows are not read with a CSV library; the header, being public and one
-line, is.
+`csv_lines` explains why rows are not read by a CSV library; the header is, since it is public and a
+single line.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ HEAD_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Header:
-    """The column names, the delimiter between them, and the number of the line after them."""
+    """The column names, their delimiter, and the number of the line after them."""
 
     names: list[str]
     delimiter: str
@@ -50,12 +50,11 @@ def read_csv(
     crs: str = WGS84,
     block_bytes: int = csv_lines.BLOCK_BYTES,
 ) -> Iterator[Batch]:
-    """The rows of a CSV file in batches; fields are pyarrow string arrays.
+    """Yield the rows of a CSV file in batches; fields are pyarrow string arrays.
 
-    A CSV file states no coordinate reference system, so there is nothing to hold `crs` against.
-
-    Refuses to the tally lines that are no row of the header's width. Raises InvalidInput when
-    the header is unusable or lacks a declared column.
+    A CSV file states no coordinate reference system, so `crs` cannot be checked. Lines without the
+    header's number of fields are refused to the tally. Raises InvalidInput when the header is
+    unusable or lacks a declared column.
     """
     total = path.stat().st_size
     with path.open("rb") as file:
@@ -66,9 +65,9 @@ def read_csv(
 
 
 def read_header(file: IO[bytes]) -> Header:
-    """The header, which is the first line that is not blank; leaves `file` after it.
+    """Read the header, the first line that is not blank, leaving `file` after it.
 
-    The delimiter is the one of comma, semicolon, tab and bar that makes most columns. Raises
+    The delimiter is the one of comma, semicolon, tab and bar that gives most columns. Raises
     InvalidInput (field "file") when there is no usable header.
     """
     head = file.read(MAX_HEADER_BYTES + 1)
@@ -105,7 +104,7 @@ def _header_text(line: bytes) -> str:
 
 
 def read_head(path: Path) -> Head:
-    """The first rows, each cut or filled up to the header's width."""
+    """Return the first rows, each cut or filled up to the header's width."""
     with path.open("rb") as file:
         header = read_header(file)
         head = io.BytesIO(file.read(HEAD_BYTES))
@@ -121,7 +120,7 @@ def read_head(path: Path) -> Head:
 
 
 def _columns(text: str) -> tuple[str, list[str]]:
-    """The delimiter that makes most columns, and their names."""
+    """Return the delimiter that gives most columns, and their names."""
     delimiter = max(DELIMITERS, key=lambda mark: _width(text, mark))
     try:
         names = next(csv.reader([text], delimiter=delimiter, strict=True))
@@ -135,7 +134,7 @@ def _columns(text: str) -> tuple[str, list[str]]:
 
 
 def _width(text: str, delimiter: str) -> int:
-    """How many columns a delimiter makes, 0 if a name would be too long for the library."""
+    """Count the columns of a delimiter, 0 if a name would be too long for the library."""
     try:
         return len(next(csv.reader([text], delimiter=delimiter)))
     except csv.Error:
@@ -147,13 +146,13 @@ def _batch(
 ) -> Batch:
     tally.read += len(lines.starts)
     sieve = Sieve(lines.numbers, tally)
-    shown = _Shown(lines)
+    examples = _LineStarts(lines)
     fields = csv_lines.split(lines, ord(header.delimiter))
-    sieve.refuse(lines.too_long, Reason.LINE_TOO_LONG, shown)
-    sieve.refuse(csv_lines.undecodable(lines), Reason.UNDECODABLE, shown)
-    sieve.refuse(fields.unclosed, Reason.UNCLOSED_QUOTE, shown)
-    sieve.refuse(fields.stray, Reason.STRAY_QUOTE, shown)
-    sieve.refuse(fields.count + 1 != len(header.names), Reason.WRONG_FIELDS, shown)
+    sieve.refuse(lines.too_long, Reason.LINE_TOO_LONG, examples)
+    sieve.refuse(csv_lines.undecodable(lines), Reason.UNDECODABLE, examples)
+    sieve.refuse(fields.unclosed, Reason.UNCLOSED_QUOTE, examples)
+    sieve.refuse(fields.stray, Reason.STRAY_QUOTE, examples)
+    sieve.refuse(fields.count + 1 != len(header.names), Reason.WRONG_FIELDS, examples)
     which = np.flatnonzero(sieve.kept)
     return Batch(
         rows=lines.numbers[which],
@@ -167,10 +166,10 @@ def _batch(
 
 
 def _strings(block: bytes, start: Positions, end: Positions) -> Any:
-    """The fields between `start` and `end`, unquoted, as a pyarrow string array.
+    """Return the fields between `start` and `end`, unquoted, as a pyarrow string array.
 
-    The fields and the gaps between them tile the block, so together they are one Arrow array
-    over the bytes as they are; every second element of it is a field.
+    The fields and the gaps between them tile the block, so together they form one Arrow array over
+    the bytes in place; every second element of it is a field.
     """
     if not len(start):
         return pa.array([], pa.string())
@@ -187,8 +186,8 @@ def _strings(block: bytes, start: Positions, end: Positions) -> Any:
     return values
 
 
-class _Shown:
-    """Beginnings of lines, cut out only for the few that are shown as examples."""
+class _LineStarts:
+    """Beginnings of lines, cut out only for the few that become examples."""
 
     def __init__(self, lines: Lines) -> None:
         self._lines = lines

@@ -1,10 +1,10 @@
-"""Uploads packed with gzip, or as the only file in a zip archive, are unpacked here, once.
+"""Decompression of uploads packed with gzip, or as the only file in a zip archive.
 
-What comes out is bounded: by an absolute size, and by its ratio to what went in. Nothing is
-written under a name that an archive proposes, and nothing within is unpacked again.
+The output is bounded by an absolute size and by its ratio to the input. Names in an archive are
+never used for writing, and nothing inside is unpacked again.
 
-These limits, and a checksum that fails at the end, refuse the whole file: a compressed file is
-one text, of which no part can be trusted alone (see `geojson_reader` for the argument).
+These limits, and a checksum error at the end, refuse the whole file: a compressed file is one text,
+of which no part can be trusted alone (see `geojson_reader` for the argument).
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ CHUNK_BYTES = 1 << 20
 MAX_BYTES = 64 << 30
 MAX_RATIO = 250
 FREE_BYTES = 64 << 20
-"""Up to this size no ratio is too large."""
+"""Size up to which any ratio is accepted."""
 
 GZIP, ZIP, EMPTY_ZIP = b"\x1f\x8b", b"PK\x03\x04", b"PK\x05\x06"
 SPREADSHEET = {"[Content_Types].xml", "mimetype"}
 
 
 def is_packed(path: Path) -> bool:
-    """Whether a file is compressed."""
+    """Return whether a file is compressed."""
     head = _head(path)
     return head.startswith(GZIP) or head in (ZIP, EMPTY_ZIP)
 
@@ -49,11 +49,10 @@ def unpacked(
     *,
     enough: int = MAX_BYTES,
 ) -> tuple[Path, str]:
-    """The file to read and what it is called: an upload itself, or what was packed in it.
+    """Yield the file to read and its name: the upload itself, or the file packed in it.
 
-    What is unpacked is put in `folder`, and no more of it than about `enough` bytes. `tick` is
-    called as this goes on. Raises InvalidInput (field "file") for what is not packed as it should
-    be.
+    It is unpacked into `folder`, up to about `enough` bytes. `tick` is called meanwhile. Raises
+    InvalidInput (field "file") for files that are not packed properly.
     """
     head = _head(path)
     if head.startswith(GZIP):
@@ -74,7 +73,7 @@ def unpacked(
 
 @contextmanager
 def _readable() -> Iterator[None]:
-    """Turn what the libraries say of a bad file into InvalidInput."""
+    """Convert the libraries' errors for bad files to InvalidInput."""
     try:
         yield
     except (EOFError, gzip.BadGzipFile, zlib.error, zipfile.BadZipFile) as error:
@@ -90,7 +89,7 @@ def _readable() -> Iterator[None]:
 
 
 def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
-    """The one file in an archive, beside the resource forks that macOS adds."""
+    """Return the only file in an archive, ignoring resource forks that macOS adds."""
     infos = archive.infolist()
     if SPREADSHEET & {info.filename for info in infos}:
         raise InvalidInput(
@@ -141,7 +140,7 @@ def _copy(
     tick: Callable[[], None],
     enough: int,
 ) -> None:
-    """Unpack into `target`; `read()` says how many packed bytes that has taken, at most."""
+    """Unpack into `target`; `read()` returns an upper bound on the packed bytes consumed."""
     written = 0
     with target.open("wb") as file:
         while written < enough and (chunk := content.read(CHUNK_BYTES)):

@@ -1,6 +1,6 @@
-"""Registry of upload formats, one line each. Light to import: readers are loaded when used.
+"""Registry of upload formats; readers are imported when used.
 
-A new format is one module, which reads it, and one line of `FORMATS`.
+A new format is one module, its reader, and one line of `FORMATS`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 
 @dataclass(frozen=True, slots=True)
 class Start:
-    """The beginning of a file: its first bytes, where it lies, and what its owner calls it."""
+    """The beginning of a file: its first bytes, its path, and its owner's name for it."""
 
     head: bytes
     path: Path
@@ -29,20 +29,20 @@ class Start:
 
     @property
     def suffix(self) -> str:
-        """The ending of the owner's name, in lower case: ".csv"."""
+        """Suffix of the owner's name, in lower case: ".csv"."""
         return Path(self.file_name).suffix.lower()
 
     @property
     def text(self) -> bytes:
-        """The first bytes without a byte order mark and white space before them."""
+        """First bytes without a leading byte order mark and white space."""
         return self.head.removeprefix(BYTE_ORDER_MARK).lstrip()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFormat:
-    """An upload format: its name, its reader, usual endings, and how a file of it is recognised.
+    """An upload format: its name, its reader, usual suffixes, and how its files are recognised.
 
-    `reader` is "module.ATTRIBUTE" of this room, a `batch.Reader`. Files of a binary format begin
+    `reader` is "module.ATTRIBUTE" of this package, a `batch.Reader`. Files of a binary format begin
     with `magic` and are read in the sandbox; text is recognised by `matches`.
     """
 
@@ -54,17 +54,17 @@ class InputFormat:
 
     @property
     def is_text(self) -> bool:
-        """Whether it is read by our own code, from its beginning on, in this process."""
+        """Whether it is read by our own code, from the beginning, in this process."""
         return not self.magic
 
     def matches_start(self, start: Start) -> bool:
-        """Whether a file that begins so is of this format."""
+        """Return whether a file that begins like this has this format."""
         if self.magic:
             return start.head.startswith(self.magic)
         return self.matches is not None and self.matches(start)
 
     def load_reader(self) -> Reader:
-        """The reader, imported now."""
+        """Import and return the reader."""
         module, name = self.reader.split(".")
         reader: Reader = getattr(importlib.import_module(f"dpgeo.ingest.{module}"), name)
         return reader
@@ -75,9 +75,9 @@ def _is_json(start: Start) -> bool:
 
 
 def _is_json_sequence(start: Start) -> bool:
-    """Lines of JSON, by a name that says so, or for want of a list of features.
+    """Recognise lines of JSON by a file name that says so, or by the lack of a list of features.
 
-    A name that says "lines" settles it, so that no first line, whatever it holds, can.
+    A name that says "lines" decides, so that no content of the first line can.
     """
     from dpgeo.ingest.geojson_reader import read_preamble
 
@@ -125,7 +125,7 @@ FORMATS = (
         matches=_is_anything,
     ),
 )
-"""In the order in which they are tried; CSV, which takes any text, comes last."""
+"""In the order in which they are tried; CSV, which accepts any text, is last."""
 
 SUFFIXES = tuple(suffix for form in FORMATS for suffix in form.suffixes)
-"""The usual endings of all formats, for file choosers."""
+"""Usual suffixes of all formats, for file choosers."""

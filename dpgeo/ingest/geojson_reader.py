@@ -1,23 +1,23 @@
-"""GeoJSON: newline-delimited features (GeoJSONSeq), and documents with a list of features.
+"""GeoJSON reader: newline-delimited features (GeoJSONSeq), and documents with a feature list.
 
-Newline-delimited, one line is one row, as in CSV: a line that is not JSON is refused by itself.
+In newline-delimited files one line is one row, as in CSV: a line that is not JSON is refused alone.
 
-A document is one text, and where one feature ends and the next begins can be told only while it
-is well-formed. What to do with a broken one? Think of one person's record as broken, and of the
-same upload without that person:
+A document is one text, and where one feature ends and the next begins is known only while it is
+well-formed. How should a broken one be handled? Suppose that one person's record is broken, and
+compare the same upload without that person:
 
-- Keeping the features before the break would take everybody after it away: one person decides
-  over the rows of any number of others, no contribution bound holds, and nobody is told.
-- Going on at what looks like the next feature is a guess that the broken text itself can lead
-  astray; two broken features of one person can swallow all that stand between them.
-- Refusing the whole document changes no canonical file: none comes to be, and nothing can be
-  released from it. Of every document that *is* accepted each byte of the list belongs to exactly
-  one well-formed element, so taking some features out leaves a document that is accepted too,
-  and takes exactly their rows out of the canonical file.
+- Keeping the features before the break would drop everybody after it: one person would decide over
+  the rows of any number of others, no contribution bound would hold, and nobody would notice.
+- Continuing at what looks like the next feature is a guess that the broken text itself can mislead;
+  two broken features of one person can absorb all features between them.
+- Refusing the whole document changes no canonical file: none is written, and nothing can be
+  released from it. In every *accepted* document each byte of the list belongs to exactly one
+  well-formed element, so removing some features leaves a document that is accepted too, and removes
+  exactly their rows from the canonical file.
 
-So a broken document is refused whole. What remains is that a release from a document tells that
-no record in it was malformed; programs that write JSON make no such records, and where records
-are put together by hand the newline-delimited form, which has no such exception, is advised. A
+So a broken document is refused as a whole. What remains is that a release from a document reveals
+that no record in it was malformed; programs that write JSON produce no such records, and where
+records are assembled by hand the newline-delimited form, without this exception, is advised. A
 well-formed element that is no usable point (null, a line, a huge or odd feature) is a row refused
 by itself in both forms.
 """
@@ -46,7 +46,7 @@ from dpgeo.ingest.schema import Role, Wanted
 from dpgeo.ingest.typed_values import Refusals, Unusable, texts
 
 GEOMETRY = "geometry"
-"""The name under which a feature's geometry is declared."""
+"""Name under which a feature's geometry is declared."""
 
 MAX_PREAMBLE_BYTES = 1 << 20
 HEAD_BLOCK_BYTES = 1 << 18
@@ -54,7 +54,7 @@ HEAD_BLOCK_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """What stands before the features of a document: where they begin, and the stated system."""
+    """The part before the features of a document: where they begin, and the stated system."""
 
     begins: int
     crs: str
@@ -62,7 +62,7 @@ class Preamble:
 
 @dataclass(frozen=True, slots=True)
 class Feature:
-    """What is read of a feature."""
+    """The properties and geometry of a feature."""
 
     properties: Mapping[str, Any]
     geometry: Any
@@ -70,8 +70,8 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records:
-    """Texts that should be a feature each, which are too long, their numbers, and how far the
-    reading has come. A text that is too long may be its beginning alone, or blank.
+    """Texts that should each be a feature, which of them are too long, their numbers, and the
+    reader's progress. A text that is too long may be only its beginning, or blank.
     """
 
     texts: Sequence[bytes]
@@ -88,7 +88,7 @@ def read_sequence(
     crs: str = WGS84,
     block_bytes: int = csv_lines.BLOCK_BYTES,
 ) -> Iterator[Batch]:
-    """The rows of newline-delimited GeoJSON in batches, lines numbered from 1.
+    """Yield the rows of newline-delimited GeoJSON in batches, lines numbered from 1.
 
     Raises InvalidInput for a geometry declared by another name than "geometry".
     """
@@ -107,7 +107,7 @@ def read_document(
     crs: str = WGS84,
     block_bytes: int = json_array.BLOCK_BYTES,
 ) -> Iterator[Batch]:
-    """The rows of a FeatureCollection in batches, features numbered from 1.
+    """Yield the rows of a FeatureCollection in batches, features numbered from 1.
 
     Raises InvalidInput when it is not JSON throughout or in another system than declared.
     """
@@ -119,14 +119,14 @@ def read_document(
         _check_geometry(wanted, preamble.crs, crs)
         for records in document_records(file, preamble, block_bytes):
             yield _batch(records, wanted, tally, total, document=True)
-        rest = json_array.read_rest(file)
-        if "features" in rest:
+        trailing_members = json_array.read_rest(file)
+        if "features" in trailing_members:
             raise json_array.not_json('has "features" twice', file.tell())
-        _check_geometry(wanted, _stated(rest.get("crs")), crs)
+        _check_geometry(wanted, _stated(trailing_members.get("crs")), crs)
 
 
 def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Feature]]:
-    """The stated system and the first features, of those among the first `size` records."""
+    """Return the stated system and the first features, of the first `size` records."""
     file.seek(0)
     crs = ""
     if document:
@@ -134,12 +134,12 @@ def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Featu
         if preamble is None:
             return "", []
         crs = preamble.crs
-        found = document_records(file, preamble, HEAD_BLOCK_BYTES)
+        record_batches = document_records(file, preamble, HEAD_BLOCK_BYTES)
     else:
-        found = sequence_records(file, HEAD_BLOCK_BYTES)
+        record_batches = sequence_records(file, HEAD_BLOCK_BYTES)
     features: list[Feature] = []
     looked_at = 0
-    for records in found:
+    for records in record_batches:
         for text, too_long in zip(records.texts, records.too_long.tolist(), strict=True):
             looked_at += 1
             if looked_at > size:
@@ -150,7 +150,7 @@ def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Featu
 
 
 def read_head(path: Path, *, document: bool) -> Head:
-    """The first features; the names are all that occur among them, in order."""
+    """Return the first features as rows; the names are all that occur in them, in order."""
     with path.open("rb") as file:
         crs, features = head(file, PREVIEW_ROWS, document=document)
     names = list(dict.fromkeys(name for each in features for name in each.properties))
@@ -167,17 +167,17 @@ def _plain_json(value: object) -> str:
 
 
 def sequence_records(file: IO[bytes], block_bytes: int) -> Iterator[Records]:
-    """Lines, without the record separators of RFC 8142."""
+    """Yield lines, without the record separators of RFC 8142."""
     for lines in csv_lines.read_lines(file, block_bytes):
         spans = zip(lines.starts.tolist(), lines.ends.tolist(), strict=True)
-        found = [lines.block[start:end].strip(b" \t\x1e") for start, end in spans]
-        real = lines.too_long | np.array([bool(text) for text in found])
-        texts_found = [found[index] for index in np.flatnonzero(real)]
-        yield Records(texts_found, lines.too_long[real], lines.numbers[real], lines.done)
+        line_texts = [lines.block[start:end].strip(b" \t\x1e") for start, end in spans]
+        real = lines.too_long | np.array([bool(text) for text in line_texts])
+        texts = [line_texts[index] for index in np.flatnonzero(real)]
+        yield Records(texts, lines.too_long[real], lines.numbers[real], lines.done)
 
 
 def document_records(file: IO[bytes], preamble: Preamble, block_bytes: int) -> Iterator[Records]:
-    """Elements of the list of features, as texts."""
+    """Yield elements of the list of features, as texts."""
     file.seek(preamble.begins)
     read = 0
     for elements in json_array.read_elements(file, block_bytes):
@@ -188,9 +188,9 @@ def document_records(file: IO[bytes], preamble: Preamble, block_bytes: int) -> I
 
 
 def read_preamble(file: IO[bytes]) -> Preamble | None:
-    """The members before "features", if the file is one object with such a list; else None.
+    """Read the members before "features", if the file is an object with such a list; else None.
 
-    Raises InvalidInput for JSON objects that are plainly something else.
+    Raises InvalidInput for JSON objects that are clearly something else.
     """
     text = file.read(MAX_PREAMBLE_BYTES).removeprefix(b"\xef\xbb\xbf")
     skipped = file.tell() - len(text)
@@ -218,9 +218,9 @@ def read_preamble(file: IO[bytes]) -> Preamble | None:
 
 
 def _members(text: str, members: dict[str, Any]) -> int | None:
-    """Read an object's members up to "features"; where its first element stands, if there.
+    """Read an object's members up to "features"; returns where its first element is, if present.
 
-    Bytes are read as Latin-1, for then places in the text are places in the file.
+    Bytes are decoded as Latin-1, so that positions in the text are positions in the file.
     """
     decoder = json.JSONDecoder(strict=False)
     place = _after(text, 0, "{")
@@ -248,7 +248,7 @@ def _after(text: str, place: int, mark: str) -> int | None:
 
 
 def _stated(member: Any) -> str:
-    """The code of a "crs" member (GeoJSON of 2008), "" for none, else its name."""
+    """Return the code of a "crs" member (GeoJSON of 2008), "" without one, else its name."""
     if member is None:
         return ""
     try:
@@ -262,7 +262,7 @@ def _stated(member: Any) -> str:
 
 
 def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
-    """The geometry has its one name and system. Raises InvalidInput."""
+    """Check the geometry's name and system. Raises InvalidInput."""
     if Role.GEOMETRY not in wanted:
         return
     if wanted[Role.GEOMETRY] != GEOMETRY:
@@ -276,7 +276,7 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
 
 
 def parse(text: bytes) -> tuple[Any, bool]:
-    """The JSON value of a text, and whether the text is UTF-8. Raises ValueError if not JSON."""
+    """Parse JSON; also returns whether the text is UTF-8. Raises ValueError if not JSON."""
     try:
         return json.loads(text.decode(), strict=False), True
     except UnicodeDecodeError:
@@ -286,7 +286,7 @@ def parse(text: bytes) -> tuple[Any, bool]:
 
 
 def feature(text: bytes, *, too_long: bool, document: bool) -> Feature:
-    """The feature that a record is. Raises Unusable, or in a document ValueError if not JSON."""
+    """Parse a record as a feature. Raises Unusable, or in a document ValueError if not JSON."""
     if too_long and not document:
         raise Unusable(Reason.LINE_TOO_LONG)
     try:
@@ -330,33 +330,33 @@ def _batch(
 
 
 def _features(records: Records, sieve: Sieve, *, document: bool) -> list[Feature]:
-    """The records' features; an empty one where it is refused."""
-    found, refused = [], Refusals()
+    """Parse the records' features; refused ones are empty."""
+    parsed, refused = [], Refusals()
     for index, text in enumerate(records.texts):
         try:
             too_long = bool(records.too_long[index])
-            found.append(feature(text, too_long=too_long, document=document))
+            parsed.append(feature(text, too_long=too_long, document=document))
         except Unusable as unusable:
-            found.append(Feature({}, None))
+            parsed.append(Feature({}, None))
             refused.add(unusable.reason, index)
         except ValueError as error:
             number = int(records.numbers[index])
             raise json_array.not_json(f"goes wrong in feature {number:,}", records.done) from error
     refused.tell(sieve, records.texts)
-    return found
+    return parsed
 
 
 def _points(features: Sequence[Feature], sieve: Sieve) -> list[tuple[float, float]]:
-    """Both coordinates of every feature; NaN where the row is refused."""
-    found, refused = [], Refusals()
+    """Return both coordinates of every feature; NaN where the row is refused."""
+    coordinates, refused = [], Refusals()
     for index, one in enumerate(features):
         try:
-            found.append(_point(one.geometry))
+            coordinates.append(_point(one.geometry))
         except Unusable as unusable:
-            found.append((np.nan, np.nan))
+            coordinates.append((np.nan, np.nan))
             refused.add(unusable.reason, index)
     refused.tell(sieve, [one.geometry for one in features])
-    return found
+    return coordinates
 
 
 def _point(geometry: Any) -> tuple[float, float]:

@@ -1,12 +1,12 @@
-"""GeoPackage: the one layer of points in it, read row by row with SQLite itself.
+"""GeoPackage reader: the file's one layer of points, read row by row with SQLite itself.
 
-A row is what SQLite stores under one row id, each value with the type it was stored with
-(`dynamic` says why GDAL is not asked). A value beyond `MAX_VALUE_BYTES` refuses its row alone.
+A row is what SQLite stores under one row id, each value with its stored type (`typed_values`
+explains why GDAL is not used). A value beyond `MAX_VALUE_BYTES` refuses its row alone.
 
-The file is a stranger's database, so it is opened read-only and without its journal, its schema
-is not trusted, and an authorizer lets queries read the layer and the three catalogue tables,
-when they are real tables, and nothing else: no view, virtual table, trigger, attached file or
-function, also where the schema would bring one in.
+The file is an untrusted database, so it is opened read-only and without its journal, its schema is
+not trusted, and an authorizer lets queries read only the layer and the three catalogue tables, if
+they are real tables: no view, virtual table, trigger, attached file or function, even where the
+schema would introduce one.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ DAMAGED = (
 )
 CATALOGUE = ("sqlite_master", "gpkg_geometry_columns", "gpkg_spatial_ref_sys")
 ENVELOPE_BYTES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
-"""By the envelope code in a geometry's flags (OGC 12-128, clause 2.1.3)."""
+"""Header lengths by the envelope code in a geometry's flags (OGC 12-128, clause 2.1.3)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The layer of points: its table, columns, geometry column, and the stated system ("" if
-    none is)."""
+    """The layer of points: its table, columns, geometry column, and the stated system ("" for
+    none)."""
 
     table: str
     names: list[str]
@@ -61,9 +61,9 @@ def read_geopackage(
     crs: str = WGS84,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[Batch]:
-    """The rows of the layer in batches, in the order of their row ids, numbered from 1.
+    """Yield the rows of the layer in batches, by row id, numbered from 1.
 
-    Raises InvalidInput when the file is damaged, has not exactly one layer of points, lacks a
+    Raises InvalidInput when the file is damaged, does not have exactly one layer of points, lacks a
     declared column or is in another coordinate system than declared.
     """
     with opened(path) as connection, readable():
@@ -74,14 +74,14 @@ def read_geopackage(
         total = connection.execute(f"SELECT count(*) FROM {_name(layer.table)}").fetchone()[0]  # noqa: S608
         rows = read_rows(connection, layer, list(wanted.values()))
         done = 0
-        while found := list(islice(rows, batch_rows)):
-            numbers = np.arange(done, done + len(found), dtype=np.int64) + 1
-            done += len(found)
-            yield _batch(found, numbers, list(wanted), tally, done, total)
+        while values := list(islice(rows, batch_rows)):
+            numbers = np.arange(done, done + len(values), dtype=np.int64) + 1
+            done += len(values)
+            yield _batch(values, numbers, list(wanted), tally, done, total)
 
 
 def read_head(path: Path) -> Head:
-    """The first rows of the layer."""
+    """Return the first rows of the layer."""
     with opened(path) as connection, readable():
         layer = find_layer(connection)
         rows = [
@@ -92,7 +92,7 @@ def read_head(path: Path) -> Head:
 
 
 def _shown_geometry(value: object) -> str:
-    """A GeoPackage's value as text."""
+    """Convert a GeoPackage value to text."""
     if not isinstance(value, bytes) or not value.startswith(b"GP"):
         return shorten(value)
     try:
@@ -103,7 +103,7 @@ def _shown_geometry(value: object) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """The database, able to read what a GeoPackage must have and nothing more."""
+    """Open the database, able to read only what a GeoPackage must have."""
     _check_size(path)
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
@@ -129,7 +129,7 @@ def _check_size(path: Path) -> None:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Turn what SQLite says of a bad file into InvalidInput."""
+    """Convert SQLite's errors for bad files to InvalidInput."""
     try:
         yield
     except (sqlite3.Error, ValueError, OverflowError) as error:
@@ -137,7 +137,7 @@ def readable() -> Iterator[None]:
 
 
 def find_layer(connection: sqlite3.Connection) -> Layer:
-    """The one layer of points. Raises InvalidInput (field "file") if there is none or several."""
+    """Return the only layer of points. Raises InvalidInput (field "file") for none or several."""
     connection.text_factory = lambda text: text.decode(errors="replace")
     connection.set_authorizer(_authorizer(CATALOGUE))
     tables = {
@@ -169,39 +169,39 @@ def find_layer(connection: sqlite3.Connection) -> Layer:
 
 
 def _only_points(connection: sqlite3.Connection) -> tuple[str, str, Any]:
-    """Table, geometry column and system of the layer declared to hold points."""
+    """Return table, geometry column and system of the layer declared to hold points."""
     layers = connection.execute(
         "SELECT table_name, column_name, upper(geometry_type_name), srs_id "
         "FROM gpkg_geometry_columns LIMIT ?",
         (MAX_LAYERS,),
     ).fetchall()
     of_points = [layer for layer in layers if layer[2] == "POINT"]
-    found = of_points or [layer for layer in layers if layer[2] == "GEOMETRY"]
-    if len(found) != 1:
-        listed = quoted([str(layer[0]) for layer in found[:10]])
+    candidates = of_points or [layer for layer in layers if layer[2] == "GEOMETRY"]
+    if len(candidates) != 1:
+        listed = quoted([str(layer[0]) for layer in candidates[:10]])
         raise InvalidInput(
             f"The GeoPackage has several layers of points ({listed}); export the one to be "
             "uploaded into a file of its own."
-            if found
+            if candidates
             else "The GeoPackage has no layer of points; export one.",
             field="file",
         )
-    return str(found[0][0]), str(found[0][1]), found[0][3]
+    return str(candidates[0][0]), str(candidates[0][1]), candidates[0][3]
 
 
 def _system(connection: sqlite3.Connection, number: Any) -> str:
-    """What the file calls a spatial reference system; "" for its two kinds of undefined."""
+    """Return the file's name of a coordinate system; "" for its two kinds of undefined."""
     if number in (-1, 0):
         return ""
-    found = connection.execute(
+    row = connection.execute(
         "SELECT organization, organization_coordsys_id FROM gpkg_spatial_ref_sys WHERE srs_id = ?",
         (number,),
     ).fetchone()
-    return f"{found[0]}:{found[1]}" if found else "a system that is not described"
+    return f"{row[0]}:{row[1]}" if row else "a system that is not described"
 
 
 def _authorizer(tables: Sequence[str]) -> Any:
-    """What SQLite asks before it compiles any part of a query."""
+    """Return the callback by which SQLite authorises each part of a query."""
     may_read = {table.lower() for table in tables}
 
     def authorize(action: int, first: Any, second: Any, _: Any, source: Any) -> int:
@@ -219,7 +219,7 @@ def _authorizer(tables: Sequence[str]) -> Any:
 def read_rows(
     connection: sqlite3.Connection, layer: Layer, names: Sequence[str]
 ) -> Iterator[tuple[Any, ...] | None]:
-    """The values of these columns of each row, text as bytes; None for a row with a huge one."""
+    """Yield the values of columns of each row, text as bytes; None for a row with a huge value."""
     connection.text_factory = bytes
     row_id = _row_id(layer.names)
     table, columns = _name(layer.table), ", ".join(map(_name, names))
@@ -233,7 +233,7 @@ def read_rows(
                 yield row[1:]
             return
         except sqlite3.DataError:
-            # The library stops a row early: the next one may be whole, so it is tried alone.
+            # The library may stop one row early: the next row may be valid, so it is tried alone.
             row = _one_row(connection, f"{query} LIMIT 1", last)
             if row is None:
                 row = connection.execute(f"SELECT {row_id} {after} LIMIT 1", (last,)).fetchone()
@@ -250,13 +250,13 @@ def _one_row(connection: sqlite3.Connection, query: str, last: int) -> tuple[Any
 
 
 def _row_id(names: Sequence[str]) -> str:
-    """A name of the row id that no column has taken."""
+    """Return a name of the row id that is not the name of a column."""
     taken = {name.lower() for name in names}
     return next(name for name in ("rowid", "oid", "_rowid_", "") if name not in taken)
 
 
 def _name(name: str) -> str:
-    """A name as SQL writes it."""
+    """Quote a name for SQL."""
     return '"' + name.replace('"', '""') + '"'
 
 
@@ -293,21 +293,21 @@ def _batch(
 
 
 def _geometries(values: Sequence[object], _: str, sieve: Sieve) -> Any:
-    """The well-known binary in a GeoPackage's geometries, null where there is none."""
-    found: list[bytes | None] = []
+    """Return the well-known binary of GeoPackage geometries, null where there is none."""
+    binaries: list[bytes | None] = []
     refused = Refusals()
     for index, value in enumerate(values):
         try:
-            found.append(None if value is None else well_known_binary(value))
+            binaries.append(None if value is None else well_known_binary(value))
         except Unusable as unusable:
-            found.append(None)
+            binaries.append(None)
             refused.add(unusable.reason, index)
     refused.tell(sieve, values)
-    return pa.array(found, pa.binary())
+    return pa.array(binaries, pa.binary())
 
 
 def well_known_binary(value: object) -> bytes:
-    """What follows the header of a geometry, cut where it is too long for a point anyway.
+    """Return a geometry without its header, cut where it is too long for a point anyway.
 
     Raises Unusable.
     """

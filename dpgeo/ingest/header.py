@@ -1,4 +1,4 @@
-"""Column names: what a header may be, and where the declared columns stand in it."""
+"""Column names of headers, and the positions of the declared columns."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ MAX_COLUMNS = 10_000
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise InvalidInput (field "file") for too many columns, none, or two of one name.
+    """Raise InvalidInput (field "file") for too many columns, none, or duplicate names.
 
-    Columns without a name may be many; nothing can be declared to be in them.
+    Any number of columns may be unnamed, since nothing can be declared to be in them.
     """
     if len(names) > MAX_COLUMNS:
         raise InvalidInput(
@@ -39,7 +39,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def positions(wanted: Wanted, names: Sequence[str]) -> dict[str, int]:
-    """Where each declared column stands. Raises InvalidInput (see `field_of`) if nowhere."""
+    """Return the position of each declared column. Raises InvalidInput (see `field_of`)."""
     where = {name: index for index, name in enumerate(names)}
     for role, name in wanted.items():
         if name not in where:
@@ -58,10 +58,10 @@ def _advice(name: str, names: Sequence[str]) -> str:
     close = [by_small[small] for small in get_close_matches(name.lower(), by_small, cutoff=0.5)]
     if close:
         return f"; did you mean {quoted(close)}?"
-    known = [other for other in names if other]
-    return f"; it has {quoted(known[:10])}{' and others' if len(known) > 10 else ''}."
+    named = [other for other in names if other]
+    return f"; it has {quoted(named[:10])}{' and others' if len(named) > 10 else ''}."
 
 
 def quoted(names: Sequence[str]) -> str:
-    """Names in quotation marks, each cut to a readable length."""
+    """Quote names, each cut to a readable length."""
     return ", ".join(repr(name if len(name) <= 60 else name[:59] + "…") for name in names)

@@ -1,4 +1,4 @@
-"""From an uploaded file to its canonical file and private report. Light to import."""
+"""Ingestion of an uploaded file into its canonical file and private report."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ def ingest(
     progress: Callable[[int, int], None],
     erased: Collection[bytes] = (),
 ) -> Report:
-    """Write the usable rows of `source` to `target` in canonical form; report on the rest.
+    """Write the usable rows of `source` to `target` in canonical form; report on the others.
 
-    Compressed and binary files are read in a process of their own (`sandbox`). `key` (16 to 64
-    bytes) is the dataset's secret for the persons' hashes, and `erased` has those hashes (16 bytes)
-    of which no row is taken. `progress(done, total)` is called a
-    few times a second and at the end, in bytes for text and rows for binary formats; what it
-    raises stops the work. Memory does not grow with the file. `target` appears whole or not at
-    all. A file with no usable row gives an empty canonical file.
+    Compressed and binary files are read in a separate process (`sandbox`). `key` (16 to 64 bytes)
+    is the dataset's secret for the persons' hashes, and `erased` has the hashes (16 bytes) of
+    persons whose rows are refused. `progress(done, total)` is called a few times a second and at
+    the end, in bytes for text and rows for binary formats; an exception from it stops the work.
+    Memory does not grow with the file. `target` appears complete or not at all. A file with no
+    usable row gives an empty canonical file.
 
-    Raises InvalidInput for what no row-by-row rule can mend: not a table, no header, a declared
-    column missing or of an impossible type.
+    Raises InvalidInput for problems that do not concern single rows: not a table, no header, a
+    declared column missing or of an impossible type.
     """
     if not 16 <= len(key) <= 64:
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
@@ -64,7 +64,7 @@ def ingest_here(
     progress: Callable[[int, int], None],
     erased: Collection[bytes] = (),
 ) -> Report:
-    """`ingest` of an unpacked file, in this process."""
+    """Run `ingest` for an unpacked file, in this process."""
     from dpgeo.ingest.canonical import canonical_file, canonical_rows
 
     tally = Tally()

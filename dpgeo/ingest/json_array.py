@@ -1,10 +1,10 @@
-"""The elements of one long JSON array, cut out of a document of any length.
+"""Scanner for the elements of one long JSON array in a document of any length.
 
-The document is never held, nor parsed as a whole: whole blocks of bytes are searched with NumPy
-for the commas between elements, which are those outside of strings and of deeper brackets.
-Each element is handed out as its text. Where an element ends is a fact about the text before it,
-so this is only sound for a document that is JSON throughout; `geojson_reader` holds each element
-to that, and refuses the document otherwise.
+The document is never in memory or parsed as a whole: whole blocks of bytes are searched with NumPy
+for the commas between elements, which are those outside of strings and of deeper brackets. Each
+element is returned as its text. The end of an element depends on the text before it, so this is
+only sound for a document that is JSON throughout; `geojson_reader` checks each element, and refuses
+the document otherwise.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ CLOSING = (ord("]"), ord("}"))
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Texts of consecutive elements, blank ones left out, and how many bytes have been read."""
+    """Texts of consecutive elements, without blank ones, and the number of bytes read."""
 
     texts: list[bytes]
     done: int
 
 
 class _Scanner:
-    """Where in the array the reading stands, between two blocks."""
+    """The scanner's state between two blocks."""
 
     def __init__(self) -> None:
         self.depth = 0
@@ -47,7 +47,7 @@ class _Scanner:
         self.ended_at: int | None = None
 
     def ends(self, block: bytes) -> NDArray[np.int64]:
-        """Where elements end in the block: at commas, and at the array's own end."""
+        """Return where elements end in the block: at commas, and at the array's own end."""
         data = np.frombuffer(block, dtype=np.uint8)
         quotes = self._quotes(block, data)
         opens = (data == OPENING[0]) | (data == OPENING[1])
@@ -75,7 +75,7 @@ class _Scanner:
         return ends
 
     def _quotes(self, block: bytes, data: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Quotation marks with an even number of backslashes before them."""
+        """Return quotation marks preceded by an even number of backslashes."""
         quotes: NDArray[np.int64] = np.flatnonzero(data == QUOTE)
         if not self.escapes and b"\\" not in block:
             return quotes
@@ -89,12 +89,12 @@ class _Scanner:
 
 
 def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[Elements]:
-    """The elements of the array whose opening bracket lies just before where `file` stands.
+    """Yield the elements of the array whose opening bracket was just read from `file`.
 
     Leaves `file` after the closing bracket. Raises InvalidInput (field "file") when the document
     ends first, an element is longer than `MAX_ELEMENT_BYTES` or nested deeper than `MAX_DEPTH`.
     """
-    scanner, rest = _Scanner(), bytearray()
+    scanner, pending = _Scanner(), bytearray()
     while scanner.ended_at is None:
         at = file.tell()
         block = file.read(block_bytes)
@@ -102,18 +102,18 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
             raise not_json("ends before its list of features does", at)
         texts, start = [], 0
         for end in scanner.ends(block).tolist():
-            rest += block[start:end]
-            if text := bytes(rest).strip():
+            pending += block[start:end]
+            if text := bytes(pending).strip():
                 texts.append(text)
-            rest.clear()
+            pending.clear()
             start = end + 1
         if scanner.ended_at is None:
-            rest += block[start:]
+            pending += block[start:]
         elif block[scanner.ended_at] != CLOSE:
             raise not_json("has brackets that do not match", at + scanner.ended_at)
         else:
             file.seek(at + scanner.ended_at + 1)
-        if len(rest) > MAX_ELEMENT_BYTES:
+        if len(pending) > MAX_ELEMENT_BYTES:
             raise InvalidInput(
                 "A feature before byte {byte:,} is longer than {most:,} bytes, or a bracket or "
                 "quotation mark is never closed. Export points only.",
@@ -125,19 +125,19 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
 
 
 def read_rest(file: IO[bytes]) -> dict[str, Any]:
-    """The members of the document's object after the array. Raises InvalidInput if it is none."""
-    rest = file.read(MAX_REST_BYTES + 1)
+    """Return the members of the document's object after the array. Raises InvalidInput."""
+    trailing = file.read(MAX_REST_BYTES + 1)
     try:
-        members = json.loads(b'{"":0' + rest)
+        members = json.loads(b'{"":0' + trailing)
     except (ValueError, RecursionError):
         members = None
-    if len(rest) > MAX_REST_BYTES or not isinstance(members, dict):
-        raise not_json("goes wrong after its list of features", file.tell() - len(rest))
+    if len(trailing) > MAX_REST_BYTES or not isinstance(members, dict):
+        raise not_json("goes wrong after its list of features", file.tell() - len(trailing))
     return members
 
 
 def not_json(what: str, byte: int) -> InvalidInput:
-    """The refusal of a document that is not JSON throughout."""
+    """Build the error for a document that is not JSON throughout."""
     return InvalidInput(
         "The document is not well-formed JSON: it {what} (near byte {byte:,}). Nothing of it was "
         "kept. Export it again, or as newline-delimited GeoJSON, where a broken line is refused "

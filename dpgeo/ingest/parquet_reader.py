@@ -1,4 +1,4 @@
-"""Parquet and GeoParquet, by batches of rows, of the declared columns alone."""
+"""Parquet and GeoParquet reader, by batches of rows, of the declared columns alone."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ MAX_FOOTER_BYTES = 64 << 20
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
 
 COLUMNS_AT_ONCE = 50
-"""Columns that a preview reads at once."""
+"""Columns that a preview reads at a time."""
 
 CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
-"""What GeoParquet takes a column's coordinate reference system to be where it states none."""
+"""GeoParquet's default coordinate reference system of a column."""
 
 
 def read_parquet(
@@ -44,10 +44,10 @@ def read_parquet(
     crs: str = WGS84,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[Batch]:
-    """The rows of a Parquet file in batches; fields are pyarrow arrays of the stored types.
+    """Yield the rows of a Parquet file in batches; fields are pyarrow arrays of the stored types.
 
-    Raises InvalidInput when the file cannot be read, lacks a declared column, or holds something
-    in it that cannot be what it is declared as.
+    Raises InvalidInput when the file cannot be read, lacks a declared column, or has a column whose
+    type does not suit its role.
     """
     names = list(wanted.values())
     with open_parquet(path) as file:
@@ -55,16 +55,16 @@ def read_parquet(
             _check_columns(file.schema_arrow, wanted, crs)
             size = min(batch_rows, _affordable_rows(file.metadata))
         done = 0
-        for found in _guarded(file.iter_batches(batch_size=size, columns=names)):
-            rows = np.arange(done, done + found.num_rows, dtype=np.int64) + 1
-            done += found.num_rows
-            tally.read += found.num_rows
-            fields = {role: _plain(found.column(name)) for role, name in wanted.items()}
+        for batch in _guarded(file.iter_batches(batch_size=size, columns=names)):
+            rows = np.arange(done, done + batch.num_rows, dtype=np.int64) + 1
+            done += batch.num_rows
+            tally.read += batch.num_rows
+            fields = {role: _plain(batch.column(name)) for role, name in wanted.items()}
             yield Batch(rows, fields, done, file.metadata.num_rows)
 
 
 def read_head(path: Path) -> Head:
-    """The first rows, a few columns at a time, so that thousands need no buffer for each."""
+    """Return the first rows, read a few columns at a time to limit the number of buffers."""
     cells: list[list[str]] = []
     with open_parquet(path) as file, readable():
         names: list[str] = file.schema_arrow.names
@@ -80,11 +80,11 @@ def read_head(path: Path) -> Head:
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
-    """The file with its footer read and its column names checked. Raises InvalidInput.
+    """Open the file, with its footer read and its column names checked. Raises InvalidInput.
 
-    Text is read as dictionaries, so that one long value repeated in many rows is held once. The
-    library lets a dictionary grow to the end of its row group, so where a row group holds a lot
-    of text, it is read as it is.
+    Text is read as dictionaries, so that one long value repeated in many rows is stored once. The
+    library lets a dictionary grow to the end of its row group, so where a row group has a lot of
+    text, it is read without dictionaries.
     """
     _check_footer(path)
     with readable():
@@ -107,7 +107,7 @@ def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Turn what pyarrow says of a bad file into InvalidInput; the machine's errors stay."""
+    """Convert pyarrow's errors for bad files to InvalidInput; errors of the machine stay."""
     try:
         yield
     except MemoryError:
@@ -132,7 +132,7 @@ def _guarded(batches: Iterator[Any]) -> Iterator[Any]:
 
 
 def _check_footer(path: Path) -> None:
-    """Refuse what is no whole Parquet file before a library allocates memory for it."""
+    """Refuse incomplete Parquet files before a library allocates memory for them."""
     with path.open("rb") as file:
         size = file.seek(0, 2)
         file.seek(max(0, size - 8))
@@ -153,22 +153,22 @@ def _check_footer(path: Path) -> None:
 
 
 def _group_sizes(metadata: Any) -> list[tuple[int, int]]:
-    """Bytes, unpacked and of all columns, and rows of each row group, as the file states them.
+    """Return the stated unpacked bytes of all columns, and the rows, of each row group.
 
-    The sizes of single columns are not asked for: on a damaged footer that ends the process.
+    Sizes of single columns are not read: on a damaged footer that ends the process.
     """
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     return [(group.total_byte_size, group.num_rows) for group in groups]
 
 
 def _affordable_rows(metadata: Any) -> int:
-    """How many rows take some 32 MiB at most, but no fewer than a few thousand."""
+    """Return how many rows take at most some 32 MiB, but at least a few thousand."""
     widest = max((size / max(rows, 1) for size, rows in _group_sizes(metadata)), default=1)
     return max(FEWEST_ROWS, int(BATCH_BYTES / max(widest, 1)))
 
 
 def _plain(column: Any) -> Any:
-    """A column without extension types and dictionaries, but for dictionaries of text."""
+    """Return a column without extension types and dictionaries, except dictionaries of text."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -216,7 +216,7 @@ def _is_whole_decimal(kind: Any) -> bool:
 
 NUMERIC: tuple[Callable[[Any], bool], ...] = (pa.types.is_integer, pa.types.is_floating)
 PLAIN = (*NUMERIC, pa.types.is_boolean, is_text)
-"""What a public attribute may be."""
+"""Types of a public attribute."""
 
 ALLOWED: dict[str, tuple[Callable[[Any], bool], ...]] = {
     Role.LONGITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
@@ -235,9 +235,9 @@ REMEDY: dict[str, str] = {
 
 
 def primary_geometry(schema: Any) -> tuple[str, str]:
-    """The column that GeoParquet's metadata name as the geometry, and its coordinate system.
+    """Return the geometry column in GeoParquet's metadata, and its coordinate system.
 
-    Each is "" where they name none.
+    Each is "" where the metadata name none.
     """
     try:
         document = json.loads((schema.metadata or {})[b"geo"])
@@ -249,7 +249,7 @@ def primary_geometry(schema: Any) -> tuple[str, str]:
 
 
 def _stated(column: Mapping[str, Any]) -> str:
-    """The code or else the name of the system a geometry column is said to be in, or ""."""
+    """Return the code, else the name, of a geometry column's stated system, or ""."""
     crs = column.get("crs", CRS84)
     if crs is None:
         return ""
@@ -260,9 +260,9 @@ def _stated(column: Mapping[str, Any]) -> str:
 
 
 def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -> None:
-    """Refuse a geometry column that GeoParquet's metadata says is not WKB in the declared system.
+    """Refuse a geometry column whose metadata do not state WKB in the declared system.
 
-    Without metadata the points are taken to be that; where they are not, they lie outside.
+    Without metadata it is assumed; points in another system lie outside the study area.
     """
     if b"geo" not in metadata:
         return

@@ -1,4 +1,4 @@
-"""Persons become keyed hashes; the identifiers themselves end here."""
+"""Keyed hashes of persons, which replace their identifiers."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from dpgeo.ingest.report import Reason
 from dpgeo.ingest.text import is_text, mask, readable_text
 
 MISSING = ["", "null", "none", "nan", "nat", "na", "n/a", "<na>", r"\n", "undefined"]
-"""How files write that there is no value, in small letters. Taken as one person, all who are
-missing would be bounded together, and the promise would hold for none of them."""
+"""Texts by which files mark missing values, in lower case. Taken as one person, all rows without a
+person would be bounded together, and the guarantee would hold for none of them."""
 
 EXPONENT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?[eE]\+[0-9]+$"
-"""How spreadsheets and data frames write long numbers: 1.23457E+11 stands for a million persons.
-Bounded together, no one of them would have the promised protection."""
+"""Long numbers as spreadsheets and data frames shorten them: 1.23457E+11 stands for a million
+persons. Bounded together, none of them would have the guaranteed protection."""
 
 LARGEST_EXACT_FLOAT = 2**53
 
@@ -29,14 +29,14 @@ LARGEST_EXACT_FLOAT = 2**53
 def hash_persons(
     values: Any, key: bytes, sieve: Sieve
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """High and low half, uint64 (n,) each, of every person's 128-bit BLAKE2b under `key`.
+    """Return the high and low half, uint64 (n,) each, of every person's 128-bit keyed BLAKE2b hash.
 
-    Hashed is the identifier's text in UTF-8 without surrounding blanks, case kept, in Unicode's
-    composed form (NFC), so that é is one name however a program writes it. Whole numbers
-    are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", for zeros
-    in front are a part of a name). Other floats, and those too large to be exact, are refused, as
-    are numbers cut to an exponent (1.23457E+11) and rows without a person. Rows refused have some
-    value of no meaning.
+    The identifier's text is hashed in UTF-8 without surrounding blanks, case preserved, in
+    Unicode's composed form (NFC), so that é is one name however a program writes it. Whole numbers
+    are the same person however they are stored: 7, 7.0, "7" and "7.0" (but not "007", since leading
+    zeros are part of a name). Other floats, and those too large to be exact, are refused, as are
+    numbers cut to an exponent (1.23457E+11) and rows without a person. Refused rows have
+    meaningless values.
     """
     text = _identifiers(values, sieve)
     encoded = text.dictionary_encode()
@@ -54,16 +54,16 @@ def hash_persons(
 def erased_among(
     high: NDArray[np.uint64], low: NDArray[np.uint64], erased: Collection[bytes]
 ) -> NDArray[np.bool_]:
-    """Which persons, by the halves of their hashes, are among the 16-byte hashes of `erased`."""
+    """Return which persons, by their hashes' halves, are among the 16-byte hashes of `erased`."""
     halves = {(int.from_bytes(one[:8]), int.from_bytes(one[8:])) for one in erased}
-    found = np.isin(high, np.array([first for first, _ in halves], dtype=np.uint64))
-    for index in np.flatnonzero(found):
-        found[index] = (int(high[index]), int(low[index])) in halves
-    return found
+    erased_rows = np.isin(high, np.array([first for first, _ in halves], dtype=np.uint64))
+    for index in np.flatnonzero(erased_rows):
+        erased_rows[index] = (int(high[index]), int(low[index])) in halves
+    return erased_rows
 
 
 def _identifiers(values: Any, sieve: Sieve) -> Any:
-    """The identifiers as text; null where missing or refused."""
+    """Return the identifiers as text; null where missing or refused."""
     kind = values.type
     if is_text(kind):
         text = pc.utf8_normalize(readable_text(values, sieve), form="NFC")
@@ -72,10 +72,10 @@ def _identifiers(values: Any, sieve: Sieve) -> Any:
         return pc.replace_substring_regex(text, r"^(-?[0-9]{1,15})\.0+$", r"\1")
     if pa.types.is_floating(kind):
         numbers = values.cast(pa.float64())
-        found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+        floats = numbers.fill_null(0).to_numpy(zero_copy_only=False)
         with np.errstate(invalid="ignore"):
-            whole = (found == np.floor(found)) & (np.abs(found) <= LARGEST_EXACT_FLOAT)
-        missing = np.isnan(found)
+            whole = (floats == np.floor(floats)) & (np.abs(floats) <= LARGEST_EXACT_FLOAT)
+        missing = np.isnan(floats)
         sieve.refuse(missing, Reason.PERSON_MISSING)
         sieve.refuse(~whole & ~missing, Reason.PERSON_NOT_WHOLE, values)
         values = pc.if_else(pa.array(whole), numbers, None).cast(pa.int64())

@@ -1,4 +1,4 @@
-"""A look at the head of an upload, for its owner, before the schema is declared."""
+"""Preview of an upload's first rows for its owner, before the schema is declared."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from dpgeo.spatial.area import StudyArea
 
 ROWS_SHOWN = 20
 LONGEST_WAIT = 300
-"""Seconds until the machine is too busy; the processor's are bounded by `worker`."""
+"""Seconds after which the machine counts as too busy; `sandbox_worker` bounds processor time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Column names, the first rows as text (cut short), suggested columns ("" where none), and
-    sentences about what looks wrong. Private: it shows rows.
+    """Column names, the first rows as text (cut short), suggested columns ("" for none), and
+    sentences about suspicious values. Private: it shows rows.
     """
 
     columns: list[str]
@@ -39,19 +39,19 @@ class Preview:
         return cls(**{**document, "suggested": Columns.from_json(document["suggested"])})
 
     def to_json(self) -> dict[str, Any]:
-        """The preview as plain JSON."""
+        """Return the preview as plain JSON."""
         return asdict(self)
 
 
 def preview(
     path: Path, file_name: str, area: StudyArea | None = None, folder: Path | None = None
 ) -> Preview:
-    """Look at the head of an upload. `area` makes for better hints; what is unpacked lies in
-    `folder`, else in the system's temporary one, meanwhile.
+    """Preview the head of an upload. `area` improves the hints; `folder`, by default the system's
+    temporary folder, is for unpacking.
 
-    Of what is neither compressed nor binary only the head is read, whatever its size. Raises
-    InvalidInput (field "file") when it cannot be read as a table at all, and Conflict where the
-    machine is too busy to tell.
+    For files that are neither compressed nor binary only the head is read, whatever the size.
+    Raises InvalidInput (field "file") when it cannot be read as a table at all, and Conflict where
+    the machine is too busy.
     """
     if not is_packed(path) and sniff(path, file_name).is_text:
         return preview_here(path, file_name, area)
@@ -75,8 +75,8 @@ def preview(
 
 
 def preview_here(path: Path, file_name: str, area: StudyArea | None = None) -> Preview:
-    """The preview of an unpacked file, made in this process. Raises InvalidInput (field "file")."""
+    """Preview an unpacked file in this process. Raises InvalidInput (field "file")."""
     head = sniff(path, file_name).load_reader().head(path)
     suggested = suggest(head.names, head.geometry, head.crs)
-    said = hints(head.names, head.rows, suggested, area)
-    return Preview(head.names, head.rows[:ROWS_SHOWN], suggested, said, head.complete)
+    sentences = hints(head.names, head.rows, suggested, area)
+    return Preview(head.names, head.rows[:ROWS_SHOWN], suggested, sentences, head.complete)

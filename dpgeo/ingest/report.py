@@ -1,4 +1,4 @@
-"""What became of an upload's rows. Private: for the owner's eyes alone."""
+"""Ingestion report: what became of an upload's rows, private to its owner."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_FIELD_BYTES = 1_000
 
 
 class Reason(StrEnum):
-    """Why a row is refused, in the owner's words. A row is refused for the first that holds.
+    """Reason why a row is refused, in words for the owner. The first that applies is used.
 
     Each depends on the row and the declared schema alone.
     """
@@ -60,7 +60,7 @@ class Reason(StrEnum):
 class Example:
     """A refused row. `row` is the line of a text file (the header is line 1), else counts from 1.
 
-    `value` is what was found, cut short.
+    `value` is the offending value, cut short.
     """
 
     row: int
@@ -70,7 +70,7 @@ class Example:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Rows read, rows accepted, and the rest by reason, with a few examples of each."""
+    """Rows read, rows accepted, and the others by reason, with a few examples of each."""
 
     read: int
     accepted: int
@@ -84,7 +84,7 @@ class Report:
         return cls(**{**document, "examples": examples})
 
     def to_json(self) -> dict[str, Any]:
-        """The report as plain JSON."""
+        """Return the report as plain JSON."""
         return asdict(self)
 
 
@@ -99,17 +99,17 @@ class Tally:
     def refuse(
         self, reason: Reason, rows: NDArray[np.int64], value: Callable[[int], object]
     ) -> None:
-        """Count `rows` (their numbers) as refused; `value(i)` is what row number `i` of them held.
+        """Count `rows` (their numbers) as refused; `value(i)` is the value of row number `i`.
 
-        Only the values of the first few are asked for.
+        It is called for the first few rows only.
         """
         self.refused[reason] += len(rows)
-        kept = self.examples.setdefault(reason, [])
-        for index in range(min(len(rows), EXAMPLES_PER_REASON - len(kept))):
-            kept.append(Example(int(rows[index]), reason.value, shorten(value(index))))
+        examples = self.examples.setdefault(reason, [])
+        for index in range(min(len(rows), EXAMPLES_PER_REASON - len(examples))):
+            examples.append(Example(int(rows[index]), reason.value, shorten(value(index))))
 
     def report(self) -> Report:
-        """The finished report; the reasons are in the order in which they are examined."""
+        """Build the finished report; reasons are in the order in which they are examined."""
         reasons = [reason for reason in Reason if self.refused[reason]]
         return Report(
             read=self.read,
@@ -120,7 +120,7 @@ class Tally:
 
 
 def shorten(value: object) -> str:
-    """Text of at most `LONGEST_EXAMPLE` characters, none of them a control character."""
+    """Shorten to at most `LONGEST_EXAMPLE` characters, without control characters."""
     if isinstance(value, bytes):
         value = value[: 4 * LONGEST_EXAMPLE].decode(errors="replace")
     text = "" if value is None else str(value)

@@ -1,12 +1,11 @@
-"""Files of compressed and binary formats are read in a process of their own, with limits.
+"""Sandbox process with limits for reading compressed and binary files.
 
-Libraries in C read them, and a file made to do harm, or only damaged, can end a process or take
-all its memory. So that is the lot of a process that has nothing else to lose: no settings, no
-secrets in its environment, little memory beyond its libraries', no core dump, a folder of its own
-that is removed with it, and an end if it says nothing for too long. What it says are lines of
-JSON; what it makes is a file.
+C libraries read them, and a malicious or damaged file can crash a process or exhaust its memory. So
+they run in a separate process: with no settings, no secrets in its environment, little memory
+beyond its libraries', no core dump, a folder of its own that is removed with it, and termination if
+it sends no message for too long. Its messages are lines of JSON; its output is a file.
 
-Plain text formats are read by our own code, whose memory is bounded as it stands, and stay here.
+Plain text formats are read by our own code, which bounds its memory, and stay in this process.
 """
 
 from __future__ import annotations
@@ -46,13 +45,13 @@ def run(
     silence: float = 120,
     limit: float | None = None,
 ) -> Any:
-    """The result of a task of `worker`, which may write in `folder` and be told to stop.
+    """Run a task of `sandbox_worker`, which may write in `folder`, and return its result.
 
-    `progress` hears of it and ends it by raising. It is also ended after `silence` seconds
-    without a word, after the processor time that a task may take, or `limit` seconds in all, for
-    which a busy machine may be to blame. Raises InvalidInput for what the file is to blame for:
-    what the worker refuses, and its being ended by the file or by the first two; Conflict after
-    `limit` seconds; OSError as the worker met it; RuntimeError for an error of ours.
+    `progress` is called with its messages and stops it by raising. It is also stopped after
+    `silence` seconds without a message, beyond the processor time of a task, or after `limit`
+    seconds in all, for which a busy machine may be the cause. Raises InvalidInput for problems of
+    the file: what the worker refuses, and its termination by the file or by the first two limits;
+    Conflict after `limit` seconds; OSError as the worker met it; RuntimeError for internal errors.
     """
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(  # noqa: S603 - our own module, with no argument from outside
@@ -88,13 +87,13 @@ def _send(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
     except BrokenPipeError:
-        return  # it has ended; how is found out below
+        return  # the process has ended; the reason is determined below
 
 
 def _messages(
     process: subprocess.Popen[bytes], silence: float, limit: float | None
 ) -> Iterator[dict[str, Any]]:
-    """What the worker says, line by line, until it ends. Raises InvalidInput and Conflict."""
+    """Yield the worker's messages until it ends. Raises InvalidInput and Conflict."""
     if process.stdout is None:
         raise RuntimeError("The worker has no standard output.")
     pipe: IO[bytes] = process.stdout
@@ -103,13 +102,13 @@ def _messages(
     with selectors.DefaultSelector() as selector:
         selector.register(pipe, selectors.EVENT_READ)
         while True:
-            left = inf if end is None else end - time.monotonic()
-            if left <= 0 or not selector.select(min(silence, left)):
-                raise _too_slow() if silence < left else _too_busy()
-            said = os.read(pipe.fileno(), 1 << 16)
-            *lines, waiting = (waiting + said).split(b"\n")
+            remaining = inf if end is None else end - time.monotonic()
+            if remaining <= 0 or not selector.select(min(silence, remaining)):
+                raise _too_slow() if silence < remaining else _too_busy()
+            output = os.read(pipe.fileno(), 1 << 16)
+            *lines, waiting = (waiting + output).split(b"\n")
             yield from map(json.loads, lines)
-            if not said:
+            if not output:
                 return
             if len(waiting) > LONGEST_LINE:
                 raise RuntimeError("The worker says more than it may.")
@@ -136,7 +135,7 @@ def _too_busy() -> Conflict:
 
 
 def _ended_by(status: int) -> Exception:
-    """Why a worker ended without a result; -N is signal N."""
+    """Return the error for a worker that ended without a result; -N is signal N."""
     if status in {-signal.SIGSEGV, -signal.SIGABRT, -signal.SIGBUS, -signal.SIGFPE}:
         return InvalidInput(
             "The file is damaged in a way that breaks its reader; export and upload it again.",

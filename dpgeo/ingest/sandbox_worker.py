@@ -1,8 +1,8 @@
-"""The process in which `confined` has files read: `python -m dpgeo.ingest.sandbox_worker TASK`.
+"""Sandbox process that reads files: `python -m dpgeo.ingest.sandbox_worker TASK`.
 
-Takes one line of JSON, the request, and answers with lines of JSON: progress, then a result, a
-refusal or a failure. Of an unforeseen error only the kind and the place are told, for its words
-may quote the file.
+It takes one line of JSON, the request, and answers with lines of JSON: progress, then a result, a
+refusal or a failure. Of an unforeseen error only the type and location are reported, since its
+message may quote the file.
 """
 
 from __future__ import annotations
@@ -19,21 +19,21 @@ from typing import Any
 from dpgeo.core.errors import InvalidInput
 
 MEMORY_BYTES = 512 << 20
-"""What may be taken beyond what the libraries take when they are loaded."""
+"""Memory allowed beyond what the libraries take when loaded."""
 
 MAX_OPEN_FILES = 64
 PREVIEW_BYTES = 32 << 20
-"""As much of a compressed text is unpacked for its preview."""
+"""Bytes of a compressed text unpacked for its preview."""
 
 PREVIEW_SECONDS = 60
-"""Processor time for a look at the head of a file: of another measure, a busy machine would refuse
-files that are sound."""
+"""Processor time for a preview. A limit on elapsed time would refuse sound files on a busy
+machine."""
 
 Say = Callable[[dict[str, Any]], None]
 
 
 def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Unpack and look at the head of a file."""
+    """Unpack a file and preview its head."""
     from dpgeo.ingest.decompress import MAX_BYTES, unpacked
     from dpgeo.ingest.preview import preview_here
     from dpgeo.ingest.sniff import sniff
@@ -79,7 +79,7 @@ TASKS = {"preview": preview, "ingest": ingest}
 
 
 def limit_memory() -> None:
-    """Load the libraries, then hold the process to what it may take beyond them."""
+    """Load the libraries, then limit the memory that the process may take beyond them."""
     import pyarrow.compute
     import pyarrow.parquet
     import shapely  # noqa: F401
@@ -93,7 +93,7 @@ def limit_memory() -> None:
 
 
 def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
-    """The last message: what came of the task."""
+    """Return the last message: the result of the task."""
     try:
         limit_memory()
         return {"result": TASKS[task](request, say)}
@@ -110,7 +110,7 @@ def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
         if error.errno is None:
             return {"failed": _place(error)}
         return {"errno": error.errno}
-    except Exception as error:  # the other side tells it apart from what the file is to blame for
+    except Exception as error:  # the parent distinguishes it from problems of the file
         return {"failed": _place(error)}
 
 
@@ -121,7 +121,7 @@ def _place(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Keep standard output for messages alone; libraries that print do so to standard error."""
+    """Reserve standard output for messages; libraries that print do so to standard error."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES,) * 2)
     if sys.argv[1] == "preview":

@@ -1,4 +1,4 @@
-"""What the owner declares about a file: which column holds what, and how a row is to be read."""
+"""Declared schema of a file: the role of each column, and how rows are read."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpgeo.spatial.area import StudyArea
 
 
 class Role(StrEnum):
-    """What a column may hold. The values are the field names of `Columns`."""
+    """Role of a column. The values are the field names of `Columns`."""
 
     LONGITUDE = "longitude"
     LATITUDE = "latitude"
@@ -33,12 +33,12 @@ Wanted = Mapping[str, str]
 
 
 def attribute_key(attribute: Attribute) -> str:
-    """What stands for a public attribute where a column in a role has its role."""
+    """Return the key of a public attribute, in place of a role."""
     return f"attribute {attribute.column}"
 
 
 def field_of(key: str) -> str:
-    """The input by which a column in a role, or of an attribute, was declared."""
+    """Return the input field by which a column in a role, or of an attribute, was declared."""
     return f"columns.{key}" if key in set(Role) else "public_attributes"
 
 
@@ -47,9 +47,9 @@ class Columns:
     """The name of the column in each role; "" where there is none.
 
     A position is either a pair of columns or one `geometry` column of points: well-known text,
-    well-known binary as GeoParquet writes it, or what GeoPackage and GeoJSON hold ("geometry" is
-    its name in the latter). `crs` is the code of the system that its coordinates are in. Any
-    combination can be held, for a suggestion may be partial; `Schema` refuses the unusable ones.
+    well-known binary as GeoParquet writes it, or a geometry of GeoPackage and GeoJSON (where its
+    name is "geometry"). `crs` is the code of the system of its coordinates. Any combination is
+    valid here, since a suggestion may be partial; `Schema` refuses unusable ones.
     """
 
     longitude: str = ""
@@ -64,14 +64,14 @@ class Columns:
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`. Raises InvalidInput (field "columns...") for what is not its like."""
-        known = {field.name for field in fields(cls)}
+        """Invert `to_json`. Raises InvalidInput (field "columns...") for other input."""
+        names = {field.name for field in fields(cls)}
         for name, value in document.items():
-            if name not in known:
+            if name not in names:
                 raise InvalidInput(
                     "There is no column role {name!r}; the roles are {known}.",
                     name=name,
-                    known=", ".join(sorted(known)),
+                    names=", ".join(sorted(names)),
                     field="columns",
                 )
             if not isinstance(value, str):
@@ -83,18 +83,18 @@ class Columns:
         return cls(**document)
 
     def to_json(self) -> dict[str, str]:
-        """Role to column name, and "crs" to the code."""
+        """Return role to column name, and "crs" to the code."""
         return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """All that a row's meaning may depend on beside the row itself. Public and frozen.
+    """Everything that a row's meaning may depend on besides the row itself. Public and frozen.
 
-    `time_zone` (IANA name) is that of times written without an offset. Of `attributes` the values
-    are public. Raises InvalidInput when
-    the columns do not determine a position, a person is needed and not declared, one column has
-    two roles, or the time zone or the coordinate system is unknown.
+    `time_zone` (IANA name) is that of times written without an offset. The values of `attributes`
+    are public. Raises InvalidInput when the columns do not determine a position, a person is needed
+    and not declared, one column has two roles, or the time zone or the coordinate system is
+    unknown.
     """
 
     columns: Columns
@@ -112,7 +112,8 @@ class Schema:
                 field="columns.person",
             )
         taken: dict[str, str] = {}
-        # The person column counts where it is not read, too: as an attribute it would be published.
+        # The person column is checked even where it is not read: as an attribute it would be
+        # published.
         named = {Role.PERSON: self.columns.person} if self.columns.person else {}
         for role, name in (named | self.wanted).items():
             if any(unicodedata.category(sign) in {"Cc", "Cs"} for sign in name):
@@ -164,7 +165,7 @@ class Schema:
         )
 
     def to_json(self) -> dict[str, Any]:
-        """The schema as plain JSON; the area to the last bit, as well-known binary."""
+        """Return the schema as plain JSON; the area to the last bit, as well-known binary."""
         return {
             "columns": self.columns.to_json(),
             "unit": self.unit.value,
@@ -175,10 +176,10 @@ class Schema:
 
     @property
     def wanted(self) -> dict[str, str]:
-        """The columns to read, by role, and those of public attributes.
+        """Return the columns to read, by role, and those of public attributes.
 
-        In a record-unit dataset the person column is not read even if one is declared: what is
-        not needed does not leave the upload.
+        Where the privacy unit is a record the person column is not read even if declared: data that
+        are not needed do not leave the upload.
         """
         names: dict[str, str] = {role: getattr(self.columns, role) for role in Role}
         if self.unit is Unit.RECORD:

@@ -1,4 +1,4 @@
-"""Which format a file is in, by its first bytes; its name only words the errors."""
+"""Detection of a file's format by its first bytes; its name only affects error messages."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ FOREIGN = [
 
 
 def sniff(path: Path, file_name: str) -> InputFormat:
-    """The format of the file at `path`, decompressed; `file_name` is what its owner calls it.
+    """Return the format of the file at `path`, decompressed; `file_name` is the owner's name.
 
-    Raises InvalidInput (field "file") for an empty file and what cannot be a table.
+    Raises InvalidInput (field "file") for an empty file and for files that cannot be a table.
     """
     with path.open("rb") as file:
         head = file.read(HEAD_BYTES)

@@ -1,4 +1,4 @@
-"""Text fields of a batch: decoded, trimmed and bounded in length."""
+"""Text fields of a batch: decoded, trimmed and limited in length."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason
 
 
 def is_text(kind: Any) -> bool:
-    """Whether an Arrow type (or what a dictionary of it holds) is text or bytes."""
+    """Return whether an Arrow type (or the values of a dictionary) is text or bytes."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     return bool(
@@ -27,7 +27,7 @@ def is_text(kind: Any) -> bool:
 
 
 def is_words(kind: Any) -> bool:
-    """Whether an Arrow type (or what a dictionary of it holds) is text, not bytes."""
+    """Return whether an Arrow type (or the values of a dictionary) is text, not bytes."""
     if pa.types.is_dictionary(kind):
         kind = kind.value_type
     binary = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
@@ -35,13 +35,13 @@ def is_words(kind: Any) -> bool:
 
 
 def mask(condition: Any) -> NDArray[np.bool_]:
-    """A boolean Arrow array as a NumPy mask; null counts as false."""
+    """Convert a boolean Arrow array to a NumPy mask; null counts as false."""
     values: NDArray[np.bool_] = pc.fill_null(condition, False).to_numpy(zero_copy_only=False)
     return values
 
 
 def readable_text(values: Any, sieve: Sieve) -> Any:
-    """`values` (text or bytes, perhaps a dictionary) as a trimmed pyarrow string array.
+    """Convert text or bytes, perhaps a dictionary, to a trimmed pyarrow string array.
 
     Refuses rows whose value is too long or not UTF-8; they come back as null.
     """
@@ -54,18 +54,18 @@ def readable_text(values: Any, sieve: Sieve) -> Any:
 
 
 def lenient_text(values: Any) -> Any:
-    """The same of values for which no row is refused: null where too long or not UTF-8."""
+    """Convert like `readable_text` without refusing rows: null where too long or not UTF-8."""
     words, codes, _ = bounded(values)
     text = pc.ascii_trim_whitespace(_decode(words)[0])
     return text if codes is None else text.take(codes)
 
 
 def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
-    """The distinct values as large_binary, null where over `MAX_FIELD_BYTES`; which of them each
-    row has (None: one each, in order); and which rows have too long a one.
+    """Return the distinct values as large_binary, null where over `MAX_FIELD_BYTES`; the value
+    index of each row (None: one each, in order); and which rows have too long a value.
 
-    A dictionary's long word is dropped before it is repeated for every row that uses it; a
-    dictionary of more words than rows is not worth keeping.
+    A dictionary's long value is dropped before it is repeated for every row that uses it; a
+    dictionary with more values than rows is expanded.
     """
     codes = values.indices if pa.types.is_dictionary(values.type) else None
     words = (values.dictionary if codes is not None else values).cast(pa.large_binary())
@@ -95,7 +95,7 @@ def _utf8(word: bytes) -> str | None:
 
 
 def _spread(of_words: NDArray[np.bool_], codes: Any) -> NDArray[np.bool_]:
-    """A mask over a dictionary's words as a mask over the rows that use them."""
+    """Convert a mask over a dictionary's values to a mask over the rows that use them."""
     if codes is None:
         return of_words
     if not of_words.any():

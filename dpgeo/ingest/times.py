@@ -27,33 +27,32 @@ DAY = 86_400
 
 
 def seconds(values: Any, time_zone: str, sieve: Sieve) -> NDArray[np.int64]:
-    """Every row's time, int64 (n,), rounded down to whole seconds; no meaning where refused.
+    """Parse every row's time, int64 (n,), rounded down to seconds; meaningless where refused.
 
     Text is ISO 8601 (`2024-03-31`, `2024-03-31T02:30`, `2024-03-31 02:30:00.5+02:00`) or seconds
-    since 1970, numbers are seconds since 1970, and Parquet's dates and timestamps are what they
-    are. What has no offset is read in `time_zone` by `local_to_utc`. A row whose declared time is
-    missing or unreadable is refused: a release for a time window must know about every row
-    whether it belongs.
+    since 1970, numbers are seconds since 1970, and Parquet's dates and timestamps are used
+    directly. Times without an offset are read in `time_zone` by `local_to_utc`. A row whose
+    declared time is missing or unreadable is refused: a release for a time window must know for
+    every row whether it belongs.
     """
     sieve.refuse(mask(pc.is_null(values)), Reason.TIME_MISSING)
     if is_text(values.type):
         result = _from_text(readable_text(values, sieve), time_zone, sieve)
     else:
-        found, local = _from_numbers(values)
-        sieve.refuse(~np.isfinite(found), Reason.TIME_UNREADABLE, values)
-        result = _bounded(found, sieve, values)
+        numeric, local = _from_numbers(values)
+        sieve.refuse(~np.isfinite(numeric), Reason.TIME_UNREADABLE, values)
+        result = _bounded(numeric, sieve, values)
         if local:
             result = local_to_utc(result, time_zone)
     return result
 
 
 def local_to_utc(local: NDArray[np.int64], time_zone: str) -> NDArray[np.int64]:
-    """Seconds of a wall clock in `time_zone` to seconds in UTC; both int64 (n,).
+    """Convert seconds of a wall clock in `time_zone` to seconds in UTC; both int64 (n,).
 
-    A fixed rule where clocks change: a time that occurs twice is the first of the two, and a
-    skipped one is read with the offset from before (02:30 on the night to summer time is 03:30).
-    That is `fold=0` of Python's `datetime` (PEP 495), worked out once for each day on which the
-    offset is constant.
+    Where clocks change, a time that occurs twice is the first of the two, and a skipped one is read
+    with the offset from before (02:30 on the night to summer time is 03:30). That is `fold=0` of
+    Python's `datetime` (PEP 495), computed once for each day with a constant offset.
     """
     zone = ZoneInfo(time_zone)
     days, day_of = np.unique(local // DAY, return_inverse=True)
@@ -74,16 +73,16 @@ def _offset(local: int, zone: ZoneInfo) -> int:
 
 
 def _bounded(
-    found: NDArray[np.float64] | NDArray[np.int64], sieve: Sieve, values: Any
+    numeric: NDArray[np.float64] | NDArray[np.int64], sieve: Sieve, values: Any
 ) -> NDArray[np.int64]:
-    """Whole seconds; rows outside the years this knows are refused and become 0."""
-    fits = (found >= EARLIEST) & (found <= LATEST)
+    """Round to whole seconds; rows outside the supported years are refused and become 0."""
+    fits = (numeric >= EARLIEST) & (numeric <= LATEST)
     sieve.refuse(~fits, Reason.TIME_RANGE, values)
-    return np.floor(np.where(fits, found, 0)).astype(np.int64)
+    return np.floor(np.where(fits, numeric, 0)).astype(np.int64)
 
 
 def _from_numbers(values: Any) -> tuple[NDArray[np.float64] | NDArray[np.int64], bool]:
-    """Seconds of a Parquet number, date or timestamp, and whether they are of a local clock."""
+    """Return seconds of a Parquet number, date or timestamp, and whether they are local time."""
     kind = values.type
     if pa.types.is_date(kind):
         return values.cast(pa.date32(), safe=False).cast(pa.int32()).fill_null(0).to_numpy().astype(
@@ -91,8 +90,8 @@ def _from_numbers(values: Any) -> tuple[NDArray[np.float64] | NDArray[np.int64],
         ) * DAY, True
     if pa.types.is_timestamp(kind):
         ticks = {"s": 1, "ms": 10**3, "us": 10**6, "ns": 10**9}[kind.unit]
-        found = values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False) // ticks
-        return found, kind.tz is None
+        numeric = values.cast(pa.int64()).fill_null(0).to_numpy(zero_copy_only=False) // ticks
+        return numeric, kind.tz is None
     numbers = values.cast(pa.float64(), safe=False).fill_null(0)
     return numbers.to_numpy(zero_copy_only=False), False
 
@@ -103,8 +102,8 @@ def _from_text(text: Any, time_zone: str, sieve: Sieve) -> NDArray[np.int64]:
     numeric = mask(epoch)
     if numeric.any():
         numbers = pc.if_else(epoch, text, pa.scalar(None, text.type)).cast(pa.float64())
-        found = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-        result = _bounded(found, sieve, text)
+        numeric = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+        result = _bounded(numeric, sieve, text)
     else:
         result = np.zeros(len(text), dtype=np.int64)
     if not numeric.all():
@@ -138,20 +137,20 @@ def _from_iso(text: Any, time_zone: str) -> tuple[NDArray[np.int64], NDArray[np.
 
 
 def _whole(digits: Any) -> NDArray[np.int64]:
-    """Digits as int64, 0 for none."""
+    """Parse digits as int64, 0 for none."""
     filled = pc.if_else(pc.equal(digits, ""), "0", digits).fill_null("0")
     whole: NDArray[np.int64] = filled.cast(pa.int64()).to_numpy()
     return whole
 
 
 def _zone_offsets(zone: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Seconds east of Greenwich of written offsets, and whether each is a possible one."""
+    """Return seconds east of Greenwich of written offsets, and whether each is possible."""
     encoded = zone.fill_null("").dictionary_encode()
     offsets = [_written_offset(name) for name in encoded.dictionary.to_pylist()]
     which = encoded.indices.to_numpy()
-    found = np.array([offset or 0 for offset in offsets], dtype=np.int64)
-    known = np.array([offset is not None for offset in offsets], dtype=bool)
-    return found[which], known[which]
+    seconds_east = np.array([offset or 0 for offset in offsets], dtype=np.int64)
+    possible = np.array([offset is not None for offset in offsets], dtype=bool)
+    return seconds_east[which], possible[which]
 
 
 def _written_offset(name: str) -> int | None:

@@ -1,9 +1,9 @@
-"""Values of formats in which every value has a type of its own: JSON and SQLite.
+"""Values of formats in which every value has its own type: JSON and SQLite.
 
-A column's type is not asked of the other rows. GDAL does ask them: of `9007199254740993` it makes
-the neighbouring `9007199254740992` as soon as any other feature holds a fraction there, which
-makes two persons one, and text in a GeoPackage's INTEGER column becomes 0. That is why GDAL does
-not read uploads.
+A column's type does not depend on other rows. In GDAL it does: it turns `9007199254740993` into the
+neighbouring `9007199254740992` as soon as any other feature has a fraction in that column, which
+makes two persons one, and text in a GeoPackage's INTEGER column into 0. That is why GDAL does not
+read uploads.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LARGEST_EXACT_FLOAT = 2**53
 
 
 class Unusable(Exception):
-    """A single value that cannot stand for anything, and the reason that is given."""
+    """Raised for a single value that cannot be used, with the reason."""
 
     def __init__(self, reason: Reason) -> None:
         super().__init__(reason.value)
@@ -31,17 +31,17 @@ class Unusable(Exception):
 
 
 class Refusals:
-    """Rows of a batch to be refused, by reason, noted one by one."""
+    """Refused rows of a batch, collected one by one."""
 
     def __init__(self) -> None:
         self._rows: dict[Reason, list[int]] = {}
 
     def add(self, reason: Reason, row: int) -> None:
-        """Note the row at this place in the batch."""
+        """Add the row at this index of the batch."""
         self._rows.setdefault(reason, []).append(row)
 
     def tell(self, sieve: Sieve, values: Sequence[object]) -> None:
-        """Refuse them; `values`, one a row, are for the examples."""
+        """Refuse the rows; `values`, one a row, are for the examples."""
         for reason, rows in self._rows.items():
             failing = np.zeros(len(values), dtype=bool)
             failing[rows] = True
@@ -49,26 +49,26 @@ class Refusals:
 
 
 def texts(values: Sequence[object], role: str, sieve: Sieve) -> Any:
-    """Values of one field, one a row, as a pyarrow binary array of their texts (perhaps not
+    """Convert values of one field, one a row, to a pyarrow binary array of texts (perhaps not
     UTF-8, null where missing). Refuses rows whose value has no text.
     """
-    found: list[bytes | None] = []
+    converted: list[bytes | None] = []
     refused = Refusals()
     for index, value in enumerate(values):
         try:
-            found.append(as_text(value, role))
+            converted.append(as_text(value, role))
         except Unusable as unusable:
-            found.append(None)
+            converted.append(None)
             refused.add(unusable.reason, index)
     refused.tell(sieve, values)
-    return pa.array(found, pa.binary())
+    return pa.array(converted, pa.binary())
 
 
 def as_text(value: object, role: str) -> bytes | None:
-    """The text of one value, cut just beyond the length at which it is refused anyway.
+    """Convert one value to text, cut just beyond the length at which it is refused anyway.
 
-    A float that is a person's must be whole and exact. Truth and falsehood have a text where they
-    are a public attribute's, and what has none is missing there. Raises Unusable.
+    A person's float must be whole and exact. Booleans have a text in public attributes, where other
+    unsupported values count as missing. Raises Unusable.
     """
     if value is None:
         return None
