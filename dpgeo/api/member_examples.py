@@ -92,7 +92,7 @@ QUOTE: dict[str, Any] = {
 }
 
 DRAFT = {**RELEASE, "state": "draft", "published_on": None}
-REFUSED = {**DRAFT, "state": "refused", "files": [], "statement_url": None}
+REJECTED = {**DRAFT, "state": "rejected", "files": [], "statement_url": None}
 WITHDRAWN = {
     **RELEASE,
     "state": "withdrawn",
@@ -113,7 +113,8 @@ ANSWERS: dict[str, Any] = {
     "quote": QUOTE,
     "release_request": JOB,
     "release_publish": RELEASE,
-    "release_refuse": REFUSED,
+    "release_reject": REJECTED,
+    "release_refuse": {**REJECTED, "state": "refused"},
     "release_withdraw": WITHDRAWN,
     "release_cancel": DRAFT,
     "layers": {"results": [LAYER], "next": None},
@@ -294,6 +295,7 @@ BODIES: dict[str, Any] = {
             ],
         },
     },
+    "release_reject": {"reason": "Too little stands out from the noise."},
     "release_refuse": {"reason": "Too little stands out from the noise."},
     "release_query": {
         "polygon": {

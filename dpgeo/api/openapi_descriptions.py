@@ -77,6 +77,7 @@ def describe_action(
     further: Sequence[Problem] = (),
     public: bool = False,
     repeated: str = "",
+    deprecated: bool = False,
 ) -> Callable[[F], F]:
     """Describe what members and their keys alone may do or see, or, where `public`, anybody.
 
@@ -105,6 +106,7 @@ def describe_action(
         responses=responses,
         tags=[tag],
         auth=None if public else WRITERS,
+        deprecated=deprecated or None,
     )
     return decorate
 

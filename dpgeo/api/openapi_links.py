@@ -41,7 +41,7 @@ LINKS: dict[tuple[str, str], dict[str, dict[str, str]]] = {
                 "release_query_box",
                 "release_query",
                 "release_publish",
-                "release_refuse",
+                "release_reject",
                 "release_withdraw",
                 "release_cancel",
             )
