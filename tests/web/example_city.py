@@ -108,6 +108,7 @@ BODIES: dict[str, Any] = {
         **REQUEST,
         "publish_when_done": False,
     },
+    "release_reject": {"reason": "Too little stands out from the noise."},
     "release_refuse": {"reason": "Too little stands out from the noise."},
     "release_query": {"polygon": TRIANGLE},
     "plan": {"release": RELEASE_ID, "tasks": TASKS, **SETTINGS, "allocations": ["uniform"]},
@@ -287,8 +288,9 @@ def _request(city: City) -> None:
     city.ask("job", "GET", f"/api/v1/jobs/{drawn.job_id}")
     city.ask("release_publish", "POST", f"/api/v1/releases/{drawn.pk}/publish")
     city.ask("release_withdraw", "POST", f"/api/v1/releases/{drawn.pk}/withdraw")
-    noisy = city.request()
-    release_run(release_id=noisy.pk)
-    city.ask("release_refuse", "POST", f"/api/v1/releases/{noisy.pk}/refuse")
+    for action in ("reject", "refuse"):
+        noisy = city.request()
+        release_run(release_id=noisy.pk)
+        city.ask(f"release_{action}", "POST", f"/api/v1/releases/{noisy.pk}/{action}")
     city.ask("release_cancel", "POST", f"/api/v1/releases/{city.request().pk}/cancel")
     city.ask("budgets", "GET", "/api/v1/budgets")

@@ -259,7 +259,7 @@ STATES = (
     _("Draft"),
     _("Published"),
     _("Withdrawn"),
-    _("Refused"),
+    _("Rejected"),
     _("Running"),
     _("Done"),
     _("Cancelled"),
@@ -525,7 +525,7 @@ REFUSALS = (
     _("This dataset has no data yet; upload a file and confirm its columns."),
     _("A layer was removed a moment ago; choose another."),
     _("Publishing needs the approver's role; ask an approver."),
-    _("Refusing needs the approver's role; ask an approver."),
+    _("Rejecting needs the approver's role; ask an approver."),
     _("Withdrawing needs the approver's role; ask an approver."),
     _("Only a draft can be rejected; what is published can be withdrawn."),
     _(
