@@ -218,7 +218,9 @@ def _check_finished(release: Release, verb: str) -> None:
     if release.job.state != JobState.DONE:
         release.job.refresh_from_db()
     if release.job.state != JobState.DONE:
-        raise Conflict(f"This release is not finished yet; {verb} it when its job is done.")
+        raise Conflict(
+            "This release is not finished yet; {verb} it when its job is done.", verb=verb
+        )
 
 
 def _log(release: Release, what: str, by: User | None) -> None:

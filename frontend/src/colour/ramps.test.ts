@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { contrast, DEFICIENCIES, difference, type Deficiency } from "./colour-difference";
-import { STEPS } from "./classes";
-import { RAMPS } from "./ramps";
 import tokens from "../ui/tokens.css?raw";
+import { STEPS } from "./classes";
+import { contrast, DEFICIENCIES, type Deficiency, difference } from "./colour-difference";
+import { mix, parseHex, RAMPS } from "./ramps";
 
 const THEMES = ["light", "dark"] as const;
 const [light, dark] = tokens.split("@media (prefers-color-scheme: dark)");
@@ -40,5 +40,13 @@ describe("the ramps", () => {
 
   it.each(THEMES)("stand on %s land that the hatch is seen on", (theme) => {
     expect(contrast(token("map-hatch", theme), token("map-land", theme))).toBeGreaterThanOrEqual(3);
+  });
+});
+
+describe("colours", () => {
+  it("are mixed and read, and refused where they are no colour", () => {
+    expect(mix("#000000", "#ffffff", 0.5)).toBe("#808080");
+    expect(parseHex("#fb0")).toEqual([255, 187, 0]);
+    expect(() => parseHex("red")).toThrow("red");
   });
 });
