@@ -218,8 +218,12 @@ DPGEO_PASSWORDS_AN_HOUR = env.int("DPGEO_PASSWORDS_AN_HOUR", default=20)
 """New passwords that may be asked for from one address; 0 is no limit."""
 DPGEO_FAILED_SIGN_INS = env.int("DPGEO_FAILED_SIGN_INS", default=20)
 """Within 15 minutes from one address, and half as many with one name; 0 is no limit."""
-DPGEO_ROWS_A_PART = env.int("DPGEO_ROWS_A_PART", default=5_000_000)
-"""Of a file whose points are moved: larger ones are dealt among the workers."""
+DPGEO_ROWS_PER_SHARD = env.int(
+    "DPGEO_ROWS_PER_SHARD", default=env.int("DPGEO_ROWS_A_PART", default=5_000_000)
+)
+"""Rows above which a file of points to be perturbed is divided among the workers.
+
+DPGEO_ROWS_A_PART is its former name, read for one more version."""
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
 """Planned for one address, each way to share out the reward by itself; 0 is no limit."""
 

@@ -1,24 +1,25 @@
-"""Large files of points, moved in parts: each by whichever worker takes it, the first one too.
+"""Sharded perturbation of large files of points, by all workers in parallel.
 
-The job of the release deals its people into parts, each with a job of its own, and wakes the
-workers. It then takes parts itself while there are any, waits for those in other hands, and puts
-all of them together. So one worker alone comes to the end, and any number help.
+The release's job divides its privacy units into shards, each with its own job, and wakes the
+workers. It then takes shards itself while there are any, waits for those that other workers have,
+and merges all of them. So a single worker can finish, and any number of them help.
 
-Privacy argument. The whole cost is charged, and `drawing` set, before there is a part. Every
-person is in one part of one version of the data, so that their reports are moved once
-(`privacy.mechanism.Sharded`). What came out of a part is written once: the first blob that
-`ReleaseShard.blob_name` names stands, a later draw deletes its own. Until the release's own blob is
-committed nothing of any part is seen by anybody, and afterwards the parts are deleted. So a worker
-that is killed before its part is named has shown nothing, and its part is drawn again; one killed
-later has left it behind. Whether a worker is killed does not depend on its noise. A part that
-breaks off after its noise was drawn ends the release, as any mechanism that does.
+Privacy argument. The whole cost is charged, and `drawing` set, before there is a shard. Every
+privacy unit is in one shard of one version of the data, so its reports are perturbed once
+(`privacy.mechanism.Sharded`). The result of a shard is written once: the first blob recorded in
+`ReleaseShard.blob_name` stands, and a later draw deletes its own. Until the release's own blob is
+committed nobody sees anything of any shard, and afterwards the shards are deleted. So a worker that
+is killed before its result is recorded has revealed nothing, and its shard is drawn again; one
+killed later has left its result behind. Whether a worker is killed does not depend on its noise. A
+shard that fails after its noise was drawn ends the release, as it does for any mechanism.
 
-A part bears the number of parts it is one of from when it is dealt, and its people follow from
-that alone, whatever became of the others. Parts are dealt, and thrown away, all or none, by who
-holds the lease of the release; and only a whole set of one version and one number is put together.
-So nobody is in two parts of a release. Where a person is erased meanwhile, all parts are thrown
-away and drawn from the new version. How many parts there are follows from the number of rows. It is
-shown to nobody who may not see that number, and a release of points says how many there are.
+A shard records the total number of shards from its creation, and its privacy units follow from its
+number and that total alone, whatever happens to the others. Shards are created, and discarded, all
+or none, by the holder of the release's lease; and only a complete set of one version and one total
+is merged. So no privacy unit is in two shards of a release. If a person is erased meanwhile, all
+shards are discarded and drawn from the new version. The number of shards follows from the number of
+rows. It is visible only to those who may see that number, and a release of points shows how many
+there are.
 """
 
 from __future__ import annotations
@@ -62,149 +63,149 @@ logger = logging.getLogger(__name__)
 SHARD_TASK = "releases.part"
 
 FOLDER = "parts"
-"""Of the private storage."""
+"""Folder in the private storage."""
 
 MAX_SHARDS = 64
 
 MOVING = "Moving points"
 
 POLL_SECONDS = 0.5
-"""Between two looks at parts in other hands."""
+"""Pause between checks of shards that other workers have."""
 
 
 def number_of_shards(release: Release) -> int:
-    """Into how many parts a release is dealt, if its mechanism can be: by the file's rows."""
+    """Return the number of shards of a release, by the file's rows, if its mechanism has shards."""
     rows = int((release.upload.report or {}).get("accepted", 0))
-    most: int = settings.DPGEO_ROWS_A_PART
+    most: int = settings.DPGEO_ROWS_PER_SHARD
     return max(1, min(-(-rows // most), MAX_SHARDS))
 
 
 def draw_in_shards(
-    release: Release, held: JobLease, number: int, about: Mapping[str, str]
+    release: Release, lease: JobLease, number: int, about: Mapping[str, str]
 ) -> Released:
-    """Move all points, with what other workers do of it, and put them together.
+    """Perturb all points, with the help of other workers, and merge the shards.
 
-    Raises Conflict where a part failed for good.
+    Raises Conflict where a shard failed for good.
     """
-    held.set_drawing()
-    parts = _standing(release, held, number)
-    while waiting := [part.job_id for part in parts if not part.blob_name]:
+    lease.set_drawing()
+    shards = _current_shards(release, lease, number)
+    while waiting := [shard.job_id for shard in shards if not shard.blob_name]:
         if not any(shard_run(job_id=job) for job in waiting):
             time.sleep(POLL_SECONDS)
-        parts = _standing(release, held, number)
+        shards = _current_shards(release, lease, number)
     mechanism = find_mechanism(release.mechanism)
     params = parse_parameters(mechanism.params, release.parameters)
     dataset = release.dataset
-    terms = PublicContext(
+    context = PublicContext(
         domain_of(dataset, layers_named(params)),
         Unit(dataset.unit),
         Counting(release.counting),
         release.bound,
     )
-    found = [_read(part) for part in parts]
-    return combine_shards(mechanism, terms, params, release.epsilon, about, found)
+    perturbed = [_read(shard) for shard in shards]
+    return combine_shards(mechanism, context, params, release.epsilon, about, perturbed)
 
 
-def _standing(release: Release, held: JobLease, number: int) -> list[ReleaseShard]:
-    """All parts of the newest version of the data, by number, written or not.
+def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
+    """Return all shards of the newest version of the data, by number, written or not.
 
-    They are dealt where there are none, or others. Raises LeaseLost, and Conflict where one failed.
+    Creates them if there is no complete set. Raises LeaseLost, and Conflict where one failed.
     """
-    held.step(MOVING)  # whoever lost the lease deals no parts
+    lease.step(MOVING)  # a job without its lease creates no shards
     release.refresh_from_db(fields=["upload"])
-    parts = list(release.shards.select_related("job").order_by("number"))
-    if not _is_whole(release, parts):
-        discard_shards(release, held)
-        parts = _deal(release, held, number)
-    held.step(MOVING, sum(bool(part.blob_name) for part in parts), len(parts))
-    for part in parts:
-        if part.job.state == JobState.FAILED or job_give_up(job=part.job):
-            part.job.refresh_from_db()
-            raise Conflict(part.job.failure)
-    return parts
+    shards = list(release.shards.select_related("job").order_by("number"))
+    if not _is_whole(release, shards):
+        discard_shards(release, lease)
+        shards = _create_shards(release, lease, number)
+    lease.step(MOVING, sum(bool(shard.blob_name) for shard in shards), len(shards))
+    for shard in shards:
+        if shard.job.state == JobState.FAILED or job_give_up(job=shard.job):
+            shard.job.refresh_from_db()
+            raise Conflict(shard.job.failure)
+    return shards
 
 
-def _is_whole(release: Release, parts: Sequence[ReleaseShard]) -> bool:
-    """Whether these are all parts of one deal, of the version of the data that is to be read."""
-    dealt = [(part.number, part.total, part.upload_id) for part in parts]
-    total = len(parts)
-    return total > 0 and dealt == [(number, total, release.upload_id) for number in range(total)]
+def _is_whole(release: Release, shards: Sequence[ReleaseShard]) -> bool:
+    """Return whether these are all shards of one set, of the version of the data to be read."""
+    stored = [(shard.number, shard.total, shard.upload_id) for shard in shards]
+    total = len(shards)
+    return total > 0 and stored == [(number, total, release.upload_id) for number in range(total)]
 
 
-def _deal(release: Release, held: JobLease, number: int) -> list[ReleaseShard]:
-    """The parts, all of them or none, and a word to the workers for each. Raises LeaseLost."""
+def _create_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
+    """Create the shards, all or none, and wake the workers for each. Raises LeaseLost."""
     with transaction.atomic():
-        held.renew()
-        parts = [
+        lease.renew()
+        shards = [
             ReleaseShard.objects.create(
                 release=release,
                 upload_id=release.upload_id,
-                number=place,
+                number=index,
                 total=number,
                 job=job_create(task=SHARD_TASK, drawing=True),
             )
-            for place in range(number)
+            for index in range(number)
         ]
-        for part in parts:
-            job_wake(job=part.job)
-    return parts
+        for shard in shards:
+            job_wake(job=shard.job)
+    return shards
 
 
 def shard_run(*, job_id: UUID) -> bool:
-    """Do the job of a part. False when it was not to be had."""
+    """Run the job of a shard; returns False when its lease was not available."""
     return job_run(job_id=job_id, work=_work_on)
 
 
-def _work_on(held: JobLease) -> None:
-    """Move the reports of a part and name what came out. Nothing to do where the release ended."""
-    part = (
-        ReleaseShard.objects.filter(job_id=held.job_id, blob_name="", release__blob_name="")
+def _work_on(lease: JobLease) -> None:
+    """Perturb the reports of a shard and record the result, unless the release has ended."""
+    shard = (
+        ReleaseShard.objects.filter(job_id=lease.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)
         .select_related("release__dataset", "upload")
         .first()
     )
-    if part is None:
+    if shard is None:
         return
-    release = part.release
+    release = shard.release
     mechanism = find_mechanism(release.mechanism)
-    share = Shard(part.number, part.total)
+    assignment = Shard(shard.number, shard.total)
     drawn = read_and_draw(
         release,
-        part.upload,
-        held,
+        shard.upload,
+        lease,
         lambda view, params, entropy: run_shard(
-            mechanism, view, params, release.epsilon, entropy, share
+            mechanism, view, params, release.epsilon, entropy, assignment
         ),
     )
-    _write(part, drawn)
+    _write(shard, drawn)
 
 
-def _write(part: ReleaseShard, drawn: mechanisms.PerturbedShard) -> None:
-    """Store what came out of a part, and name it if it is the first."""
+def _write(shard: ReleaseShard, drawn: mechanisms.PerturbedShard) -> None:
+    """Store the result of a shard, and record it if it is the first."""
     data = encode_shard(drawn)
-    name = store_draw(part.release, f"{FOLDER}/{part.job_id}-{secrets.token_hex(16)}", data)
-    unnamed = ReleaseShard.objects.filter(pk=part.pk, blob_name="")
+    name = store_draw(shard.release, f"{FOLDER}/{shard.job_id}-{secrets.token_hex(16)}", data)
+    unnamed = ReleaseShard.objects.filter(pk=shard.pk, blob_name="")
     if not unnamed.update(blob_name=name, blob_sha256=hashlib.sha256(data).hexdigest()):
         remove(private_storage(), name)
 
 
-def _read(part: ReleaseShard) -> mechanisms.PerturbedShard:
-    with private_storage().open(part.blob_name, "rb") as file:
+def _read(shard: ReleaseShard) -> mechanisms.PerturbedShard:
+    with private_storage().open(shard.blob_name, "rb") as file:
         data = file.read()
-    if hashlib.sha256(data).hexdigest() != part.blob_sha256:
+    if hashlib.sha256(data).hexdigest() != shard.blob_sha256:
         raise Conflict("A part of the points was damaged in the storage; ask for a release anew.")
     return decode_shard(data)
 
 
-def encode_shard(part: mechanisms.PerturbedShard) -> bytes:
-    """Arrays of what came out, and the trace, as an .npz without pickles."""
-    moved = part.perturbed
-    arrays: dict[str, Any] = {"longitude": moved.longitude, "latitude": moved.latitude}
-    if moved.time is not None:
-        arrays["time"] = moved.time
-    if moved.attributes is not None:
-        arrays["attributes"] = moved.attributes
-    trace = json.dumps([line.to_json() for line in part.trace]).encode()
+def encode_shard(shard: mechanisms.PerturbedShard) -> bytes:
+    """Encode the perturbed reports and the trace as an .npz without pickles."""
+    perturbed = shard.perturbed
+    arrays: dict[str, Any] = {"longitude": perturbed.longitude, "latitude": perturbed.latitude}
+    if perturbed.time is not None:
+        arrays["time"] = perturbed.time
+    if perturbed.attributes is not None:
+        arrays["attributes"] = perturbed.attributes
+    trace = json.dumps([line.to_json() for line in shard.trace]).encode()
     buffer = io.BytesIO()
     np.savez(buffer, trace=np.frombuffer(trace, dtype=np.uint8), **arrays)
     return buffer.getvalue()
@@ -216,34 +217,34 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
         lines = json.loads(archive["trace"].tobytes())
         trace = tuple(Measured.from_json(line) for line in lines)
         [noise] = [line.noise for line in trace if isinstance(line.noise, PlanarLaplace)]
-        moved = Perturbed(
+        perturbed = Perturbed(
             noise,
             archive["longitude"],
             archive["latitude"],
             archive.get("time", None),
             archive.get("attributes", None),
         )
-    return mechanisms.PerturbedShard(moved, trace)
+    return mechanisms.PerturbedShard(perturbed, trace)
 
 
-def discard_shards(release: Release, held: JobLease | None = None) -> None:
-    """Delete the parts of a release that nobody needs any more, with their jobs and files.
+def discard_shards(release: Release, lease: JobLease | None = None) -> None:
+    """Delete the shards of a release that are no longer needed, with their jobs and files.
 
-    All or none: by who holds the release's job, or by the sweep once that has ended. Whoever works
-    on a part loses the lease with its job. Raises LeaseLost.
+    All or none, by the holder of the release's lease, or by the sweep once the release has ended.
+    Workers lose the lease of a shard with its job. Raises LeaseLost.
     """
     with transaction.atomic():
-        if held:
-            held.renew()
-        parts = list(release.shards.all())
-        release.shards.filter(pk__in=[part.pk for part in parts]).delete()
-        Job.objects.filter(pk__in=[part.job_id for part in parts]).delete()
-    for name in {part.blob_name for part in parts} - {""}:
+        if lease:
+            lease.renew()
+        shards = list(release.shards.all())
+        release.shards.filter(pk__in=[shard.pk for shard in shards]).delete()
+        Job.objects.filter(pk__in=[shard.job_id for shard in shards]).delete()
+    for name in {shard.blob_name for shard in shards} - {""}:
         remove(private_storage(), name)
 
 
 def sweep_shards() -> int:
-    """Discard the parts of releases that came to an end, and delete files that no part names."""
+    """Discard the shards of ended releases, and delete files that no shard records."""
     ended = Release.objects.filter(shards__isnull=False).exclude(job__state__in=UNFINISHED)
     for release in ended.distinct():
         discard_shards(release)

@@ -19,7 +19,7 @@ COST = 2 * make_level("ln 4", 200).pico
 @pytest.fixture
 def dataset(installation: Installation) -> int:
     """500 rows of twenty people, to be moved in five parts."""
-    installation.environment["DPGEO_ROWS_A_PART"] = "100"
+    installation.environment["DPGEO_ROWS_PER_SHARD"] = "100"
     return int(installation.ask("prepare_points", rows=500)["dataset"])
 
 

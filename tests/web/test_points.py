@@ -235,7 +235,7 @@ def telling(tmp_path: Path) -> Dataset:
 def test_what_is_declared_public_is_told_of_every_point(
     telling: Dataset, client: Client, settings: Any, rows: int
 ) -> None:
-    settings.DPGEO_ROWS_A_PART = rows
+    settings.DPGEO_ROWS_PER_SHARD = rows
     asked = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
     release = make_release(telling, **asked)
     assert release.job.failure == ""
@@ -297,7 +297,7 @@ def test_the_desk_offers_densities_as_priors(dataset: Dataset) -> None:
 @pytest.fixture
 def small_parts(settings: Any) -> None:
     """The 200 rows of the dataset are dealt into four parts."""
-    settings.DPGEO_ROWS_A_PART = 50
+    settings.DPGEO_ROWS_PER_SHARD = 50
 
 
 def part_files() -> list[str]:
@@ -424,7 +424,7 @@ def test_who_lost_the_lease_neither_deals_nor_discards_parts(
     release = make_request(dataset, **POINTS)
     stale = JobLease(release.job_id, uuid.uuid4())
     with pytest.raises(LeaseLost):
-        sharding._deal(release, stale, 4)
+        sharding._create_shards(release, stale, 4)
     assert not ReleaseShard.objects.exists()
     monkeypatch.setattr(sharding, "shard_run", Mock(side_effect=SystemExit))
     with pytest.raises(SystemExit):
