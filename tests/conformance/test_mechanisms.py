@@ -73,7 +73,7 @@ def most_cells(mechanism: Mechanism) -> int:
 
 
 @every_mechanism
-def test_a_grid_too_large_is_refused_with_what_to_choose_instead(mechanism: Mechanism) -> None:
+def test_a_grid_too_large_is_refused_with_an_alternative(mechanism: Mechanism) -> None:
     most = most_cells(mechanism)
     finer = {key for key, other in MECHANISMS.items() if most_cells(other) > most}
     if mechanism.kind not in (Kind.HEATMAP, Kind.CONTOURS) or not most or not finer:
@@ -94,7 +94,7 @@ def test_it_is_found_by_its_key(mechanism: Mechanism) -> None:
 
 @every_mechanism
 @pytest.mark.parametrize("heading", ["Idea", "Privacy argument", "Utility", "References"])
-def test_its_file_says_what_it_does_and_why_it_is_private(
+def test_every_mechanism_documents_its_idea_and_privacy_argument(
     mechanism: Mechanism, heading: str
 ) -> None:
     module = inspect.getmodule(mechanism.release)
@@ -312,7 +312,7 @@ def test_its_files_follow_from_the_release_byte_for_byte(
 
 
 @every_run
-def test_nobody_gives_an_honest_release_of_noise(
+def test_an_empty_dataset_gives_a_valid_release(
     mechanism: Mechanism, params: Any, tmp_path: Path
 ) -> None:
     released = release(mechanism, params, nobody(), epsilon=Fraction(1, 10))

@@ -257,7 +257,7 @@ def test_it_keeps_its_epsilon_with_more_people_than_made_up_ones(
     assert audited(prilocation.MECHANISM, cells, 50, runs=2000, people=people) <= EPSILON
 
 
-def test_one_record_of_somebody_costs_its_share_of_the_bound() -> None:
+def test_one_record_changes_odds_by_its_share_of_the_bound() -> None:
     proven = audited(prilocation.MECHANISM, ONE_CELL[:1], 60, runs=3000)
     assert proven <= EPSILON / BOUND
 
@@ -296,7 +296,7 @@ def test_choosing_popular_places_keeps_its_epsilon(key: str) -> None:
 
 
 @choosing
-def test_a_look_at_popularity_without_noise_is_caught(
+def test_the_audit_catches_popularity_without_noise(
     key: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     look, exact = EPSILON * PILOT_SHARE, DiscreteLaplace(Fraction(1000), 1)

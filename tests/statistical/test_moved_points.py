@@ -56,7 +56,7 @@ def loss(metres: float, place: tuple[float, float], noise: PlanarLaplace) -> flo
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
 @pytest.mark.parametrize("metres", [50, 200, 400])
-def test_no_outcome_tells_more_than_promised(metres: int, place: tuple[float, float]) -> None:
+def test_no_outcome_exceeds_the_guaranteed_epsilon(metres: int, place: tuple[float, float]) -> None:
     assert loss(metres, place, NOISE) <= float(LEVEL.epsilon) * metres
 
 

@@ -93,7 +93,7 @@ def test_arrays_are_recognised_whatever_numpy_makes_of_ndarray(
     assert codec._dtype(tuple[int, ...]) is None
 
 
-def test_what_an_older_release_does_not_say_is_the_default() -> None:
+def test_fields_missing_from_older_releases_have_their_defaults() -> None:
     """Points were moved before a prior could put them anywhere, and before they told anything."""
     made = points_release()
     with np.load(io.BytesIO(encode(made)), allow_pickle=False) as archive:
@@ -121,7 +121,7 @@ def without_member(data: bytes, name: str) -> bytes:
 
 @given(released_objects())
 @settings(max_examples=60, deadline=None)
-def test_what_goes_in_comes_out(released: Released) -> None:
+def test_encoding_and_decoding_preserve_a_release(released: Released) -> None:
     data = encode(released)
     again = decode(data)
     assert facts(again) == facts(released)
@@ -256,7 +256,7 @@ def test_a_bomb_is_refused_without_unpacking_it(monkeypatch: pytest.MonkeyPatch)
         tracemalloc.stop()
 
 
-def test_what_is_too_large_to_be_read_is_not_written_and_not_taken_for_damaged(
+def test_a_release_too_large_to_read_is_not_written_or_called_damaged(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     released = grid_release()

@@ -169,7 +169,7 @@ def test_the_geoparquet_can_be_read_in_part(tmp_path: Path) -> None:
     assert list(part["estimate"]) == layer.value[wanted].tolist()
 
 
-def test_the_geoparquet_says_what_it_is(tmp_path: Path) -> None:
+def test_geoparquet_metadata_describe_the_file(tmp_path: Path) -> None:
     import pyarrow.parquet
 
     path = build(grid_release(), tmp_path)["cells.parquet"]

@@ -125,7 +125,7 @@ def test_values_take_the_smallest_type(largest: int, kind: str) -> None:
     assert map_array._smallest(np.array([0, -largest])).dtype.name == kind
 
 
-def test_units_carry_names_and_what_stands_out(tmp_path: Path) -> None:
+def test_unit_layers_have_names_and_thresholds(tmp_path: Path) -> None:
     released = locations_release()
     units = next(each for each in layers(released) if each.name == "units")
     map_array.write(released, [units], tmp_path / "map.bin")

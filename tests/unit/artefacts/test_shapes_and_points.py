@@ -68,7 +68,7 @@ def geometries(layer: Layer) -> Any:
     return shapely.points(layer.longitude, layer.latitude)
 
 
-def test_what_lies_where_in_geojson_follows_its_standard(tmp_path: Path) -> None:
+def test_geojson_rings_and_coordinates_follow_the_standard(tmp_path: Path) -> None:
     geojson.write(RELEASED, WARDS, tmp_path / "zones.geojson")
     document = json.loads((tmp_path / "zones.geojson").read_text())
     assert document["bbox"] == [0.0, 0.0, 2.0, 1.0]
@@ -110,7 +110,7 @@ def test_the_picture_names_the_file_of_shapes_and_holds_points(tmp_path: Path) -
     np.testing.assert_allclose(position / points["degree"], [[0.25, 10], [1.5, 11], [-3, 12.125]])
 
 
-def test_a_picture_of_many_points_is_an_even_part_of_them(tmp_path: Path) -> None:
+def test_a_picture_of_many_points_shows_an_even_selection(tmp_path: Path) -> None:
     many = map_array.MAX_POINTS * 3
     line = PointLayer(
         name="points",

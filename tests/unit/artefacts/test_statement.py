@@ -50,7 +50,7 @@ def test_every_spend_names_its_noise() -> None:
         assert spend["noise"]["scale"] == 12.0
 
 
-def test_a_waived_spend_is_charged_and_said_to_be_undrawn() -> None:
+def test_a_spend_charged_unused_is_listed_as_undrawn() -> None:
     released = grid_release()
     waived = Measured(label="look", epsilon=Fraction(1, 4), noise=None)
     document = stated(dataclasses.replace(released, trace=(*released.trace, waived)))
@@ -58,7 +58,7 @@ def test_a_waived_spend_is_charged_and_said_to_be_undrawn() -> None:
     assert document["spends"][-1]["drawn"] is False
 
 
-def test_splits_are_said_to_be_drawn_and_to_show_no_count() -> None:
+def test_splits_are_listed_as_drawn_without_counts() -> None:
     released = grid_release()
     splits = Measured(label="splits", epsilon=Fraction(1, 4), noise=None, splits=True)
     line = stated(dataclasses.replace(released, trace=(*released.trace, splits)))["spends"][-1]
@@ -67,7 +67,7 @@ def test_splits_are_said_to_be_drawn_and_to_show_no_count() -> None:
 
 
 @pytest.mark.parametrize("listed", [0, 5])
-def test_a_list_of_what_reaches_a_threshold_says_so(listed: int) -> None:
+def test_a_thresholded_list_states_its_threshold(listed: int) -> None:
     (error,) = stated(sparse_release(listed=listed))["expected_error"]
     assert (error["listed_from"], error["values"]) == (40, listed)
     assert (error["margin_95"] is None) == (listed == 0)
@@ -96,7 +96,7 @@ def test_records_are_not_called_people() -> None:
     assert document["unit_of_privacy"]["unit"] == "record"
 
 
-def test_it_says_what_the_total_does_not_reach() -> None:
+def test_the_statement_limits_the_total_guarantee() -> None:
     limits = " ".join(stated(grid_release())["not_protected"])
     assert "do not share this budget: theirs comes on top" in limits
     assert "a person here is one identifier" in limits

@@ -23,7 +23,7 @@ def test_the_divergence_is_that_of_the_shares() -> None:
         divergence(np.zeros(3), np.ones(3))
 
 
-def test_precision_counts_what_is_among_the_largest() -> None:
+def test_precision_counts_hits_among_the_largest() -> None:
     truth = np.array([9, 8, 7, 7, 1, 0])
     assert precision_at(truth, truth, 3) == 1
     assert precision_at(truth, np.array([9, 8, 0, 7, 1, 0]), 3) == 1

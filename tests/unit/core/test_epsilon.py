@@ -56,7 +56,7 @@ def test_it_reads_epsilon_exactly(text: str | int | Decimal | Fraction, exact: F
         ("1/2", "not a number"),
     ],
 )
-def test_it_refuses_what_is_no_epsilon_and_says_why(text: str | Fraction, said: str) -> None:
+def test_invalid_epsilons_are_refused_with_a_reason(text: str | Fraction, said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as caught:
         parse_epsilon(text, field="total")
     assert caught.value.field == "total"
@@ -71,7 +71,7 @@ def test_micro_epsilon_is_the_same_however_it_is_written(micro: int) -> None:
     assert parse_epsilon(format_epsilon(epsilon)) == epsilon
 
 
-def test_what_is_no_whole_micro_epsilon_is_never_rounded() -> None:
+def test_fractions_of_micro_epsilon_are_never_rounded() -> None:
     with pytest.raises(ValueError, match="whole number"):
         to_micro(Fraction(1, 3))
 

@@ -7,7 +7,7 @@ import pytest
 from dpgeo.core.guarantees import GeoInd, PureDP, Unit
 
 
-def test_guarantees_of_one_notion_and_unit_add_up_exactly() -> None:
+def test_guarantees_of_one_notion_and_privacy_unit_add_up_exactly() -> None:
     third = PureDP(Fraction(1, 3), Unit.PERSON)
 
     assert third + third + third == PureDP(Fraction(1), Unit.PERSON)

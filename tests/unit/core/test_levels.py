@@ -55,9 +55,7 @@ def test_logarithms_are_recognised(odds: int, radius: int) -> None:
 
 
 @given(st.integers(2, 30), st.integers(2, 30), st.integers(1, 10_000))
-def test_what_is_left_of_levels_is_a_level_that_can_be_paid(
-    paid: int, rest: int, radius: int
-) -> None:
+def test_a_remaining_level_can_be_spent(paid: int, rest: int, radius: int) -> None:
     whole = make_level(f"ln {paid * rest}", radius).pico
     left = whole - make_level(f"ln {paid}", radius).pico
     text = remaining_level_text(left, radius)
@@ -67,13 +65,13 @@ def test_what_is_left_of_levels_is_a_level_that_can_be_paid(
 
 
 @given(st.integers(1, 10**11), st.integers(1, 10_000))
-def test_no_more_is_said_to_be_left_than_is(pico: int, radius: int) -> None:
+def test_a_remaining_level_is_rounded_down(pico: int, radius: int) -> None:
     text = remaining_level_text(pico, radius)
     assert text == "0" or Fraction(make_level(text, radius).pico) <= pico
 
 
 @given(st.integers(1, 10**12), st.integers(1, 10_000))
-def test_no_less_is_said_than_is_kept(pico: int, radius: int) -> None:
+def test_a_stated_level_is_rounded_up(pico: int, radius: int) -> None:
     text = level_text(pico, radius)
     exact = Fraction(pico * radius, 10**12)
     with mpmath.workdps(60):

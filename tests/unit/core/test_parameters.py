@@ -17,7 +17,7 @@ class Example:
     smooth: bool = param(False, "Whether to smooth.")
 
 
-def test_what_is_absent_takes_its_default() -> None:
+def test_missing_parameters_take_their_defaults() -> None:
     assert parse_parameters(Example, {}) == Example()
     assert parse_parameters(Example, {"cells": 3}) == Example(cells=3)
 
@@ -53,7 +53,7 @@ def test_it_names_the_parameter_that_is_wrong(name: str, value: object, said: st
     assert caught.value.field == name
 
 
-def test_the_schema_allows_what_is_known_and_nothing_else() -> None:
+def test_the_schema_allows_only_declared_parameters() -> None:
     schema = json_schema(Example)
 
     assert schema["additionalProperties"] is False

@@ -15,7 +15,7 @@ def test_every_hour_of_the_week_is_in_one_slice(name: str) -> None:
     assert min(sizes) > 0
 
 
-def test_slices_are_what_they_are_called() -> None:
+def test_slices_match_their_names() -> None:
     friday, saturday = 4 * 24, 5 * 24
     weekends = TIME_SLICES["working days and weekends"]
     hours = TIME_SLICES["6 hours"]
@@ -30,6 +30,6 @@ def test_slices_are_what_they_are_called() -> None:
 @pytest.mark.parametrize(
     "of_hour", [(0,) * 167, (0,) * HOURS_A_WEEK, (0, 1, 2) * 56], ids=["short", "none", "many"]
 )
-def test_what_does_not_cover_the_week_is_refused(of_hour: tuple[int, ...]) -> None:
+def test_slices_that_do_not_cover_the_week_are_refused(of_hour: tuple[int, ...]) -> None:
     with pytest.raises(ValueError, match="hour"):
         TimeSlices(("a", "b"), ("A", "B"), of_hour)

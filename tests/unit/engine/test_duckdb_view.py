@@ -184,7 +184,7 @@ def test_exact_duplicates_are_separate_visits(tmp_path: Path) -> None:
     assert count(path, grid, counting=Counting.VISITS, bound=2)[0, 3] == 2
 
 
-def test_people_who_share_half_of_their_key_are_two_people(tmp_path: Path) -> None:
+def test_people_whose_hashes_agree_in_one_half_stay_distinct(tmp_path: Path) -> None:
     grid = Grid.over(AREA, 4)
     x, y = centre(grid, 1, 2)
     tables = [
@@ -214,7 +214,7 @@ def test_every_item_of_a_person_is_as_likely_to_be_kept(tmp_path: Path, counting
     assert np.abs(kept - people * 2 / 5).max() < 485
 
 
-def test_every_record_counts_where_records_are_the_unit(tmp_path: Path) -> None:
+def test_every_record_counts_when_the_privacy_unit_is_a_record(tmp_path: Path) -> None:
     grid = Grid.over(AREA, 4)
     x, y = centre(grid, 3, 0)
     path = write(tmp_path / "canonical.parquet", [(0, x, y, None)] * 6, person_high=0)
@@ -260,7 +260,9 @@ def test_it_reports_each_pass(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("unit", "bound"), [(Unit.PERSON, 0), (Unit.PERSON, -2), (Unit.RECORD, 2)])
-def test_it_refuses_a_bound_that_the_unit_does_not_allow(unit: Unit, bound: int) -> None:
+def test_a_contribution_bound_invalid_for_the_privacy_unit_is_refused(
+    unit: Unit, bound: int
+) -> None:
     with pytest.raises(InvalidInput) as caught:
         DuckDBView(
             Path("unread.parquet"),
@@ -435,7 +437,7 @@ def test_which_reports_are_moved_does_not_depend_on_the_order_of_the_file(tmp_pa
 
 
 @pytest.mark.parametrize(("unit", "bound"), [(Unit.PERSON, 3), (Unit.RECORD, 1)])
-def test_every_unit_is_in_one_share(tmp_path: Path, unit: Unit, bound: int) -> None:
+def test_every_privacy_unit_is_in_exactly_one_shard(tmp_path: Path, unit: Unit, bound: int) -> None:
     random = np.random.default_rng(8)
     rows: list[Row] = [
         (int(random.integers(0, 50)), random.uniform(0, 1000), 2.0, time) for time in range(400)
@@ -450,7 +452,7 @@ def test_every_unit_is_in_one_share(tmp_path: Path, unit: Unit, bound: int) -> N
         assert sum(map(len, people)) == len(set.union(*people)) == 50
 
 
-def test_a_person_s_share_follows_from_their_keyed_hash_alone(tmp_path: Path) -> None:
+def test_a_persons_shard_follows_from_their_keyed_hash_alone(tmp_path: Path) -> None:
     """Workers of several versions of DuckDB, which may hash otherwise, deal people alike."""
     rows: list[Row] = [(who, 1.0, 2.0, who) for who in range(30)]
     path = write(tmp_path / "rows.parquet", rows)
@@ -531,7 +533,7 @@ def test_times_are_rounded_or_left_out(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("passes", [1, 3])
 @pytest.mark.parametrize("counting", Counting)
-def test_visits_are_the_same_cells_with_whose_they_are(
+def test_visits_are_the_counted_cells_grouped_by_person(
     tmp_path: Path, counting: Counting, passes: int
 ) -> None:
     grid = Grid.over(AREA, 64)

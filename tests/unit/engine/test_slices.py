@@ -136,7 +136,7 @@ def test_popular_places_are_kept_whatever_the_time(tmp_path: Path) -> None:
     assert counts_of(view, sliced)[:, 0, 0].sum() < 20
 
 
-def test_every_record_counts_where_records_are_the_unit(tmp_path: Path) -> None:
+def test_every_record_counts_when_the_privacy_unit_is_a_record(tmp_path: Path) -> None:
     sliced = sliced_grid()
     rows = wanderers(np.random.default_rng(7), 3, 200)
     path = write(tmp_path / "canonical.parquet", rows)

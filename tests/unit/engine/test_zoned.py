@@ -132,7 +132,7 @@ def test_a_record_in_several_zones_counts_in_one_that_no_other_record_chooses(
         np.testing.assert_array_equal(whole, rest + gone)
 
 
-def test_nobody_is_counted_nowhere(tmp_path: Path) -> None:
+def test_an_empty_file_has_zero_counts(tmp_path: Path) -> None:
     assert count(write(tmp_path / "rows.parquet", [])).tolist() == [0] * 5
 
 
@@ -187,7 +187,7 @@ def test_the_most_popular_places_of_each_person_are_kept(
         assert counts.sum() == min(2, len(own))
 
 
-def test_given_the_ranks_a_person_changes_nobody_elses_choice(tmp_path: Path) -> None:
+def test_given_the_ranks_a_person_does_not_change_other_samples(tmp_path: Path) -> None:
     grid = Grid.over(AREA, 16)
     popularity = Popularity(Grid.over(AREA, 4), np.arange(16) // 4)
     rows = wanderers(np.random.default_rng(6), 12, 300)

@@ -39,7 +39,7 @@ def test_a_value_that_is_not_declared_is_another_one(tmp_path: Path) -> None:
     assert told(rows, APP) == [("2.0",), ("other",), ("other",), ("é",), ("other",)]
 
 
-def test_several_attributes_are_told_apart(tmp_path: Path) -> None:
+def test_combinations_of_several_attributes_are_distinct(tmp_path: Path) -> None:
     text = "who,lat,lon,app,time of day?\na,45,5,1.4,7\nb,45,5,2.0,8\nc,45,5,x,true\n"
     rows, _ = csv_of(tmp_path, text, declared(APP, DEVICE))
     assert told(rows, APP, DEVICE) == [("1.4", "7"), ("2.0", "other"), ("other", "true")]

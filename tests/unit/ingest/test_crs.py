@@ -88,7 +88,7 @@ def test_a_position_that_cannot_be_in_the_projection_is_refused_by_itself(tmp_pa
         ("EPSG:4978", "cannot be turned into longitude and latitude"),
     ],
 )
-def test_it_refuses_what_positions_cannot_be_in(crs: str, words: str) -> None:
+def test_unsuitable_coordinate_systems_are_refused(crs: str, words: str) -> None:
     with pytest.raises(InvalidInput, match=words) as caught:
         schema(Columns(longitude="x", latitude="y", person="who", crs=crs))
     assert caught.value.field == "columns.crs"

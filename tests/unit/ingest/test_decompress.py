@@ -147,7 +147,9 @@ def test_gzip_in_several_members_is_read_to_its_end(tmp_path: Path) -> None:
     # A packed file holds the time of its packing, which must not be in a test's name.
     ids=lambda value: value if isinstance(value, str) else "file",
 )
-def test_what_is_not_one_plain_file_is_refused(tmp_path: Path, content: bytes, words: str) -> None:
+def test_archives_without_exactly_one_plain_file_are_refused(
+    tmp_path: Path, content: bytes, words: str
+) -> None:
     for look in (
         lambda: run(tmp_path, content, "upload.zip"),
         lambda: preview(tmp_path / "upload", "upload.zip"),

@@ -27,7 +27,7 @@ def test_every_format_has_a_reader(form: InputFormat) -> None:
     assert form.is_text != bool(form.magic)
 
 
-def test_endings_are_told_once() -> None:
+def test_file_suffixes_are_declared_once() -> None:
     assert len(set(SUFFIXES)) == len(SUFFIXES)
     assert all(suffix.startswith(".") for suffix in SUFFIXES)
 

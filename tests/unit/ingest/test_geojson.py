@@ -170,7 +170,7 @@ def test_a_document_nested_deeper_than_any_feature_is_refused(tmp_path: Path) ->
         sniff(written(tmp_path, deep), "a.geojson")
 
 
-def test_a_feature_beyond_all_measure_is_refused_before_it_is_held(tmp_path: Path) -> None:
+def test_a_huge_feature_is_refused_without_storing_it(tmp_path: Path) -> None:
     path = written(tmp_path, document([ANNA, feature("b", 5, 45, note="x" * 30_000_000), BEN]))
     with pytest.raises(InvalidInput, match="longer than 4,194,304 bytes"):
         read_features(path)
@@ -181,7 +181,7 @@ def test_a_document_without_features_is_accepted(tmp_path: Path) -> None:
     assert (rows.num_rows, report.read) == (0, 0)
 
 
-def test_no_value_is_changed_by_what_others_are(tmp_path: Path) -> None:
+def test_values_do_not_depend_on_other_rows(tmp_path: Path) -> None:
     """With GDAL a fraction or a text anywhere changes how every person's number is read."""
     large = [9_007_199_254_740_993, 9_007_199_254_740_992]
     for other in ([], [0.5], ["a"], [None], [{"b": 1}]):
@@ -228,7 +228,7 @@ def test_the_stated_coordinate_system_must_be_the_declared_one(tmp_path: Path) -
         read_features(path)
 
 
-def test_what_is_a_document_is_told_by_its_list_of_features(tmp_path: Path) -> None:
+def test_documents_are_recognised_by_their_list_of_features(tmp_path: Path) -> None:
     one = json.dumps(ANNA)
     assert sniff(written(tmp_path, document([ANNA])), "a.json") is DOCUMENT
     assert sniff(written(tmp_path, one), "a.json") is SEQUENCE

@@ -145,7 +145,9 @@ ELSEWHERE = "".join(
             "who, t)", "who, t) WITHOUT ROWID"), "damaged, cut short or no plain GeoPackage"),
     ],
 )  # fmt: skip
-def test_what_is_no_plain_layer_is_refused(tmp_path: Path, script: str, words: str) -> None:
+def test_geopackages_without_one_plain_layer_of_points_are_refused(
+    tmp_path: Path, script: str, words: str
+) -> None:
     path = geopackage(tmp_path / "a.gpkg", script=script)
     error = refusal(path)
     assert words in error.message

@@ -87,7 +87,7 @@ def test_the_canonical_file_is_written_in_row_groups(
     assert np.all(np.diff(file.read()["x"].to_numpy()) > 0)
 
 
-def test_progress_is_told_in_order_and_ends_whole(tmp_path: Path) -> None:
+def test_progress_increases_and_ends_complete(tmp_path: Path) -> None:
     path = upload(tmp_path, HEADER + "anna,45,5\n" * 600_000)
     told: list[tuple[int, int]] = []
     ingest(path, "a.csv", schema(), KEY, tmp_path / "c", lambda *now: told.append(now))
@@ -172,7 +172,7 @@ def zipped() -> bytes:
         (os.urandom(3_000).replace(b"\n", b"").replace(b"\r", b""), "a.csv", "."),
     ],
 )
-def test_what_is_no_table_is_refused_with_a_remedy(
+def test_files_that_are_no_table_are_refused_with_a_remedy(
     tmp_path: Path, content: bytes, name: str, words: str
 ) -> None:
     folder = tmp_path / "out"

@@ -78,7 +78,7 @@ def test_columns_with_dots_in_their_names_are_found(tmp_path: Path) -> None:
         ("who", pa.array([["a"], ["b"]]), "list"),
     ],
 )
-def test_it_refuses_a_column_that_cannot_be_what_it_is_declared(
+def test_columns_of_unsuitable_types_are_refused(
     tmp_path: Path, role: str, values: Any, words: str
 ) -> None:
     error = fault(written(tmp_path, {**GOOD, role: values}))
@@ -213,7 +213,7 @@ def test_it_refuses_a_geometry_column_it_would_misread(
     assert error.field in {"columns.geometry", "columns.crs"}
 
 
-def test_one_huge_value_in_every_row_is_held_once(tmp_path: Path) -> None:
+def test_one_huge_value_in_every_row_is_stored_once(tmp_path: Path) -> None:
     huge = pa.array(["x" * 1_000_000])
     who = pa.DictionaryArray.from_arrays(pa.array(np.zeros(20_000, np.int32)), huge)
     columns = {"who": who, "lat": [45.0] * 20_000, "lon": [5.0] * 20_000}

@@ -151,7 +151,7 @@ def rows(*pairs: tuple[object, object], header: str = "who,lat,lon") -> str:
         ("who,time\na,1719835200000\n", None, "far in the future"),
     ],
 )
-def test_it_hints_at_what_looks_wrong(
+def test_hints_name_suspicious_values(
     tmp_path: Path, content: str, area: StudyArea | None, words: str
 ) -> None:
     (hint,) = of(tmp_path, content, area).hints
@@ -170,7 +170,7 @@ def test_it_hints_at_what_looks_wrong(
         rows((40.7, -73.9), ("nan", "inf")),
     ],
 )
-def test_it_says_nothing_of_what_looks_right(tmp_path: Path, content: str) -> None:
+def test_plausible_values_give_no_hints(tmp_path: Path, content: str) -> None:
     assert of(tmp_path, content, NEW_YORK).hints == []
 
 
@@ -180,7 +180,7 @@ def test_it_hints_at_nothing_for_a_city_seen_by_its_own_area(tmp_path: Path) -> 
     assert of(tmp_path, rows(*pairs), NEW_YORK).hints == []
 
 
-def test_what_is_no_table_is_refused_here_already(tmp_path: Path) -> None:
+def test_files_that_are_no_table_are_refused_at_the_preview(tmp_path: Path) -> None:
     for content in (b"", b"\n\n", b"a,a\n1,2\n", b"PK\x03\x04", b"PAR1PAR1"):
         with pytest.raises(InvalidInput) as caught:
             of(tmp_path, content)

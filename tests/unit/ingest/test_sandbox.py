@@ -97,7 +97,7 @@ def test_a_worker_that_only_chatters_is_ended_too(
 @pytest.mark.parametrize(
     ("work", "words"), [("while True: pass", "far too long"), ("time.sleep(3)", "")]
 )
-def test_a_look_is_bounded_by_processor_time_and_not_by_a_busy_machine(
+def test_a_preview_is_limited_by_processor_time_not_by_load(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, work: str, words: str
 ) -> None:
     program = tmp_path / "look.py"

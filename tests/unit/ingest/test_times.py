@@ -136,7 +136,7 @@ def test_stored_dates_begin_at_midnight_of_the_declared_zone(tmp_path: Path) -> 
         assert found["time"].to_pylist() == [NOON - 14 * 3600]
 
 
-def test_stored_times_that_are_none_are_refused(tmp_path: Path) -> None:
+def test_missing_and_invalid_stored_times_are_refused(tmp_path: Path) -> None:
     times = [0.0, None, float("nan"), 1e300]
     columns = {"who": ["a"] * 4, "lat": [45] * 4, "lon": [5] * 4, "t": times}
     _, report = parquet_of(tmp_path, columns, VIENNA)

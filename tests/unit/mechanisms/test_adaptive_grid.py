@@ -35,7 +35,7 @@ def test_every_level_counts_the_same_bounded_cells() -> None:
     assert [found.counts[found.level == level].sum() for level in range(3)] == [8000] * 3
 
 
-def test_the_numbers_of_squares_and_parts_follow_the_source_with_the_bound() -> None:
+def test_numbers_of_squares_and_partitions_follow_the_source_with_the_bound() -> None:
     """Worked by hand: N = 8000 and e = 0.97 at l = 2 give 10 squares; 40,000,000 at 1 give 500."""
     assert adaptive_grid.squares_along(8000, 0.97 / 2) == 10
     assert adaptive_grid.squares_along(40_000_000, 1.0) == 500
@@ -45,7 +45,7 @@ def test_the_numbers_of_squares_and_parts_follow_the_source_with_the_bound() -> 
     assert adaptive_grid.partitions_along(counts, 0.5).tolist() == [1, 1, 1, 8, 71]
 
 
-def test_crowded_squares_are_cut_finely_and_quiet_ones_are_left_whole() -> None:
+def test_crowded_squares_are_divided_finely_and_quiet_ones_stay_whole() -> None:
     found = tree(release(SeededEntropy(1)))
     parts = np.bincount(found.parent[found.level == 2], minlength=len(found.level))
     squares = np.flatnonzero(found.level == 1)
@@ -55,7 +55,7 @@ def test_crowded_squares_are_cut_finely_and_quiet_ones_are_left_whole() -> None:
     assert parts[squares].max() > 50
 
 
-def test_anyone_can_cut_the_same_parts_from_what_is_published() -> None:
+def test_partitions_can_be_reproduced_from_published_counts() -> None:
     """Hence they reveal nothing that the noisy counts do not."""
     found = tree(release(SeededEntropy(2)))
     squares = found.level == 1
@@ -102,7 +102,7 @@ def test_the_smallest_grids_work(cells: int) -> None:
     assert found.counts[0] == found.counts[found.level == 2].sum() > 0
 
 
-def test_nobody_gives_whole_squares_of_noise() -> None:
+def test_an_empty_dataset_gives_undivided_noisy_squares() -> None:
     partitions, estimate = box_layers(release(SeededEntropy(5), people=0))
 
     assert len(partitions.boxes) < 200

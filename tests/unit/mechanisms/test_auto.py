@@ -49,7 +49,7 @@ def content(released: Released) -> PhasedRelease:
 
 
 @pytest.mark.parametrize("people", [0, 1000, 10_000, 1_000_000])
-def test_shares_add_up_exactly_whatever_the_look_says(people: int) -> None:
+def test_shares_add_up_exactly_whatever_the_pilot_measurement(people: int) -> None:
     released = release(town(64, people), "0.7")
 
     assert sum(line.epsilon for line in released.trace) == Fraction("0.7")
@@ -60,7 +60,7 @@ def test_shares_add_up_exactly_whatever_the_look_says(people: int) -> None:
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 5, 64, 100])
 @pytest.mark.parametrize("signal", [0.0, 30.0, 1e3, 3e3, 3e4, 1e9])
-def test_the_phases_of_any_look_cost_what_is_left(cells: int, signal: float) -> None:
+def test_phases_cost_the_unallocated_epsilon_whatever_the_pilot(cells: int, signal: float) -> None:
     inside = padded(np.ones((cells, cells), dtype=np.bool_))
 
     phases = auto.phases_after(signal, inside)
@@ -138,7 +138,7 @@ def test_it_is_far_better_than_an_even_grid(people: int) -> None:
     assert errors[0] < 0.6 * errors[1]
 
 
-def test_large_totals_get_a_coarse_grid_and_small_ones_a_second_look_at_the_areas() -> None:
+def test_large_totals_get_a_coarse_grid_and_small_ones_a_second_partition() -> None:
     inside = np.ones((128, 128), dtype=np.bool_)
 
     def levels(signal: float) -> list[int | None]:

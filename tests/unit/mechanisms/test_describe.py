@@ -24,7 +24,7 @@ def test_every_mechanism_argues_its_privacy_beside_its_code(key: str, heading: s
     assert f"\n\n{heading} " in (module.__doc__ or "")
 
 
-def test_it_renews_stale_tables_and_leaves_the_rest(tmp_path: Path) -> None:
+def test_stale_tables_are_renewed_and_other_text_stays(tmp_path: Path) -> None:
     for key in MECHANISMS:
         (tmp_path / f"{key}.md").write_text(f"Before.\n{BEGIN}stale\n{END}After.\n")
 

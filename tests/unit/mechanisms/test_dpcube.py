@@ -96,7 +96,7 @@ def test_totals_carry_fresh_noise_of_the_declared_scale() -> None:
     assert np.mean(np.abs(every) <= noise.margin()) >= 0.92
 
 
-def test_anyone_can_grow_the_same_partitions_from_what_is_published() -> None:
+def test_kd_tree_partitions_can_be_reproduced_from_published_counts() -> None:
     """Hence they reveal nothing that the noisy cells do not."""
     found = content(release(SeededEntropy(3)))
     rule = Rule(cell_variance=found.noise.variance, total_variance=found.totals_noise.variance)

@@ -212,7 +212,7 @@ def test_attributes_follow_their_points_to_where_a_prior_puts_them() -> None:
     assert np.bincount(content.combination).tolist() == [100, 100, 100]
 
 
-def test_attributes_that_nobody_declared_are_refused_before_anything_is_drawn() -> None:
+def test_undeclared_attributes_are_refused_before_any_draw() -> None:
     asked = Params(cells=16, attributes=True)
     domain = view().domain
     with pytest.raises(InvalidInput, match="No attribute") as refused:
@@ -229,7 +229,7 @@ def test_points_that_are_made_up_tell_no_attributes() -> None:
     assert refused.value.field == "attributes"
 
 
-def test_nobody_is_given_more_than_a_hundred_points() -> None:
+def test_padding_gives_at_most_a_hundred_points_per_person() -> None:
     padded = Params(padded=True)
     assert price(padded, 100, AREA) == price(Params(), 100, AREA)
     with pytest.raises(InvalidInput, match="at most 100") as refused:
@@ -237,7 +237,7 @@ def test_nobody_is_given_more_than_a_hundred_points() -> None:
     assert refused.value.field == "bound"
 
 
-def test_padded_everybody_has_as_many_points_at_the_same_price() -> None:
+def test_padding_gives_equal_numbers_of_points_at_the_same_price() -> None:
     few = view(size=301, bound=3)  # 150 people with two reports, one with one
     plain, padded = released(Params(cells=16), few), released(Params(cells=16, padded=True), few)
     assert (padded.guarantee, padded.trace) == (plain.guarantee, plain.trace)
@@ -254,7 +254,7 @@ def test_padded_everybody_has_as_many_points_at_the_same_price() -> None:
     assert "how many in all" in statement(plain)["not_protected"][0]
 
 
-def test_where_everybody_has_one_point_none_is_made_up() -> None:
+def test_with_a_bound_of_one_there_is_no_padding() -> None:
     padded = released(Params(cells=16, padded=True), view(bound=1))
     assert isinstance(padded.content, PointsRelease)
     assert len(padded.content.longitude) == 150
@@ -342,7 +342,7 @@ def census(side: int) -> Density:
         (2, Params(), ""),
     ],
 )
-def test_a_prior_coarser_than_the_noise_is_said_to_be_idle_before_it_is_paid(
+def test_the_forecast_warns_of_a_prior_coarser_than_the_noise(
     side: int, params: Params, said: str
 ) -> None:
     domain = Domain(AREA, {"census": census(side)})

@@ -65,7 +65,7 @@ def test_its_margins_cover_as_often_as_they_say() -> None:
     assert np.mean(covered) > 0.7
 
 
-def test_noise_gives_places_to_made_up_people_nobody_was_dealt_to() -> None:
+def test_noise_gives_places_to_virtual_users_without_persons() -> None:
     found = content(release(SeededEntropy(1), people=0))
     fakes = prilocation.spurious_places(prilocation.Params(), Fraction(8), 2)
 
@@ -73,7 +73,7 @@ def test_noise_gives_places_to_made_up_people_nobody_was_dealt_to() -> None:
     assert len(found.person) == pytest.approx(expected, rel=0.2)
 
 
-def test_more_people_than_made_up_ones_share_them() -> None:
+def test_more_persons_than_virtual_users_share_them() -> None:
     found, shared = (
         content(release(SeededEntropy(1), epsilon="1000", made_up=number)) for number in (320, 40)
     )
@@ -93,7 +93,7 @@ def test_more_people_than_made_up_ones_share_them() -> None:
         ({"places": "corner", "hidden": 1, "clusters": 2}, "8", "hidden"),
     ],
 )
-def test_what_cannot_be_made_well_is_refused_before_paying(
+def test_unsuitable_parameters_are_refused_before_paying(
     values: dict[str, Any], epsilon: str, field: str
 ) -> None:
     corner = Places(

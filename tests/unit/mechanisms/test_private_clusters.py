@@ -89,7 +89,7 @@ def test_it_shows_centres_and_their_areas_with_the_same_counts() -> None:
     assert sum(shape.area for shape in areas.shapes) == pytest.approx(TRIANGLE.shape.area)
 
 
-def test_the_parts_of_epsilon_are_equal() -> None:
+def test_rounds_and_counts_get_equal_epsilon() -> None:
     plan = private_clusters.plan(private_clusters.Params(rounds=4), Fraction(1))
 
     assert [spend.epsilon for spend in plan] == [Fraction(1, 5)] * 5

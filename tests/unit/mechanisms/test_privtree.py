@@ -49,7 +49,7 @@ def test_crowds_are_cut_finely_and_empty_country_stays_whole() -> None:
     assert 50 < len(leaves) < 3000
 
 
-def test_counts_carry_fresh_noise_of_the_rest() -> None:
+def test_leaf_counts_have_fresh_noise_of_the_remaining_epsilon() -> None:
     released = release(SeededEntropy(3), epsilon="0.6", split_share=50)
     found = tree(released)
 

@@ -39,7 +39,7 @@ def test_every_level_counts_all_of_the_same_bounded_cells(cells: int) -> None:
 
 
 @pytest.mark.parametrize("cells", [32, 33])
-def test_the_smallest_squares_are_single_cells_and_parts_lie_in_their_wholes(cells: int) -> None:
+def test_smallest_squares_are_cells_and_children_lie_in_their_parents(cells: int) -> None:
     found = tree(release(SeededEntropy(1), cells=cells))
     smallest = found.boxes[found.level == found.level.max()]
     top, bottom, left, right = found.boxes[1:].T

@@ -85,7 +85,7 @@ def test_tasks_are_planned_on_maps_of_all_times_alone() -> None:
             ask(released)
 
 
-def test_without_times_it_says_what_to_do() -> None:
+def test_without_times_the_error_names_a_remedy() -> None:
     domain = Domain(TRIANGLE)
 
     with pytest.raises(InvalidInput, match="no column of times") as caught:

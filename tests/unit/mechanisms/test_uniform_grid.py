@@ -46,7 +46,7 @@ def test_counts_below_the_threshold_are_shown_as_0_beside_the_raw_ones() -> None
     assert [layer.name for layer in box_layers(release(SeededEntropy(2)))] == ["cells"]
 
 
-def test_hardly_anything_is_shown_of_nobody() -> None:
+def test_an_empty_dataset_lists_hardly_any_cell() -> None:
     shown = [
         np.count_nonzero(
             box_layers(release(SeededEntropy(seed), people=0, strictness=100))[1].value

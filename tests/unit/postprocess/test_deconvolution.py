@@ -37,7 +37,7 @@ def histogram(grid: Grid, lon: np.ndarray, lat: np.ndarray) -> np.ndarray:
 
 
 @pytest.mark.parametrize(("lon", "lat"), [(10.02, 50.03), (10.0005, 50.0005), (10.0385, 50.03)])
-def test_the_kernel_is_what_the_sampler_does_at_edges_and_holes_too(lon: float, lat: float) -> None:
+def test_the_kernel_matches_the_sampler_also_at_edges_and_holes(lon: float, lat: float) -> None:
     channel = Channel(GRID, AREA, NOISE)
     size = 200_000
     cell = int(channel.fine.locate(*to_mercator(lon, lat))[()])
@@ -96,7 +96,7 @@ def test_the_recovered_density_is_nearer_to_the_truth_than_the_points() -> None:
     assert error < 0.5 * np.abs(histogram(GRID, *raw) - truth).sum()
 
 
-def test_nobody_leaves_nothing_and_one_point_does_no_harm() -> None:
+def test_deconvolution_of_no_point_and_of_one_point_works() -> None:
     assert not recover(np.empty(0), np.empty(0), NOISE, GRID, AREA).density.any()
     one = recover(np.array([10.02]), np.array([50.03]), NOISE, GRID, AREA)
     assert one.density.sum() == pytest.approx(1)

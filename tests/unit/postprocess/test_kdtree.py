@@ -96,7 +96,7 @@ def test_pure_noise_is_seldom_split_on_variance_alone() -> None:
     assert splits <= 8
 
 
-def test_half_a_city_that_drowns_in_the_cells_noise_is_still_told_from_the_other_half() -> None:
+def test_suspicion_splits_a_city_hidden_in_the_noise_of_cells() -> None:
     """5,000 people on the left half: no cell shows it, the variance of cells neither."""
     cell, total = laplace_variance(40), laplace_variance(15)
     random = np.random.default_rng(4)
@@ -155,7 +155,7 @@ def test_squares_that_overflow_64_bits_do_not_mislead_it() -> None:
     assert len(boxes) == 1 + 64 * 32
 
 
-def test_weighing_cuts_in_small_parts_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_chunked_evaluation_of_splits_changes_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     cells = np.random.default_rng(7).poisson(3, (50, 70)) ** 3
     whole = grow_kdtree(cells, everywhere(cells), SUSPICION)
 

@@ -56,6 +56,6 @@ def test_nothing_has_no_margin() -> None:
     assert margin_of_shares(np.zeros(0), np.zeros(0)) == 0
 
 
-def test_the_margin_of_one_share_is_its_share_of_the_noise() -> None:
+def test_the_margin_of_one_share_is_that_share_of_the_margin() -> None:
     found = margin_of_shares(np.array([0.01]), np.array([0.25]))
     assert found == pytest.approx(0.25 * math.log(20) / 0.01 + 0.25)

@@ -47,7 +47,7 @@ def cells_box(grid: Grid, top: int, bottom: int, left: int, right: int) -> Any:
 
 
 @pytest.mark.parametrize("key", [*GRIDS, "zones"])
-def test_the_whole_area_holds_everybody_counted(key: str) -> None:
+def test_the_answer_for_the_whole_area_is_the_total_count(key: str) -> None:
     content = released(key)
     (found,) = answer(content, AREA.shape)
     if key == "zones":
@@ -92,7 +92,7 @@ def test_a_cut_cell_adds_its_share_of_ground_within_the_area() -> None:
 
 
 @pytest.mark.parametrize("key", GRIDS)
-def test_parts_add_up_to_the_whole(key: str) -> None:
+def test_answers_for_disjoint_regions_add_up(key: str) -> None:
     """Estimates are additive where every area is answered by the same counts."""
     content = released(key, noisy=key != "quadtree")
     west, south, east, north = AREA.bounds
@@ -118,7 +118,7 @@ def test_a_polygon_is_answered_like_the_cells_it_is_made_of() -> None:
     assert found.areas == inside[8:16, 8:12].sum() + inside[12:16, 12:20].sum()
 
 
-def test_outside_the_area_nobody_is() -> None:
+def test_answers_outside_the_study_area_are_zero() -> None:
     (found,) = answer(released("uniform-grid"), shapely.box(50, 50, 51, 51))
     assert (found.estimate, found.margin, found.notes) == (0, 0, (OUTSIDE,))
 
@@ -146,14 +146,14 @@ def test_overlapping_zones_are_not_added_up() -> None:
     assert (one.areas, one.exact) == (1, True)
 
 
-def test_unlisted_cells_are_told_of() -> None:
+def test_answers_mention_unlisted_cells() -> None:
     content = released("sparse-grid", noisy=True, threshold=5)
     (found,) = answer(content, AREA.shape)
     assert not found.exact
     assert "stayed below 5" in " ".join(found.notes)
 
 
-def test_what_has_no_areas_is_refused() -> None:
+def test_releases_without_counted_regions_are_refused() -> None:
     with pytest.raises(Conflict, match="no counts of areas"):
         Ranges(clusters_release())
 

@@ -19,7 +19,7 @@ def test_an_even_map_stays_even(side: int) -> None:
     np.testing.assert_allclose(found, 5)
 
 
-def test_a_map_of_independent_rows_and_columns_stays_but_for_what_is_added_for_trust() -> None:
+def test_a_map_of_independent_rows_and_columns_is_nearly_unchanged() -> None:
     row, column = np.random.default_rng(1).gamma(0.5, 1, (2, SIDE))
     cells = np.outer(row, column)
 
@@ -73,7 +73,7 @@ def _surveyed(cells: np.ndarray, seed: int) -> NodeMeasurements:
     return measurements
 
 
-def test_what_a_table_has_at_its_edges_is_laid_along_them() -> None:
+def test_counts_at_the_edges_of_a_table_are_spread_along_them() -> None:
     table = np.zeros((SIDE, SIDE))
     table[0, 0] = 20_000
     table[0, 8:] = 20
@@ -89,7 +89,7 @@ def test_what_a_table_has_at_its_edges_is_laid_along_them() -> None:
 
 
 @pytest.mark.parametrize("seed", range(4))
-def test_crowds_and_even_maps_are_guessed_from_what_is_near(seed: int) -> None:
+def test_crowds_and_even_maps_use_the_neighbour_model(seed: int) -> None:
     row, column = np.mgrid[0:SIDE, 0:SIDE]
     hill = 300 * np.exp(-((row - 20) ** 2 + (column - 30) ** 2) / 200)
 

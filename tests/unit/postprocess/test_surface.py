@@ -135,7 +135,7 @@ def test_the_surface_is_never_negative_and_holds_nothing_outside() -> None:
     assert abs(surface.sum() / (hill() * inside).sum() - 1) < 0.1
 
 
-def test_smoothing_keeps_what_every_area_holds() -> None:
+def test_smoothing_keeps_the_count_of_every_leaf() -> None:
     measurements = surveyed(hill(), everywhere(), 20.0)
     flat = infer(measurements)
 

@@ -20,7 +20,7 @@ from tests.conformance.cases import AREA, BOUND, DOMAIN, city
 from tests.randomness import SeededEntropy, ZeroNoise
 
 
-def test_only_popular_places_cost() -> None:
+def test_only_popular_bounding_costs_epsilon() -> None:
     assert split(Fraction(1), Bounding.RANDOM) == ([], Fraction(1))
     (look,), rest = split(Fraction(1), Bounding.POPULAR)
     assert (look.label, look.epsilon, rest) == (PILOT, Fraction(1, 10), Fraction(9, 10))
@@ -43,7 +43,7 @@ def test_a_cell_is_as_popular_as_the_coarse_cell_around_its_centre() -> None:
     assert larger.of_cells(np.arange(4), whole).tolist() == [0, 1, 2, 3]
 
 
-def test_a_release_of_popular_places_says_what_it_spent() -> None:
+def test_the_trace_of_popular_bounding_lists_its_spends() -> None:
     released = run(
         uniform_grid.MECHANISM,
         city(),
@@ -79,7 +79,7 @@ def test_popular_places_are_kept_first(bounding: Bounding) -> None:
         assert counts.sum() == seen.sum()
 
 
-def test_mechanisms_without_a_public_list_refuse() -> None:
+def test_mechanisms_without_public_regions_refuse_popular_bounding() -> None:
     bare = dataclasses.replace(uniform_grid.MECHANISM, regions=None)
     with pytest.raises(PrivacyError, match="at random alone"):
         checked_plan(bare, uniform_grid.Params(), Fraction(1), Bounding.POPULAR)

@@ -148,7 +148,7 @@ def test_counts_of_another_grid_are_refused() -> None:
         counts([1]).cluster_sums(Grid.over(AREA, 64), spread_evenly(AREA, 2))
 
 
-def test_without_noise_it_is_plain_k_means() -> None:
+def test_without_noise_rounds_equal_plain_k_means() -> None:
     everywhere = np.random.default_rng(8).integers(0, GRID.size, 500)
     cells, start = np.concatenate([town(), everywhere]), spread_evenly(AREA, 3)
     row, column = np.divmod(cells, GRID.columns)
@@ -185,7 +185,7 @@ def test_with_many_people_centres_come_near_the_crowds() -> None:
     assert away(found) < 0.6 * away(start)
 
 
-def test_nobody_leaves_every_centre_where_it_was() -> None:
+def test_without_records_centres_stay_in_place() -> None:
     start = spread_evenly(AREA, 6)
     found = run_kmeans(meter(ZeroNoise()), LABELS, counts([]), GRID, start)
 

@@ -59,14 +59,18 @@ LEAKS: dict[str, Callable[[Any], object]] = {
 
 
 @pytest.mark.parametrize("leak", LEAKS.values(), ids=LEAKS.keys())
-def test_they_refuse_to_be_read(leak: Callable[[Any], object], counts: PrivateCounts) -> None:
+def test_private_counts_cannot_be_read(
+    leak: Callable[[Any], object], counts: PrivateCounts
+) -> None:
     with pytest.raises(TypeError) as refusal:
         leak(counts)
     assert str(SECRET) not in str(refusal.value)
 
 
 @pytest.mark.parametrize("show", [repr, str, format, "{!r:>80}".format, ascii])
-def test_they_show_public_facts_alone(show: Callable[[object], str], counts: PrivateCounts) -> None:
+def test_private_counts_show_only_public_facts(
+    show: Callable[[object], str], counts: PrivateCounts
+) -> None:
     assert show(counts).strip() == "PrivateCounts(shape=(2, 2), sensitivity=10)"
 
 
@@ -96,14 +100,14 @@ def test_regrouping_adds_up_and_keeps_the_sensitivity(counts: PrivateCounts) -> 
         np.array([[True, False], [True, True]]),
     ],
 )
-def test_regrouping_refuses_labels_that_are_none(
+def test_regrouping_refuses_invalid_labels(
     region: np.ndarray[Any, Any], counts: PrivateCounts
 ) -> None:
     with pytest.raises(ValueError, match="must label every count"):
         counts.regroup(region, 4)
 
 
-def test_fractions_are_refused_for_truncation_changes_the_sensitivity() -> None:
+def test_fractional_counts_are_refused() -> None:
     with pytest.raises(TypeError, match="whole numbers"):
         PrivateCounts(np.array([0.5]), sensitivity=1)
 

@@ -35,7 +35,7 @@ def test_bins_rank_their_places_by_distance() -> None:
     assert BINS.diameter[2] == 0
 
 
-def test_the_first_of_the_order_are_kept_and_it_is_repeated_where_they_do_not_suffice() -> None:
+def test_places_are_truncated_in_order_or_extended_cyclically() -> None:
     persons = np.array([0, 0, 0, 1])
     places = np.array([0, 1, 0, 3])
     wanted = np.array([[2, 0, 1], [4, 3, 0]])
@@ -48,7 +48,7 @@ def test_the_first_of_the_order_are_kept_and_it_is_repeated_where_they_do_not_su
     )
 
 
-def test_one_place_more_changes_what_is_kept_by_one_substitution() -> None:
+def test_adding_a_place_changes_the_fitted_places_by_one_substitution() -> None:
     random = np.random.default_rng(1)
     for _ in range(300):
         places = random.integers(0, 6, random.integers(0, 9))
@@ -131,7 +131,7 @@ def test_labels_are_fresh_and_rows_are_sorted() -> None:
     assert len(labels) == 6
 
 
-def test_everybody_is_dealt_to_one_made_up_person_with_all_they_have() -> None:
+def test_each_person_is_assigned_to_one_virtual_user_with_all_records() -> None:
     people = np.arange(6000)
     found, items = visits([*people, *people], [*people % 6, *[5] * 6000])._read_by_meter()
 
@@ -141,7 +141,7 @@ def test_everybody_is_dealt_to_one_made_up_person_with_all_they_have() -> None:
     assert np.bincount(found[:6000]) == pytest.approx([2000] * 3, abs=250)
 
 
-def test_somebody_more_moves_nobody_and_pushes_out_nothing() -> None:
+def test_adding_a_person_only_adds_records_to_one_virtual_user() -> None:
     fewer, more = visits([0, 1, 2], [0, 1, 1], 2), visits([0, 1, 2, 3, 3], [0, 1, 1, 4, 5], 2)
     counts = [each.person_counts(np.arange(6), 6) for each in (fewer, more)]
     added = counts[1]._read_by_meter() - counts[0]._read_by_meter()
@@ -151,7 +151,7 @@ def test_somebody_more_moves_nobody_and_pushes_out_nothing() -> None:
     assert {each.sensitivity for each in counts} == {2}
 
 
-def test_people_are_dealt_out_once() -> None:
+def test_virtual_users_are_assigned_once() -> None:
     entropy = CountingEntropy()
     made = PrivateVisits(np.array([0]), np.array([0]), size=6, sensitivity=2)
     with pytest.raises(PrivacyError):
@@ -161,7 +161,7 @@ def test_people_are_dealt_out_once() -> None:
     assert entropy.opened == 0
 
 
-def test_what_does_not_fit_the_bins_is_refused_before_a_draw() -> None:
+def test_places_that_do_not_match_the_bins_are_refused_before_any_draw() -> None:
     entropy = CountingEntropy()
     meter = Meter([Spend(label="places", epsilon=Fraction(1))], entropy)
     for wanted in (np.zeros((2, 3), int), np.zeros((3, 2), int)):

@@ -68,7 +68,7 @@ def test_parameters_of_another_mechanism_are_refused() -> None:
         checked_plan(MECHANISM, {"cells": 4}, ONE)
 
 
-def test_measuring_what_was_not_declared_is_refused_before_any_draw() -> None:
+def test_undeclared_measurements_of_a_mechanism_are_refused_before_any_draw() -> None:
     def greedy(view: PrivateView, params: Params, meter: Meter) -> Content:
         content = MECHANISM.release(view, params, meter)
         meter.measure("again", view.histogram(Grid.over(view.domain.area, params.cells)))
@@ -81,7 +81,7 @@ def test_measuring_what_was_not_declared_is_refused_before_any_draw() -> None:
     assert entropy.opened == 1
 
 
-def test_what_a_mechanism_leaves_unmeasured_stays_charged() -> None:
+def test_declared_but_unmeasured_epsilon_stays_charged() -> None:
     def plan(params: Any, epsilon: Fraction) -> Sequence[Spend]:
         return [*MECHANISM.plan(params, epsilon / 2), Spend(label="rest", epsilon=epsilon / 2)]
 

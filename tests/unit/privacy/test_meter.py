@@ -39,7 +39,7 @@ def test_it_adds_noise_to_the_counts_and_keeps_their_shape(meter: Meter) -> None
     assert noisy.dtype == np.int64
 
 
-def test_what_it_returns_does_not_share_memory_with_the_counts(meter: Meter) -> None:
+def test_noisy_counts_do_not_share_memory_with_private_ones(meter: Meter) -> None:
     counts = make_counts([7, 7])
     meter.measure("cells", counts)[0] = 0
     assert meter.measure("totals", counts).tolist() == [7, 7]
@@ -73,7 +73,7 @@ def test_a_label_is_spent_once(meter: Meter, entropy: CountingEntropy) -> None:
     assert entropy.opened == 1
 
 
-def test_what_is_undeclared_is_refused_before_any_draw(
+def test_undeclared_measurements_are_refused_before_any_draw(
     meter: Meter, entropy: CountingEntropy
 ) -> None:
     with pytest.raises(PrivacyError, match="not declared"):
@@ -99,7 +99,7 @@ def test_counts_that_only_claim_a_sensitivity_are_refused_before_any_draw(
     assert entropy.opened == 0
 
 
-def test_waiving_charges_and_draws_nothing(meter: Meter, entropy: CountingEntropy) -> None:
+def test_charging_unused_draws_nothing(meter: Meter, entropy: CountingEntropy) -> None:
     meter.charge_unused("totals")
     assert entropy.opened == 0
     assert meter.finish() == (
@@ -150,7 +150,7 @@ REST = [
 ]
 
 
-def test_a_rest_is_divided_exactly() -> None:
+def test_unallocated_epsilon_is_divided_exactly() -> None:
     meter = Meter(REST, CountingEntropy())
     meter.measure("look", make_counts())
     meter.divide("rest", {"first": Fraction(1, 3), "second": Fraction(2, 3)})
@@ -177,7 +177,7 @@ def test_a_rest_is_divided_exactly() -> None:
         ("elsewhere", {"a": Fraction(1)}, "not declared"),
     ],
 )
-def test_a_rest_that_is_wrongly_divided_is_refused_and_stays_whole(
+def test_a_wrong_division_of_unallocated_epsilon_is_refused_without_effect(
     entropy: CountingEntropy, label: str, shares: dict[str, Fraction], said: str
 ) -> None:
     meter = Meter(REST, entropy)
@@ -190,14 +190,14 @@ def test_a_rest_that_is_wrongly_divided_is_refused_and_stays_whole(
     }
 
 
-def test_a_part_cannot_take_the_label_of_what_was_measured(entropy: CountingEntropy) -> None:
+def test_a_new_measurement_cannot_reuse_a_label(entropy: CountingEntropy) -> None:
     meter = Meter(REST, entropy)
     meter.measure("look", make_counts())
     with pytest.raises(PrivacyError, match="already in use"):
         meter.divide("rest", {"look": Fraction(1)})
 
 
-def test_a_rest_is_divided_once_and_never_measured_itself(entropy: CountingEntropy) -> None:
+def test_unallocated_epsilon_is_divided_once_and_never_measured(entropy: CountingEntropy) -> None:
     meter = Meter(REST, entropy)
     with pytest.raises(PrivacyError, match="divide it before"):
         meter.measure("rest", make_counts())

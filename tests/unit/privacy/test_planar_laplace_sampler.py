@@ -49,14 +49,14 @@ def test_reports_are_moved_as_far_as_the_noise_says_everywhere(lon: float, lat: 
         assert abs(mean) < 5 * NOISE.axis_deviation / math.sqrt(size) + 0.5
 
 
-def test_without_noise_a_report_goes_to_the_grid_alone() -> None:
+def test_without_noise_a_report_is_only_snapped() -> None:
     lon, lat = np.array([10.1, -179.99999]), np.array([50.05, 12.0])
     east, north = move(lon, lat, NOISE, ZeroWords())
     assert (metres(east[:1], north[:1], 10.1, 50.05) <= 1.5).all()
     assert (metres(east[1:], north[1:], -179.99999, 12.0) <= 1.5).all()
 
 
-def test_no_distance_is_out_of_reach() -> None:
+def test_every_distance_can_be_drawn() -> None:
     # The first exponential begins with a word of zeros (all ones, inverted): beyond 64 ln 2.
     ones = (1 << 64) - 1
     arcs = draw_arcs(1e5, 1, CraftedWords([ones, 0, 0, 0, 0]))
@@ -81,14 +81,14 @@ def test_travelling_crosses_the_pole_and_the_antimeridian() -> None:
     assert np.degrees(east[0][0]) == pytest.approx(180.5)
 
 
-def test_the_sampler_runs_slower_than_declared_by_what_precision_and_the_ellipsoid_cost() -> None:
+def test_the_sampler_rate_allows_for_precision_and_the_ellipsoid() -> None:
     assert 0 < NOISE.correction < 1e-6
     assert NOISE.rate < (float(NOISE.declared) - NOISE.correction) / float(WGS84_STRETCH)
     two = PlanarLaplace(NOISE.epsilon * 2, 2, 2)
     assert two.rate == NOISE.rate
 
 
-def test_a_promise_too_small_for_computers_is_refused() -> None:
+def test_a_level_too_small_for_floating_point_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
         PlanarLaplace(Fraction(1, 10**9), 1, 1)
     assert refused.value.field == "level"
@@ -116,7 +116,7 @@ def meter() -> Meter:
     return Meter([Spend(label="reports", epsilon=NOISE.epsilon * 3)], SeededEntropy(1))
 
 
-def test_the_meter_sorts_by_output_and_charges_all_reports_of_a_unit() -> None:
+def test_perturbed_reports_are_sorted_by_output_and_charged_together() -> None:
     area = Truncation(CITY, GroundGrid(2))
     several = positions([10.1] * 500, [50.05] * 500, 7)
     used = meter()
@@ -132,7 +132,7 @@ def test_the_meter_sorts_by_output_and_charges_all_reports_of_a_unit() -> None:
         used.perturb("reports", several, area)
 
 
-def test_what_is_lacking_is_made_up_anywhere_where_that_is_asked_for(
+def test_padding_adds_missing_reports_anywhere_in_the_area(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr("dpgeo.privacy.meter.PADDING_CHUNK", 700)
@@ -150,7 +150,7 @@ def test_what_is_lacking_is_made_up_anywhere_where_that_is_asked_for(
         meter().perturb("reports", positions([10.1], [50.05], told=7), area, padded=True)
 
 
-def test_what_is_told_of_reports_is_the_last_thing_that_sorts_them() -> None:
+def test_attributes_are_the_last_sort_key_of_reports() -> None:
     """Reports that came out at one place and time tell nothing by their order."""
     several = positions([10.1] * 5, [50.05] * 5, 7)
     [part] = several._read_by_meter()
@@ -162,7 +162,7 @@ def test_what_is_told_of_reports_is_the_last_thing_that_sorts_them() -> None:
     assert moved.attributes.tolist() == [0, 1, 2, 3, 4]
 
 
-def test_made_up_reports_lie_where_the_area_is() -> None:
+def test_padding_reports_lie_in_the_study_area() -> None:
     triangle = StudyArea.from_geojson(
         {"type": "Polygon", "coordinates": [[[10, 50], [10.2, 50], [10, 50.1], [10, 50]]]}
     )

@@ -42,7 +42,7 @@ def log_chances(cells: NDArray[np.int64], rate: float, delta: int) -> NDArray[np
 
 @pytest.mark.parametrize("bound", [1, 3, 10])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
-def test_no_tree_tells_a_person_by_more_than_epsilon(epsilon: Fraction, bound: int) -> None:
+def test_log_odds_of_every_tree_change_by_at_most_epsilon(epsilon: Fraction, bound: int) -> None:
     """Exact odds of every tree, a person added with all records in one cell or spread."""
     random = np.random.default_rng(1)
     noise = split_noise(epsilon, bound)
@@ -73,7 +73,7 @@ def test_without_the_bound_the_loss_would_be_far_above_epsilon() -> None:
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(2), Fraction(30)])
-def test_one_more_along_the_worst_path_costs_what_the_proof_says(epsilon: Fraction) -> None:
+def test_the_worst_path_costs_at_most_what_the_proof_says(epsilon: Fraction) -> None:
     """Counts that put boxes exactly where splits tell most, at any depth."""
     noise = split_noise(epsilon, 1)
     rate, delta = float(noise.rate), bias(noise)
@@ -125,7 +125,7 @@ def test_without_noise_boxes_are_cut_where_counts_outweigh_the_bias() -> None:
     assert tree.leaf.sum() == 10
 
 
-def test_boxes_of_one_cell_of_the_area_are_never_cut_and_what_lies_outside_is_left_out() -> None:
+def test_boxes_with_one_inside_cell_are_never_split_and_outside_ones_dropped() -> None:
     inside = np.zeros((4, 4), dtype=np.bool_)
     inside[0, 0] = inside[3, 3] = inside[3, 2] = True
     cells = np.full((4, 4), 10**6)
@@ -154,7 +154,7 @@ def test_splits_are_charged_once_and_carry_no_published_noise() -> None:
     )
 
 
-def test_what_cannot_be_grown_is_refused_before_any_draw() -> None:
+def test_unsuitable_counts_for_a_tree_are_refused_before_any_draw() -> None:
     entropy = CountingEntropy()
     meter = Meter(PLAN, entropy)
     counts = PrivateCounts(np.zeros((3, 4), dtype=np.int64), sensitivity=1)

@@ -88,7 +88,7 @@ def test_digits_multiply_to_the_mass_of_the_geometric(value: int) -> None:
         (Fraction(1, 10**10), 4096),
     ],
 )
-def test_the_guide_finds_what_a_plain_search_finds(rate: Fraction, outcomes: int | None) -> None:
+def test_the_guide_agrees_with_a_binary_search(rate: Fraction, outcomes: int | None) -> None:
     table = sampler._table(rate, outcomes)
     ends = [int(word) for word in table.words[:-1]]
     edges = [int(prefix) << int(table.shift) for prefix in range(len(table.guide))]

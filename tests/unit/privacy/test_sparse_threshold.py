@@ -144,7 +144,7 @@ def test_without_noise_occupied_cells_above_the_threshold_come_out_as_they_are()
 
 
 @pytest.mark.parametrize("threshold", [0, -3, 1])
-def test_what_lists_too_many_empty_cells_is_refused_before_any_draw(threshold: int) -> None:
+def test_listing_too_many_empty_cells_is_refused_before_any_draw(threshold: int) -> None:
     entropy = CountingEntropy()
     meter = Meter([Spend(label="cells", epsilon=Fraction(1))], entropy)
     none = np.zeros(0, dtype=np.int64)
@@ -192,7 +192,7 @@ def test_sparse_counts_are_opaque() -> None:
     ("cells", "words"),
     [([-1, 2], "outside"), ([1, 3], "outside"), ([1, 1], "ascending"), ([2, 1], "ascending")],
 )
-def test_counts_of_cells_that_are_none_or_come_twice_are_refused(
+def test_sparse_counts_of_invalid_or_repeated_cells_are_refused(
     cells: list[int], words: str
 ) -> None:
     """A cell outside would be drawn beside the grid, and one that comes twice has noise twice."""

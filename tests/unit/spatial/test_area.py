@@ -42,7 +42,7 @@ def test_it_reads_a_geometry_or_a_feature_and_gives_it_back() -> None:
         ),
     ],
 )
-def test_it_says_what_is_wrong_with_a_shape(geometry: dict[str, Any], said: str) -> None:
+def test_errors_name_the_fault_of_a_study_area(geometry: dict[str, Any], said: str) -> None:
     with pytest.raises(ValueError, match=said):
         StudyArea.from_geojson(geometry)
 

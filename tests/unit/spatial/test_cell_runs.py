@@ -37,7 +37,7 @@ def test_runs_are_the_cells_of_the_mask(
     assert grid.most_inside(BOX) >= Grid.over(BOX, cells).inside(BOX).sum() or area is RING
 
 
-def test_ranks_invert_numbers_and_tell_who_is_not_in_the_set() -> None:
+def test_ranks_invert_numbers_and_are_negative_outside_the_set() -> None:
     runs = CellRuns(np.array([3, 10, 11]), np.array([5, 11, 14]))
 
     assert runs.size == 6

@@ -105,7 +105,7 @@ def test_areas_of_influence_divide_the_study_area() -> None:
     assert hits[covered].mean() > 0.995
 
 
-def test_centres_in_one_place_share_no_area() -> None:
+def test_of_coinciding_centres_one_has_the_area() -> None:
     x, y = to_mercator([10.1, 10.1, 10.4], [50.1, 50.1, 50.2])
     shapes = areas_of_influence(Centres(x, y), TRIANGLE)
 

@@ -49,20 +49,20 @@ def test_numbers_are_found_by_their_usual_names_or_as_named() -> None:
     assert named.amounts.tolist() == [8, 2.5, 7]
 
 
-def test_what_it_writes_it_reads_back() -> None:
+def test_geojson_output_reads_back_unchanged() -> None:
     density = Density.from_geojson(document())
     again = Density.from_geojson(density.to_geojson(), key="key", name="name")
     assert again.zones == density.zones
     assert again.amounts.tolist() == density.amounts.tolist()
 
 
-def test_what_is_cut_off_takes_its_share_along() -> None:
+def test_cutting_an_area_removes_its_share_of_people() -> None:
     within = Density.from_geojson(document()).within(AREA)
     assert within.amounts == pytest.approx([4, 2.5, 7])
 
 
 @pytest.mark.parametrize("cells", [1, 7, 64])
-def test_everybody_is_on_the_grid_in_areas_smaller_than_a_cell_too(cells: int) -> None:
+def test_areas_smaller_than_a_cell_keep_their_people_on_the_grid(cells: int) -> None:
     within = Density.from_geojson(document()).within(AREA)
     laid = within.on(Grid.over(AREA, cells))
     assert laid.sum() == pytest.approx(13.5)
@@ -104,7 +104,7 @@ def test_a_file_of_a_release_is_a_density(tmp_path: Path) -> None:
         (document([(*BOXES[0][:4], 0)]), "", "No area has a number above 0"),
     ],
 )
-def test_what_is_wrong_is_said(given: dict[str, Any], key: str, words: str) -> None:
+def test_errors_name_the_fault_of_a_density(given: dict[str, Any], key: str, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Density.from_geojson(given, key=key)
 

@@ -48,7 +48,7 @@ def test_levels_are_the_texts_in_their_order_or_as_named() -> None:
     assert Places.from_geojson(document(levels=["city"])).levels == ("city",)
 
 
-def test_what_it_writes_it_reads_back() -> None:
+def test_geojson_output_reads_back_unchanged() -> None:
     again = Places.from_geojson(places().to_geojson(), key="key", name="name")
 
     assert (again.levels, again.keys, again.units) == (
@@ -123,7 +123,7 @@ def test_bad_hierarchies_are_refused_by_name(rows: list[tuple[Any, ...]], words:
         places(rows)
 
 
-def test_the_sensitivity_of_every_level_is_told_in_words() -> None:
+def test_hierarchical_sensitivities_are_described_for_every_level() -> None:
     street, city = places().hiding()
     assert street == "Hiding street: two places of one city are up to 28.5 km apart."
     assert city.startswith("Hiding city, street: two places of one study area are up to 57")
@@ -176,7 +176,7 @@ def test_a_table_is_read_as_it_stands(text: str) -> None:
         ("lon,lat\n1,1\n2,2\n", "has no levels"),
     ],
 )
-def test_what_is_wrong_with_a_table_is_named(text: str, words: str) -> None:
+def test_errors_name_the_fault_of_a_gazetteer_table(text: str, words: str) -> None:
     with pytest.raises(ValueError, match=f"(?i){words}"):
         Places.from_geojson(read_gazetteer(text))
 
@@ -208,6 +208,6 @@ def test_places_outside_their_unit_are_named() -> None:
 
 
 @pytest.mark.parametrize("broken", [{}, {"features": [1]}, {"features": [{"properties": {}}]}])
-def test_what_is_no_hierarchy_is_refused(broken: dict[str, Any]) -> None:
+def test_inconsistent_hierarchies_are_refused(broken: dict[str, Any]) -> None:
     with pytest.raises(ValueError, match=r"FeatureCollection|properties|levels"):
         Places.from_geojson(broken)

@@ -56,7 +56,7 @@ def test_usual_properties_that_do_not_tell_zones_apart_are_no_keys() -> None:
     assert Zones.from_geojson(document).keys == ("1", "2")
 
 
-def test_what_is_written_is_read_back_the_same() -> None:
+def test_written_layers_read_back_unchanged() -> None:
     found = Zones.from_geojson(
         collection(
             feature(square(0, 0.1), id=1, name="Ö"), feature(square(1, 1 / 3), id=2, name="b")
@@ -102,7 +102,7 @@ def test_what_is_written_is_read_back_the_same() -> None:
         (collection(feature(square(0, 0), key="a" * 201)), "longer than 200"),
     ],
 )
-def test_what_cannot_be_counted_in_is_refused_with_the_remedy(document: Any, words: str) -> None:
+def test_unusable_zones_are_refused_with_a_remedy(document: Any, words: str) -> None:
     with pytest.raises(ValueError, match=words):
         Zones.from_geojson(document)
 

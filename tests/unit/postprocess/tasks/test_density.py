@@ -43,7 +43,7 @@ def test_halfway_between_two_centres_is_their_mean() -> None:
     assert surface.at(lon, lat)[0] == pytest.approx(mean, rel=1e-9)
 
 
-def test_there_is_nobody_outside_the_grid() -> None:
+def test_density_is_zero_outside_the_grid() -> None:
     surface = even_surface()
     assert surface.at(np.array([0.0, 18.1]), np.array([59.3, 10.0])).tolist() == [0, 0]
     assert surface.noise_at(np.array([0.0]), np.array([59.3])).tolist() == [0]

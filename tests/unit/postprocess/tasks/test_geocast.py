@@ -35,7 +35,7 @@ def accepting(partition: Partition, regions: np.ndarray, here: Any) -> np.ndarra
     return np.asarray(partition.people[regions] * chances)
 
 
-def test_regions_know_who_is_beside_them() -> None:
+def test_regions_list_their_neighbours() -> None:
     partition = halves_and_quarters()
     assert partition.neighbours(0).tolist() == [1, 2]
     assert partition.neighbours(1).tolist() == [0, 2]

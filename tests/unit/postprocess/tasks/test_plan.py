@@ -42,7 +42,7 @@ def reasons(given: Tasks, settings: Settings = SETTINGS) -> list[Reason]:
     return list(plan.reasons)
 
 
-def test_each_task_is_answered_and_the_rest_still_planned() -> None:
+def test_tasks_that_cannot_be_met_have_reasons_and_others_are_planned() -> None:
     given = tasks(TOWN, OUTSIDE, (math.nan, 59.3), (18.1, 400.17), EMPTY, SMALL_TOWN)
     assert reasons(given) == [
         Reason.PLANNED,
@@ -93,7 +93,7 @@ def test_settings_that_mean_nothing_are_refused_by_name(change: dict[str, Any]) 
     assert caught.value.field == next(iter(change))
 
 
-def test_a_fixed_reward_is_kept_and_one_too_low_is_said() -> None:
+def test_fixed_rewards_are_kept_and_too_low_ones_reported() -> None:
     given = tasks(TOWN, SMALL_TOWN, TOWN)
     given.reward[:] = [7.0, math.nan, 0.5]
     (plan,) = plan_tasks(two_towns(), AREA, given, SETTINGS, [Allocation.OPTIMISED])
@@ -112,7 +112,7 @@ def test_tasks_that_cannot_be_met_take_no_reward_from_the_others() -> None:
 
 @pytest.mark.parametrize("model", list(Model))
 @pytest.mark.parametrize("allocation", list(Allocation))
-def test_every_way_to_share_plans_the_towns(model: Model, allocation: Allocation) -> None:
+def test_every_allocation_plans_the_towns(model: Model, allocation: Allocation) -> None:
     settings = dataclasses.replace(SETTINGS, model=model)
     (plan,) = plan_tasks(two_towns(), AREA, tasks(TOWN, SMALL_TOWN), settings, [allocation])
     assert plan.planned.all()

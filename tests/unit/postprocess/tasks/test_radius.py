@@ -41,7 +41,7 @@ def test_nobody_accepts_below_the_least_reward_or_beyond_the_travel_limit() -> N
 
 @pytest.mark.parametrize("radius", [0.0, 1e-3, 0.5, 3.0, 170.0, 4e3])
 @pytest.mark.parametrize("pull", [1e-3, 0.7, 12.0, 1e4])
-def test_the_area_of_those_who_accept_is_the_integral(radius: float, pull: float) -> None:
+def test_the_accepting_area_equals_the_integral(radius: float, pull: float) -> None:
     with mp.workdps(30):
         parts = [x for x in (0, pull / 50, pull / 5, pull, 5 * pull) if x < radius]
         exact = mp.quad(lambda s: s * mp.tanh(pull / s), [*parts, radius]) if radius else mp.mpf(0)
@@ -93,7 +93,7 @@ def test_empty_rings_are_crossed() -> None:
     assert np.isinf(radius[1])
 
 
-def test_curves_are_what_the_radii_notify() -> None:
+def test_curves_equal_the_people_notified_by_the_radii() -> None:
     reach, rewards = some_field(), np.array([1.0, 4.0, 40.0])
     curves = reach.curves(rewards)
     for column, reward in enumerate(rewards):
@@ -124,7 +124,7 @@ def test_the_circle_is_solved_over_many_orders_of_magnitude() -> None:
     assert np.allclose(reach.success(radius, np.full(60, 3.0 / 20)), 0.9, atol=1e-9)
 
 
-def test_the_circle_is_sure_of_workers_who_are_not_there() -> None:
+def test_the_circle_model_is_certain_with_fewer_than_one_worker() -> None:
     """The reason that the field is the default: a tenth of a worker is not a worker."""
     circle = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=np.array([1e-4]))
     radius, reward = circle.radius(np.array([50.0])), np.array([50.0])

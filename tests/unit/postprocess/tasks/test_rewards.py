@@ -28,7 +28,7 @@ def reaches(tasks: int = 60) -> list[Reach]:
 
 
 @pytest.mark.parametrize("reach", reaches())
-def test_all_of_the_total_is_given_and_nobody_gets_less_than_the_least(reach: Reach) -> None:
+def test_the_total_is_spent_and_no_task_gets_less_than_the_least(reach: Reach) -> None:
     given = rewards.optimised(reach, 60, 300.0, 1.0)
     assert given.sum() == pytest.approx(300)
     assert given.min() >= 1
@@ -84,7 +84,7 @@ def test_where_not_all_can_be_met_optimal_meets_most() -> None:
     assert even < met < 60
 
 
-def test_what_no_longer_helps_is_left_unspent() -> None:
+def test_rewards_that_do_not_help_are_left_unspent() -> None:
     reach = reaches()[0]
     best = rewards.optimal(reach, 60, 1e9, 1.0, LIMIT)
     assert best.max() <= LIMIT * (1 + 1e-9)

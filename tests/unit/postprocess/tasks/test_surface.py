@@ -94,7 +94,7 @@ def test_people_whom_sparse_boxes_lost_are_given_back_evenly() -> None:
     assert np.allclose(found, [85.0, 5.0, 10.0])
 
 
-def test_people_whom_noise_added_are_scaled_away_to_what_it_admits() -> None:
+def test_people_added_by_noise_are_scaled_down_to_the_error_of_the_sum() -> None:
     people, cells = np.array([6.0, 3.0]), np.ones(2)
     measured, variance = np.array([1.0, -2.0]), np.array([2.0, 2.0])
     assert np.allclose(reconciled(people, cells, measured, variance), [2.0, 1.0])
