@@ -272,9 +272,9 @@ def _read_member(
     with archive.open(name + _SUFFIX) as member:
         if npy.read_magic(member) != (1, 0):
             raise ValueError(f"member {name} is not an array of version 1.0")
-        shape, fortran, dtype = npy.read_array_header_1_0(member)
+        shape, fortran, stored = npy.read_array_header_1_0(member)
         size = int(np.prod(shape, dtype=object)) * dtype.itemsize
-        if fortran or dtype != dtype.newbyteorder("<") or min(shape, default=0) < 0:
+        if fortran or stored != dtype.newbyteorder("<") or min(shape, default=0) < 0:
             raise ValueError(f"member {name} is not a row-ordered array of {dtype}")
         if size > limit:
             raise UnreadableRelease(
@@ -287,7 +287,7 @@ def _read_member(
         data = member.read(size + 1)
     if len(data) != size:
         raise ValueError(f"member {name} does not hold the {size} bytes of its shape")
-    array = np.frombuffer(data, dtype=dtype).reshape(shape)
+    array = np.frombuffer(data, dtype=stored).reshape(shape)
     return array.astype(dtype, copy=False)
 
 

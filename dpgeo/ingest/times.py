@@ -102,8 +102,8 @@ def _from_text(text: Any, time_zone: str, sieve: Sieve) -> NDArray[np.int64]:
     numeric = mask(epoch)
     if numeric.any():
         numbers = pc.if_else(epoch, text, pa.scalar(None, text.type)).cast(pa.float64())
-        numeric = numbers.fill_null(0).to_numpy(zero_copy_only=False)
-        result = _bounded(numeric, sieve, text)
+        values = numbers.fill_null(0).to_numpy(zero_copy_only=False)
+        result = _bounded(values, sieve, text)
     else:
         result = np.zeros(len(text), dtype=np.int64)
     if not numeric.all():
