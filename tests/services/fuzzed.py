@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpgeo.artefacts.statement import VERSION
+from dpgeo.artefacts.statement_schema import VERSION
 
 MANY = Fraction(1000)
 """The largest budget there is."""
