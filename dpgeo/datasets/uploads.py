@@ -25,8 +25,7 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import rests_on_columns
-from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
-from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
+from dpgeo.datasets.storage import local_path, private_storage, remove, work_folder
 from dpgeo.jobs.services import job_create, job_wake
 
 if TYPE_CHECKING:
@@ -165,64 +164,6 @@ def upload_discard(*, upload: Upload, by: User | None) -> None:
     remove(private_storage(), stored.raw_name)
 
 
-def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
-    """Write the canonical file of a confirmed upload. False when its job was not to be had."""
-    upload = Upload.objects.select_related("dataset").get(pk=upload_id)
-    if upload.job_id is None:
-        raise Conflict("Confirm the columns of this upload first.")
-    from dpgeo.datasets.erasure import erase
-
-    def work(held: JobLease) -> None:
-        upload.refresh_from_db()
-        if upload.canonical_name:
-            _finish(upload)
-        elif upload.erasing is None:
-            _ingest(upload, held)
-        else:
-            erase(upload, held)
-
-    return job_run(job_id=upload.job_id, work=work, on_progress=on_progress)
-
-
-def _finish(upload: Upload) -> None:
-    """What is left of a job that was cut off when its canonical file was there already.
-
-    Other files that could not be deleted then are swept by the reaper: no row names them.
-    """
-    if not upload.dataset.keep_raw:
-        upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
-
-
-def _ingest(upload: Upload, held: JobLease) -> None:
-    from dpgeo.ingest.ingestion import ingest
-    from dpgeo.ingest.schema import Columns
-
-    dataset = upload.dataset
-    schema = _schema(dataset, Columns.from_json(dataset.columns))
-    storage = private_storage()
-    held.step("Reading rows")
-    with local_path(storage, upload.raw_name) as source, work_folder() as folder:
-        target = folder / "canonical.parquet"
-        report = ingest(
-            source,
-            upload.file_name,
-            schema,
-            bytes(dataset.person_key),
-            target,
-            lambda done, total: held.step("Reading rows", done, total),
-            [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
-        )
-        held.step("Storing")
-        name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
-    kept = Upload.objects.filter(pk=upload.pk, job_id=held.job_id, canonical_name="").update(
-        canonical_name=name, report=report.to_json(), state=UploadState.READY, preview=""
-    )
-    if not kept:
-        remove(storage, name)
-    elif not dataset.keep_raw:
-        upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
-
-
 def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
     """Delete the uploaded files as they came; what was read from them stays.
 
@@ -284,7 +225,7 @@ class _Limited(File):  # type: ignore[type-arg]
             yield chunk
 
 
-def _schema(dataset: Dataset, columns: Columns) -> Schema:
+def schema_of(dataset: Dataset, columns: Columns) -> Schema:
     """All that a row's meaning depends on. Raises InvalidInput for unusable columns."""
     from dpgeo.ingest.schema import Schema
 
@@ -305,7 +246,7 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
     """
     from dpgeo.ingest.schema import field_of
 
-    wanted = _schema(dataset, columns).wanted
+    wanted = schema_of(dataset, columns).wanted
     seen = upload_preview(upload=upload)
     present = seen.columns
     if not seen.complete and dataset.frozen_at:

@@ -16,10 +16,11 @@ from dpgeo.commands.console import acting_user, job_wait, plain_errors
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.storage import work_folder
-from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_ingest, upload_receive
+from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_receive
 from dpgeo.jobs.models import JobState
 from dpgeo.spatial.area import StudyArea
 
