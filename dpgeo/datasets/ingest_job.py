@@ -10,6 +10,8 @@ from dpgeo.datasets.erasure import erase
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import schema_of, upload_forget_raw
+from dpgeo.ingest.ingestion import ingest
+from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
 
 
@@ -41,8 +43,6 @@ def _finish(upload: Upload) -> None:
 
 
 def _ingest(upload: Upload, held: JobLease) -> None:
-    from dpgeo.ingest.ingestion import ingest
-    from dpgeo.ingest.schema import Columns
 
     dataset = upload.dataset
     schema = schema_of(dataset, Columns.from_json(dataset.columns))

@@ -7,7 +7,7 @@ import secrets
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from django.conf import settings
@@ -26,11 +26,9 @@ from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.storage import local_path, private_storage, remove, work_folder
+from dpgeo.ingest.preview import Preview, preview
+from dpgeo.ingest.schema import Columns, Schema, field_of
 from dpgeo.jobs.services import job_create, job_wake
-
-if TYPE_CHECKING:
-    from dpgeo.ingest.preview import Preview
-    from dpgeo.ingest.schema import Columns, Schema
 
 INGEST_TASK = "datasets.ingest"
 
@@ -84,7 +82,6 @@ def upload_preview(*, upload: Upload) -> Preview:
     Raises InvalidInput with that reason, and Conflict where the file was deleted or the machine is
     too busy.
     """
-    from dpgeo.ingest.preview import Preview, preview
 
     if upload.preview:
         return Preview.from_json(json.loads(upload.preview))
@@ -227,7 +224,6 @@ class _Limited(File):  # type: ignore[type-arg]
 
 def schema_of(dataset: Dataset, columns: Columns) -> Schema:
     """All that a row's meaning depends on. Raises InvalidInput for unusable columns."""
-    from dpgeo.ingest.schema import Schema
 
     return Schema(
         columns=columns,
@@ -244,7 +240,6 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
     In a format whose first rows do not show all columns, a name is checked against those rows
     only while it is still to be chosen: what is fixed may not depend on which rows come first.
     """
-    from dpgeo.ingest.schema import field_of
 
     wanted = schema_of(dataset, columns).wanted
     seen = upload_preview(upload=upload)
@@ -268,7 +263,6 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
     to rest on the old columns while they change. Raises Conflict where releases do, and while
     another file is being read.
     """
-    from dpgeo.ingest.schema import Columns
 
     its = Q(pk=dataset.ledger_id) | Q(beside=dataset.ledger_id)
     list(Ledger.objects.select_for_update().filter(its).order_by("pk"))

@@ -6,15 +6,13 @@ import tempfile
 import time
 from collections.abc import Callable, Collection, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from dpgeo.ingest import sandbox
+from dpgeo.ingest.batch import Batch
 from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.sniff import Format, is_text, sniff
-
-if TYPE_CHECKING:
-    from dpgeo.ingest.batch import Batch
 
 SECONDS_BETWEEN_REPORTS = 0.25
 
@@ -44,7 +42,6 @@ def ingest(
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
     if not is_packed(source) and is_text(sniff(source, file_name)):
         return ingest_here(source, file_name, schema, key, target, progress, erased)
-    from dpgeo.ingest import sandbox
 
     request = {
         "source": str(source.absolute()),

@@ -13,8 +13,12 @@ from math import inf
 from pathlib import Path
 from typing import Any, Self
 
+import shapely
+
+from dpgeo.ingest import sandbox
 from dpgeo.ingest.batch import as_python
 from dpgeo.ingest.column_guess import hints, suggest
+from dpgeo.ingest.csv_lines import read_lines
 from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.header import MAX_COLUMNS
 from dpgeo.ingest.report import MAX_LINE_BYTES, shorten
@@ -75,7 +79,6 @@ def preview(
     """
     if not is_packed(path) and is_text(sniff(path, file_name)):
         return preview_here(path, file_name, area)
-    from dpgeo.ingest import sandbox
 
     request = {
         "source": str(path.absolute()),
@@ -113,7 +116,6 @@ def preview_here(path: Path, file_name: str, area: StudyArea | None = None) -> P
 
 
 def _csv_head(path: Path) -> Head:
-    from dpgeo.ingest.csv_lines import read_lines
     from dpgeo.ingest.csv_reader import read_header
 
     with path.open("rb") as file:
@@ -198,8 +200,6 @@ def _shown(value: Any) -> str:
     """A Parquet value as text; well-known binary as the geometry it stands for."""
     plain = as_python(value)
     if isinstance(plain, bytes):
-        import shapely
-
         shape = shapely.from_wkb(plain, on_invalid="ignore")
         plain = plain if shape is None else shape.wkt
     return shorten(plain)
