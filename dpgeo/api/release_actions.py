@@ -21,7 +21,7 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import address_of, presence_epsilon, release_document
 from dpgeo.api.job_documents import document_of
 from dpgeo.api.member_serializers import JobSerializer, QuoteSerializer
-from dpgeo.api.openapi_descriptions import describe_action, in_path
+from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.request_bodies import Field, flag, members, number, read_body, text, whole
 from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
 from dpgeo.core.advice import Guess
@@ -160,14 +160,14 @@ class QuoteView(DocumentView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
-    @describe_action(
+    @operation(
         "quote",
         "Quote a release",
         QuoteSerializer,
         tag="releases",
-        keys=[in_path("slug", "The dataset's short name.")],
+        parameters=[in_path("slug", "The dataset's short name.")],
         body=QUOTED,
-        problems=[409],
+        errors=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
         """What it would cost, what would be left, and the noise to expect. Spends nothing."""
@@ -200,13 +200,13 @@ class PublishView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @describe_action(
+    @operation(
         "release_publish",
         "Publish a release",
         ReleaseSerializer,
         tag="releases",
-        keys=[RELEASE_ID],
-        problems=[409],
+        parameters=[RELEASE_ID],
+        errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Make a finished draft public."""
@@ -218,14 +218,14 @@ class RefuseView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @describe_action(
+    @operation(
         "release_refuse",
         "Refuse a draft",
         ReleaseSerializer,
         tag="releases",
-        keys=[RELEASE_ID],
+        parameters=[RELEASE_ID],
         body=REFUSED,
-        problems=[409],
+        errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Never publish a finished draft, judged by the draft alone. Its files are deleted, and
@@ -238,13 +238,13 @@ class WithdrawView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @describe_action(
+    @operation(
         "release_withdraw",
         "Withdraw a release",
         ReleaseSerializer,
         tag="releases",
-        keys=[RELEASE_ID],
-        problems=[409],
+        parameters=[RELEASE_ID],
+        errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Stop serving it, for good. Copies remain where they are, and what it cost is spent."""
@@ -256,13 +256,13 @@ class CancelView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
-    @describe_action(
+    @operation(
         "release_cancel",
         "Cancel a release",
         ReleaseSerializer,
         tag="releases",
-        keys=[RELEASE_ID],
-        problems=[409],
+        parameters=[RELEASE_ID],
+        errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Before its job starts; what it cost is given back."""

@@ -6,7 +6,6 @@ from typing import Any
 
 from django.http import Http404
 from django.urls import path, re_path
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
@@ -34,7 +33,6 @@ from dpgeo.api.uploads import (
 app_name = "api"
 
 
-@extend_schema(exclude=True)
 class NothingHere(ApiView):
     """Every address that is not one: a problem in JSON rather than a page."""
 

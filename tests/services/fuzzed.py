@@ -48,15 +48,14 @@ RANGES = (
 
 def make() -> dict[str, Any]:
     """Fill an empty installation. A key with every scope, and the names."""
-    from dpgeo.api import examples
     from tests.web.api import Program, program_of
     from tests.web.desk import make_desk
+    from tests.web.example_city import STUDY_AREA
 
     desk = make_desk()
     headers = program_of(desk).headers
     program = Program({**headers, "Host": "localhost"})
-    area = examples.DATASET["study_area"]
-    read = desk.declare(ready=True, slug="walks", study_area=area, budget=MANY)
+    read = desk.declare(ready=True, slug="walks", study_area=STUDY_AREA, budget=MANY)
     bare = desk.declare(title="Bare trips", budget=MANY)
     names: Names = {"slug": [read.slug, bare.slug]}
     names |= _releases(desk)
@@ -69,18 +68,16 @@ def make() -> dict[str, Any]:
 
 def _releases(desk: Any) -> Names:
     """One of every content type, published; some drafts; one withdrawn, one refused, some to be."""
-    from dpgeo.api.examples import DATASET, RELEASE_ID
     from dpgeo.artefacts.files import file_kind
     from dpgeo.core.levels import make_level
-    from dpgeo.spatial.area import StudyArea
     from tests.unit.artefacts.releases import examples, grid_release
+    from tests.web.example_city import AREA, RELEASE_ID
     from tests.web.published import install, make_dataset
 
     points = make_level("ln 16", 200)
     dataset = make_dataset(desk.organisation, budget=MANY, points_budget=points)
-    area = StudyArea.from_geojson(DATASET["study_area"])
     published = [
-        install(dataset, grid_release(area=area), pk=RELEASE_ID),
+        install(dataset, grid_release(area=AREA), pk=RELEASE_ID),
         *(install(dataset, released) for released in examples()),
     ]
     small = [install(dataset, grid_release(2), published=each < SPARE) for each in range(3 * SPARE)]
@@ -114,7 +111,7 @@ def _uploads(program: Any, slug: str) -> Names:
 
 def _planned(program: Any, slug: str, release: str) -> Names:
     """Zones of a dataset, and campaigns."""
-    from dpgeo.api.member_examples import BODIES
+    from tests.web.example_city import BODIES
 
     layers = [f"wards-{number}" for number in range(SPARE)]
     for name in layers:
