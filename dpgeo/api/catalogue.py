@@ -15,7 +15,7 @@ from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.paging import CURSOR, next_url, page
 from dpgeo.api.queries import LIMIT
 from dpgeo.api.releases import NEWEST_FIRST
-from dpgeo.artefacts.statement_schema import ADDED, statement_schema
+from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
 from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.selectors import releases_public
 
@@ -62,6 +62,6 @@ class StatementSchemaView(DocumentView):
     )
     def get(self, request: Request, version: str) -> Response:
         """JSON Schema (2020-12) of a version of the privacy statement."""
-        if version not in ADDED:
+        if version not in VERSIONS:
             raise Http404
         return self.answer(statement_schema(version))
