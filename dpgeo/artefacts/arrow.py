@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.artefacts.table import CHUNK, bounds, columns, is_text
@@ -87,8 +88,6 @@ def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> A
         points["order"], points["type"], points["point"] = 1, 1, box_bounds[:, :2]
         return _binary(points)
     if isinstance(layer, ShapeLayer):
-        import shapely
-
         return pa.array(shapely.to_wkb(layer.shapes[part], byte_order=1).tolist(), pa.binary())
     raise TypeError(f"There is no geometry for a {type(layer).__name__}.")
 

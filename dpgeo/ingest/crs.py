@@ -9,6 +9,7 @@ fails would depend on single rows as well, but would leave a seam where two meet
 from __future__ import annotations
 
 import re
+import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -111,7 +112,6 @@ def _system(crs: str) -> Any:
 @lru_cache(maxsize=64)
 def _way(crs: str, bounds: Bounds) -> Any:
     """Return the transformation used for all rows; None if there is none."""
-    import warnings
 
     from pyproj.exceptions import ProjError
     from pyproj.network import set_network_enabled  # type: ignore[attr-defined]
