@@ -1,4 +1,4 @@
-"""Makers of organisations, people, datasets, uploads and releases for tests. All of it invented."""
+"""Factories of invented organisations, people, datasets, uploads and releases for tests."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def make_received(dataset: Dataset, content: bytes = CSV, file_name: str = "trip
 
 
 def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
-    """A canonical file of random positions within `AREA`, a second after each other."""
+    """Write a canonical file of random positions in `AREA`, one second apart."""
     import pyarrow as pa
     import pyarrow.parquet as pq
 
@@ -88,7 +88,7 @@ def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
 
 
 def make_ready(dataset: Dataset, folder: Path, rows: int = 200) -> Upload:
-    """An upload as if it had been ingested."""
+    """Make an upload as if it had been ingested."""
     path = folder / f"{secrets.token_hex(4)}.parquet"
     write_canonical(path, rows)
     name = store(private_storage(), f"canonical/{path.name}", path)
@@ -118,7 +118,7 @@ def make_request(dataset: Dataset, by: User | None = None, **changes: Any) -> Re
 
 
 def make_release(dataset: Dataset, by: User | None = None, **changes: Any) -> Release:
-    """A release whose job has been done, a draft unless asked otherwise."""
+    """Make a release whose job is done, by default a draft."""
     release = make_request(dataset, by, **changes)
     release_run(release_id=release.pk)
     return Release.objects.select_related("job", "dataset__ledger").get(pk=release.pk)

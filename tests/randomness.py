@@ -1,4 +1,4 @@
-"""Randomness for tests: repeatable, absent, or word by word."""
+"""Random streams for tests: seeded, zero, or given word by word."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from dpgeo.privacy.randomness import RandomWords
 
 
 class SeededEntropy:
-    """Streams that differ from each other and repeat from run to run."""
+    """Seeded streams, different from each other and the same in every run."""
 
     def __init__(self, seed: int) -> None:
         self._seeds = np.random.SeedSequence(seed)
@@ -33,10 +33,10 @@ class SeededWords:
 
 
 class ZeroNoise:
-    """Entropy under which every draw of noise is 0, to see what a mechanism does without it."""
+    """Entropy under which every draw of noise is 0, to test mechanisms without noise."""
 
     def stream(self) -> ZeroWords:
-        """A stream of zeros: the least real number, hence the first outcome of every table."""
+        """Open a stream of zeros, which give the first outcome of every table."""
         return ZeroWords()
 
 
@@ -50,7 +50,7 @@ class ZeroWords:
 
 @dataclass
 class CraftedWords:
-    """Exactly these words, in this order; asking for more is an error."""
+    """Stream of exactly these words; asking for more is an error."""
 
     remaining: list[int]
 
@@ -63,7 +63,7 @@ class CraftedWords:
 
 @dataclass
 class CountingEntropy:
-    """Counts the streams that are opened, to show that a refusal came before any draw."""
+    """Counts opened streams, to show that a refusal precedes any draw."""
 
     inner: SeededEntropy | ZeroNoise = field(default_factory=ZeroNoise)
     opened: int = 0

@@ -1,4 +1,4 @@
-"""A private view over arrays, for tests of mechanisms: the same promises, no engine."""
+"""Private view over arrays, for tests of mechanisms without an engine."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class ArrayView:
 
     @property
     def domain(self) -> Domain:
-        """The public study area, the layers declared on it, and the public attributes."""
+        """The public study area, its declared layers, and the public attributes."""
         return Domain(self.area, self.declared, "UTC", self.attributes)
 
     def __post_init__(self) -> None:
@@ -57,19 +57,19 @@ class ArrayView:
         assert self.unit is Unit.RECORD or self.persons is not None or not np.size(self.longitude)
 
     def histogram(self, grid: Grid) -> PrivateCounts:
-        """Counts per cell, of the grid's shape and L1 sensitivity `bound`."""
+        """Count by cell, with the grid's shape and L1 sensitivity `bound`."""
         counts = np.bincount(self._cells(grid), minlength=grid.size).reshape(grid.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Counts per slice and cell, of L1 sensitivity `bound` over all of them."""
+        """Count by slice and cell, with L1 sensitivity `bound` over all of them."""
         counts = np.bincount(self._cells(sliced), minlength=sliced.size).reshape(sliced.shape)
         return PrivateCounts(counts, sensitivity=self.bound)
 
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """At most `bound` reports of each unit: those of the least hash of their numbers."""
+        """Return at most `bound` reports of each privacy unit, by smallest hash of their numbers."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         kept = np.flatnonzero(self.area.covers(lon, lat))
@@ -92,38 +92,38 @@ class ArrayView:
         )
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """The same counts of cells that are not empty."""
+        """Count cells that are not empty."""
         cells, counts = np.unique(self._cells(grid), return_counts=True)
         return PrivateSparseCounts(cells, counts, size=grid.size, sensitivity=self.bound)
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """The same cells with whose they are."""
+        """Return the counted cells grouped by person."""
         persons, cells = self._kept(grid)
         _, persons = np.unique(persons, return_inverse=True)
         return PrivateVisits(persons, cells, size=grid.size, sensitivity=self.bound)
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Counts per zone, of L1 sensitivity `bound` over all of them."""
+        """Count by zone, with L1 sensitivity `bound` over all of them."""
         counts = np.bincount(self._cells(zones), minlength=len(zones))
         return PrivateCounts(counts, sensitivity=self.bound)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """How many people's one place lies in each region."""
+        """Count people by the region of one place each."""
         view = replace(self, bound=1, preferred=None)
         if isinstance(regions, Zones):
             return view.zone_counts(regions)
         return view.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> ArrayView:
-        """The same view, that keeps popular places first."""
+        """Return the same view, keeping each person's places in the most popular regions."""
         return replace(self, preferred=popularity)
 
     def _cells(self, regions: CountedRegions) -> NDArray[np.int64]:
-        """The cell or zone of every record, or person in it, that is counted."""
+        """Return the cell or zone of every counted record, or of every counted person in it."""
         return self._kept(regions)[1]
 
     def _kept(self, regions: CountedRegions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Persons and cells or zones of what is counted."""
+        """Return persons and cells or zones of what is counted."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         inside = self.area.covers(lon, lat)
@@ -170,7 +170,7 @@ class ArrayView:
 
 
 def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:
-    """The number, by key, of every record among those of its person."""
+    """Rank every record by key among those of its person."""
     order = np.lexsort((key, persons))
     starts = np.flatnonzero(np.r_[True, persons[order][1:] != persons[order][:-1]])
     ranks = np.empty(persons.size, dtype=np.int64)

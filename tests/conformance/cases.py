@@ -1,4 +1,4 @@
-"""Every registered mechanism with many choices of its parameters, and a small city to count."""
+"""Registered mechanisms with many parameter values, and a small city as data."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every registered mechanism must keep. A new one is picked up from the registry."""
+"""Requirements on every registered mechanism, new ones included."""
 
 from __future__ import annotations
 

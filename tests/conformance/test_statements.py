@@ -1,4 +1,4 @@
-"""Every mechanism's statement answers what the registry of deployments asks in its three tiers."""
+"""Statements of all mechanisms fill in the three tiers of the deployments registry."""
 
 from __future__ import annotations
 
@@ -79,14 +79,14 @@ PLACES = [place for places in ANSWERS.values() for either in places for place in
 
 
 def at(document: Any, place: str) -> Any:
-    """What stands at a dotted place; None where there is nothing."""
+    """Return the value at a dotted path; None where there is none."""
     for name in place.split("."):
         document = (document or {}).get(name)
     return document
 
 
 def unanswered(document: Any) -> set[str]:
-    """The registry's fields that a statement leaves open."""
+    """Return the registry's fields that a statement does not fill in."""
     return {
         field
         for (_, field), places in ANSWERS.items()

@@ -1,4 +1,4 @@
-"""A distinguishing audit: how different two datasets look, judged from whole releases.
+"""Distinguishing audit: lower bounds on epsilon from whole releases of two datasets.
 
 Many releases of both datasets are drawn. Some of each teach which event tells the datasets apart
 best, the others give a lower confidence bound on the epsilon that this event proves.

@@ -1,4 +1,4 @@
-"""What outcomes tell of two places: never more than epsilon times their distance."""
+"""Log-ratios of perturbed outcomes at two places are at most epsilon times their distance."""
 
 from __future__ import annotations
 
@@ -80,6 +80,6 @@ def test_a_sampler_that_moves_three_tenths_too_little_is_found_out() -> None:
 
 
 def test_metres_of_web_mercator_would_be_found_out() -> None:
-    """What peers do at 60 degrees north: the noise is half as wide as is said."""
+    """Noise half as wide as declared, as in other software at 60 degrees north."""
     wrong = PlanarLaplace(LEVEL.epsilon * 2, 1, 2)
     assert loss(200, (20.0, 60.0), wrong) > float(LEVEL.epsilon) * 200

@@ -1,4 +1,4 @@
-"""The noise has the distribution it claims, and these tests notice when it has another."""
+"""The noise has its declared distribution, and the tests detect others."""
 
 from __future__ import annotations
 

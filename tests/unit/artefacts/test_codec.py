@@ -1,4 +1,4 @@
-"""The codec keeps a Released object whole, and refuses everything else."""
+"""The codec preserves Released objects and refuses everything else."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The privacy statement says everything that is promised, exactly."""
+"""The privacy statement is complete and exact."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the owner sees of a file before saying which column holds what."""
+"""Previews of a file for its owner, before columns are declared."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Points put where their reports were likeliest made: nearer on average, and by the prior alone."""
+"""Optimal remapping brings points nearer on average, by the prior alone."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Popular places cost a declared tenth; ranks follow from what was measured alone."""
+"""Popular bounding costs a tenth of epsilon, and ranks follow from measured counts."""
 
 from __future__ import annotations
 

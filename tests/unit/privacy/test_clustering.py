@@ -1,4 +1,4 @@
-"""Private sums and the k-means that is made of them."""
+"""Private sums, and k-means on them."""
 
 from __future__ import annotations
 

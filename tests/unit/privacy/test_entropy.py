@@ -1,4 +1,4 @@
-"""Where production noise comes from."""
+"""Production randomness."""
 
 from __future__ import annotations
 

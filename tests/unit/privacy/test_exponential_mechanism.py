@@ -1,4 +1,4 @@
-"""Replacing places: the exact exponential mechanism, what is kept, and fresh labels."""
+"""Exact exponential mechanism, fitting of places to counts, and fresh labels."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Private splits: their noise, their exact odds, and that one unit changes these little enough."""
+"""Private quadtree: noise, exact odds, and their change by one privacy unit."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which empty cells pass a threshold: exactly the odds of noise in every one of them."""
+"""Empty cells pass a threshold with exactly the odds of their noise."""
 
 from __future__ import annotations
 
