@@ -69,7 +69,7 @@ class ArrayView:
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """Return at most `bound` reports of each privacy unit, by smallest hash of their numbers."""
+        """Return at most `bound` reports of each privacy unit, by hash of their numbers."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         kept = np.flatnonzero(self.area.covers(lon, lat))
