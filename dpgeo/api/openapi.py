@@ -129,7 +129,7 @@ class OperationSchema(AutoSchema):
         return [self.stated.tag]
 
     def is_deprecated(self) -> bool:
-        """Whether it goes away with the next version."""
+        """Whether it goes with the next version."""
         return self.stated.deprecated
 
     def get_auth(self) -> list[dict[str, Any]]:
