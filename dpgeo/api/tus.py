@@ -206,7 +206,7 @@ def expiry(transfer: Transfer) -> dict[str, str]:
 def read_file_name(metadata: str) -> str:
     """The file's name among a file's metadata. Raises InvalidInput."""
     pairs = (pair.strip().partition(" ") for pair in metadata.split(","))
-    values = {key: value for key, _, value in pairs}
+    values = {key: value for key, _, value in pairs if value}
     try:
         return base64.b64decode(values["filename"], validate=True).decode()
     except (KeyError, ValueError):
