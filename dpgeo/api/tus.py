@@ -133,7 +133,7 @@ class TusUploadView(TusView):
 
     def head(self, request: Request, upload_id: UUID) -> Response:
         """How many bytes have arrived; completes a file all of which arrived before a crash."""
-        found = self._completed(find_upload_or_transfer(self.actor, upload_id)[0])
+        found = self._completed(find_upload_or_transfer(self.actor, upload_id))
         name = base64.b64encode(found.file_name.encode()).decode()
         told = {LENGTH: str(found.size), METADATA: f"filename {name}"}
         return Response(headers=told | standing(found))
@@ -156,7 +156,7 @@ class TusUploadView(TusView):
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Any number at a time. After an interruption HEAD tells in Upload-Offset how many came."""
-        found, _ = find_upload_or_transfer(self.actor, upload_id)
+        found = find_upload_or_transfer(self.actor, upload_id)
         media_type = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
         if media_type != MEDIA_TYPE:
             raise UnsupportedMediaType(media_type, f"Send bytes as Content-Type: {MEDIA_TYPE}.")
