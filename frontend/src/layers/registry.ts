@@ -25,9 +25,16 @@ export async function loadLayer(
   layer: Layer,
   release: ReleaseArray,
   scene: Scene,
-  looks: Record<string, string> = {},
+  looks: Looks = {},
 ): Promise<MapLayer> {
   const look = LOOKS[looks[layer.name] ?? USUAL[layer.shape]];
   if (!look) throw new Error(`There is no way to draw the layer ${layer.name}.`);
   return (await look()).load(layer, release, scene);
+}
+
+/** What draws each layer of a page's map, by the layer's name; written into the page as JSON. */
+export type Looks = Record<string, string>;
+
+export function readLooks(text: string | undefined): Looks {
+  return JSON.parse(text ?? "{}") as Looks;
 }

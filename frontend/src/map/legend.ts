@@ -3,7 +3,12 @@ import type { LegendContent } from "../layers/map-layer";
 import { element } from "../ui/dom";
 import { formatShort } from "../ui/format";
 
+/** What a legend says of the release besides its layer. */
 export type Facts = { epsilon: string; date: string };
+
+export function factsOf(frame: HTMLElement): Facts {
+  return { epsilon: frame.dataset.epsilon ?? "", date: frame.dataset.date ?? "" };
+}
 
 export function drawLegend(legend: HTMLElement, content: LegendContent, facts: Facts): void {
   const key = element("div", "key", ...ramp(content));

@@ -9,6 +9,7 @@ import type { MapLayer } from "../layers/map-layer";
 import { need } from "../ui/dom";
 import { Hover } from "./hover";
 import type { DrawnMap } from "./map";
+import { installZoomButtons } from "./zoom-buttons";
 
 /**
  * The picture that the map will begin with, so that a reader need not wait for the map library.
@@ -66,7 +67,7 @@ export class InteractiveStage implements Stage {
     module.frameMap(map, need<HTMLCanvasElement>(frame, ".neatline"), () => this.palette);
     const seenAt = (x: number): MapLayer => hooks.seenAt(x) ?? this.layer;
     this.hover = new Hover(map, need(frame, ".sheet"), layer, seenAt);
-    offerZoom(frame, map);
+    installZoomButtons(frame, map);
     map.on("moveend", (event) => {
       if (!("settling" in event)) hooks.moved();
     });
@@ -154,11 +155,4 @@ function settle(map: MapLibre): View {
   // Quietly: the move ends at once, and what it reports must not come back here.
   if (off) map.jumpTo({ center: [view.longitude, view.latitude], zoom: view.zoom }, SETTLING);
   return view;
-}
-
-function offerZoom(frame: HTMLElement, map: { zoomIn(): unknown; zoomOut(): unknown }): void {
-  const tools = need<HTMLElement>(frame, ".tools");
-  need(tools, "[data-zoom=in]").addEventListener("click", () => map.zoomIn());
-  need(tools, "[data-zoom=out]").addEventListener("click", () => map.zoomOut());
-  tools.hidden = false;
 }

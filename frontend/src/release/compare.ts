@@ -2,7 +2,7 @@
 import type { Palette } from "../colour/ramps";
 import { type OpenRelease, openRelease } from "../data/open-release";
 import type { MapLayer, Style } from "../layers/map-layer";
-import { loadLayer } from "../layers/registry";
+import { loadLayer, readLooks } from "../layers/registry";
 import type { DrawnMap as Drawn } from "../map/map";
 import { element } from "../ui/dom";
 import { t } from "../ui/translate";
@@ -58,8 +58,7 @@ export class Comparison {
     this.close();
     this.wanted = other.id;
     const opened = await openRelease(other.array, other.basemap);
-    const looks = JSON.parse(other.looks) as Record<string, string>;
-    const layer = await loadLayer(opened.release.layers[0]!, opened.release, opened.scene, looks);
+    const layer = await loadLayer(opened.release.layers[0]!, opened.release, opened.scene, readLooks(other.looks));
     if (this.wanted !== other.id) return;
     layer.restyle(style, palette);
     this.layer = layer;

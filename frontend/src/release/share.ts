@@ -1,5 +1,6 @@
 /** Taking a map along: its link, a frame for another page, a picture, a print. */
 import { need } from "../ui/dom";
+import { download } from "../ui/download";
 import { t } from "../ui/translate";
 
 export function installSharing(
@@ -19,7 +20,7 @@ export function installSharing(
   need(panel, "[data-share=png]").addEventListener("click", () => {
     draw().toBlob((picture) => {
       if (!picture) return say(t("This browser could not make the picture."));
-      save(picture, frame.dataset.file ?? "map.png");
+      download(frame.dataset.file ?? "map.png", picture);
       say(t("The picture is made."));
     }, "image/png");
   });
@@ -47,14 +48,6 @@ function installPrinting(frame: HTMLElement, draw: () => HTMLCanvasElement): voi
 
 async function copy(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
-}
-
-function save(picture: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(picture);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 function embedCode(address: string, title: string): string {
