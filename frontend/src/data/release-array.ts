@@ -6,6 +6,7 @@
  */
 import type { MultiPolygon, Polygon } from "geojson";
 import type { Grid } from "../geometry/grid";
+import type { Degrees } from "../geometry/mercator";
 import type { Bounds } from "../geometry/place";
 import { boundsOfArea } from "../geometry/shapes";
 
@@ -45,6 +46,13 @@ export type PointLayer = Named & {
   thresholds: Float32Array | null;
   names: string[] | null;
 };
+
+export function positionOf({ positions, partsOfDegree }: PointLayer, index: number): Degrees {
+  return {
+    longitude: positions[2 * index]! / partsOfDegree,
+    latitude: positions[2 * index + 1]! / partsOfDegree,
+  };
+}
 
 /** Polygons or lines, which are in a GeoJSON file of the release; null where they are too many. */
 export type ShapeLayer = Named & { shape: "shapes"; length: number; file: string | null };
