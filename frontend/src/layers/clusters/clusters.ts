@@ -7,7 +7,7 @@ import type { Palette } from "../../colour/ramps";
 import { fetchShapes } from "../../data/fetching";
 import { type PointLayer, positionOf } from "../../data/release-array";
 import type { Scene } from "../../data/scene";
-import { type Degrees, toMercator } from "../../geometry/mercator";
+import { type Degrees, distanceNearby } from "../../geometry/mercator";
 import { pixelOf, type Place } from "../../geometry/place";
 import { type Arrow, contains, walk } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
@@ -154,11 +154,9 @@ class Clusters implements MapLayer {
   }
 
   at(position: Degrees, metres: number): Spot | null {
-    const here = toMercator(position);
     let smallest: Cluster | undefined;
     for (const cluster of this.clusters) {
-      const { x, y } = toMercator(cluster.middle);
-      const pixels = (Math.hypot(x - here.x, y - here.y) * Math.cos((position.latitude * Math.PI) / 180)) / metres;
+      const pixels = distanceNearby(position, cluster.middle) / metres;
       if (pixels <= Math.max(cluster.radius, 8) && (!smallest || cluster.radius < smallest.radius)) smallest = cluster;
     }
     const cluster = smallest ?? this.clusters.find(({ area }) => area !== null && contains(area, position));

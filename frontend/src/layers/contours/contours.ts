@@ -5,13 +5,13 @@ import { drawHatch, hatchPattern } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
 import { rampStep } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
-import { fetchShapes } from "../../data/fetching";
 import type { Scene } from "../../data/scene";
 import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
 import { formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
   type LegendContent,
@@ -52,12 +52,8 @@ const LABEL_FONT = 11;
 /** Pixels along a line from one label to the next. */
 const LABEL_SPACING = 260;
 
-export const load: LoadLayer = async (layer, _release, scene) => {
-  if (layer.shape !== "shapes") throw new Error(`The layer ${layer.name} has no shapes.`);
-  if (!layer.file) throw new Error(t("These shapes are too many to be drawn here. Take the files."));
-  const features = await fetchShapes<Properties>(scene.urlOf(layer.file));
-  return new Contours(layer.name, features, scene);
-};
+export const load: LoadLayer = async (layer, _release, scene) =>
+  new Contours(layer.name, await loadShapes<Properties>(layer, scene), scene);
 
 class Contours implements MapLayer {
   readonly shows = ["estimate"] as const;

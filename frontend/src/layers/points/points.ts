@@ -9,7 +9,7 @@ import type { Palette } from "../../colour/ramps";
 import { type PointLayer, positionOf } from "../../data/release-array";
 import type { Scene } from "../../data/scene";
 import { circleAround, degreesOf } from "../../geometry/circles";
-import { type Degrees, toMercator } from "../../geometry/mercator";
+import { type Degrees, distanceNearby } from "../../geometry/mercator";
 import { type Bounds, pixelOf, type Place } from "../../geometry/place";
 import { type Arrow, walk } from "../../geometry/shapes";
 import { formatNumber } from "../../ui/format";
@@ -170,13 +170,10 @@ class Points implements MapLayer {
   }
 
   at(position: Degrees, metres: number): Spot | null {
-    const here = toMercator(position);
-    const scale = Math.cos((position.latitude * Math.PI) / 180) / metres;
     let nearest: Point | undefined;
     let least = REACH;
     for (const point of this.points) {
-      const { x, y } = toMercator(point.middle);
-      const pixels = Math.hypot(x - here.x, y - here.y) * scale;
+      const pixels = distanceNearby(position, point.middle) / metres;
       if (pixels < least) [nearest, least] = [point, pixels];
     }
     return nearest ? this.spot(nearest) : null;

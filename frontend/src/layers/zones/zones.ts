@@ -5,13 +5,13 @@ import { drawHatch, hatchPattern } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
 import { classEdges, classOf, rampStep } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
-import { fetchShapes } from "../../data/fetching";
 import type { Scene } from "../../data/scene";
 import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
   type Basis,
@@ -48,12 +48,8 @@ const HATCH = "zones-hatch";
 const LINE = "zones-line";
 const PATTERN = "zones-hatch";
 
-export const load: LoadLayer = async (layer, _release, scene) => {
-  if (layer.shape !== "shapes") throw new Error(`The layer ${layer.name} has no shapes.`);
-  if (!layer.file) throw new Error(t("These shapes are too many to be drawn here. Take the files."));
-  const features = await fetchShapes<Properties>(scene.urlOf(layer.file));
-  return new Zones(layer.name, features, scene);
-};
+export const load: LoadLayer = async (layer, _release, scene) =>
+  new Zones(layer.name, await loadShapes<Properties>(layer, scene), scene);
 
 class Zones implements MapLayer {
   readonly shows: readonly Show[];
