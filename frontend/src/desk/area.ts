@@ -1,4 +1,4 @@
-/** Choosing a study area on a map, by pointer or by keys; its numbers stand beside it. */
+/** Map on which a study area is chosen, by pointer or by keyboard; the fields beside it follow. */
 import { shapePath } from "../canvas/paths";
 import { onThemeChange, readPalette } from "../colour/ramps";
 import type { AreaShape, Corners } from "../geometry/area-shape";

@@ -1,4 +1,4 @@
-/** The kinds of layers: one line each. All but the heatmap are fetched when a page needs them. */
+/** Registry of the kinds of layers, one line each. All but the heatmap are loaded when needed. */
 import type { Layer, ReleaseArray } from "../data/release-array";
 import type { Scene } from "../data/scene";
 import { load as loadHeatmap } from "./heatmap/heatmap";
@@ -12,7 +12,7 @@ const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   points: () => import("./points/points"),
 };
 
-/** How a layer is drawn where the page does not say (`dpgeo.pages.release_summary.LayerName.look`). */
+/** The kind that draws a layer where the page names none (`dpgeo.pages.release_summary.LayerName.look`). */
 const USUAL: Record<Layer["shape"], string> = {
   cells: "heatmap",
   boxes: "heatmap",
@@ -20,7 +20,7 @@ const USUAL: Record<Layer["shape"], string> = {
   points: "points",
 };
 
-/** What draws a layer. Raises an Error for the reader where nothing can. */
+/** Loads what draws a layer. Throws an Error where no kind can. */
 export async function loadLayer(
   layer: Layer,
   release: ReleaseArray,
@@ -32,7 +32,7 @@ export async function loadLayer(
   return (await look()).load(layer, release, scene);
 }
 
-/** What draws each layer of a page's map, by the layer's name; written into the page as JSON. */
+/** The kind that draws each layer, by the layer's name, as pages hold it in JSON. */
 export type Looks = Record<string, string>;
 
 export function readLooks(text: string | undefined): Looks {

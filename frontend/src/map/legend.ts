@@ -1,4 +1,4 @@
-/** The legend: never closed, so that no picture of a map is without it. */
+/** Legend of a map. It cannot be closed, so that no picture of the map is without it. */
 import type { LegendContent } from "../layers/map-layer";
 import { element } from "../ui/dom";
 import { formatShort } from "../ui/format";

@@ -40,16 +40,16 @@ export function planGeoJson(plan: Plan): string {
     const { longitude, latitude } = task;
     const placed = longitude !== null && latitude !== null;
     const point = placed ? { type: "Point", coordinates: [longitude, latitude] } : null;
-    const made: object[] = [{ type: "Feature", properties: { ...properties, feature: "task" }, geometry: point }];
+    const parts: object[] = [{ type: "Feature", properties: { ...properties, feature: "task" }, geometry: point }];
     if (chosen?.radius_metres && placed) {
       const geometry = { type: "Polygon", coordinates: [circle(longitude, latitude, chosen.radius_metres)] };
-      made.push({ type: "Feature", properties: { ...properties, feature: "circle" }, geometry });
+      parts.push({ type: "Feature", properties: { ...properties, feature: "circle" }, geometry });
     }
     if (geocast?.regions) {
       const { outline, ...figures } = geocast;
-      made.push({ type: "Feature", properties: { name: task.name, ...figures, feature: "regions" }, geometry: outline });
+      parts.push({ type: "Feature", properties: { name: task.name, ...figures, feature: "regions" }, geometry: outline });
     }
-    return made;
+    return parts;
   });
   return JSON.stringify({ type: "FeatureCollection", features });
 }

@@ -1,4 +1,4 @@
-/** Taking a map along: its link, a frame for another page, a picture, a print. */
+/** Sharing of a map: its link, code that embeds it, a picture, a print. */
 import { need } from "../ui/dom";
 import { download } from "../ui/download";
 import { t } from "../ui/translate";
@@ -9,8 +9,8 @@ export function installSharing(
   draw: () => HTMLCanvasElement,
 ): void {
   panel.hidden = false;
-  const said = need<HTMLElement>(panel, "[role=status]");
-  const say = (words: string): void => void (said.textContent = words);
+  const status = need<HTMLElement>(panel, "[role=status]");
+  const say = (words: string): void => void (status.textContent = words);
   need(panel, "[data-share=link]").addEventListener("click", () => {
     copy(location.href).then(
       () => say(t("The link is copied; it holds all that you see.")),
@@ -36,7 +36,7 @@ export function installSharing(
   installPrinting(frame, draw);
 }
 
-/** What was drawn by WebGL cannot be printed, so a picture takes its place on paper. */
+/** A canvas drawn by WebGL cannot be printed, so a picture replaces it on paper. */
 function installPrinting(frame: HTMLElement, draw: () => HTMLCanvasElement): void {
   addEventListener("beforeprint", () => {
     const picture = draw();

@@ -1,4 +1,4 @@
-/** Small still maps: drawn when they come into view, and again when the theme or size changes. */
+/** Thumbnails of maps, drawn when they come into view and again when theme or size changes. */
 import { drawStaticMap } from "../canvas/static-map";
 import { onThemeChange, readPalette } from "../colour/ramps";
 import { openRelease } from "../data/open-release";

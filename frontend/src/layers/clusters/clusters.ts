@@ -1,4 +1,4 @@
-/** Clusters and units: circles as large as their counts, on the ground that they stand for. */
+/** Layer of clusters and units: circles with areas proportional to counts, and the ground of each cluster. */
 import type { Feature, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
 import { shapePath } from "../../canvas/paths";
@@ -24,7 +24,7 @@ import {
 } from "../map-layer";
 import { doubtNote } from "../uncertainty";
 
-/** Radii in pixels: of the least and of the largest count, areas being as the counts. */
+/** Radii in pixels of the smallest and of the largest circle. */
 const SMALLEST = 4;
 const LARGEST = 26;
 
@@ -33,20 +33,20 @@ type Properties = { cluster: number };
 type Cluster = {
   /** From 1, as in the files. */
   id: number;
-  /** Of a unit; "" where it is a cluster's. */
+  /** The name of a unit; "" for a cluster. */
   unit: string;
   middle: Degrees;
   value: number;
   margin: number;
   threshold: number;
-  /** What lies nearest to it; null where nothing of the study area does. */
+  /** The ground that is nearest to it; null where none of the study area is. */
   area: Geometry | null;
   radius: number;
   /** Its step of the ramp, or HOLLOW where it cannot be told from zero. */
   step: number;
 };
 
-/** In place of a step of the ramp; below all of them, as the map's expressions have it. */
+/** Takes the place of a step of the ramp; the map's expressions rely on its being below zero. */
 const HOLLOW = -1;
 
 const POINTS = "clusters";
@@ -115,7 +115,7 @@ class Clusters implements MapLayer {
     map.addLayer(
       {
         id: POINTS, type: "circle", source: POINTS,
-        // Small ones over large ones, so that all can be pointed at.
+        // Small circles lie over large ones, so that each can be pointed at.
         layout: { "circle-sort-key": ["-", 0, ["get", "radius"]] },
         paint: { "circle-radius": ["get", "radius"], "circle-stroke-width": 1.5 },
       },

@@ -1,4 +1,4 @@
-/** Bands and lines of equal density with their values, from the layer's GeoJSON file. */
+/** Layer of contour lines and the bands between them, from its GeoJSON file. */
 import type { Feature, Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
 import { drawHatch, hatchPattern } from "../../canvas/hatch";
@@ -29,9 +29,9 @@ type Properties = {
 };
 type Contour = {
   id: number;
-  /** People per square kilometre at the line, or where the band begins. */
+  /** People per square kilometre on the line, or at the band's lower edge. */
   from: number;
-  /** Where the band ends; null of a line. */
+  /** The band's upper edge; null for a line. */
   to: number | null;
   geometry: Geometry;
   step: number;
@@ -94,7 +94,7 @@ class Contours implements MapLayer {
     };
   }
 
-  /** Lines are where the release has them. */
+  /** No classes to share: the release itself fixes the values of its lines. */
   basis(): null {
     return null;
   }
@@ -206,7 +206,7 @@ function labelName({ id }: Contour): string {
   return `contour-${id}`;
 }
 
-/** The value of a line in the page's type, cased so that it is read on every band. */
+/** Image of a line's value, with a casing so that it is legible on every band. */
 function labelImage(text: string, palette: Palette): ImageData {
   const canvas = document.createElement("canvas");
   const pen = canvas.getContext("2d")!;

@@ -1,6 +1,6 @@
 /**
- * Moved points: a dot each, and the circles that hold half and 95 % of where one may have gone. Or
- * places drawn: a dot for each place, as large as it was drawn often.
+ * Layer of perturbed points: a dot for each report, and the circles within which half and 95 % of
+ * them were moved; or of drawn places: a dot for each, with an area by how often it was drawn.
  */
 import type { MultiPolygon } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
@@ -26,7 +26,7 @@ import {
   type Style,
 } from "../map-layer";
 
-/** Pixels. */
+/** Radii in pixels of a report's dot and of the largest place's, and the reach of the pointer. */
 const RADIUS = 2.5;
 const LARGEST = 14;
 const REACH = 8;
@@ -34,7 +34,7 @@ const REACH = 8;
 /** Corners of a circle. */
 const CORNERS = 72;
 
-/** The layer of places that stand for nobody in particular, many of them on each other. */
+/** Name of the layer of drawn places, which repeat and stand for no particular person. */
 const DRAWN = "places";
 
 const DOTS = "points";
@@ -53,7 +53,7 @@ export const load: LoadLayer = async (layer, _release, scene) => {
   return new Points(layer, radii, scene);
 };
 
-/** How far points were moved, from the privacy statement; null where it does not say. */
+/** The radii of the perturbation, from the privacy statement; null where it has none. */
 async function fetchRadii(url: string): Promise<Radii | null> {
   const response = await fetch(url).catch(() => null);
   if (!response?.ok) return null;
@@ -206,7 +206,7 @@ class Points implements MapLayer {
     return this.name === DRAWN;
   }
 
-  /** Many dots on each other would hide how dense they lie. */
+  /** Dots are fainter the more there are, or they would hide how dense they lie. */
   private get opacity(): number {
     if (this.drawn) return this.style.opacity * 0.6;
     return this.style.opacity * Math.max(0.12, Math.min(0.8, 40 / Math.sqrt(this.points.length + 1)));
@@ -245,12 +245,12 @@ export function placesOf(layer: PointLayer): Point[] {
   return points;
 }
 
-/** The circles of both radii around a place, on the ground. */
+/** Circles of both radii on the ground around a position. */
 function circles(middle: Degrees, { near, far }: Radii): MultiPolygon {
   return { type: "MultiPolygon", coordinates: [far, near].map((metres) => [circleAround(middle, metres, CORNERS)]) };
 }
 
-/** Where the sample of the noise is drawn: in the north-east, inside the area's bounds. */
+/** The centre of the sample circles: in the north-east, inside the area's bounds. */
 function corner([west, south, east, north]: Bounds, metres: number): Degrees {
   const up = degreesOf(metres) * 1.3;
   const latitude = Math.max(north - up, (south + north) / 2);

@@ -1,4 +1,4 @@
-/** Counts of declared zones as a choropleth, from the layer's GeoJSON file. */
+/** Layer of zones: counts of declared zones as a choropleth, from its GeoJSON file. */
 import type { Feature, Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
 import { drawHatch, hatchPattern } from "../../canvas/hatch";
@@ -39,7 +39,7 @@ type Zone = {
   step: number;
 };
 
-/** In place of a step of the ramp; below all of them, as the map's filters have it. */
+/** Takes the place of a step of the ramp; the map's filters rely on its being below zero. */
 const HATCHED = -1;
 
 const SOURCE = "zones";
