@@ -6,7 +6,6 @@ import { need } from "../ui/dom";
 import { formatNumber } from "../ui/format";
 import { t } from "../ui/translate";
 
-
 const EDGES = [1, 8, 20, 40, 70, 110, 160];
 const EPSILONS = [0.1, 0.2, 0.5, 1, 2, 4];
 
