@@ -60,11 +60,6 @@ def to_micro(epsilon: Fraction) -> int:
     return micro.numerator
 
 
-def from_micro(micro: int) -> Fraction:
-    """Convert from micro-epsilon."""
-    return Fraction(micro, MICRO)
-
-
 def format_epsilon(epsilon: Fraction) -> str:
     """Format as the shortest exact decimal ("0.25"), or as a fraction ("1/3") without one."""
     decimal = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)
