@@ -71,7 +71,7 @@ class Columns:
                 raise InvalidInput(
                     "There is no column role {name!r}; the roles are {known}.",
                     name=name,
-                    names=", ".join(sorted(names)),
+                    known=", ".join(sorted(names)),
                     field="columns",
                 )
             if not isinstance(value, str):
