@@ -68,8 +68,10 @@ class Phrase:
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`. Raises ValueError for what it did not write."""
+    def from_json(cls, document: Mapping[str, Any] | str) -> Self:
+        """Invert `to_json`; a bare text is shown as it is. Raises ValueError for anything else."""
+        if isinstance(document, str):
+            return cls("{text}", text=document) if document else cls("")
         try:
             values = {name: _value_from_json(each) for name, each in document["values"].items()}
             phrase = cls(_text(document["template"]), **values)

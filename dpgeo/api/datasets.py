@@ -115,5 +115,5 @@ def declared_document(request: Request, dataset: Dataset) -> dict[str, Any]:
     """A dataset with what its declarer should hear."""
     dataset.ledger.refresh_from_db()
     document = dataset_document(request, dataset)
-    document["cautions"] = cautions_on(dataset.ledger.total)
+    document["cautions"] = list(map(str, cautions_on(dataset.ledger.total)))
     return dict(DeclaredSerializer(document).data)

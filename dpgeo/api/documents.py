@@ -107,7 +107,7 @@ def _privacy(dataset: Dataset) -> dict[str, Any]:
     total = dataset.ledger.total
     points = points_ledger(dataset.ledger)
     return {
-        "sentence": promise_of(dataset, Unit(dataset.unit)),
+        "sentence": str(promise_of(dataset, Unit(dataset.unit))),
         "total_epsilon": format_epsilon(total),
         "odds_factor": odds_factor(total),
         "points": points_document(points, points.total_units) if points else None,

@@ -415,13 +415,13 @@ def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
             "radius_50": near,
             "radius_95": far,
             "ground_metres": forecast.ground_metres,
-            "caution": forecast.caution,
-            "facts": list(forecast.facts),
+            "caution": " ".join(map(str, forecast.cautions)),
+            "facts": list(map(str, forecast.facts)),
         },
         "left_before": quote.rest(quote.left_before),
         "left_after": quote.rest(quote.left_after),
         "more_like_this": quote.more_like_this,
-        "warnings": quote.warnings,
+        "warnings": list(map(str, quote.warnings)),
         "advice": advice_document(quote.advice),
     }
 

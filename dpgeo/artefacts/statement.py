@@ -206,13 +206,13 @@ def _dataset_guarantee(released: Released) -> dict[str, Any] | None:
     if total is None:
         return None
     unit = released.guarantee.unit
-    promise = {**_strength(total), "sentence": wording.privacy_sentence(total, unit)}
+    promise = {**_strength(total), "sentence": str(wording.privacy_sentence(total, unit))}
     points = released.about.get("dataset_points_epsilon", "")
     if points:
         level = released.about["dataset_points_level"]
         radius = int(released.about["dataset_points_radius"])
         per_metre = Fraction(points)
-        promise["sentence"] = wording.points_sentence(total, unit, per_metre, radius)
+        promise["sentence"] = str(wording.points_sentence(total, unit, per_metre, radius))
         promise["points"] = {
             "level": level,
             "radius": radius,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
+from dpgeo.phrases import Figure, Phrase
 from dpgeo.spatial.ground_grid import snapped_apart
 
 COUNTING = {
@@ -113,16 +113,9 @@ WHEREABOUTS = {
 """What a dataset with points promises, in place of the sentence about presence."""
 
 
-def privacy_sentence(
-    total: Fraction,
-    unit: Unit,
-    say: Callable[[str], str] = str,
-    figure: Callable[[str], str] = str,
-) -> str:
-    """PRESENCE with its figure, in the language that `say` puts sentences into, and `figure` the
-    separators of English figures.
-    """
-    return say(PRESENCE[unit]).format(odds=figure(format_odds(total)))
+def privacy_sentence(total: Fraction, unit: Unit) -> Phrase:
+    """PRESENCE with its figure."""
+    return Phrase(PRESENCE[unit], odds=Figure(format_odds(total)))
 
 
 def points_sentence(
@@ -130,19 +123,19 @@ def points_sentence(
     unit: Unit,
     per_metre: Fraction,
     radius: int,
-    say: Callable[[str], str] = str,
-    figure: Callable[[str], str] = str,
-) -> str:
-    """WHEREABOUTS with its figures, in a language as for `privacy_sentence`.
+) -> Phrase:
+    """WHEREABOUTS with its figures.
 
     Moving one unit's reports, the same number, by at most d each changes the odds by at most
     e^(2 E + e_g d): counts lose the old reports and gain the new ones, points are moved. `total`
     is E, `per_metre` e_g, and `radius` the metres within which levels are told. Snapping, to no
     grid coarser than that of the radius, can bring positions further apart, which d includes.
     """
-    moved = format_odds(2 * total + per_metre * snapped_apart(radius))
-    return say(WHEREABOUTS[unit]).format(
-        radius=figure(f"{radius:,}"), moved=figure(moved), odds=figure(format_odds(total))
+    return Phrase(
+        WHEREABOUTS[unit],
+        radius=Figure(f"{radius:,}"),
+        moved=Figure(format_odds(2 * total + per_metre * snapped_apart(radius))),
+        odds=Figure(format_odds(total)),
     )
 
 

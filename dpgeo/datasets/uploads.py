@@ -28,6 +28,7 @@ from dpgeo.datasets.selectors import rests_on_columns
 from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
 from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
 from dpgeo.jobs.services import job_create, job_wake
+from dpgeo.phrases import Phrase, listed
 
 if TYPE_CHECKING:
     from dpgeo.ingest.preview import Preview
@@ -98,7 +99,7 @@ def upload_preview(*, upload: Upload) -> Preview:
             seen = preview(path, upload.file_name, upload.dataset.area, folder)
     except InvalidInput as refusal:
         waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
-        waiting.update(state=UploadState.FAILED, failure=refusal.message)
+        waiting.update(state=UploadState.FAILED, failure=refusal.phrase)
         upload.refresh_from_db()
         raise
     upload.preview = json.dumps(seen.to_json())
@@ -200,7 +201,7 @@ def _ingest(upload: Upload, held: JobLease) -> None:
     dataset = upload.dataset
     schema = _schema(dataset, Columns.from_json(dataset.columns))
     storage = private_storage()
-    held.step("Reading rows")
+    held.step(Phrase("Reading rows"))
     with local_path(storage, upload.raw_name) as source, work_folder() as folder:
         target = folder / "canonical.parquet"
         report = ingest(
@@ -209,10 +210,10 @@ def _ingest(upload: Upload, held: JobLease) -> None:
             schema,
             bytes(dataset.person_key),
             target,
-            lambda done, total: held.step("Reading rows", done, total),
+            lambda done, total: held.step(Phrase("Reading rows"), done, total),
             [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
         )
-        held.step("Storing")
+        held.step(Phrase("Storing"))
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
     kept = Upload.objects.filter(pk=upload.pk, job_id=held.job_id, canonical_name="").update(
         canonical_name=name, report=report.to_json(), state=UploadState.READY, preview=""
@@ -254,7 +255,7 @@ def _check_size(size: int) -> None:
         raise InvalidInput(
             "The file is larger than the {size:g} GB allowed here; split it, or compress it as "
             "Parquet.",
-            size=limit / 1000000000.0,
+            size=limit / 1e9,
             field="file",
         )
 
@@ -315,7 +316,7 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
             raise InvalidInput(
                 "The file has no column {name!r}; it has {columns}.",
                 name=name,
-                columns=", ".join(present[:20]),
+                columns=listed(present[:20]),
                 field=field_of(role),
             )
 

@@ -20,6 +20,7 @@ from dpgeo.ingest.header import MAX_COLUMNS
 from dpgeo.ingest.report import MAX_LINE_BYTES, shorten
 from dpgeo.ingest.schema import Columns
 from dpgeo.ingest.sniff import Format, is_text, sniff
+from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
 ROWS_SHOWN = 20
@@ -39,18 +40,22 @@ class Preview:
     columns: list[str]
     rows: list[list[str]]
     suggested: Columns
-    hints: list[str]
+    hints: list[Phrase]
     complete: bool = True
     """Whether these are all columns: later features of GeoJSON may have others."""
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Invert `to_json`."""
-        return cls(**{**document, "suggested": Columns.from_json(document["suggested"])})
+        read = {
+            "suggested": Columns.from_json(document["suggested"]),
+            "hints": list(map(Phrase.from_json, document["hints"])),
+        }
+        return cls(**{**document, **read})
 
     def to_json(self) -> dict[str, Any]:
         """The preview as plain JSON."""
-        return asdict(self)
+        return asdict(self) | {"hints": [hint.to_json() for hint in self.hints]}
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,16 +23,16 @@ class Reason(StrEnum):
     Each depends on the row and the declared schema alone.
     """
 
-    LINE_TOO_LONG = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
+    LINE_TOO_LONG = "the line is longer than 65,536 bytes"
     UNDECODABLE = "the text is not UTF-8; save the file with that encoding"
     UNCLOSED_QUOTE = "an unclosed quote (a line break within quotes is not read)"
     STRAY_QUOTE = 'a quotation mark inside a field; quote the whole field and write "" for each'
     WRONG_FIELDS = "more or fewer fields than the header has"
     NOT_JSON = "the line is not JSON, or JSON nested too deeply"
     NOT_FEATURE = "the record is not a GeoJSON feature"
-    FEATURE_TOO_LONG = f"the feature is longer than {MAX_LINE_BYTES:,} bytes"
+    FEATURE_TOO_LONG = "the feature is longer than 65,536 bytes"
     NOT_PLAIN = "a declared field is a list, an object, true or false, not text or a number"
-    FIELD_TOO_LONG = f"a declared field is longer than {MAX_FIELD_BYTES:,} bytes"
+    FIELD_TOO_LONG = "a declared field is longer than 1,000 bytes"
     PERSON_MISSING = "the person is missing"
     PERSON_NOT_WHOLE = "the person is a number that is not whole or too large to be exact"
     PERSON_ERASED = "the person was erased from this dataset"

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import Phrase
 
 MEMORY_BYTES = 512 << 20
 """What may be taken beyond what the libraries take when they are loaded."""
@@ -98,14 +99,14 @@ def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
         limit_memory()
         return {"result": TASKS[task](request, say)}
     except InvalidInput as refusal:
-        return {"refused": refusal.message, "field": refusal.field}
+        return {"refused": refusal.phrase.to_json(), "field": refusal.field}
     except MemoryError:
-        return {
-            "refused": f"Reading the file takes more than {MEMORY_BYTES >> 20} MB of memory: a "
-            "value in it is huge, or it is damaged. Export only the columns a map needs, in row "
-            "groups of 100,000 rows or so.",
-            "field": "file",
-        }
+        too_much = Phrase(
+            "Reading the file takes more than {size} MB of memory: a value in it is huge, or it is "
+            "damaged. Export only the columns a map needs, in row groups of 100,000 rows or so.",
+            size=MEMORY_BYTES >> 20,
+        )
+        return {"refused": too_much.to_json(), "field": "file"}
     except OSError as error:
         if error.errno is None:
             return {"failed": _place(error)}

@@ -26,6 +26,7 @@ from dpgeo.datasets.selectors import ready_upload
 from dpgeo.jobs.lease import ProgressCallback, job_run
 from dpgeo.jobs.models import JobState
 from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
+from dpgeo.phrases import translatable
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, ReleaseState, today
 from dpgeo.releases.quotes import Quote, release_quote
@@ -175,7 +176,10 @@ def release_publish(*, release: Release, by: User | None) -> Release:
     """
     if by is not None and not may(by, release.dataset, "publish"):
         raise NotAllowed("Publishing needs the approver's role; ask an approver.")
-    _check_finished(release, "publish")
+    _check_finished(
+        release,
+        translatable("This release is not finished yet; publish it when its job is done."),
+    )
     published = publish(release)
     _log(release, "published", by)
     return published
@@ -202,7 +206,10 @@ def release_refuse(*, release: Release, by: User | None, reason: object) -> Rele
     if by is not None and not may(by, release.dataset, "publish"):
         raise NotAllowed("Refusing needs the approver's role; ask an approver.")
     words = clean_text(reason, field="reason", longest=LONGEST_REFUSAL, required=True)
-    _check_finished(release, "refuse")
+    _check_finished(
+        release,
+        translatable("This release is not finished yet; refuse it when its job is done."),
+    )
     refused = Release.objects.filter(pk=release.pk, state=ReleaseState.DRAFT).update(
         state=ReleaseState.REFUSED, refused_at=timezone.now(), refusal=words
     )
@@ -214,13 +221,11 @@ def release_refuse(*, release: Release, by: User | None, reason: object) -> Rele
     return release
 
 
-def _check_finished(release: Release, verb: str) -> None:
+def _check_finished(release: Release, problem: str) -> None:
     if release.job.state != JobState.DONE:
         release.job.refresh_from_db()
     if release.job.state != JobState.DONE:
-        raise Conflict(
-            "This release is not finished yet; {verb} it when its job is done.", verb=verb
-        )
+        raise Conflict(problem)
 
 
 def _log(release: Release, what: str, by: User | None) -> None:

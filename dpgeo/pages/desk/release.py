@@ -17,7 +17,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import person, release_for
 from dpgeo.pages.desk.jobs import job_context
-from dpgeo.pages.desk.words import translated
+from dpgeo.pages.rendering import say
 from dpgeo.releases.models import ENDED, Release
 from dpgeo.releases.services import (
     LONGEST_REFUSAL,
@@ -65,7 +65,7 @@ def act(
     try:
         service(release=found, by=person(request), **asked)
     except DpgeoError as refusal:
-        messages.error(request, translated(refusal.message))
+        messages.error(request, say(refusal))
     else:
         messages.success(request, words)
     return redirect("desk-release", release_id=found.id)

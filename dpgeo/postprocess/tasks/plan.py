@@ -178,10 +178,10 @@ def plan_tasks(
 
 def _check(value: float, name: str, low: float, high: float, *, above: bool = False) -> None:
     if not math.isfinite(value) or value < low or value > high or (above and value == low):
-        words = "above" if above else "at least"
         raise InvalidInput(
-            "Must be a number {words} {low:g} and at most {high:g}.",
-            words=words,
+            "Must be a number above {low:g} and at most {high:g}."
+            if above
+            else "Must be a number at least {low:g} and at most {high:g}.",
             low=low,
             high=high,
             field=name,

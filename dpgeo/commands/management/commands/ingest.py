@@ -21,6 +21,7 @@ from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_ingest, upload_receive
 from dpgeo.jobs.models import JobState
+from dpgeo.phrases import phrase_of
 from dpgeo.spatial.area import StudyArea
 
 if TYPE_CHECKING:
@@ -210,4 +211,4 @@ def parse_area(text: str) -> StudyArea:
     try:
         return StudyArea.from_bounds(west, south, east, north)
     except ValueError as error:
-        raise InvalidInput(str(error), field="study_area") from None
+        raise InvalidInput(phrase_of(error), field="study_area") from None
