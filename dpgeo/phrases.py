@@ -87,7 +87,7 @@ def translatable(text: str) -> str:
 
 
 def shown_by_scripts(text: str) -> str:
-    """Mark a text that a page's script looks up; the page hands it over with the script's own."""
+    """Mark a text that pages look up and their scripts too, to which pages hand it over."""
     return text
 
 

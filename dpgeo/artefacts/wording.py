@@ -7,7 +7,7 @@ from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
-from dpgeo.phrases import Figure, Phrase
+from dpgeo.phrases import Figure, Phrase, translatable
 from dpgeo.spatial.ground_grid import snapped_apart
 
 COUNTING = {
@@ -93,22 +93,30 @@ PICTURE = (
 
 
 PRESENCE = {
-    Unit.PERSON: "Whether you were in the data changes the odds of anything published from it by "
-    "at most a factor {odds}.",
-    Unit.RECORD: "Whether any one record was in the data changes the odds of anything published "
-    "from it by at most a factor {odds}.",
+    Unit.PERSON: translatable(
+        "Whether you were in the data changes the odds of anything published from it by at most "
+        "a factor {odds}."
+    ),
+    Unit.RECORD: translatable(
+        "Whether any one record was in the data changes the odds of anything published from it "
+        "by at most a factor {odds}."
+    ),
 }
 """What presence in the data may change, in one sentence for everybody."""
 
 WHEREABOUTS = {
-    Unit.PERSON: "Had all your reports been made up to {radius} m elsewhere, the odds of anything "
-    "published from these data would change by at most a factor {moved}. Points show that reports "
-    "were made, and how many; the maps of counts alone also hide whether you were in the data, up "
-    "to a factor {odds}.",
-    Unit.RECORD: "Had any one report been made up to {radius} m elsewhere, the odds of anything "
-    "published from these data would change by at most a factor {moved}. Points show that reports "
-    "were made, and how many; the maps of counts alone also hide whether any one record was in the "
-    "data, up to a factor {odds}.",
+    Unit.PERSON: translatable(
+        "Had all your reports been made up to {radius} m elsewhere, the odds of anything "
+        "published from these data would change by at most a factor {moved}. Points show that "
+        "reports were made, and how many; the maps of counts alone also hide whether you were in "
+        "the data, up to a factor {odds}."
+    ),
+    Unit.RECORD: translatable(
+        "Had any one report been made up to {radius} m elsewhere, the odds of anything published "
+        "from these data would change by at most a factor {moved}. Points show that reports were "
+        "made, and how many; the maps of counts alone also hide whether any one record was in "
+        "the data, up to a factor {odds}."
+    ),
 }
 """What a dataset with points promises, in place of the sentence about presence."""
 
@@ -165,9 +173,11 @@ def _exponential(epsilon: Fraction) -> Decimal:
 
 
 CHOICE = {
-    Bounding.RANDOM: "at random",
-    Bounding.POPULAR: "those in the most popular places first, by noisy counts of all places that "
-    "a tenth of epsilon paid for",
+    Bounding.RANDOM: translatable("at random"),
+    Bounding.POPULAR: translatable(
+        "those in the most popular places first, by noisy counts of all places that a tenth of "
+        "epsilon paid for"
+    ),
 }
 """How it is chosen what of a person is kept, where there is more than the bound."""
 

@@ -45,7 +45,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import LocationsRelease
 from dpgeo.core.spend import Spend
-from dpgeo.phrases import Phrase, phrase_of
+from dpgeo.phrases import Phrase, phrase_of, translatable
 from dpgeo.privacy.clustering import clustered
 from dpgeo.privacy.exponential_mechanism import Bins
 from dpgeo.privacy.mechanism import Forecast, Mechanism
@@ -56,7 +56,7 @@ from dpgeo.spatial.centres import Centres, ground_metres, nearest, spread_evenly
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.places import Places
 
-BINS = "records in each unit and cluster"
+BINS = translatable("records in each unit and cluster")
 WEIGHTS = "records of each person in each bin"
 REPLACEMENT = "places in the stead of people's own"
 

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language
+from django.utils.translation import get_language, gettext_noop
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -45,7 +45,11 @@ DAY = 24 * 60 * 60
 
 NO_MAP = "There is no such map."
 
-RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
+RAMPS = (
+    ("tide", gettext_noop("Tide")),
+    ("ember", gettext_noop("Ember")),
+    ("slate", gettext_noop("Grey")),
+)
 """Keys (`frontend/src/colour/ramps.ts`) and names of the colour ramps to choose from."""
 
 

@@ -109,7 +109,7 @@ def test_progress_renews_the_lease() -> None:
     Job.objects.filter(pk=job.pk).update(lease_until=timezone.now() + timedelta(seconds=1))
     job_progress(job_id=job.pk, lease=lease, step=Phrase("Counting"), done=3, total=9)
     job.refresh_from_db()
-    assert (job.step, job.progress_done, job.progress_total) == ("Counting", 3, 9)
+    assert (str(job.step_phrase), job.progress_done, job.progress_total) == ("Counting", 3, 9)
     assert job.lease_until is not None
     assert job.lease_until > timezone.now() + timedelta(seconds=50)
 

@@ -11,7 +11,7 @@ import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, nearestInDirection } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
-import { t } from "../../ui/translate";
+import { message, t } from "../../ui/translate";
 import {
   type Basis,
   type LegendContent,
@@ -90,8 +90,8 @@ class Zones implements MapLayer {
     const { counting } = this.scene;
     const margin = this.style.show === "margin";
     const heads = counting === "people"
-      ? { estimate: "People per zone", margin: "Margin (±) of people per zone" }
-      : { estimate: "Visits per zone", margin: "Margin (±) of visits per zone" };
+      ? { estimate: message("People per zone"), margin: message("Margin (±) of people per zone") }
+      : { estimate: message("Visits per zone"), margin: message("Margin (±) of visits per zone") };
     return {
       title: t(heads[this.style.show]),
       classes: this.edges.map((from, index) => ({ from, step: rampStep(index, this.edges.length) })),
