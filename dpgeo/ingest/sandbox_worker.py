@@ -17,7 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.decompress import MAX_BYTES, unpacked
+from dpgeo.ingest.ingestion import ingest_here
+from dpgeo.ingest.preview import preview_here
+from dpgeo.ingest.schema import Schema
+from dpgeo.ingest.sniff import sniff
 from dpgeo.phrases import Phrase
+from dpgeo.spatial.area import StudyArea
 
 MEMORY_BYTES = 512 << 20
 """What may be taken beyond what the libraries take when they are loaded."""
@@ -35,17 +41,13 @@ Say = Callable[[dict[str, Any]], None]
 
 def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and look at the head of a file."""
-    from dpgeo.ingest.decompress import MAX_BYTES, unpacked
-    from dpgeo.ingest.preview import preview_here
-    from dpgeo.ingest.sniff import is_text, sniff
-    from dpgeo.spatial.area import StudyArea
 
     def unpack(enough: int) -> tuple[Path, str]:
         source, name = Path(request["source"]), request["file_name"]
         return unpacked(source, name, Path.cwd(), lambda: None, enough=enough)
 
     path, name = unpack(PREVIEW_BYTES)
-    if not is_text(sniff(path, name)):
+    if not sniff(path, name).is_text:
         path, name = unpack(MAX_BYTES)
     area = request["area"] and StudyArea.from_geojson(request["area"])
     return preview_here(path, name, area).to_json()
@@ -53,9 +55,6 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
 
 def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and read a file into `canonical.parquet` in the working folder."""
-    from dpgeo.ingest.decompress import unpacked
-    from dpgeo.ingest.ingestion import ingest_here
-    from dpgeo.ingest.schema import Schema
 
     folder = Path.cwd()
     path, name = unpacked(
@@ -83,7 +82,6 @@ def limit_memory() -> None:
     """Load the libraries, then hold the process to what it may take beyond them."""
     import pyarrow.compute
     import pyarrow.parquet
-    import shapely  # noqa: F401
 
     pyarrow.set_cpu_count(2)
     pyarrow.set_io_thread_count(2)

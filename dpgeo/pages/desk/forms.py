@@ -23,6 +23,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.models import Dataset
+from dpgeo.ingest.formats import SUFFIXES
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import odds
 from dpgeo.phrases import Phrase, phrase_of
@@ -375,7 +376,7 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     return initial
 
 
-UPLOADS = ".csv,.tsv,.txt,.parquet,.geoparquet,.gpkg,.geojson,.geojsonl,.ndjson,.json,.gz,.zip"
+UPLOADS = ",".join((*SUFFIXES, ".gz", ".zip"))
 
 
 class UploadForm(DeskForm):

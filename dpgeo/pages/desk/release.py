@@ -14,19 +14,31 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
+from dpgeo.core.parameters import parameters
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import person, release_for
 from dpgeo.pages.desk.jobs import job_context
-from dpgeo.pages.rendering import say
+from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.releases.models import ENDED, Release
 from dpgeo.releases.services import (
-    LONGEST_REFUSAL,
+    LONGEST_REJECTION,
     release_cancel,
     release_publish,
-    release_refuse,
+    release_reject,
     release_retry,
     release_withdraw,
 )
+
+
+def chosen_parameters(release: Release) -> list[tuple[str, object]]:
+    """Labels and values of a release's parameters; names of layers and numbers stay as they are."""
+    mechanism = MECHANISMS.get(release.mechanism)
+    known = parameters(mechanism.params) if mechanism else []
+    choices = {each.name: each.choices for each in known}
+    return [
+        (parameter_label(name), gettext(value) if value in choices.get(name, ()) else value)
+        for name, value in release.parameters.items()
+    ]
 
 
 @login_required
@@ -40,13 +52,14 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
     context: dict[str, Any] = {
         "release": found,
         "dataset": found.dataset,
+        "parameters": chosen_parameters(found),
         "mechanism_title": mechanism.title if mechanism else found.mechanism,
         "files": found.files.all(),
         "may_publish": may(user, found.dataset, "publish"),
         "may_request": may(user, found.dataset, "request"),
         "sees_private": sees_private,
         "served": found.state not in ENDED,
-        "longest_refusal": LONGEST_REFUSAL,
+        "longest_rejection": LONGEST_REJECTION,
     }
     context |= job_context(found.job, sees_private=sees_private)
     return render(request, "desk/release.html", context)
@@ -81,11 +94,11 @@ def publish(request: HttpRequest, release_id: str) -> HttpResponse:
 
 @login_required
 @require_POST
-def refuse(request: HttpRequest, release_id: str) -> HttpResponse:
+def reject(request: HttpRequest, release_id: str) -> HttpResponse:
     """Decide that a draft is never published."""
-    words = gettext("Refused. It is not published, and what it cost stays spent.")
+    words = gettext("Rejected. It is not published, and what it cost stays spent.")
     reason = request.POST.get("reason", "")
-    return act(request, release_id, "publish", release_refuse, words, reason=reason)
+    return act(request, release_id, "publish", release_reject, words, reason=reason)
 
 
 @login_required

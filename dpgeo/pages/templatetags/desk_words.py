@@ -8,16 +8,10 @@ from django.utils.translation import gettext
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.figures import budget_of
-from dpgeo.pages.rendering import parameter_label, say
+from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
 
 register = template.Library()
-
-
-@register.filter
-def parameter(name: str) -> str:
-    """What the forms call a mechanism's parameter: "look_share" is "Look share"."""
-    return parameter_label(name)
 
 
 register.filter(say)
