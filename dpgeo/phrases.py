@@ -6,6 +6,7 @@ the pages look the template up in their language's catalogue and fill in the sam
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
@@ -13,8 +14,8 @@ from typing import Any, Self, TypeAlias
 Value: TypeAlias = "str | int | float | Phrase"
 """What fills a field. Plain text is data and stays as it is in every language."""
 
-LONGEST_SPEC = 8
-"""Characters of a number's format, such as ",.0f"."""
+FORMAT = re.compile(r",?(\.\d)?[fg]?")
+"""How a number may be written, such as ",.0f"; a width could make any text huge."""
 
 
 class Figure(str):
@@ -114,7 +115,7 @@ class _Renderer(string.Formatter):
         return kwargs[field_name], field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if len(format_spec) > LONGEST_SPEC or "{" in format_spec:
+        if not FORMAT.fullmatch(format_spec):
             raise ValueError("This is no format of a number.")
         if isinstance(value, Phrase):
             return value.render(self._translate, self._figure)
