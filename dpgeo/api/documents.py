@@ -26,7 +26,7 @@ from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.privacy_sentence import promise_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.releases.models import ENDED, Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import Release, ReleaseFile
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -36,7 +36,7 @@ AnyRequest = HttpRequest | Request
 def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
     """One release; a withdrawn or rejected one without its files, a tombstone."""
     dataset = release.dataset
-    files = [] if release.state in ENDED else list(release.files.all())
+    files = list(release.files.all()) if release.rules.served else []
     stated = next((file for file in files if file.name == statement.NAME), None)
     return {
         "id": release.pk,
@@ -162,7 +162,7 @@ def _release_links(request: AnyRequest, release: Release) -> dict[str, str]:
     }
     if release.mechanism in MECHANISMS:
         links["mechanism"] = address_of(request, "api:mechanism", release.mechanism)
-    if release.state == ReleaseState.PUBLISHED:
+    if release.rules.public:
         links["dataset"] = address_of(request, "api:dataset", release.dataset.slug)
     return links
 

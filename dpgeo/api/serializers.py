@@ -8,7 +8,7 @@ from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
-from dpgeo.releases.models import ReleaseState
+from dpgeo.releases.states import ReleaseState
 
 Serializer = serializers.Serializer[Any]
 

@@ -10,8 +10,9 @@ from django.db.models import Q, QuerySet
 from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of, releases_public
+from dpgeo.releases.states import PUBLIC
 
 if TYPE_CHECKING:
     from dpgeo.postprocess.tasks.density import DensitySurface
@@ -35,7 +36,7 @@ def campaign_visible(user: Visitor, campaign_id: str) -> Campaign:
     Raises Campaign.DoesNotExist.
     """
     mine = Q(organisation__in=organisations_of(user))
-    shared = Q(shared=True, release__state=ReleaseState.PUBLISHED)
+    shared = Q(shared=True, release__state__in=PUBLIC)
     found = Campaign.objects.select_related("organisation", "release")
     return found.filter(mine | shared).get(pk=campaign_id)
 
