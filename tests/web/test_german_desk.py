@@ -29,8 +29,8 @@ from dpgeo.jobs.services import job_create, job_fail, job_lease
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.rendering import say
 from dpgeo.phrases import Phrase
-from dpgeo.releases.models import ReleaseState
 from dpgeo.releases.services import release_publish, release_run
+from dpgeo.releases.states import ReleaseState
 from tests.web.api import AREA, DECLARATION, program_of
 from tests.web.desk import Desk, invented_rows, make_desk
 from tests.web.test_desk_releases import asked
