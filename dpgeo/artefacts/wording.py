@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from dpgeo.artefacts.statement_schema import Proof
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
+from dpgeo.phrases import Figure, Phrase, translatable
 from dpgeo.spatial.ground_grid import snapped_apart
 
 COUNTING = {
@@ -94,34 +94,37 @@ PICTURE = (
 
 
 PRESENCE = {
-    Unit.PERSON: "Whether you were in the data changes the odds of anything published from it by "
-    "at most a factor {odds}.",
-    Unit.RECORD: "Whether any one record was in the data changes the odds of anything published "
-    "from it by at most a factor {odds}.",
+    Unit.PERSON: translatable(
+        "Whether you were in the data changes the odds of anything published from it by at most "
+        "a factor {odds}."
+    ),
+    Unit.RECORD: translatable(
+        "Whether any one record was in the data changes the odds of anything published from it "
+        "by at most a factor {odds}."
+    ),
 }
 """The effect of presence in the data, in one sentence for everyone."""
 
 WHEREABOUTS = {
-    Unit.PERSON: "Had all your reports been made up to {radius} m elsewhere, the odds of anything "
-    "published from these data would change by at most a factor {moved}. Points show that reports "
-    "were made, and how many; the maps of counts alone also hide whether you were in the data, up "
-    "to a factor {odds}.",
-    Unit.RECORD: "Had any one report been made up to {radius} m elsewhere, the odds of anything "
-    "published from these data would change by at most a factor {moved}. Points show that reports "
-    "were made, and how many; the maps of counts alone also hide whether any one record was in the "
-    "data, up to a factor {odds}.",
+    Unit.PERSON: translatable(
+        "Had all your reports been made up to {radius} m elsewhere, the odds of anything "
+        "published from these data would change by at most a factor {moved}. Points show that "
+        "reports were made, and how many; the maps of counts alone also hide whether you were in "
+        "the data, up to a factor {odds}."
+    ),
+    Unit.RECORD: translatable(
+        "Had any one report been made up to {radius} m elsewhere, the odds of anything published "
+        "from these data would change by at most a factor {moved}. Points show that reports were "
+        "made, and how many; the maps of counts alone also hide whether any one record was in "
+        "the data, up to a factor {odds}."
+    ),
 }
 """Guarantee of a dataset with points, replacing the sentence about presence."""
 
 
-def privacy_sentence(
-    total: Fraction,
-    unit: Unit,
-    say: Callable[[str], str] = str,
-    figure: Callable[[str], str] = str,
-) -> str:
-    """Fill in PRESENCE, with `say` translating the sentence and `figure` formatting numbers."""
-    return say(PRESENCE[unit]).format(odds=figure(format_odds(total)))
+def privacy_sentence(total: Fraction, unit: Unit) -> Phrase:
+    """Fill in PRESENCE with the odds."""
+    return Phrase(PRESENCE[unit], odds=Figure(format_odds(total)))
 
 
 def points_sentence(
@@ -129,10 +132,8 @@ def points_sentence(
     unit: Unit,
     per_metre: Fraction,
     radius: int,
-    say: Callable[[str], str] = str,
-    figure: Callable[[str], str] = str,
-) -> str:
-    """Fill in WHEREABOUTS, with `say` and `figure` as for `privacy_sentence`.
+) -> Phrase:
+    """Fill in WHEREABOUTS with its figures.
 
     Moving one privacy unit's reports, the same number, by at most d each changes the odds by at
     most e^(2 E + e_g d): counts lose the old reports and gain the new ones, and points are
@@ -140,9 +141,11 @@ def points_sentence(
     stated. Snapping, to no grid coarser than that of the radius, can increase the distance of
     positions, which d includes.
     """
-    moved = format_odds(2 * total + per_metre * snapped_apart(radius))
-    return say(WHEREABOUTS[unit]).format(
-        radius=figure(f"{radius:,}"), moved=figure(moved), odds=figure(format_odds(total))
+    return Phrase(
+        WHEREABOUTS[unit],
+        radius=Figure(f"{radius:,}"),
+        moved=Figure(format_odds(2 * total + per_metre * snapped_apart(radius))),
+        odds=Figure(format_odds(total)),
     )
 
 
@@ -172,9 +175,11 @@ def _exponential(epsilon: Fraction) -> Decimal:
 
 
 CHOICE = {
-    Bounding.RANDOM: "at random",
-    Bounding.POPULAR: "those in the most popular places first, by noisy counts of all places that "
-    "a tenth of epsilon paid for",
+    Bounding.RANDOM: translatable("at random"),
+    Bounding.POPULAR: translatable(
+        "those in the most popular places first, by noisy counts of all places that a tenth of "
+        "epsilon paid for"
+    ),
 }
 """How contributions are chosen beyond the contribution bound."""
 

@@ -16,6 +16,7 @@ from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Measured, Spend
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.bounding import PILOT, Popularity, Regions, split
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
@@ -31,7 +32,7 @@ class Forecast:
 
     `region` names what is counted ("cell"), `regions` is the largest number of them, `noise` is the
     noise of each count or point, and `ground_metres` is the side of the smallest region on the
-    ground. `caution` is a warning for whoever pays, "" where there is none, and `facts` are
+    ground. `cautions` are warnings for whoever pays, and `facts` are
     sentences that follow from public inputs, such as how far apart hidden places are.
     """
 
@@ -39,8 +40,14 @@ class Forecast:
     regions: int
     noise: Noise
     ground_metres: float
-    caution: str = ""
-    facts: tuple[str, ...] = ()
+    cautions: tuple[Phrase, ...] = ()
+    facts: tuple[Phrase, ...] = ()
+    plural: str = ""
+
+    @property
+    def region_plural(self) -> str:
+        """The regions' name where there are many; `plural` gives what is no plural in s."""
+        return self.plural or f"{self.region}s"
 
     @property
     def moves(self) -> bool:
