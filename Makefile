@@ -8,7 +8,7 @@
 PORT ?= 8000
 SYSTEM_PYTHON ?= python3
 PYTHON := .venv/bin/python
-PIP := $(PYTHON) -m pip install -qq --disable-pip-version-check --no-input --require-hashes
+INSTALL := $(PYTHON) locks/install.py
 NPM := $(PYTHON) frontend/scripts/npm.py
 MANAGE := $(PYTHON) manage.py
 DONE := .venv/done
@@ -55,11 +55,12 @@ lint: $(DONE)/full frontend  ## Style, types, import contracts, migrations
 	@$(MANAGE) check --fail-level WARNING
 	@$(NPM) run check
 
-lock:  ## Renew locks/ from pyproject.toml (needs uv)
-	@for name in run test full s3 node; do \
+lock: | $(PYTHON)  ## Renew locks/ from pyproject.toml
+	@$(INSTALL) locks/uv.txt
+	@for name in run test full s3 node uv; do \
 	  case $$name in test|full|s3) group="--group $$name";; *) group=;; esac; \
-	  case $$name in node) from=locks/node.in;; *) from=pyproject.toml;; esac; \
-	  uv pip compile $$from $$group --universal --python-version 3.11 --generate-hashes \
+	  case $$name in node|uv) from=locks/$$name.in;; *) from=pyproject.toml;; esac; \
+	  .venv/bin/uv pip compile $$from $$group --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-annotate --no-header -q -o locks/$$name.txt || exit 1; \
 	done
 
@@ -78,7 +79,7 @@ $(PYTHON):
 
 $(DONE)/%: locks/%.txt | $(PYTHON)
 	@echo "  Installing Python packages from $<"
-	@$(PIP) -r $<
+	@$(INSTALL) $<
 	@mkdir -p $(DONE) && touch $@
 
 frontend: frontend/dist/manifest.json
