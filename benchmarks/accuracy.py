@@ -11,20 +11,20 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.generated import KINDS, generated
-from benchmarks.report import report
-from dpgeo.core.epsilon import parse_epsilon
-from dpgeo.core.kinds import Kind
-from dpgeo.core.parameters import parameters, parse_parameters
-from dpgeo.evaluation.arrays import CountsView, coarsened, drawn
-from dpgeo.evaluation.distributions import divergence, earth_movers, weighted_variance
-from dpgeo.evaluation.ranges import (
+from benchmarks.evaluation.arrays import CountsView, coarsened, drawn
+from benchmarks.evaluation.distributions import divergence, earth_movers, weighted_variance
+from benchmarks.evaluation.ranges import (
     mean_absolute_error,
     random_boxes,
     range_counts,
     scaled_l2_error,
     spread,
 )
+from benchmarks.generated import KINDS, generated
+from benchmarks.report import report
+from dpgeo.core.epsilon import parse_epsilon
+from dpgeo.core.kinds import Kind
+from dpgeo.core.parameters import parameters, parse_parameters
 from dpgeo.mechanisms import time_slices
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.postprocess.layers import BoxLayer, box_layers

@@ -11,11 +11,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.charts import line_chart
+from benchmarks.evaluation.distributions import divergence, precision_at
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.released import GridRelease
-from dpgeo.evaluation.distributions import divergence, precision_at
 from dpgeo.mechanisms import uniform_grid
 from dpgeo.privacy.mechanism import run
 from dpgeo.spatial.area import StudyArea

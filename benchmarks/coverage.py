@@ -9,12 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.accuracy import HEATMAPS
+from benchmarks.evaluation.arrays import CountsView, drawn
+from benchmarks.evaluation.ranges import range_counts
 from benchmarks.generated import KINDS, generated
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.parameters import parse_parameters
-from dpgeo.evaluation.arrays import CountsView, drawn
-from dpgeo.evaluation.ranges import range_counts
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.privacy.mechanism import run

@@ -15,12 +15,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.charts import line_chart
+from benchmarks.evaluation.tasks import cast_outcome, outcome
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import Released
-from dpgeo.evaluation.tasks import cast_outcome, outcome
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.tasks.density import DensityRule, ring_edges
 from dpgeo.postprocess.tasks.geocast import Partition

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from benchmarks import trips
+from benchmarks.evaluation.arrays import CountsView
 from benchmarks.report import report
 from dpgeo.artefacts.codec import encode
 from dpgeo.core.domain import Domain
@@ -20,7 +21,6 @@ from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.engine.duckdb_view import DuckDBView
-from dpgeo.evaluation.arrays import CountsView
 from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.privacy.counts import PrivateCounts

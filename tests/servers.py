@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from dpgeo.jobs.supervisor import tie_to_parent
+from dpgeo.commands.supervisor import tie_to_parent
 
 PATIENCE_SECONDS = 30.0
 

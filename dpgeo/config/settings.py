@@ -82,6 +82,7 @@ INSTALLED_APPS = [
     "dpgeo.crowdsourcing",
     "dpgeo.api",
     "dpgeo.pages",
+    "dpgeo.commands",
     "dpgeo.accounts.apps.AdministrationConfig",
     "django.contrib.auth",
     "django.contrib.contenttypes",

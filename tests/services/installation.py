@@ -102,7 +102,7 @@ class Installation:
 
 def celery_words(workers: int) -> Sequence[str]:
     """The words that start a worker, after "python"."""
-    from dpgeo.jobs.management.commands.serve import worker_command
+    from dpgeo.commands.management.commands.serve import worker_command
 
     return worker_command(workers)[1:]
 

@@ -28,7 +28,7 @@ time.sleep(300)
 
 SUPERVISOR = """
 import sys
-from dpgeo.jobs.supervisor import Program, Supervisor
+from dpgeo.commands.supervisor import Program, Supervisor
 part, failing = sys.argv[1], sys.argv[2:]
 programs = [Program("Sleeper", [sys.executable, "-c", part, "ids"])]
 if failing:

@@ -14,8 +14,8 @@ from django.core.management import CommandError, call_command
 
 from dpgeo.accounts.models import Organisation, Role
 from dpgeo.budgets.models import Ledger
+from dpgeo.commands import console
 from dpgeo.datasets.models import Dataset, Upload, UploadState
-from dpgeo.jobs import console
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release, ReleaseState
 from tests.makers import CSV, make_dataset, make_ready, make_user

@@ -180,8 +180,8 @@ def test_only_stewards_erase_and_only_where_rows_have_persons(dataset: Dataset) 
 def test_the_erase_command_says_what_cannot_be_taken_back(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dpgeo.jobs.console.POLL_SECONDS", 0.0)
-    monkeypatch.setattr("dpgeo.jobs.console.PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr("dpgeo.commands.console.POLL_SECONDS", 0.0)
+    monkeypatch.setattr("dpgeo.commands.console.PATIENCE_SECONDS", 0.0)
     ingest(dataset)
     make_release(dataset)
     output = io.StringIO()

@@ -142,7 +142,7 @@ def test_an_error_of_ours_does_not_quote_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table(GOOD), path)
     request = {"source": str(path), "file_name": "a", "schema": {"private": "words"}, "key": "00"}
-    with pytest.raises(RuntimeError, match=r"KeyError at worker\.py") as caught:
+    with pytest.raises(RuntimeError, match=r"KeyError at sandbox_worker\.py") as caught:
         sandbox.run("ingest", request, tmp_path, silent)
     assert "private" not in str(caught.value)
 
@@ -169,7 +169,7 @@ def in_another_process(program: str, *arguments: Path) -> list[str]:
 WRITTEN = """
 import sys
 from pathlib import Path
-from tests.unit.ingest.test_confined import huge_value
+from tests.unit.ingest.test_sandbox import huge_value
 huge_value(Path(sys.argv[1]))
 """
 
@@ -177,7 +177,7 @@ MEASURED = """
 import resource, sys
 from pathlib import Path
 from dpgeo.core.errors import Conflict, InvalidInput
-from tests.unit.ingest.test_confined import run_ingest
+from tests.unit.ingest.test_sandbox import run_ingest
 try:
     run_ingest(Path(sys.argv[1]), Path(sys.argv[2]))
 except InvalidInput as refusal:

@@ -7,10 +7,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.evaluation.arrays import CountsView
+from benchmarks.evaluation.ranges import random_boxes, range_counts
 from dpgeo.core.guarantees import Counting, Unit
 from dpgeo.core.released import PhasedRelease, Released
-from dpgeo.evaluation.arrays import CountsView
-from dpgeo.evaluation.ranges import random_boxes, range_counts
 from dpgeo.mechanisms import auto, uniform_grid
 from dpgeo.mechanisms.registry import DEFAULT, find_mechanism
 from dpgeo.postprocess.layers import box_layers

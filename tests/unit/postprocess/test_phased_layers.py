@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from benchmarks.evaluation.arrays import CountsView
 from dpgeo.core.released import PhasedRelease
-from dpgeo.evaluation.arrays import CountsView
 from dpgeo.mechanisms import auto
 from dpgeo.postprocess.layers import (
     CALIBRATED,

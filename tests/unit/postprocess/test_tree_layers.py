@@ -6,8 +6,8 @@ import math
 import numpy as np
 import pytest
 
+from benchmarks.evaluation.ranges import spread
 from dpgeo.core.released import TreeRelease
-from dpgeo.evaluation.ranges import spread
 from dpgeo.postprocess.consistency import consistent
 from dpgeo.postprocess.layers import EXACT_NOISE, NOMINAL, box_layers
 from dpgeo.spatial.grid import Grid

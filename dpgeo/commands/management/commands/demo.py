@@ -21,6 +21,7 @@ from django.core.management.base import BaseCommand, CommandError
 
 from dpgeo.accounts.models import Organisation, Role, Sector, User
 from dpgeo.accounts.services import membership_set, organisation_create
+from dpgeo.commands.console import job_wait, plain_errors
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.errors import BudgetExceeded
 from dpgeo.core.levels import Level, make_level
@@ -30,7 +31,6 @@ from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
 from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_receive
 from dpgeo.ingest.schema import Columns
-from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public

@@ -9,8 +9,8 @@ import pytest
 
 from benchmarks.__main__ import main
 from benchmarks.accuracy import HEATMAPS
-from dpgeo.evaluation.arrays import AREA, CountsView, coarsened, drawn
-from dpgeo.evaluation.ranges import (
+from benchmarks.evaluation.arrays import AREA, CountsView, coarsened, drawn
+from benchmarks.evaluation.ranges import (
     mean_absolute_error,
     random_boxes,
     range_counts,

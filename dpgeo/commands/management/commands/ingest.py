@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.text import slugify
 
-from dpgeo.accounts.console import acting_user
 from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.services import organisation_create
+from dpgeo.commands.console import acting_user, job_wait, plain_errors
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
@@ -20,7 +20,6 @@ from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_ingest, upload_receive
-from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 from dpgeo.spatial.area import StudyArea
 

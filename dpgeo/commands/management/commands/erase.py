@@ -7,13 +7,12 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from dpgeo.accounts.console import acting_user
 from dpgeo.accounts.models import User
+from dpgeo.commands.console import acting_user, job_wait, plain_errors
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.erasure import person_erase, person_readmit
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.uploads import upload_ingest
-from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 
 

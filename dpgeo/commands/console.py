@@ -1,4 +1,4 @@
-"""Jobs on a terminal: a line of progress, waiting, and errors without a traceback."""
+"""What commands share: who acts, a line of progress, waiting for jobs, plain errors."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from uuid import UUID
 from django.core.management.base import CommandError, OutputWrapper
 from django.utils import timezone
 
-from dpgeo.core.errors import DpgeoError
+from dpgeo.accounts.models import User
+from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.jobs.lease import ProgressCallback
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import job_give_up
@@ -97,3 +98,13 @@ def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
     except DpgeoError as error:
         option = options.get(error.field, f"--{error.field.replace('_', '-')}")
         raise CommandError(f"{option}: {error.message}" if error.field else error.message) from None
+
+
+def acting_user(name: str) -> User | None:
+    """The user named on the command line; None for the operator, who may do everything."""
+    if not name:
+        return None
+    user = User.objects.filter(username=name, is_active=True).first()
+    if user is None:
+        raise InvalidInput(f"There is no active user {name!r}.", field="user")
+    return user

@@ -11,7 +11,7 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 
-from dpgeo.jobs.supervisor import Program, Supervisor
+from dpgeo.commands.supervisor import Program, Supervisor
 
 
 class Command(BaseCommand):

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from dpgeo.evaluation.tasks import NOTICE_COST, cast_outcome, outcome
+from benchmarks.evaluation.tasks import NOTICE_COST, cast_outcome, outcome
 from dpgeo.postprocess.tasks.acceptance import Acceptance
 from dpgeo.postprocess.tasks.geocast import Geocast, Partition
 from dpgeo.postprocess.tasks.plan import Allocation, Plan, Reason, Tasks

@@ -9,11 +9,10 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.urls import NoReverseMatch, reverse
 
-from dpgeo.accounts.console import acting_user
+from dpgeo.commands.console import acting_user, job_wait, plain_errors
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.datasets.models import Dataset
-from dpgeo.jobs.console import job_wait, plain_errors
 from dpgeo.jobs.models import JobState
 from dpgeo.mechanisms.registry import DEFAULT
 from dpgeo.privacy.mechanism import Forecast

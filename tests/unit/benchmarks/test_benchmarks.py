@@ -15,7 +15,7 @@ import pytest
 from benchmarks import __main__ as runner
 from benchmarks import geoind
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[3]
 OWN = {"benchmarks", "dpgeo", "tests", "fixtures"}
 OTHER_NAMES = {"PIL": "pillow"}
 

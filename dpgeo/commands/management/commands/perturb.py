@@ -15,8 +15,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
+from dpgeo.commands.console import plain_errors
 from dpgeo.core.errors import InvalidInput
-from dpgeo.jobs.console import plain_errors
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.local_planar_laplace import LocalPlanarLaplace
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from dpgeo.evaluation.distributions import (
+from benchmarks.evaluation.distributions import (
     divergence,
     earth_movers,
     precision_at,

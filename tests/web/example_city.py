@@ -1,0 +1,294 @@
+"""An invented city that asks every operation of the API, for the examples in its schema."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+from unittest.mock import patch
+from uuid import UUID
+
+from django.test import Client
+
+from dpgeo.accounts.models import Organisation
+from dpgeo.accounts.services import key_create
+from dpgeo.crowdsourcing.models import Campaign
+from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import release_run
+from dpgeo.spatial.area import StudyArea
+from tests.unit.artefacts.releases import grid_release
+from tests.web.api import EVERYTHING, Program
+from tests.web.described import check
+from tests.web.desk import invented_rows, make_desk
+from tests.web.published import install
+
+HOST = "https://maps.example.org"
+RELEASE_ID = "q0tPZ2xvbmdzaGFkb3dzAA"
+CAMPAIGN_ID = "mJr2Zk8vQ1sYt0aPbXcDgA"
+SHA256 = "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"
+
+STUDY_AREA: dict[str, Any] = {
+    "type": "Polygon",
+    "coordinates": [[[10.0, 50.0], [10.2, 50.0], [10.2, 50.1], [10.0, 50.1], [10.0, 50.0]]],
+}
+
+AREA = StudyArea.from_geojson(STUDY_AREA)
+
+TRIANGLE = {
+    "type": "Polygon",
+    "coordinates": [[[10.05, 50.02], [10.15, 50.02], [10.1, 50.08], [10.05, 50.02]]],
+}
+
+WARDS = {
+    "type": "FeatureCollection",
+    "features": [
+        {
+            "type": "Feature",
+            "properties": {"code": "E05", "name": "Harbour"},
+            "geometry": TRIANGLE,
+        }
+    ],
+}
+
+CONTENT = (
+    "\n".join(f"{row},2.0" for row in invented_rows().split())
+    .replace("seen,2.0", "seen,app")
+    .encode()
+)
+
+REQUEST = {
+    "mechanism": "uniform-grid",
+    "parameters": {"cells": 16},
+    "epsilon": "0.5",
+    "bound": 10,
+    "counting": "people",
+    "bounding": "random",
+}
+
+TASKS = [
+    {"name": "Quay lamps", "longitude": 10.07, "latitude": 50.06},
+    {"name": "Ring road sign", "longitude": 10.19, "latitude": 50.01, "reward": 9},
+]
+
+SETTINGS = {
+    "target": 0.9,
+    "total_reward": 40.0,
+    "willingness": 50.0,
+    "least_reward": 1.0,
+    "travel_metres": 3000.0,
+    "worker_share": 0.1,
+    "model": "field",
+    "density": "bilinear",
+}
+
+DECLARED = ("title", "description", "unit", "study_area", "time_zone", "licence")
+
+BODIES: dict[str, Any] = {
+    "dataset_create": {
+        "title": "Walks",
+        "description": "Walks of volunteers in an invented city.",
+        "unit": "person",
+        "study_area": STUDY_AREA,
+        "time_zone": "Europe/Berlin",
+        "public_attributes": [{"column": "app", "values": ["1.4", "2.0"]}],
+        "licence": "CC BY 4.0",
+        "budget": "2",
+    },
+    "dataset_update": {"description": "Walks of volunteers in spring."},
+    "upload_begin": {"file_name": "walks.csv", "size": len(CONTENT)},
+    "upload_confirm": {
+        "columns": {"longitude": "lon", "latitude": "lat", "person": "device", "time": "seen"}
+    },
+    "layer_add": {"name": "wards", "title": "Wards of 2026", "layer": WARDS},
+    "quote": {**REQUEST, "guess": {"people": 10000, "records": 20, "share": 0.0001}},
+    "release_request": {
+        "dataset": "walks",
+        "title": "Evening walks",
+        **REQUEST,
+        "publish_when_done": False,
+    },
+    "release_refuse": {"reason": "Too little stands out from the noise."},
+    "release_query": {"polygon": TRIANGLE},
+    "plan": {"release": RELEASE_ID, "tasks": TASKS, **SETTINGS, "allocations": ["uniform"]},
+    "campaign_create": {
+        "name": "Lamps in March",
+        "release": RELEASE_ID,
+        "tasks": TASKS,
+        "settings": SETTINGS,
+        "shared": True,
+    },
+}
+"""What is sent, by operation."""
+
+
+class City:
+    """The city's program; notes answers, with what differs between runs replaced."""
+
+    def __init__(self) -> None:
+        self.desk = make_desk("Example City")
+        Organisation.objects.update(contact="maps@example.org")
+        self.desk.organisation.refresh_from_db()
+        _, secret = key_create(
+            organisation=self.desk.organisation,
+            name="program",
+            scopes=EVERYTHING,
+            created_by=self.desk.user,
+        )
+        self.program = Program({"Authorization": f"Bearer {secret}"})
+        self.answers: dict[str, Any] = {}
+        self._ids: dict[str, str] = {}
+
+    def ask(
+        self,
+        name: str,
+        method: str,
+        address: str,
+        status: int = 200,
+        content: bytes | None = None,
+        **headers: str,
+    ) -> Any:
+        """Send what BODIES hold for an operation, and hold its answer to the description."""
+        answer = self.program.send(method, address, content or BODIES.get(name), **headers)
+        assert answer.status_code == status, (name, getattr(answer, "content", b""))
+        check(name, answer)
+        return self._note(name, answer)
+
+    def read(self, name: str, address: str) -> Any:
+        """The same of what anybody may read."""
+        answer = Client().get(address)
+        assert answer.status_code == 200, (name, answer.content)
+        if not name.startswith("ogc"):
+            check(name, answer)
+        return self._note(name, answer)
+
+    def _note(self, name: str, answer: Any) -> Any:
+        text = answer.getvalue().decode()
+        self.answers[name] = self.steady(json.loads(text))
+        return json.loads(text)
+
+    def request(self) -> Release:
+        """A release whose job waits, noted as the city's only one."""
+        name = f"march-{Release.objects.count()}"
+        asked = self.ask("release_request", "POST", "/api/v1/releases", 202, Idempotency_Key=name)
+        again = self.ask("release_request", "POST", "/api/v1/releases", 200, Idempotency_Key=name)
+        assert asked == again
+        release = Release.objects.get(job_id=asked["id"])
+        self.call(release.pk, RELEASE_ID)
+        self.answers["release_request"] = self.steady(asked)
+        return release
+
+    def call(self, found: str, always: str) -> None:
+        """Have a random name noted as another one."""
+        self._ids[found] = always
+
+    def steady(self, value: Any) -> Any:
+        """A document with what differs between runs replaced."""
+        if isinstance(value, dict):
+            steady = {key: self.steady(each) for key, each in value.items()}
+            return _file(steady) if "sha256" in steady else steady
+        if isinstance(value, list):
+            return [self.steady(each) for each in value]
+        if isinstance(value, float):
+            return float(f"{value:.9g}")
+        return self._text(value) if isinstance(value, str) else value
+
+    def _text(self, text: str) -> str:
+        text = text.replace("http://testserver", HOST)
+        for found, always in self._ids.items():
+            text = text.replace(found, always)
+        text = re.sub(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}", self._uuid, text)
+        text = re.sub(r"\b[0-9a-f]{64}\b", SHA256, text)
+        text = re.sub(r"(?<=cursor=)[\w-]+", "WyIyMDI2LTAzLTMxIl0", text)
+        return re.sub(r"^20\d\d-\d\d-\d\d$", "2026-03-31", text)
+
+    def _uuid(self, match: re.Match[str]) -> str:
+        if match[0] in self._ids.values():
+            return match[0]
+        numbered = UUID(int=(0x5D0C8F5A94A54C3E8F0E << 48) + len(self._ids) + 1)
+        return self._ids.setdefault(match[0], str(numbered))
+
+
+def _file(described: dict[str, Any]) -> dict[str, Any]:
+    """A file whose bytes differ between versions of libraries."""
+    return {**described, "size": 51234} if "media_type" in described else described
+
+
+def play() -> dict[str, Any]:
+    """The answer of every operation that answers with JSON, by its name."""
+    city = City()
+    dataset = city.desk.declare(
+        ready=True,
+        at_console=True,
+        slug="walks",
+        **{name: BODIES["dataset_create"][name] for name in DECLARED},
+    )
+    published = install(dataset, grid_release(16, area=AREA), pk=RELEASE_ID)
+    Upload.objects.filter(pk=published.upload_id).update(state=UploadState.FAILED)  # has no rows
+    _public(city)
+    _declare(city)
+    _plan(city)
+    _request(city)
+    return city.answers
+
+
+def _public(city: City) -> None:
+    """What anybody may read."""
+    release = f"/api/v1/releases/{RELEASE_ID}"
+    city.read("releases", "/api/v1/releases")
+    city.read("release", release)
+    city.read("tilejson", f"{release}/tiles/cells.json")
+    city.read("datasets", "/api/v1/datasets")
+    city.read("dataset", "/api/v1/datasets/walks")
+    city.read("mechanism", "/api/v1/mechanisms/uniform-grid")
+    city.read("mechanisms", "/api/v1/mechanisms")
+    city.read("catalogue", "/api/v1/catalogue")
+    city.read("ogc_collections", "/ogc/collections")
+    city.read("ogc_collection", f"/ogc/collections/{RELEASE_ID}.cells")
+    city.read("ogc_landing", "/ogc/")
+    city.read("ogc_item", f"/ogc/collections/{RELEASE_ID}.cells/items/0")
+    city.ask("release_query", "POST", f"{release}/query")
+
+
+def _declare(city: City) -> None:
+    """A dataset is declared, its file sent and read, a layer added and removed."""
+    made = city.ask("dataset_create", "POST", "/api/v1/datasets", 201)
+    address = f"/api/v1/datasets/{made['slug']}"
+    city.call(made["slug"], "walks")
+    city.answers["dataset_create"] = city.steady(made)
+    city.ask("dataset_update", "PATCH", address)
+    upload = city.ask("upload_begin", "POST", f"{address}/uploads", 201)["url"]
+    city.ask("upload_append", "PATCH", upload, content=CONTENT[:512], Upload_Offset="0")
+    city.ask("upload_append", "PATCH", upload, content=CONTENT[512:], Upload_Offset="512")
+    city.ask("upload_complete", "POST", f"{upload}/complete")
+    city.ask("upload", "GET", upload)
+    city.ask("upload_preview", "GET", f"{upload}/preview")
+    city.ask("upload_confirm", "POST", f"{upload}/confirm", 202)
+    layer = city.ask("layer_add", "POST", f"{address}/layers", 201)["url"]
+    city.ask("layers", "GET", f"{address}/layers")
+    city.ask("layer_remove", "DELETE", layer)
+
+
+def _plan(city: City) -> None:
+    """Tasks are planned on the published map, and kept."""
+    city.ask("plan", "POST", "/api/v1/plan")
+    with patch.object(Campaign._meta.get_field("id"), "default", lambda: CAMPAIGN_ID):
+        campaign = city.ask("campaign_create", "POST", "/api/v1/campaigns", 201)["url"]
+    city.ask("campaigns", "GET", "/api/v1/campaigns")
+    city.ask("campaign", "GET", campaign)
+    city.ask("campaign_delete", "DELETE", campaign)
+
+
+def _request(city: City) -> None:
+    """Maps are asked for, drawn and decided on."""
+    city.ask("quote", "POST", "/api/v1/datasets/walks/quote")
+    drawn = city.request()
+    release_run(release_id=drawn.pk)
+    city.ask("job", "GET", f"/api/v1/jobs/{drawn.job_id}")
+    city.ask("release_publish", "POST", f"/api/v1/releases/{drawn.pk}/publish")
+    city.ask("release_withdraw", "POST", f"/api/v1/releases/{drawn.pk}/withdraw")
+    noisy = city.request()
+    release_run(release_id=noisy.pk)
+    city.ask("release_refuse", "POST", f"/api/v1/releases/{noisy.pk}/refuse")
+    city.ask("release_cancel", "POST", f"/api/v1/releases/{city.request().pk}/cancel")
+    city.ask("budgets", "GET", "/api/v1/budgets")

@@ -1,0 +1,56 @@
+"""The public contract of the API: its schema and its answers, held to committed files.
+
+After a change on purpose write the files anew; their difference shows what changes for callers:
+
+    DPGEO_WRITE_CONTRACT=1 python -m pytest tests/web/test_api_contract.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from dpgeo.api.documentation import schema
+from tests.web import example_city
+
+HERE = Path(__file__).parent
+
+SCHEMA = HERE / "api_schema.json"
+ANSWERS = HERE / "api_answers.json"
+
+PROSE = {"description", "summary", "examples"}
+
+
+def structure(described: Any, *, names: bool = False) -> Any:
+    """A schema without its prose. The keys of an object of `names` are no keywords."""
+    if isinstance(described, list):
+        return [structure(each) for each in described]
+    if not isinstance(described, dict):
+        return described
+    return {
+        key: structure(each, names=key in {"properties", "schemas"} and not names)
+        for key, each in described.items()
+        if names or key not in PROSE
+    }
+
+
+def hold(path: Path, document: Any, *, sort_keys: bool) -> None:
+    """Hold a document to a committed file, the order of members too where they are not sorted."""
+    text = json.dumps(document, indent=1, sort_keys=sort_keys, ensure_ascii=False) + "\n"
+    if os.environ.get("DPGEO_WRITE_CONTRACT"):
+        path.write_text(text)
+    assert text == path.read_text(), f"The API is no longer as in {path.name}; see this file."
+
+
+def test_the_schema_is_the_committed_one() -> None:
+    hold(SCHEMA, structure(schema()), sort_keys=True)
+
+
+@pytest.mark.django_db
+def test_answers_are_the_committed_ones(settings: Any, tmp_path: Path) -> None:
+    settings.INCOMING_DIR = tmp_path
+    hold(ANSWERS, example_city.play(), sort_keys=False)
