@@ -17,6 +17,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import tomllib
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -26,9 +27,6 @@ from typing import Any
 from tests.servers import free_port
 
 ROOT = Path(__file__).resolve().parent.parent
-
-SUPPORTED = range(11, 14)
-"""Minor versions of Python 3 that the checks run on, as `requires-python` says."""
 
 PATIENCE_SECONDS = 900.0
 """For installing, building and publishing: a few times what a slow machine takes."""
@@ -42,7 +40,7 @@ HERE = {"DATABASE_URL", "CELERY_BROKER_URL", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELE
 def newest_python() -> str | None:
     """The newest supported Python on PATH or of pyenv that starts, if newer than this one."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
-    for minor in reversed(SUPPORTED):
+    for minor in reversed(supported_minors()):
         if minor <= sys.version_info.minor:
             return None
         name = f"python3.{minor}"
@@ -54,9 +52,17 @@ def newest_python() -> str | None:
     return None
 
 
+def supported_minors() -> range:
+    """The minor versions of Python 3 that `requires-python` names."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"])
+    assert bounds is not None
+    return range(int(bounds[1]), int(bounds[2]))
+
+
 def starts(program: Path) -> bool:
     """Whether it is a Python that makes environments, rather than a shim that leads nowhere."""
-    words = [program, "-c", "import ensurepip, ssl, sqlite3, venv"]
+    words = [str(program), "-c", "import ensurepip, ssl, sqlite3, venv"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
@@ -142,7 +148,7 @@ def fetch_maps(site: str) -> int:
 
 def fetch(address: str) -> bytes:
     """The body of an answer that is no error."""
-    with urllib.request.urlopen(address, timeout=60) as answer:
+    with urllib.request.urlopen(address, timeout=60) as answer:  # noqa: S310
         content: bytes = answer.read()
     return content
 

@@ -13,7 +13,7 @@ import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 
-from dpgeo.jobs.supervisor import tie_to_parent
+from dpgeo.commands.supervisor import tie_to_parent
 
 
 def run_together(commands: Sequence[str]) -> int:

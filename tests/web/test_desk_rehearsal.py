@@ -12,7 +12,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.releases.models import Release, ReleaseState
 from tests.web.desk import Desk, make_desk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 FIELDS = {
     "mechanism": "uniform-grid",
