@@ -41,5 +41,5 @@ export default defineConfig({
       },
     },
   },
-  test: { include: ["src/**/*.test.ts"], css: true },
+  test: { include: ["src/**/*.test.ts", "scripts/*.test.mjs"], css: true },
 });

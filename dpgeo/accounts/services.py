@@ -45,7 +45,8 @@ def organisation_create(
                 )
     except IntegrityError:
         raise InvalidInput(
-            f"There is already an organisation {name!r} or with that short name; choose another.",
+            "There is already an organisation {name!r} or with that short name; choose another.",
+            name=name,
             field="name",
         ) from None
     return organisation
@@ -83,7 +84,9 @@ def key_create(
     unknown = [scope for scope in scopes if scope not in Scope.values]
     if unknown or not scopes:
         raise InvalidInput(
-            f"Choose what the key may be used for, from {', '.join(Scope.values)}.", field="scopes"
+            "Choose what the key may be used for, from {scopes}.",
+            scopes=", ".join(Scope.values),
+            field="scopes",
         )
     secret = KEY_BEGINS + secrets.token_urlsafe(SECRET_BYTES)
     key = ApiKey.objects.create(

@@ -12,7 +12,7 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.datasets import BY_SLUG
 from dpgeo.api.documents import points_document
 from dpgeo.api.member_serializers import BudgetListSerializer
-from dpgeo.api.openapi_descriptions import describe_action
+from dpgeo.api.openapi import operation
 from dpgeo.api.paging import CURSOR, next_url, page
 from dpgeo.api.queries import LIMIT
 from dpgeo.budgets.models import Ledger
@@ -28,9 +28,7 @@ class BudgetsView(DocumentView):
     scopes: ClassVar = {"GET": Scope.BUDGETS_READ}
     queries = (LIMIT, CURSOR)
 
-    @describe_action(
-        "budgets", "List budgets", BudgetListSerializer, tag="budgets", queries=queries
-    )
+    @operation("budgets", "List budgets", BudgetListSerializer, tag="budgets")
     def get(self, request: Request) -> Response:
         """What was declared, what is spent or held, and what is left."""
         found = datasets_visible_to(self.actor).prefetch_related("ledger__datasets")

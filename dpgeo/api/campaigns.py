@@ -18,7 +18,7 @@ from dpgeo.api.campaign_serializers import (
     PlanSerializer,
 )
 from dpgeo.api.documents import address_of
-from dpgeo.api.openapi_descriptions import describe_action, in_path
+from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import LIMIT
 from dpgeo.api.request_bodies import Field, flag, members, read_body, text
@@ -190,14 +190,13 @@ KEPT = (
 class PlanView(DocumentView):
     """Planning that keeps nothing."""
 
-    @describe_action(
+    @operation(
         "plan",
         "Plan tasks",
         PlanSerializer,
         tag="campaigns",
         body=PLANNED,
-        public=True,
-        problems=[409],
+        errors=[409],
     )
     def post(self, request: Request) -> Response:
         """Whom to ask and what to offer for each task, from a published map alone. Nothing is
@@ -222,8 +221,12 @@ class CampaignsView(DocumentView):
     scopes: ClassVar = {"GET": Scope.CAMPAIGNS_WRITE, "POST": Scope.CAMPAIGNS_WRITE}
     queries = (LIMIT, CURSOR)
 
-    @describe_action(
-        "campaigns", "List campaigns", CampaignListSerializer, tag="campaigns", queries=queries
+    @operation(
+        "campaigns",
+        "List campaigns",
+        CampaignListSerializer,
+        tag="campaigns",
+        links={"campaign": {"campaign_id": f"{BODY}/results/0/id"}},
     )
     def get(self, request: Request) -> Response:
         """Those of your organisations, by name."""
@@ -239,13 +242,14 @@ class CampaignsView(DocumentView):
         }
         return self.answer(CampaignListSerializer(document).data, personal=True)
 
-    @describe_action(
+    @operation(
         "campaign_create",
         "Keep a campaign",
         CampaignSerializer,
         tag="campaigns",
         status=201,
         body=KEPT,
+        links=linked(["campaign", "campaign_delete"], campaign_id=f"{BODY}/id"),
     )
     def post(self, request: Request) -> Response:
         """Keeps tasks and settings; plans are made anew each time."""
@@ -271,13 +275,12 @@ class CampaignView(DocumentView):
 
     scopes: ClassVar = {"DELETE": Scope.CAMPAIGNS_WRITE}
 
-    @describe_action(
+    @operation(
         "campaign",
         "Get a campaign",
         CampaignSerializer,
         tag="campaigns",
-        keys=[CAMPAIGN_ID],
-        public=True,
+        parameters=[CAMPAIGN_ID],
     )
     def get(self, request: Request, campaign_id: str) -> Response:
         """Your organisation's, or a shared one."""
@@ -285,12 +288,12 @@ class CampaignView(DocumentView):
         document = CampaignSerializer(campaign_document(request, campaign)).data
         return self.answer(document, personal=is_personal(request.user))
 
-    @describe_action(
+    @operation(
         "campaign_delete",
         "Delete a campaign",
         CampaignSerializer,
         tag="campaigns",
-        keys=[CAMPAIGN_ID],
+        parameters=[CAMPAIGN_ID],
     )
     def delete(self, request: Request, campaign_id: str) -> Response:
         """Forgets it, and says what it was."""

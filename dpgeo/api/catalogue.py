@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from django.http import Http404, HttpResponse
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dpgeo.api import dcat, openapi_descriptions
+from dpgeo.api import dcat
 from dpgeo.api.base import DocumentView
 from dpgeo.api.cached_lists import harvest_texts, listed
+from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.paging import CURSOR, next_url, page
-from dpgeo.api.queries import LIMIT, openapi
+from dpgeo.api.queries import LIMIT
 from dpgeo.api.releases import NEWEST_FIRST
-from dpgeo.artefacts.statement_schema import ADDED, statement_schema
+from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
 from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.selectors import releases_public
 
@@ -24,16 +25,15 @@ class CatalogueView(DocumentView):
 
     queries = (LIMIT, CURSOR)
 
-    @extend_schema(
-        operation_id="catalogue",
-        summary="Harvest the catalogue",
-        tags=["catalogue"],
-        parameters=openapi(queries),
+    @operation(
+        "catalogue",
+        "Harvest the catalogue",
+        tag="catalogue",
         responses={
             (200, dcat.MEDIA_TYPE): OpenApiResponse(OpenApiTypes.OBJECT, "DCAT-AP as JSON-LD"),
-            **openapi_descriptions.problem(400),
-            **openapi_descriptions.problem(429),
         },
+        errors=[400, 429],
+        usual=False,
     )
     def get(self, request: Request) -> HttpResponse:
         """What is published, newest day first, as DCAT-AP; follow the Hydra view's next page."""
@@ -49,20 +49,19 @@ class CatalogueView(DocumentView):
 class StatementSchemaView(DocumentView):
     """The form of privacy statements."""
 
-    @extend_schema(
-        operation_id="statement_schema",
-        summary="Get the form of privacy statements",
-        tags=["catalogue"],
-        parameters=[openapi_descriptions.in_path("version", "A version that a statement names.")],
+    @operation(
+        "statement_schema",
+        "Get the form of privacy statements",
+        tag="catalogue",
+        parameters=[in_path("version", "A version that a statement names.")],
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "JSON Schema"),
-            **openapi_descriptions.problem(400),
-            **openapi_descriptions.problem(404),
-            **openapi_descriptions.problem(429),
         },
+        errors=[400, 404, 429],
+        usual=False,
     )
     def get(self, request: Request, version: str) -> Response:
         """JSON Schema (2020-12) of a version of the privacy statement."""
-        if version not in ADDED:
+        if version not in VERSIONS:
             raise Http404
         return self.answer(statement_schema(version))

@@ -14,7 +14,7 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.cached_lists import dataset_texts, listed
 from dpgeo.api.dataset_writes import CHANGED, DECLARED, change, declare
 from dpgeo.api.documents import dataset_document
-from dpgeo.api.openapi_descriptions import describe, describe_action, in_path
+from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
 from dpgeo.api.request_bodies import read_body
@@ -41,7 +41,13 @@ class DatasetsView(DocumentView):
     scopes: ClassVar = WRITING
     queries = (ORGANISATION, BBOX, LIMIT, CURSOR)
 
-    @describe("datasets", "List datasets", DatasetListSerializer, queries=queries)
+    @operation(
+        "datasets",
+        "List datasets",
+        DatasetListSerializer,
+        tag="datasets",
+        links={"dataset": {"slug": f"{BODY}/results/0/slug"}},
+    )
     def get(self, request: Request) -> HttpResponse:
         """Those of which something is published; with a key, also its organisation's others."""
         personal = "Authorization" in request.headers
@@ -56,13 +62,17 @@ class DatasetsView(DocumentView):
         texts = dataset_texts(request, rows)
         return self.text(listed(following, "results", texts), personal=personal)
 
-    @describe_action(
+    @operation(
         "dataset_create",
         "Declare a dataset",
         DeclaredSerializer,
         tag="datasets",
         status=201,
         body=DECLARED,
+        links=linked(
+            ["dataset", "dataset_update", "layers", "layer_add", "quote", "upload_begin"],
+            slug=f"{BODY}/slug",
+        ),
     )
     def post(self, request: Request) -> Response:
         """All of it becomes public with the first map; nothing of it is read from the data."""
@@ -77,11 +87,12 @@ class DatasetView(DocumentView):
 
     scopes: ClassVar = WRITING
 
-    @describe(
+    @operation(
         "dataset",
         "Get a dataset",
         DatasetSerializer,
-        key=("slug", "The dataset's short name, as lists give it."),
+        tag="datasets",
+        parameters=[in_path("slug", "The dataset's short name, as lists give it.")],
     )
     def get(self, request: Request, slug: str) -> Response:
         """What its publisher declared. Nothing is said of its rows."""
@@ -94,14 +105,14 @@ class DatasetView(DocumentView):
         document = DatasetSerializer(dataset_document(request, dataset)).data
         return self.answer(document, personal=personal)
 
-    @describe_action(
+    @operation(
         "dataset_update",
         "Change a dataset",
         DeclaredSerializer,
         tag="datasets",
-        keys=[in_path("slug", "The dataset's short name.")],
+        parameters=[in_path("slug", "The dataset's short name.")],
         body=CHANGED,
-        problems=[409],
+        errors=[409],
     )
     def patch(self, request: Request, slug: str) -> Response:
         """Its words at any time; whose presence is hidden, where and in which time zone, only

@@ -13,12 +13,13 @@ from django.views.decorators.http import conditional_page, require_safe
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.renderers import OpenApiYamlRenderer
 from drf_spectacular.types import OpenApiTypes
-from drf_spectacular.utils import OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 
-from dpgeo.api import openapi_descriptions, problems
+from dpgeo.api import problems
 from dpgeo.api.base import DocumentView
-from dpgeo.api.queries import Query, one_of, openapi
+from dpgeo.api.openapi import operation
+from dpgeo.api.queries import Query, one_of
 
 YAML_TYPE = "application/vnd.oai.openapi"
 
@@ -37,16 +38,16 @@ class SchemaView(DocumentView):
         ),
     )
 
-    @extend_schema(
-        operation_id="schema",
-        summary="Get this description",
-        tags=["schema"],
-        parameters=openapi(queries),
+    @operation(
+        "schema",
+        "Get this description",
+        tag="schema",
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "OpenAPI 3.1"),
             (200, "application/yaml"): OpenApiResponse(OpenApiTypes.OBJECT, "OpenAPI 3.1"),
-            **openapi_descriptions.problem(400),
         },
+        errors=[400],
+        usual=False,
     )
     def get(self, request: Request) -> HttpResponse:
         """OpenAPI 3.1, as JSON or YAML."""
@@ -95,37 +96,37 @@ def _groups(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
     """The operations by tag, tags in the order in which they are declared."""
     groups: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
     for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            entry = _operation(path, method, operation)
-            groups[operation["tags"][0]].append(entry)
+        for method, described in methods.items():
+            entry = _operation(path, method, described)
+            groups[described["tags"][0]].append(entry)
     return groups
 
 
-def _operation(path: str, method: str, operation: dict[str, Any]) -> dict[str, Any]:
+def _operation(path: str, method: str, described: dict[str, Any]) -> dict[str, Any]:
     answers = [
         {"status": status, "description": answer["description"]}
-        for status, answer in sorted(operation["responses"].items())
+        for status, answer in sorted(described["responses"].items())
     ]
     return {
-        "id": operation["operationId"],
+        "id": described["operationId"],
         "path": path,
         "method": method.upper(),
-        "summary": operation["summary"],
-        "description": operation.get("description", ""),
-        "parameters": [_parameter(each) for each in operation.get("parameters", ())],
-        "fields": _fields(operation),
-        "sent": _example(operation.get("requestBody", {})),
-        "needs_key": bool(operation.get("security")) and {} not in operation["security"],
+        "summary": described["summary"],
+        "description": described.get("description", ""),
+        "parameters": [_parameter(each) for each in described.get("parameters", ())],
+        "fields": _fields(described),
+        "sent": _example(described.get("requestBody", {})),
+        "needs_key": bool(described.get("security")) and {} not in described["security"],
         "answers": answers,
         "example": next(
-            filter(None, (_example(answer) for answer in operation["responses"].values())), ""
+            filter(None, (_example(answer) for answer in described["responses"].values())), ""
         ),
     }
 
 
-def _fields(operation: dict[str, Any]) -> list[dict[str, Any]]:
+def _fields(described: dict[str, Any]) -> list[dict[str, Any]]:
     """The fields of a JSON body."""
-    form = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    form = described.get("requestBody", {}).get("content", {}).get("application/json", {})
     body = form.get("schema", {})
     required = body.get("required", ())
     return [

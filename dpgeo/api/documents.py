@@ -34,7 +34,7 @@ AnyRequest = HttpRequest | Request
 
 
 def release_document(request: AnyRequest, release: Release) -> dict[str, Any]:
-    """One release; a withdrawn or refused one without its files, a tombstone."""
+    """One release; a withdrawn or rejected one without its files, a tombstone."""
     dataset = release.dataset
     files = [] if release.state in ENDED else list(release.files.all())
     stated = next((file for file in files if file.name == statement.NAME), None)

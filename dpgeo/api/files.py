@@ -11,13 +11,13 @@ from typing import IO, Any
 from django.http import FileResponse, Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.utils.cache import get_conditional_response
 from django.utils.text import slugify
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework import exceptions
 from rest_framework.request import Request
 
-from dpgeo.api import openapi_descriptions
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import ApiView
+from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.problems import RANGE, answer
 from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import LAYER_FORMATS, files_instead
@@ -86,13 +86,13 @@ class ReleaseFileView(ApiView):
 
     counted = False
 
-    @extend_schema(
-        operation_id="release_file",
-        summary="Get a file",
-        tags=["releases"],
+    @operation(
+        "release_file",
+        "Get a file",
+        tag="releases",
         parameters=[
-            openapi_descriptions.in_path("release_id", "The release's id, as lists give it."),
-            openapi_descriptions.in_path("name", "The file's name, as the release lists it."),
+            in_path("release_id", "The release's id, as lists give it."),
+            in_path("name", "The file's name, as the release lists it."),
             OpenApiParameter("Range", str, "header", description="One range of bytes."),
             OpenApiParameter("If-None-Match", str, "header", description="An ETag that you hold."),
             *HEADERS,
@@ -101,11 +101,9 @@ class ReleaseFileView(ApiView):
             **{(200, form): OpenApiResponse(content_of(form), "The file") for form in MEDIA_TYPES},
             206: OpenApiResponse(description="A part of it, of the file's media type"),
             304: OpenApiResponse(description="You hold it already"),
-            **openapi_descriptions.problem(400),
-            **openapi_descriptions.problem(404),
-            **openapi_descriptions.problem(410),
-            **openapi_descriptions.problem(416),
         },
+        errors=[400, 404, 410, 416],
+        usual=False,
     )
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
         """The bytes of a file: whole, compressed where gzip is accepted, or one range of them."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import ClassVar
 from uuid import UUID
 
-from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -13,9 +12,9 @@ from dpgeo.accounts.models import Scope
 from dpgeo.api.base import DocumentView
 from dpgeo.api.job_documents import job_document
 from dpgeo.api.member_serializers import JobSerializer
-from dpgeo.api.openapi_descriptions import describe_action
+from dpgeo.api.openapi import in_path, operation
 
-JOB_ID = OpenApiParameter("job_id", UUID, OpenApiParameter.PATH, description="The job's id.")
+JOB_ID = in_path("job_id", "The job's id.", UUID)
 
 
 class JobView(DocumentView):
@@ -23,7 +22,7 @@ class JobView(DocumentView):
 
     scopes: ClassVar = {"GET": Scope.JOBS_READ}
 
-    @describe_action("job", "Get a job", JobSerializer, tag="jobs", keys=[JOB_ID])
+    @operation("job", "Get a job", JobSerializer, tag="jobs", parameters=[JOB_ID])
     def get(self, request: Request, job_id: UUID) -> Response:
         """Queued, running or done. Ask again every few seconds until it is done."""
         document = job_document(request, self.actor, job_id)

@@ -15,7 +15,7 @@ from dpgeo.accounts.models import Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import AnyRequest, address_of
-from dpgeo.api.openapi_descriptions import describe_action, in_path
+from dpgeo.api.openapi import BODY, in_path, operation
 from dpgeo.api.request_bodies import Field, read_body, text
 from dpgeo.api.serializers import Serializer
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
@@ -128,8 +128,8 @@ class LayersView(DocumentView):
 
     scopes: ClassVar = {"GET": Scope.DATASETS_WRITE, "POST": Scope.DATASETS_WRITE}
 
-    @describe_action(
-        "layers", "List public layers", LayerListSerializer, tag="datasets", keys=[SLUG]
+    @operation(
+        "layers", "List public layers", LayerListSerializer, tag="datasets", parameters=[SLUG]
     )
     def get(self, request: Request, slug: str) -> Response:
         """What mechanisms can count in, beside grids."""
@@ -139,15 +139,16 @@ class LayersView(DocumentView):
             LayerListSerializer({"results": found, "next": None}).data, personal=True
         )
 
-    @describe_action(
+    @operation(
         "layer_add",
         "Declare a public layer",
         LayerSerializer,
         tag="datasets",
         status=201,
-        keys=[SLUG],
+        parameters=[SLUG],
         body=DECLARED,
-        problems=[409],
+        errors=[409],
+        links={"layer_remove": {"slug": "$request.path.slug", "name": f"{BODY}/name"}},
     )
     def post(self, request: Request, slug: str) -> Response:
         """Zones, such as wards, for the mechanism zones; places for prilocation; a density, as the
@@ -168,13 +169,13 @@ class LayerView(DocumentView):
 
     scopes: ClassVar = {"DELETE": Scope.DATASETS_WRITE}
 
-    @describe_action(
+    @operation(
         "layer_remove",
         "Remove a public layer",
         LayerListSerializer,
         tag="datasets",
-        keys=[SLUG, in_path("name", "The layer's name.")],
-        problems=[409],
+        parameters=[SLUG, in_path("name", "The layer's name.")],
+        errors=[409],
     )
     def delete(self, request: Request, slug: str, name: str) -> Response:
         """While no release rests on it. The layers that are left come back."""

@@ -8,7 +8,7 @@ from rest_framework.response import Response
 
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import mechanism_document
-from dpgeo.api.openapi_descriptions import describe
+from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.serializers import MechanismListSerializer, MechanismSerializer
 from dpgeo.mechanisms.registry import MECHANISMS
 
@@ -16,7 +16,13 @@ from dpgeo.mechanisms.registry import MECHANISMS
 class MechanismsView(DocumentView):
     """Every mechanism."""
 
-    @describe("mechanisms", "List mechanisms", MechanismListSerializer)
+    @operation(
+        "mechanisms",
+        "List mechanisms",
+        MechanismListSerializer,
+        tag="mechanisms",
+        links={"mechanism": {"key": "$response.body#/results/0/key"}},
+    )
     def get(self, request: Request) -> Response:
         """Ways to make a release, each with its parameters."""
         documents = [mechanism_document(request, key) for key in MECHANISMS]
@@ -26,11 +32,12 @@ class MechanismsView(DocumentView):
 class MechanismView(DocumentView):
     """One mechanism."""
 
-    @describe(
+    @operation(
         "mechanism",
         "Get a mechanism",
         MechanismSerializer,
-        key=("key", "The mechanism's key, as releases name it."),
+        tag="mechanisms",
+        parameters=[in_path("key", "The mechanism's key, as releases name it.")],
     )
     def get(self, request: Request, key: str) -> Response:
         """What it does and which parameters it takes."""

@@ -9,17 +9,15 @@ from typing import Any
 
 import numpy as np
 import shapely
-from drf_spectacular.utils import OpenApiExample, OpenApiRequest, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
-from dpgeo.api.member_examples import BODIES
-from dpgeo.api.openapi_descriptions import answered, in_path, problems
-from dpgeo.api.queries import SLUG, Query, openapi, read_box, read_slug
-from dpgeo.api.request_bodies import Field, body_schema, members, read_body
+from dpgeo.api.openapi import in_path, operation
+from dpgeo.api.queries import SLUG, Query, read_box, read_slug
+from dpgeo.api.request_bodies import Field, members, read_body
 from dpgeo.api.serializers import Serializer
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
@@ -146,20 +144,22 @@ MEANING = {
 }
 
 
+RELEASE_ID = in_path("release_id", "The release's id.")
+
+
 class RangesView(DocumentView):
     """Range answers."""
 
     queries = (BOX, LAYER)
 
-    @extend_schema(
-        operation_id="release_query_box",
-        summary="Count in a box",
-        tags=["releases"],
-        parameters=[*openapi(queries), in_path("release_id", "The release's id.")],
-        responses={
-            **answered("release_query", "Counts", AnswersSerializer),
-            **problems(400, 401, 404, 409, 410, 429),
-        },
+    @operation(
+        "release_query_box",
+        "Count in a box",
+        AnswersSerializer,
+        tag="releases",
+        parameters=[RELEASE_ID],
+        errors=[409, 410],
+        example="release_query",
     )
     def get(self, request: Request, release_id: str) -> Response:
         """An estimate of how many are in a box, and the 95 % interval of its noise."""
@@ -169,23 +169,14 @@ class RangesView(DocumentView):
             request, release_id, [(None, _box(self.asked["bbox"]))], self.asked["layer"]
         )
 
-    @extend_schema(
-        operation_id="release_query",
-        summary="Count in regions",
-        tags=["releases"],
-        parameters=[in_path("release_id", "The release's id.")],
-        request={
-            "application/json": OpenApiRequest(
-                body_schema(ASKED),
-                examples=[
-                    OpenApiExample("Polygon", value=BODIES["release_query"], request_only=True)
-                ],
-            )
-        },
-        responses={
-            **answered("release_query", "Counts", AnswersSerializer),
-            **problems(400, 401, 404, 409, 410, 413, 415, 429),
-        },
+    @operation(
+        "release_query",
+        "Count in regions",
+        AnswersSerializer,
+        tag="releases",
+        parameters=[RELEASE_ID],
+        body=ASKED,
+        errors=[409, 410],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """The same for a box, a polygon or a collection of regions. Nothing is spent by asking:

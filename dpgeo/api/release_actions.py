@@ -21,9 +21,9 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import address_of, presence_epsilon, release_document
 from dpgeo.api.job_documents import document_of
 from dpgeo.api.member_serializers import JobSerializer, QuoteSerializer
-from dpgeo.api.openapi_descriptions import describe_action, in_path
+from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.request_bodies import Field, flag, members, number, read_body, text, whole
-from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
+from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
@@ -38,7 +38,7 @@ from dpgeo.releases.services import (
     release_cancel,
     release_publish,
     release_quote,
-    release_refuse,
+    release_reject,
     release_request,
     release_withdraw,
 )
@@ -145,7 +145,7 @@ REQUESTED = (
 )
 
 
-REFUSED = (
+REJECTED = (
     Field(
         name="reason",
         description="Why it is not published. Seen by members alone.",
@@ -160,14 +160,14 @@ class QuoteView(DocumentView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
-    @describe_action(
+    @operation(
         "quote",
         "Quote a release",
         QuoteSerializer,
         tag="releases",
-        keys=[in_path("slug", "The dataset's short name.")],
+        parameters=[in_path("slug", "The dataset's short name.")],
         body=QUOTED,
-        problems=[409],
+        errors=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
         """What it would cost, what would be left, and the noise to expect. Spends nothing."""
@@ -200,37 +200,57 @@ class PublishView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @describe_action(
+    @operation(
         "release_publish",
         "Publish a release",
         ReleaseSerializer,
         tag="releases",
-        keys=[RELEASE_ID],
-        problems=[409],
+        parameters=[RELEASE_ID],
+        errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Make a finished draft public."""
         return self.act(request, release_id, release_publish)
 
 
-class RefuseView(ReleaseActionView):
-    """Refusal of a draft."""
+class RejectView(ReleaseActionView):
+    """Rejection of a draft."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @describe_action(
-        "release_refuse",
-        "Refuse a draft",
+    @operation(
+        "release_reject",
+        "Reject a draft",
         ReleaseSerializer,
         tag="releases",
-        keys=[RELEASE_ID],
-        body=REFUSED,
-        problems=[409],
+        parameters=[RELEASE_ID],
+        body=REJECTED,
+        errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Never publish a finished draft, judged by the draft alone. Its files are deleted, and
         what it cost is spent."""
-        return self.act(request, release_id, release_refuse, REFUSED)
+        return self.act(request, release_id, release_reject, REJECTED)
+
+
+class RefuseView(RejectView):
+    """Rejection at the address and with the state's name of version 0.1; goes with version 0.2."""
+
+    @operation(
+        "release_refuse",
+        "Reject a draft (earlier address)",
+        ReleaseSerializer,
+        tag="releases",
+        parameters=[RELEASE_ID],
+        body=REJECTED,
+        errors=[409],
+        deprecated=True,
+    )
+    def post(self, request: Request, release_id: str) -> Response:
+        """Use `/reject`. Does the same, and calls the state that follows `refused`."""
+        response = super().post(request, release_id)
+        response.data["state"] = FORMER_REJECTED
+        return response
 
 
 class WithdrawView(ReleaseActionView):
@@ -238,13 +258,13 @@ class WithdrawView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @describe_action(
+    @operation(
         "release_withdraw",
         "Withdraw a release",
         ReleaseSerializer,
         tag="releases",
-        keys=[RELEASE_ID],
-        problems=[409],
+        parameters=[RELEASE_ID],
+        errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Stop serving it, for good. Copies remain where they are, and what it cost is spent."""
@@ -256,13 +276,13 @@ class CancelView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
-    @describe_action(
+    @operation(
         "release_cancel",
         "Cancel a release",
         ReleaseSerializer,
         tag="releases",
-        keys=[RELEASE_ID],
-        problems=[409],
+        parameters=[RELEASE_ID],
+        errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Before its job starts; what it cost is given back."""

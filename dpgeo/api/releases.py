@@ -16,7 +16,7 @@ from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.cached_lists import listed, release_texts
 from dpgeo.api.documents import release_document
 from dpgeo.api.member_serializers import JobSerializer
-from dpgeo.api.openapi_descriptions import describe, describe_action
+from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
@@ -74,7 +74,13 @@ class ReleasesView(DocumentView):
         CURSOR,
     )
 
-    @describe("releases", "List releases", ReleaseListSerializer, queries=queries)
+    @operation(
+        "releases",
+        "List releases",
+        ReleaseListSerializer,
+        tag="releases",
+        links={"release": {"release_id": f"{BODY}/results/0/id"}},
+    )
     def get(self, request: Request) -> HttpResponse:
         """What is published, newest day first. Members also see their organisation's drafts."""
         viewer = viewer_of(request)
@@ -85,17 +91,18 @@ class ReleasesView(DocumentView):
         texts = release_texts(request, rows)
         return self.text(listed(following, "results", texts), personal=is_personal(viewer))
 
-    @describe_action(
+    @operation(
         "release_request",
         "Request a release",
         JobSerializer,
         tag="releases",
         status=202,
-        keys=[SAME_JOB],
+        parameters=[SAME_JOB],
         body=REQUESTED,
-        problems=[409],
+        errors=[404, 409],
         further=[BUDGET_EXCEEDED],
         repeated="Begun before, by the same request",
+        links={"job": {"job_id": f"{BODY}/id"}},
     )
     def post(self, request: Request) -> Response:
         """Pays for it and queues its job, whose address comes back. The same request sent again
@@ -106,12 +113,28 @@ class ReleasesView(DocumentView):
 class ReleaseView(DocumentView):
     """One release."""
 
-    @describe(
+    @operation(
         "release",
         "Get a release",
         ReleaseSerializer,
-        key=("release_id", "The release's id, as lists give it."),
-        problems=[410],
+        tag="releases",
+        parameters=[in_path("release_id", "The release's id, as lists give it.")],
+        errors=[410],
+        links={
+            **linked(
+                [
+                    "release_query_box",
+                    "release_query",
+                    "release_publish",
+                    "release_reject",
+                    "release_withdraw",
+                    "release_cancel",
+                ],
+                release_id=f"{BODY}/id",
+            ),
+            "release_file": {"release_id": f"{BODY}/id", "name": f"{BODY}/files/0/name"},
+            "tilejson": {"release_id": f"{BODY}/id", "layer": f"{BODY}/files/0/layer"},
+        },
     )
     def get(self, request: Request, release_id: str) -> Response:
         """Its facts and files. Of a withdrawn release the facts remain, as a tombstone."""

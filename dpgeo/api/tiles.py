@@ -10,11 +10,10 @@ from typing import Any
 from django.http import Http404, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dpgeo.api import openapi_descriptions
 from dpgeo.api.access import check_served
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import address_of
@@ -27,6 +26,7 @@ from dpgeo.api.files import (
     file_of,
     release_of,
 )
+from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.serializers import TileJsonSerializer
 from dpgeo.artefacts import vector_tiles
 from dpgeo.datasets.storage import open_span
@@ -42,8 +42,8 @@ DEGREE = 10_000_000
 GREATEST = 30
 """Beyond this no zoom has a number that tiles can be counted by."""
 
-RELEASE_ID = openapi_descriptions.in_path("release_id", "The release's id, as lists give it.")
-LAYER = openapi_descriptions.in_path("layer", "The layer's name, as the release's files give it.")
+RELEASE_ID = in_path("release_id", "The release's id, as lists give it.")
+LAYER = in_path("layer", "The layer's name, as the release's files give it.")
 
 
 class TileJsonView(DocumentView):
@@ -51,14 +51,13 @@ class TileJsonView(DocumentView):
 
     counted = False
 
-    @openapi_descriptions.describe(
+    @operation(
         "tilejson",
         "Get a layer's TileJSON",
         TileJsonSerializer,
-        key=("release_id", "The release's id, as lists give it."),
-        further=[LAYER],
         tag="releases",
-        problems=[410],
+        parameters=[RELEASE_ID, LAYER],
+        errors=[410],
     )
     def get(self, request: Request, release_id: str, layer: str) -> Response:
         """TileJSON 3.0: give its address to MapLibre, Leaflet or QGIS as a vector source."""
@@ -83,15 +82,15 @@ class TileJsonView(DocumentView):
 class TileView(ReleaseFileView):
     """One tile. Never changes, as the file that it is a part of."""
 
-    @extend_schema(
-        operation_id="tile",
-        summary="Get a vector tile",
-        tags=["releases"],
+    @operation(
+        "tile",
+        "Get a vector tile",
+        tag="releases",
         parameters=[
             RELEASE_ID,
             LAYER,
             *(
-                OpenApiParameter(name, int, OpenApiParameter.PATH, description=meaning)
+                in_path(name, meaning, int)
                 for name, meaning in (("z", "Zoom"), ("x", "Column"), ("y", "Row from the north"))
             ),
         ],
@@ -99,10 +98,9 @@ class TileView(ReleaseFileView):
             (200, TILE_TYPE): OpenApiResponse({"type": "string", "format": "binary"}, "The tile"),
             204: OpenApiResponse(description="Nothing is there"),
             304: OpenApiResponse(description="You hold it already"),
-            **openapi_descriptions.problem(400),
-            **openapi_descriptions.problem(404),
-            **openapi_descriptions.problem(410),
         },
+        errors=[400, 404, 410],
+        usual=False,
     )
     def get(  # type: ignore[override]
         self, request: Request, release_id: str, layer: str, z: int, x: int, y: int

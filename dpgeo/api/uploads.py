@@ -8,18 +8,17 @@ from uuid import UUID
 
 from django.conf import settings
 from django.http import Http404
-from drf_spectacular.utils import OpenApiParameter, OpenApiResponse, extend_schema
+from drf_spectacular.utils import OpenApiParameter, OpenApiResponse
 from rest_framework.request import Request
 from rest_framework.response import Response
 
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
-from dpgeo.api import member_examples, openapi_descriptions
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.job_documents import transfer_document, upload_document
 from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
-from dpgeo.api.openapi_descriptions import describe_action, in_path
+from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.problems import LengthRequired, TooLarge
 from dpgeo.api.request_bodies import Field, body_length, members, read_body, text, whole
 from dpgeo.core.errors import Conflict, InvalidInput
@@ -34,9 +33,7 @@ from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_look, upload_preview
 
 SLUG = in_path("slug", "The dataset's short name.")
-UPLOAD_ID = OpenApiParameter(
-    "upload_id", UUID, OpenApiParameter.PATH, description="The upload's id."
-)
+UPLOAD_ID = in_path("upload_id", "The upload's id.", UUID)
 
 OFFSET = "Upload-Offset"
 
@@ -76,15 +73,16 @@ class UploadsView(DocumentView):
 
     scopes: ClassVar = UPLOADING
 
-    @describe_action(
+    @operation(
         "upload_begin",
         "Announce a file",
         UploadSerializer,
         tag="uploads",
         status=201,
-        keys=[SLUG],
+        parameters=[SLUG],
         body=ANNOUNCED,
-        problems=[409],
+        errors=[409],
+        links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
     )
     def post(self, request: Request, slug: str) -> Response:
         """Then send its bytes to the address that comes back, from offset 0."""
@@ -100,7 +98,7 @@ class UploadView(DocumentView):
 
     scopes: ClassVar = UPLOADING
 
-    @describe_action("upload", "Get an upload", UploadSerializer, tag="uploads", keys=[UPLOAD_ID])
+    @operation("upload", "Get an upload", UploadSerializer, tag="uploads", parameters=[UPLOAD_ID])
     def get(self, request: Request, upload_id: UUID) -> Response:
         """How many bytes have arrived, also in the header Upload-Offset; a HEAD suffices."""
         found, dataset = find_upload_or_transfer(self.actor, upload_id)
@@ -108,11 +106,11 @@ class UploadView(DocumentView):
             return upload_answer(request, found)
         return transfer_answer(request, found, dataset)
 
-    @extend_schema(
-        operation_id="upload_append",
-        summary="Send bytes",
-        tags=["uploads"],
-        auth=openapi_descriptions.WRITERS,
+    @operation(
+        "upload_append",
+        "Send bytes",
+        UploadSerializer,
+        tag="uploads",
         parameters=[
             UPLOAD_ID,
             OpenApiParameter(
@@ -120,22 +118,8 @@ class UploadView(DocumentView):
             ),
         ],
         request={"application/octet-stream": {"type": "string", "format": "binary"}},
-        responses={
-            (200, "application/json"): OpenApiResponse(
-                UploadSerializer,
-                "Kept",
-                examples=[
-                    openapi_descriptions.example(
-                        "Send bytes", member_examples.ANSWERS["upload_append"]
-                    )
-                ],
-            ),
-            **{
-                key: value
-                for status in (400, 401, 403, 404, 409, 411, 429)
-                for key, value in openapi_descriptions.problem(status).items()
-            },
-        },
+        errors=[409, 411],
+        links=linked(["upload", "upload_append", "upload_complete"], upload_id=f"{BODY}/id"),
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Any number at a time. After an interruption ask for the offset and go on from there."""
@@ -150,20 +134,13 @@ class UploadView(DocumentView):
         transfer_append(transfer=found, offset=offset, stream=body, length=length)
         return transfer_answer(request, found, dataset)
 
-    @extend_schema(
-        operation_id="upload_discard",
-        summary="Give a file up",
-        tags=["uploads"],
-        auth=openapi_descriptions.WRITERS,
+    @operation(
+        "upload_discard",
+        "Give a file up",
+        tag="uploads",
         parameters=[UPLOAD_ID],
-        responses={
-            204: OpenApiResponse(description="Gone"),
-            **{
-                key: value
-                for status in (400, 401, 403, 404, 409, 429)
-                for key, value in openapi_descriptions.problem(status).items()
-            },
-        },
+        responses={204: OpenApiResponse(description="Gone")},
+        errors=[409],
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
         """Deletes what has arrived of it. What was read stays on record."""
@@ -181,13 +158,17 @@ class UploadCompleteView(DocumentView):
 
     scopes: ClassVar = UPLOADING
 
-    @describe_action(
+    @operation(
         "upload_complete",
         "Complete an upload",
         UploadSerializer,
         tag="uploads",
-        keys=[UPLOAD_ID],
-        problems=[409],
+        parameters=[UPLOAD_ID],
+        errors=[409],
+        links=linked(
+            ["upload", "upload_preview", "upload_confirm", "upload_discard"],
+            upload_id=f"{BODY}/id",
+        ),
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Say that all bytes are sent. Saying it again changes nothing."""
@@ -203,13 +184,13 @@ class UploadPreviewView(DocumentView):
 
     scopes: ClassVar = UPLOADING
 
-    @describe_action(
+    @operation(
         "upload_preview",
         "Look at the columns of a file",
         PreviewSerializer,
         tag="uploads",
-        keys=[UPLOAD_ID],
-        problems=[409],
+        parameters=[UPLOAD_ID],
+        errors=[409],
     )
     def get(self, request: Request, upload_id: UUID) -> Response:
         """Their names, and which probably holds what. Rows are shown at the desk alone."""
@@ -223,15 +204,15 @@ class UploadConfirmView(DocumentView):
 
     scopes: ClassVar = UPLOADING
 
-    @describe_action(
+    @operation(
         "upload_confirm",
         "Confirm the columns",
         UploadSerializer,
         tag="uploads",
         status=202,
-        keys=[UPLOAD_ID],
+        parameters=[UPLOAD_ID],
         body=CONFIRMED,
-        problems=[409],
+        errors=[409],
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Starts the job that reads the rows. The first confirmation fixes what was declared."""

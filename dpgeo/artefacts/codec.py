@@ -79,7 +79,9 @@ def encode(released: Released) -> bytes:
     fields, arrays = _split(released.content)
     size = sum(array.nbytes for array in arrays.values())
     if size > _room(type(released.content)):
-        raise UnreadableRelease(f"This release has {size:,} bytes, more than can be read again.")
+        raise UnreadableRelease(
+            "This release has {size:,} bytes, more than can be read again.", size=size
+        )
     header = {
         "format": FORMAT,
         "version": VERSION,
@@ -137,8 +139,10 @@ def check_encodable() -> None:
         for name, hint in _fields(kind).items():
             if _dtype(hint) is None and not _is_header_field(hint):
                 raise UnwritableRelease(
-                    f"This installation cannot write {kind.__name__}.{name} to a release file, so "
-                    "nothing was drawn or spent; report this as a fault."
+                    "This installation cannot write {kind}.{name} to a release file, so "
+                    "nothing was drawn or spent; report this as a fault.",
+                    kind=kind.__name__,
+                    name=name,
                 )
 
 
@@ -217,8 +221,10 @@ def _read_header(archive: zipfile.ZipFile) -> dict[str, Any]:
         raise ValueError("its header does not name the format")
     if document.get("version") != VERSION:
         raise UnreadableRelease(
-            f"This release file is of version {document.get('version')!r}, and this software "
-            f"reads version {VERSION}; open it with the dpgeo that wrote it, or a newer one."
+            "This release file is of version {found}, and this software reads version "
+            "{version}; open it with the dpgeo that wrote it, or a newer one.",
+            found=repr(document.get("version")),
+            version=VERSION,
         )
     return document
 
@@ -227,8 +233,9 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
     kinds = {cls.__name__: cls for cls in CONTENT_TYPES}
     if document["type"] not in kinds:
         raise UnreadableRelease(
-            f"This release file holds a {document['type']!r}, which this software does not know; "
-            "open it with a newer dpgeo."
+            "This release file holds a {type!r}, which this software does not know; open it with "
+            "a newer dpgeo.",
+            type=document["type"],
         )
     kind = kinds[document["type"]]
     values: dict[str, Any] = {}
@@ -271,8 +278,11 @@ def _read_member(
             raise ValueError(f"member {name} is not a row-ordered array of {dtype}")
         if size > limit:
             raise UnreadableRelease(
-                f"This release file's {name!r} unpacks to {size} bytes, and this software reads "
-                f"{limit} at most."
+                "This release file's {name!r} unpacks to {size} bytes, and this software reads "
+                "{limit} at most.",
+                name=name,
+                size=size,
+                limit=limit,
             )
         data = member.read(size + 1)
     if len(data) != size:

@@ -17,6 +17,7 @@ from dpgeo.artefacts import (
     map_array,
     preview,
     statement,
+    statement_schema,
     vector_tiles,
 )
 from dpgeo.artefacts.formats import BuiltFile, LayerFormat
@@ -101,14 +102,14 @@ def _layer_files(released: Released, layer: Layer, folder: Path) -> list[BuiltFi
 
 
 def _statement_file(released: Released, built: Sequence[BuiltFile], folder: Path) -> BuiltFile:
-    document = statement.statement(released)
-    document["files"] = [_entry(file) for file in built]
+    files = [_entry(file) for file in built]
+    document = {**statement.statement(released), "files": files}
     path = folder / statement.NAME
     path.write_text(json.dumps(document, ensure_ascii=False, indent=2) + "\n", encoding="utf-8")
     return BuiltFile(statement.NAME, statement.MEDIA_TYPE, path)
 
 
-def _entry(file: BuiltFile) -> dict[str, str | int]:
+def _entry(file: BuiltFile) -> statement_schema.File:
     with file.path.open("rb") as content:
         digest = hashlib.file_digest(content, "sha256").hexdigest()
     size = file.path.stat().st_size

@@ -9,11 +9,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.artefacts import statement_schema as form
 from dpgeo.artefacts import wording
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion
@@ -26,27 +27,20 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
 from dpgeo.spatial.projection import ground_scale
 
-FORMAT = "dpgeo-privacy-statement"
-VERSION = "1.2"
 NAME = "statement.json"
 MEDIA_TYPE = "application/json"
 
 
-def schema_address(version: str = VERSION) -> str:
-    """Where a server describes a version of the statement, as JSON Schema."""
-    return f"/api/schemas/privacy-statement-{version}.json"
-
-
-def statement(released: Released) -> dict[str, Any]:
+def statement(released: Released) -> form.Statement:
     """The privacy statement of a release as a JSON document."""
     about = released.about
     shown = layers(released)
     moves = released.guarantee.notion is Notion.GEO_IND
     unit = released.guarantee.unit.value
     return {
-        "format": FORMAT,
-        "version": VERSION,
-        "schema": schema_address(),
+        "format": "dpgeo-privacy-statement",
+        "version": form.VERSION,
+        "schema": form.schema_address(),
         "title": about.get("title", ""),
         "description": about.get("description", ""),
         "requested_on": about.get("requested_on"),
@@ -98,10 +92,13 @@ def statement(released: Released) -> dict[str, Any]:
     }
 
 
-def _product(released: Released) -> dict[str, str]:
+def _product(released: Released) -> form.Product:
     """What it is, in the words of the registry of deployments, and what it is intended for."""
-    kinds = {PointsRelease: "Dataset", LocationsRelease: "Synthetic data"}
-    kind = kinds.get(type(released.content), "Summary statistics")
+    kind: Literal["Summary statistics", "Dataset", "Synthetic data"] = "Summary statistics"
+    if isinstance(released.content, PointsRelease):
+        kind = "Dataset"
+    elif isinstance(released.content, LocationsRelease):
+        kind = "Synthetic data"
     use = wording.PRODUCT[kind].format(unit=released.guarantee.unit.value)
     return {"type": kind, "intended_use": use}
 
@@ -162,19 +159,19 @@ def cost_words(released: Released) -> str:
     return f"epsilon {format_epsilon(cost.epsilon)}"
 
 
-def _unit(released: Released) -> dict[str, str]:
+def _unit(released: Released) -> form.UnitOfPrivacy:
     unit = released.guarantee.unit
-    return {"unit": unit.value, "meaning": wording.UNIT[unit]}
+    return {"unit": unit, "meaning": wording.UNIT[unit]}
 
 
-def _bound(released: Released) -> dict[str, Any]:
+def _bound(released: Released) -> form.ContributionBound:
     meaning = wording.bound(
         released.guarantee.unit, released.counting, released.bound, released.bounding
     )
     return {"bound": released.bound, "meaning": meaning}
 
 
-def _guarantee(released: Released) -> dict[str, Any]:
+def _guarantee(released: Released) -> form.Pure | form.Geo:
     unit = released.guarantee.unit
     if isinstance(released.guarantee, GeoInd):
         return {
@@ -197,46 +194,44 @@ def _guarantee(released: Released) -> dict[str, Any]:
         "delta": "0",
         "symbols": wording.PURE_DP,
         "neighbours": {"words": wording.NEIGHBOURS[unit], "symbols": wording.NEIGHBOURS_SYMBOLS},
-        **_strength(released.guarantee.epsilon),
+        "epsilon": format_epsilon(released.guarantee.epsilon),
+        "odds_factor": wording.odds_factor(released.guarantee.epsilon),
     }
 
 
-def _dataset_guarantee(released: Released) -> dict[str, Any] | None:
+def _dataset_guarantee(released: Released) -> Any:
     total = _total(released)
     if total is None:
         return None
     unit = released.guarantee.unit
-    promise = {**_strength(total), "sentence": wording.privacy_sentence(total, unit)}
-    points = released.about.get("dataset_points_epsilon", "")
-    if points:
-        level = released.about["dataset_points_level"]
+    sentence = wording.privacy_sentence(total, unit)
+    places = {}
+    if points := released.about.get("dataset_points_epsilon", ""):
         radius = int(released.about["dataset_points_radius"])
-        per_metre = Fraction(points)
-        promise["sentence"] = wording.points_sentence(total, unit, per_metre, radius)
-        promise["points"] = {
-            "level": level,
-            "radius": radius,
-            "epsilon_per_metre": format_epsilon(per_metre),
-        }
-    return {**promise, "meaning": wording.DATASET_TOTAL}
+        sentence = wording.points_sentence(total, unit, Fraction(points), radius)
+        level = released.about["dataset_points_level"]
+        per_metre = format_epsilon(Fraction(points))
+        places["points"] = {"level": level, "radius": radius, "epsilon_per_metre": per_metre}
+    return {
+        "epsilon": format_epsilon(total),
+        "odds_factor": wording.odds_factor(total),
+        "sentence": sentence,
+        **places,
+        "meaning": wording.DATASET_TOTAL,
+    }
 
 
-def _strength(epsilon: Fraction) -> dict[str, Any]:
-    """An epsilon, and the factor by which odds may change: null beyond what a float holds."""
-    return {"epsilon": format_epsilon(epsilon), "odds_factor": wording.odds_factor(epsilon)}
-
-
-def _spend(line: Measured) -> dict[str, Any]:
-    document: dict[str, Any] = {"label": line.label, "epsilon": format_epsilon(line.epsilon)}
+def _spend(line: Measured) -> Any:
+    spend = {"label": line.label, "epsilon": format_epsilon(line.epsilon)}
     if line.splits:
-        return {**document, "drawn": True, "meaning": wording.SPLITS, "noise": None}
+        return {**spend, "drawn": True, "meaning": wording.SPLITS, "noise": None}
     if line.choices:
-        return {**document, "drawn": True, "meaning": wording.CHOICES, "noise": None}
+        return {**spend, "drawn": True, "meaning": wording.CHOICES, "noise": None}
     if line.noise is None:
-        return {**document, "drawn": False, "meaning": wording.WAIVED, "noise": None}
+        return {**spend, "drawn": False, "meaning": wording.WAIVED, "noise": None}
     if isinstance(line.noise, PlanarLaplace):
-        return {**document, "drawn": True, "noise": _points_noise(line.noise)}
-    noise = {
+        return {**spend, "drawn": True, "noise": _points_noise(line.noise)}
+    noise: Any = {
         "distribution": "discrete Laplace",
         "probability": wording.DISCRETE_LAPLACE,
         "epsilon": format_epsilon(line.noise.epsilon),
@@ -245,10 +240,10 @@ def _spend(line: Measured) -> dict[str, Any]:
         "standard_deviation": math.sqrt(line.noise.variance),
         "margin_95": line.noise.margin(),
     }
-    return {**document, "drawn": True, "sensitivity": line.noise.sensitivity, "noise": noise}
+    return {**spend, "drawn": True, "sensitivity": line.noise.sensitivity, "noise": noise}
 
 
-def _points_noise(noise: PlanarLaplace) -> dict[str, Any]:
+def _points_noise(noise: PlanarLaplace) -> Any:
     """What moved the points. Rates are per metre; the sampler's is lower than the declared one."""
     return {
         "distribution": "planar Laplace on the sphere",
@@ -266,7 +261,7 @@ def _points_noise(noise: PlanarLaplace) -> dict[str, Any]:
     }
 
 
-def _expected_error(layer: Layer) -> dict[str, Any]:
+def _expected_error(layer: Layer) -> form.ExpectedError:
     """How far off the values of a layer are; margins of noisy places are public."""
     margin, threshold = layer.margin, layer.threshold
     return {
@@ -282,7 +277,7 @@ def _expected_error(layer: Layer) -> dict[str, Any]:
     }
 
 
-def _extremes(values: NDArray[np.float64] | None) -> dict[str, float] | None:
+def _extremes(values: NDArray[np.float64] | None) -> form.Range | None:
     """The smallest and the largest; None where a layer has none or lists nothing."""
     if values is None or not values.size:
         return None

@@ -1,4 +1,5 @@
-"""The form of the privacy statement as JSON Schema, so that programs may rely on it.
+"""The form of the privacy statement, declared once: types for the code that writes it, JSON Schema
+for programs that read it.
 
 The fields answer those of all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and
@@ -10,161 +11,276 @@ stay.
 
 from __future__ import annotations
 
-from typing import Any
+from enum import Enum
+from types import NoneType
+from typing import (
+    Annotated,
+    Any,
+    Literal,
+    NotRequired,
+    TypedDict,
+    get_args,
+    get_origin,
+    get_type_hints,
+    is_typeddict,
+)
 
-from dpgeo.artefacts.statement import FORMAT, VERSION, schema_address
+from dpgeo.core.guarantees import Unit
 
+VERSION = "1.2"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 Schema = dict[str, Any]
 
-TEXT: Schema = {"type": "string"}
-WORDS: Schema = {"type": "string", "minLength": 1}
-WHOLE: Schema = {"type": "integer", "minimum": 0}
-NUMBER: Schema = {"type": "number"}
-DECIMAL: Schema = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+)?$"}
-EXACT: Schema = {"type": "string", "pattern": r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$"}
+
+def also(**keywords: Any) -> tuple[tuple[str, Any], ...]:
+    """Further keywords of JSON Schema for a type; None takes one away."""
+    return tuple(keywords.items())
+
+
+OPEN = also(additionalProperties=None)
+"""Marks an object that may have members beside those declared."""
+
+Words = Annotated[str, also(minLength=1)]
+ListOfWords = Annotated[list[Words], also(minItems=1)]
+Decimal = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+)?$")]
+Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
 """A decimal, or a fraction where none is exact, as with an epsilon that is divided among levels."""
-LIST_OF_WORDS: Schema = {"type": "array", "items": WORDS, "minItems": 1}
+Odds = Annotated[float, also(minimum=1)] | None
 
 
-def record(optional: dict[str, Schema] | None = None, /, **required: Schema) -> Schema:
-    """An object with these members and no others."""
-    return {
-        "type": "object",
-        "required": list(required),
-        "properties": {**required, **(optional or {})},
-        "additionalProperties": False,
-    }
+class Dataset(TypedDict):
+    title: str
+    slug: str
 
 
-def or_null(schema: Schema) -> Schema:
-    """The same, or null."""
-    return {"anyOf": [schema, {"type": "null"}]}
+class Product(TypedDict):
+    type: Literal["Summary statistics", "Dataset", "Synthetic data"]
+    intended_use: Words
 
 
-ODDS = or_null({"type": "number", "minimum": 1})
-
-NEIGHBOURS = record(words=WORDS, symbols=WORDS)
-
-PURE = record(
-    notion={"const": "pure differential privacy"},
-    delta={"const": "0"},
-    symbols=WORDS,
-    neighbours=NEIGHBOURS,
-    epsilon=DECIMAL,
-    odds_factor=ODDS,
-)
-
-GEO = record(
-    notion={"const": "geo-indistinguishability"},
-    delta={"const": "0"},
-    symbols=WORDS,
-    neighbours=NEIGHBOURS,
-    level=WORDS,
-    epsilon_per_metre=DECIMAL,
-    reports=WHOLE,
-    epsilon_per_metre_of_one_report=DECIMAL,
-)
-
-POINTS = record(level=WORDS, radius=WHOLE, epsilon_per_metre=DECIMAL)
-
-DATASET_GUARANTEE = record(
-    {"points": POINTS}, epsilon=DECIMAL, odds_factor=ODDS, sentence=WORDS, meaning=WORDS
-)
-
-NOISE: Schema = {
-    "type": "object",
-    "required": ["distribution"],
-    "properties": {"distribution": WORDS, "probability": WORDS, "scale": NUMBER},
-}
-"""Each distribution has parameters of its own."""
-
-SPEND: Schema = {
-    "type": "object",
-    "required": ["label", "epsilon", "drawn", "noise"],
-    "properties": {
-        "label": WORDS,
-        "epsilon": EXACT,
-        "drawn": {"type": "boolean"},
-        "sensitivity": NUMBER,
-        "meaning": WORDS,
-        "noise": or_null(NOISE),
-    },
-}
-
-RANGE = or_null(record(smallest=NUMBER, largest=NUMBER))
-
-EXPECTED_ERROR = record(
-    layer=WORDS,
-    title=WORDS,
-    kind={"enum": ["measured", "inferred"]},
-    values=WHOLE,
-    margin_95=RANGE,
-    margin_label=WORDS,
-    margin_note=TEXT,
-    stands_out_from=RANGE,
-    listed_from=or_null(NUMBER),
-)
-
-FILE = record(
-    name=WORDS, media_type=WORDS, sha256={"type": "string", "pattern": "^[0-9a-f]{64}$"}, size=WHOLE
-)
+class Counts(TypedDict):
+    counting: Words
+    meaning: Words
 
 
-ADDED: dict[str, dict[str, Schema]] = {
-    "1.1": {},
-    VERSION: {
-        "publisher_sector": TEXT,
-        "product": record(
-            type={"enum": ["Summary statistics", "Dataset", "Synthetic data"]}, intended_use=WORDS
-        ),
-        "number_of_units": WORDS,
-        "actors": LIST_OF_WORDS,
-        "release_type": WORDS,
-        "data_source_type": WORDS,
-        "access_type": WORDS,
-        "preparation": LIST_OF_WORDS,
-    },
-}
-"""What each version has beside the fields of 1.1."""
+class UnitOfPrivacy(TypedDict):
+    unit: Unit
+    meaning: Words
+
+
+class ContributionBound(TypedDict):
+    bound: Annotated[int, also(minimum=1)]
+    meaning: Words
+
+
+class Neighbours(TypedDict):
+    words: Words
+    symbols: Words
+
+
+class Pure(TypedDict):
+    notion: Literal["pure differential privacy"]
+    delta: Literal["0"]
+    symbols: Words
+    neighbours: Neighbours
+    epsilon: Decimal
+    odds_factor: Odds
+
+
+class Geo(TypedDict):
+    notion: Literal["geo-indistinguishability"]
+    delta: Literal["0"]
+    symbols: Words
+    neighbours: Neighbours
+    level: Words
+    epsilon_per_metre: Decimal
+    reports: int
+    epsilon_per_metre_of_one_report: Decimal
+
+
+class Points(TypedDict):
+    level: Words
+    radius: int
+    epsilon_per_metre: Decimal
+
+
+class DatasetGuarantee(TypedDict):
+    epsilon: Decimal
+    odds_factor: Odds
+    sentence: Words
+    meaning: Words
+    points: NotRequired[Points]
+
+
+class Mechanism(TypedDict):
+    key: Words
+    parameters: dict[str, Any]
+
+
+class Noise(TypedDict):
+    """Each distribution has further parameters of its own."""
+
+    distribution: Words
+    probability: NotRequired[Words]
+    scale: NotRequired[float]
+
+
+class Spend(TypedDict):
+    label: Words
+    epsilon: Exact
+    drawn: bool
+    sensitivity: NotRequired[float]
+    meaning: NotRequired[Words]
+    noise: Annotated[Noise, OPEN] | None
+
+
+class Range(TypedDict):
+    smallest: float
+    largest: float
+
+
+class ExpectedError(TypedDict):
+    layer: Words
+    title: Words
+    kind: Literal["measured", "inferred"]
+    values: int
+    margin_95: Range | None
+    margin_label: Words
+    margin_note: str
+    stands_out_from: Range | None
+    listed_from: float | None
+
+
+class Implementation(TypedDict):
+    software: Words
+    noise: Words
+    security: Words
+
+
+class Proof(TypedDict):
+    argument: Words
+    references: Words
+    where: Words
+
+
+class File(TypedDict):
+    name: Words
+    media_type: Words
+    sha256: Annotated[str, also(pattern="^[0-9a-f]{64}$")]
+    size: int
+
+
+class Added12(TypedDict):
+    publisher_sector: str
+    product: Product
+    number_of_units: Words
+    actors: ListOfWords
+    release_type: Words
+    data_source_type: Words
+    access_type: Words
+    preparation: ListOfWords
+
+
+class Statement11(TypedDict):
+    format: Literal["dpgeo-privacy-statement"]
+    version: str
+    schema: str
+    title: str
+    description: str
+    requested_on: Annotated[str, also(format="date")] | None
+    dataset: Dataset
+    publisher: str
+    contact: str
+    licence: str
+    attribution: str
+    citation: Words
+    counts: Counts
+    unit_of_privacy: UnitOfPrivacy
+    contribution_bound: ContributionBound
+    guarantee: Pure | Geo
+    dataset_guarantee: DatasetGuarantee | None
+    mechanism: Mechanism
+    deployment_model: Words
+    data_domain: Words
+    spends: Annotated[list[Annotated[Spend, OPEN]], also(minItems=1)]
+    accounting: Words
+    expected_error: list[ExpectedError]
+    post_processing: ListOfWords
+    not_protected: ListOfWords
+    known_limits: ListOfWords
+    rationale: ListOfWords
+    implementation: Implementation
+    proof: Proof
+    study_area: Annotated[dict[str, Any], also(required=["type"])]
+    software: Words
+
+
+class Statement(Added12, Statement11):
+    """What the present version says of a release; the file also lists the other files."""
+
+
+class Files(TypedDict):
+    files: Annotated[list[File], also(minItems=1)]
+
+
+VERSIONS: dict[str, tuple[Any, ...]] = {"1.1": (Statement11, Files), VERSION: (Statement, Files)}
+
+
+def schema_address(version: str = VERSION) -> str:
+    """Where a server describes a version of the statement, as JSON Schema."""
+    return f"/api/schemas/privacy-statement-{version}.json"
 
 
 def statement_schema(version: str = VERSION) -> Schema:
     """JSON Schema (2020-12) of a version of the statement. Raises KeyError where it is unknown."""
-    schema = record(
-        **ADDED[version],
-        format={"const": FORMAT},
-        version={"const": version},
-        schema={"const": schema_address(version)},
-        title=TEXT,
-        description=TEXT,
-        requested_on=or_null({"type": "string", "format": "date"}),
-        dataset=record(title=TEXT, slug=TEXT),
-        publisher=TEXT,
-        contact=TEXT,
-        licence=TEXT,
-        attribution=TEXT,
-        citation=WORDS,
-        counts=record(counting=WORDS, meaning=WORDS),
-        unit_of_privacy=record(unit={"enum": ["person", "record"]}, meaning=WORDS),
-        contribution_bound=record(bound={"type": "integer", "minimum": 1}, meaning=WORDS),
-        guarantee={"oneOf": [PURE, GEO]},
-        dataset_guarantee=or_null(DATASET_GUARANTEE),
-        mechanism=record(key=WORDS, parameters={"type": "object"}),
-        deployment_model=WORDS,
-        data_domain=WORDS,
-        spends={"type": "array", "items": SPEND, "minItems": 1},
-        accounting=WORDS,
-        expected_error={"type": "array", "items": EXPECTED_ERROR},
-        post_processing=LIST_OF_WORDS,
-        not_protected=LIST_OF_WORDS,
-        known_limits=LIST_OF_WORDS,
-        rationale=LIST_OF_WORDS,
-        implementation=record(software=WORDS, noise=WORDS, security=WORDS),
-        proof=record(argument=WORDS, references=WORDS, where=WORDS),
-        study_area={"type": "object", "required": ["type"]},
-        software=WORDS,
-        files={"type": "array", "items": FILE, "minItems": 1},
-    )
+    schema = _record(*VERSIONS[version])
+    schema["properties"]["version"] = {"const": version}
+    schema["properties"]["schema"] = {"const": schema_address(version)}
     return {"$schema": DIALECT, "title": "Privacy statement of a release", **schema}
+
+
+def _record(*parts: Any) -> Schema:
+    """An object with the declared members of all parts and no others."""
+    hints: dict[str, Any] = {}
+    for part in parts:
+        hints |= get_type_hints(part, include_extras=True)
+    return {
+        "type": "object",
+        "required": [name for name, hint in hints.items() if get_origin(hint) is not NotRequired],
+        "properties": {name: _schema(hint) for name, hint in hints.items()},
+        "additionalProperties": False,
+    }
+
+
+PLAIN: dict[Any, Schema] = {
+    str: {"type": "string"},
+    int: {"type": "integer", "minimum": 0},
+    float: {"type": "number"},
+    bool: {"type": "boolean"},
+    dict: {"type": "object"},
+    NoneType: {"type": "null"},
+}
+
+
+def _schema(hint: Any) -> Schema:
+    """JSON Schema of a type. Raises KeyError where there is none."""
+    origin, arguments = get_origin(hint) or hint, get_args(hint)
+    if origin is Annotated:
+        schema = {**_schema(arguments[0]), **dict(arguments[1])}
+        return {name: value for name, value in schema.items() if value is not None}
+    if origin is NotRequired:
+        return _schema(arguments[0])
+    if origin is Literal:
+        return {"const": arguments[0]} if len(arguments) == 1 else {"enum": list(arguments)}
+    if origin is list:
+        return {"type": "array", "items": _schema(arguments[0])}
+    if is_typeddict(origin):
+        return _record(origin)
+    if isinstance(origin, type) and issubclass(origin, Enum):
+        return {"enum": [member.value for member in origin]}
+    if len(arguments) > 1 and origin is not dict:
+        return {
+            ("anyOf" if NoneType in arguments else "oneOf"): [_schema(one) for one in arguments]
+        }
+    return dict(PLAIN[origin])

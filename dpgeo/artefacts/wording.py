@@ -7,6 +7,7 @@ from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
+from dpgeo.artefacts.statement_schema import Proof
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
 from dpgeo.spatial.ground_grid import snapped_apart
 
@@ -268,7 +269,7 @@ def _limits_of_points(limit: int) -> list[str]:
     ]
 
 
-def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> dict[str, str]:
+def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
     """Why the guarantee holds, and where the full argument stands."""
     if notion is Notion.GEO_IND:
         return {

@@ -71,11 +71,14 @@ def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
         return ledger
     if ledger.spent_units > units:
         spent = ledger.amount(ledger.spent_units)
-        raise Conflict(f"{spent} is already spent; the budget cannot be less.", field=field)
+        raise Conflict(
+            "{spent} is already spent; the budget cannot be less.", spent=spent, field=field
+        )
     promised = ledger.amount(ledger.total_units)
     raise Conflict(
-        f"A published release promises a total of {promised} to the people in the data; the "
+        "A published release promises a total of {promised} to the people in the data; the "
         "budget can be lowered, not raised.",
+        promised=promised,
         field=field,
     )
 
@@ -89,7 +92,8 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
         raise TypeError("This budget is an epsilon, not a level within a radius.")
     if total.radius != ledger.radius:
         raise Conflict(
-            f"The levels of this budget are told within {ledger.radius:,} m; keep that radius.",
+            "The levels of this budget are told within {radius:,} m; keep that radius.",
+            radius=ledger.radius,
             field="points_radius",
         )
     return total.pico
@@ -105,8 +109,9 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
     )
     if not kept:
         raise Conflict(
-            f"This release states a total budget of {ledger.amount(total_units)}, "
-            "and the budget was raised since. Lower it again, or request the release anew."
+            "This release states a total budget of {total}, and the budget was raised since. "
+            "Lower it again, or request the release anew.",
+            total=ledger.amount(total_units),
         )
 
 
@@ -118,8 +123,11 @@ def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
         return
     room = f"ask for at most {ledger.rest(left)}" if left > 0 else "nothing is left to ask for"
     raise BudgetExceeded(
-        f"Asked for {ledger.words(units)}, but {ledger.rest(left)} of "
-        f"{ledger.amount(ledger.total_units)} is left; {room}.",
+        "Asked for {asked}, but {left} of {total} is left; {room}.",
+        asked=ledger.words(units),
+        left=ledger.rest(left),
+        total=ledger.amount(ledger.total_units),
+        room=room,
         field="epsilon" if ledger.radius is None else "level",
     )
 

@@ -106,5 +106,5 @@ def acting_user(name: str) -> User | None:
         return None
     user = User.objects.filter(username=name, is_active=True).first()
     if user is None:
-        raise InvalidInput(f"There is no active user {name!r}.", field="user")
+        raise InvalidInput("There is no active user {name!r}.", name=name, field="user")
     return user

@@ -252,7 +252,7 @@ elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
 
 REST_FRAMEWORK = {
     "NUM_PROXIES": env.int("DPGEO_PROXIES", default=0),  # that set X-Forwarded-For before us
-    "DEFAULT_SCHEMA_CLASS": "drf_spectacular.openapi.AutoSchema",
+    "DEFAULT_SCHEMA_CLASS": "dpgeo.api.openapi.OperationSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PERMISSION_CLASSES": [],
     "DEFAULT_AUTHENTICATION_CLASSES": ["rest_framework.authentication.SessionAuthentication"],
@@ -263,10 +263,6 @@ SPECTACULAR_SETTINGS = {
     "VERSION": "1",
     "OAS_VERSION": "3.1.0",
     "SERVE_INCLUDE_SCHEMA": False,
-    "POSTPROCESSING_HOOKS": [
-        "drf_spectacular.hooks.postprocess_schema_enums",
-        "dpgeo.api.openapi_links.link_operations",
-    ],
     "TAGS": [
         {"name": "releases", "description": "What is published, and its files."},
         {"name": "datasets", "description": "What releases are made from, as declared."},

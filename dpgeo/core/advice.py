@@ -35,11 +35,13 @@ class Guess:
     def __post_init__(self) -> None:
         if not 1 <= self.people <= MOST_PEOPLE:
             raise InvalidInput(
-                f"Guess from 1 to {MOST_PEOPLE:,} people, such as 10,000.", field="people"
+                "Guess from 1 to {most:,} people, such as 10,000.", most=MOST_PEOPLE, field="people"
             )
         if not 1 <= self.records <= MOST_RECORDS:
             raise InvalidInput(
-                f"Guess from 1 to {MOST_RECORDS:,} places a person, such as 20.", field="records"
+                "Guess from 1 to {most:,} places a person, such as 20.",
+                most=MOST_RECORDS,
+                field="records",
             )
         if not 0 < self.share <= 1:
             raise InvalidInput(

@@ -28,14 +28,18 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
     try:
         number = value if isinstance(value, Fraction) else Decimal(str(value).strip())
     except InvalidOperation:
-        raise InvalidInput(f"{value!r} is not a number; write it like 0.5.", field=field) from None
+        raise InvalidInput(
+            "{value} is not a number; write it like 0.5.", value=repr(value), field=field
+        ) from None
     if isinstance(number, Decimal) and not number.is_finite():
         raise InvalidInput("Must be a finite number, such as 0.5.", field=field)
     if number <= 0:
         raise InvalidInput("Must be greater than zero, such as 0.5.", field=field)
     if number > MAX_EPSILON:
         raise InvalidInput(
-            f"Must be at most {MAX_EPSILON}; above about 10 nobody is protected.", field=field
+            "Must be at most {most}; above about 10 nobody is protected.",
+            most=MAX_EPSILON,
+            field=field,
         )
     if isinstance(number, Decimal) and (
         len(number.as_tuple().digits) > MOST_DIGITS or number < LEAST

@@ -1,18 +1,38 @@
-"""One root for every error a person can mend; `dpgeo.api` maps these to HTTP statuses."""
+"""Errors that people can correct; `dpgeo.api` maps them to HTTP statuses."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
+from dpgeo.phrases import Phrase, Value
+
 
 class DpgeoError(Exception):
-    """Something a person can mend: says which field is wrong and what to do about it.
+    """An error that says what is wrong, where, and what to do about it.
 
+    `template` is a constant English sentence and `values` fill its fields (`dpgeo.phrases`).
     `field` is the name of the input at fault, or "" when no single input is.
     """
 
-    def __init__(self, message: str, *, field: str = "") -> None:
-        super().__init__(message)
-        self.message = message
+    def __init__(self, template: str | Phrase, /, *, field: str = "", **values: Value) -> None:
+        self.phrase = template if isinstance(template, Phrase) else Phrase(template, **values)
         self.field = field
+        super().__init__(self.message)
+
+    @property
+    def template(self) -> str:
+        """The sentence without its values, as catalogues know it."""
+        return self.phrase.template
+
+    @property
+    def values(self) -> Mapping[str, Value]:
+        """What fills the sentence's fields."""
+        return self.phrase.values
+
+    @property
+    def message(self) -> str:
+        """The sentence in English."""
+        return str(self.phrase)
 
 
 class InvalidInput(DpgeoError):
@@ -20,7 +40,7 @@ class InvalidInput(DpgeoError):
 
 
 class BudgetExceeded(DpgeoError):
-    """The privacy budget does not hold what was asked."""
+    """The privacy budget does not hold what was requested."""
 
 
 class NotAllowed(DpgeoError):
@@ -28,8 +48,8 @@ class NotAllowed(DpgeoError):
 
 
 class Conflict(DpgeoError):
-    """The thing is in a state in which this cannot be done."""
+    """The resource is in a state in which this cannot be done."""
 
 
 class PrivacyError(DpgeoError):
-    """A mechanism tried to measure what it had not declared; nothing was drawn."""
+    """A mechanism tried to measure something it had not declared; nothing was drawn."""

@@ -73,7 +73,7 @@ def parse_level(value: object, *, field: str = "level") -> str:
         number = Decimal(match[1] if match else text)
     except InvalidOperation:
         raise InvalidInput(
-            f"{text!r} is not a level; write it like ln(4) or 1.4.", field=field
+            "{text!r} is not a level; write it like ln(4) or 1.4.", text=text, field=field
         ) from None
     if not number.is_finite() or number <= (1 if match else 0):
         raise InvalidInput(
@@ -85,7 +85,9 @@ def parse_level(value: object, *, field: str = "level") -> str:
     plain = format(number.normalize(), "f")
     clean = f"ln {plain}" if match else plain
     if _value(clean) > MAX_LEVEL:
-        raise InvalidInput(f"Must be at most {MAX_LEVEL}; that hides nothing.", field=field)
+        raise InvalidInput(
+            "Must be at most {most}; that hides nothing.", most=MAX_LEVEL, field=field
+        )
     return clean
 
 
@@ -94,7 +96,9 @@ def parse_radius(value: object, *, field: str = "radius") -> int:
     text = str(value).strip()
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_RADIUS:
         raise InvalidInput(
-            f"Must be a whole number of metres from 1 to {MAX_RADIUS:,}, such as 200.", field=field
+            "Must be a whole number of metres from 1 to {most:,}, such as 200.",
+            most=MAX_RADIUS,
+            field=field,
         )
     return int(text)
 

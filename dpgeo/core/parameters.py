@@ -162,7 +162,9 @@ def _read(parameter: Parameter, value: object) -> int | bool | str:
         return _read_text(parameter, parameter.read, text)
     if text not in parameter.choices:
         raise InvalidInput(
-            f"{text!r} is not a choice; choose from {', '.join(parameter.choices)}.",
+            "{text!r} is not a choice; choose from {choices}.",
+            text=text,
+            choices=", ".join(parameter.choices),
             field=parameter.name,
         )
     return text
@@ -191,7 +193,9 @@ def _read_int(parameter: Parameter, value: object) -> int:
             raise ValueError
     except ValueError:
         raise InvalidInput(
-            f"{value!r} is not a whole number; write it like {parameter.default}.",
+            "{value} is not a whole number; write it like {default}.",
+            value=repr(value),
+            default=parameter.default,
             field=parameter.name,
         ) from None
     low, high = parameter.low, parameter.high

@@ -56,20 +56,23 @@ def read_asked(
 
     if len(tasks) > MOST_TASKS:
         raise InvalidInput(
-            f"At most {MOST_TASKS:,} tasks are planned at once, and there are {len(tasks):,}; "
-            "divide them.",
+            "At most {most:,} tasks are planned at once, and there are {count:,}; divide them.",
+            most=MOST_TASKS,
+            count=len(tasks),
             field="tasks",
         )
     if geocast and len(tasks) > MOST_GEOCASTS:
         raise InvalidInput(
-            f"Regions are grown for at most {MOST_GEOCASTS} tasks at once; send fewer, or leave "
-            "it out.",
+            "Regions are grown for at most {most} tasks at once; send fewer, or leave it out.",
+            most=MOST_GEOCASTS,
             field="geocast",
         )
     known = [each.value for each in Allocation]
     wrong = [each for each in allocations if each not in known]
     if wrong or not allocations or len(set(allocations)) < len(allocations):
-        raise InvalidInput(f"Choose from {', '.join(known)}, each once.", field="allocations")
+        raise InvalidInput(
+            "Choose from {known}, each once.", known=", ".join(known), field="allocations"
+        )
     return Asked(
         names=[_name(task, number) for number, task in enumerate(tasks, start=1)],
         tasks=_tasks(tasks),
@@ -104,7 +107,9 @@ def _settings(values: Mapping[str, Any]) -> Settings:
     for name, kind in (("model", Model), ("density", DensityRule)):
         if values[name] not in [each.value for each in kind]:
             choices = ", ".join(each.value for each in kind)
-            raise InvalidInput(f"Is not a choice; choose from {choices}.", field=name)
+            raise InvalidInput(
+                "Is not a choice; choose from {choices}.", choices=choices, field=name
+            )
     return Settings(**numbers, model=Model(values["model"]), density=DensityRule(values["density"]))
 
 

@@ -33,7 +33,8 @@ def campaign_create(
     read_asked(tasks=tasks, settings=settings, allocations=["uniform"])
     if Campaign.objects.filter(organisation=organisation).count() >= MOST_CAMPAIGNS:
         raise InvalidInput(
-            f"An organisation keeps at most {MOST_CAMPAIGNS} campaigns; delete one first.",
+            "An organisation keeps at most {most} campaigns; delete one first.",
+            most=MOST_CAMPAIGNS,
             field="name",
         )
     return Campaign.objects.create(

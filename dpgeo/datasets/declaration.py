@@ -42,7 +42,10 @@ def clean_text(value: object, *, field: str, longest: int, required: bool = Fals
         raise InvalidInput("Must not be empty; write a few words.", field=field)
     if len(text) > longest:
         raise InvalidInput(
-            f"Has {len(text)} characters; shorten it to at most {longest}.", field=field
+            "Has {size} characters; shorten it to at most {longest}.",
+            size=len(text),
+            longest=longest,
+            field=field,
         )
     if any(unicodedata.category(sign) in {"Cc", "Cs"} and sign not in "\n\r\t" for sign in text):
         raise InvalidInput("Contains a control character; remove it.", field=field)
@@ -63,7 +66,10 @@ def clean_area(geometry: object) -> dict[str, Any]:
     corners = _count_corners(area["coordinates"])
     if corners > MAX_CORNERS:
         raise InvalidInput(
-            f"Has {corners:,} corners; simplify it to at most {MAX_CORNERS:,}.", field="study_area"
+            "Has {corners:,} corners; simplify it to at most {most:,}.",
+            corners=corners,
+            most=MAX_CORNERS,
+            field="study_area",
         )
     return area
 
@@ -74,7 +80,9 @@ def clean_time_zone(name: object) -> str:
     # Beside these a system knows names of its own, such as posix/UTC, which DuckDB does not.
     if text not in zoneinfo.available_timezones() - {"localtime"}:
         raise InvalidInput(
-            f"{text!r} is not a time zone; write it like Europe/Berlin or UTC.", field="time_zone"
+            "{text!r} is not a time zone; write it like Europe/Berlin or UTC.",
+            text=text,
+            field="time_zone",
         )
     return text
 
@@ -85,7 +93,9 @@ def clean_unit(unit: object) -> str:
         return Unit(str(unit)).value
     except ValueError:
         raise InvalidInput(
-            f"{str(unit)!r} is not a unit of privacy; choose person or record.", field="unit"
+            "{unit!r} is not a unit of privacy; choose person or record.",
+            unit=str(unit),
+            field="unit",
         ) from None
 
 
@@ -102,19 +112,22 @@ def clean_attributes(declared: object) -> list[dict[str, Any]]:
     for name in names:
         if name in TAKEN or names.count(name) > 1:
             raise InvalidInput(
-                f"{name!r} is the name of another column of the files; rename the attribute.",
+                "{name!r} is the name of another column of the files; rename the attribute.",
+                name=name,
                 field=ATTRIBUTES,
             )
         if name in POSITIONS:
             raise InvalidInput(
-                f"{name!r} is what columns of positions are called, and would be published as it "
+                "{name!r} is what columns of positions are called, and would be published as it "
                 "is; leave it out, or rename the column if it says nothing of where a report was "
                 "made.",
+                name=name,
                 field=ATTRIBUTES,
             )
     if combinations(found) > MOST_COMBINATIONS:
         raise InvalidInput(
-            f"Their values make more than {MOST_COMBINATIONS:,} combinations; declare fewer.",
+            "Their values make more than {most:,} combinations; declare fewer.",
+            most=MOST_COMBINATIONS,
             field=ATTRIBUTES,
         )
     return [attribute.to_json() for attribute in found]
@@ -139,14 +152,20 @@ def _clean_attribute(declared: object) -> Attribute:
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None or OTHER in values:
         raise InvalidInput(
-            f"{twice or OTHER!r} stands twice among the values of {column!r}; {OTHER!r} is always "
-            "one of them and not to be listed.",
+            "{value!r} stands twice among the values of {column!r}; {other!r} is always one of "
+            "them and not to be listed.",
+            value=twice or OTHER,
+            column=column,
+            other=OTHER,
             field=ATTRIBUTES,
         )
     if not 1 <= len(values) <= MOST_VALUES:
         raise InvalidInput(
-            f"List from 1 to {MOST_VALUES:,} values of {column!r}; every other one is published "
-            f"as {OTHER!r}.",
+            "List from 1 to {most:,} values of {column!r}; every other one is published as "
+            "{other!r}.",
+            most=MOST_VALUES,
+            column=column,
+            other=OTHER,
             field=ATTRIBUTES,
         )
     return Attribute(column, tuple(values))

@@ -155,7 +155,9 @@ def _reader(kind: str) -> Callable[..., domain.PublicLayer]:
     }
     if kind not in readers:
         raise InvalidInput(
-            f"{kind[:40]!r} is not a kind of layer; choose from {', '.join(readers)}.",
+            "{kind!r} is not a kind of layer; choose from {known}.",
+            kind=kind[:40],
+            known=", ".join(readers),
             field="kind",
         )
     return readers[kind]
@@ -179,7 +181,9 @@ def _clean_name(dataset: Dataset, name: str) -> str:
     if dataset.layers.filter(name=slug).exists():
         raise InvalidInput(_taken(slug), field="name")
     if dataset.layers.count() >= MOST_LAYERS:
-        raise Conflict(f"A dataset has at most {MOST_LAYERS} layers; remove one that is unused.")
+        raise Conflict(
+            "A dataset has at most {most} layers; remove one that is unused.", most=MOST_LAYERS
+        )
     return slug
 
 

@@ -51,8 +51,8 @@ def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> 
         mine = Transfer.objects.filter(key=key) if key else Transfer.objects.filter(created_by=by)
         if mine.count() >= MAX_OPEN:
             raise Conflict(
-                f"{MAX_OPEN} files are on their way already; complete one, or give it up with "
-                "DELETE."
+                "{most} files are on their way already; complete one, or give it up with DELETE.",
+                most=MAX_OPEN,
             )
         return Transfer.objects.create(
             dataset=dataset,
@@ -72,15 +72,19 @@ def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], lengt
     """
     at = transfer.offset
     if offset != at:
-        raise Conflict(f"{at} bytes have arrived; go on from there.", field="Upload-Offset")
+        raise Conflict("{at} bytes have arrived; go on from there.", at=at, field="Upload-Offset")
     if at + length > transfer.size:
         raise InvalidInput(
-            f"{transfer.size} bytes were announced and {at} have arrived; send at most "
-            f"{transfer.size - at} more.",
+            "{size} bytes were announced and {at} have arrived; send at most {missing} more.",
+            size=transfer.size,
+            at=at,
+            missing=transfer.size - at,
             field="Content-Length",
         )
     if transfer.pieces.count() >= MAX_PIECES:
-        raise Conflict(f"The file came in {MAX_PIECES:,} pieces; announce it anew, send larger.")
+        raise Conflict(
+            "The file came in {most:,} pieces; announce it anew, send larger.", most=MAX_PIECES
+        )
     with _arrived(stream, length) as path:
         if size := path.stat().st_size:
             name = f"{FOLDER}/{transfer.pk.hex}-{secrets.token_hex(8)}"
@@ -94,7 +98,10 @@ def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
     at = sum(piece.size for piece in pieces)
     if at < transfer.size:
         raise Conflict(
-            f"{at} of {transfer.size} bytes have arrived; send the rest.", field="Upload-Offset"
+            "{at} of {size} bytes have arrived; send the rest.",
+            at=at,
+            size=transfer.size,
+            field="Upload-Offset",
         )
     try:
         upload = upload_receive(

@@ -68,8 +68,9 @@ def dataset_create(
     if budget is not None and created_by and not may_grant_budget(created_by, organisation):
         raise NotAllowed(
             "A budget of its own needs the administrator's role, and a key the scope "
-            f"{Scope.BUDGETS_GRANT}; share the budget of a dataset about the same people, or ask "
-            "an administrator to declare this one.",
+            "{scope}; share the budget of a dataset about the same people, or ask an "
+            "administrator to declare this one.",
+            scope=Scope.BUDGETS_GRANT,
             field="budget",
         )
     facts = _clean(
@@ -112,7 +113,9 @@ def dataset_create(
             )
     except IntegrityError:
         raise InvalidInput(
-            f"The address {address!r} was taken a moment ago; choose another.", field="slug"
+            "The address {address!r} was taken a moment ago; choose another.",
+            address=address,
+            field="slug",
         ) from None
 
 
@@ -190,7 +193,7 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
     }
     for name in facts:
         if name not in readers:
-            raise InvalidInput(f"{name} cannot be set; leave it out.", field=name)
+            raise InvalidInput("{name} cannot be set; leave it out.", name=name, field=name)
     cleaned = {name: readers[name](value) for name, value in facts.items()}
     if "study_area" in cleaned:
         bounds = StudyArea.from_geojson(cleaned["study_area"]).bounds
@@ -208,9 +211,11 @@ def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = 
     other = others.exclude(unit=unit).first()
     if other is not None:
         raise InvalidInput(
-            f"The budget is shared with {other.title!r}, which protects each {other.unit} and not "
-            f"each {unit}; such epsilons do not add up. Choose the same unit, or a budget of its "
-            "own.",
+            "The budget is shared with {title!r}, which protects each {other_unit} and not each "
+            "{unit}; such epsilons do not add up. Choose the same unit, or a budget of its own.",
+            title=other.title,
+            other_unit=other.unit,
+            unit=unit,
             field=field,
         )
 
@@ -231,7 +236,9 @@ def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool
     ).first()
     if slug and own:
         raise InvalidInput(
-            f"Your organisation has a dataset at {own.slug!r}; choose another.", field="slug"
+            "Your organisation has a dataset at {slug!r}; choose another.",
+            slug=own.slug,
+            field="slug",
         )
     return f"{beginning}-{''.join(secrets.choice(SIGNS) for _ in range(6))}"
 
@@ -239,7 +246,9 @@ def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool
 def _exact_slug(slug: str, title: str) -> str:
     """An address as the operator wants it, numbered where one made from a title is taken."""
     if slug and Dataset.objects.filter(slug=slug).exists():
-        raise InvalidInput(f"There is a dataset at {slug!r} already; choose another.", field="slug")
+        raise InvalidInput(
+            "There is a dataset at {slug!r} already; choose another.", slug=slug, field="slug"
+        )
     base = slugify(title)[:70] or "dataset"
     taken = set(Dataset.objects.filter(slug__startswith=base).values_list("slug", flat=True))
     numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))

@@ -252,8 +252,9 @@ def _check_size(size: int) -> None:
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
         raise InvalidInput(
-            f"The file is larger than the {limit / 1e9:g} GB allowed here; split it, or "
-            "compress it as Parquet.",
+            "The file is larger than the {size:g} GB allowed here; split it, or compress it as "
+            "Parquet.",
+            size=limit / 1000000000.0,
             field="file",
         )
 
@@ -312,7 +313,9 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
     for role, name in wanted.items():
         if name not in present:
             raise InvalidInput(
-                f"The file has no column {name!r}; it has {', '.join(present[:20])}.",
+                "The file has no column {name!r}; it has {columns}.",
+                name=name,
+                columns=", ".join(present[:20]),
                 field=field_of(role),
             )
 
@@ -334,8 +337,9 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
         if rests_on_columns(dataset):
             fixed = ", ".join(f"{role} = {name}" for role, name in stored.columns.items() if name)
             raise Conflict(
-                f"Releases rest on the columns of the first upload ({fixed}); rename those of "
+                "Releases rest on the columns of the first upload ({fixed}); rename those of "
                 "this file.",
+                fixed=fixed,
                 field="columns",
             )
         outdated = _outdate(stored.uploads.exclude(pk=upload.pk))

@@ -287,8 +287,9 @@ class DuckDBView:
                 connection.execute(_CLOCK, {"time_zone": time_zone}).fetchall()
             except duckdb.Error:
                 raise InvalidInput(
-                    f"The times of this dataset are told in {time_zone}, a zone that maps by time "
+                    "The times of this dataset are told in {time_zone}, a zone that maps by time "
                     "do not know; declare the dataset anew with a usual name for it.",
+                    time_zone=time_zone,
                     field="slices",
                 ) from None
 

@@ -1,15 +1,20 @@
-"""A batch of rows between a reader and the canonical form, and the sieve that refuses rows."""
+"""What a reader of an upload format is, its batches of rows, and the sieve that refuses rows."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from dpgeo.ingest.report import Reason, Tally
+from dpgeo.ingest.report import Reason, Tally, shorten
+from dpgeo.ingest.schema import Wanted
+
+PREVIEW_ROWS = 200
+"""Rows at the head of a file that a preview reads."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -25,6 +30,43 @@ class Batch:
     fields: Mapping[str, Any]
     done: int
     total: int
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The first rows of a file as text, and what it says of its geometry ("" where nothing).
+
+    `complete` says whether `names` are all columns: later features of GeoJSON may have others.
+    """
+
+    names: list[str]
+    rows: list[list[str]]
+    geometry: str = ""
+    crs: str = ""
+    complete: bool = True
+
+
+class ReadRows(Protocol):
+    """The rows of a file in batches.
+
+    `crs` is the coordinate reference system that the owner declared. Rows that cannot be used are
+    refused to the tally. Raises InvalidInput for what no row-by-row rule can mend.
+    """
+
+    def __call__(
+        self, path: Path, wanted: Wanted, tally: Tally, *, crs: str
+    ) -> Iterator[Batch]: ...
+
+
+@dataclass(frozen=True, slots=True)
+class Reader:
+    """How files of one format are read: all rows in batches, and the first PREVIEW_ROWS as text.
+
+    Both raise InvalidInput. One row must never decide how another one is read.
+    """
+
+    read: ReadRows
+    head: Callable[[Path], Head]
 
 
 class Sieve:
@@ -54,3 +96,14 @@ def as_python(value: Any) -> object:
         return value.as_py() if hasattr(value, "as_py") else value
     except (ValueError, OverflowError):
         return "(a value that cannot be shown)"  # such as a timestamp in the year 290,000
+
+
+def as_text(value: Any) -> str:
+    """A value for a preview, cut short; well-known binary as the geometry it stands for."""
+    plain = as_python(value)
+    if isinstance(plain, bytes):
+        import shapely
+
+        shape = shapely.from_wkb(plain, on_invalid="ignore")
+        plain = plain if shape is None else shape.wkt
+    return shorten(plain)

@@ -49,15 +49,18 @@ def check_crs(crs: str, bounds: Bounds) -> None:
     found = _system(crs) if CODE.fullmatch(crs) else None
     if found is None:
         raise InvalidInput(
-            f"There is no coordinate system {crs[:60]!r}; give its code, such as EPSG:4326 for "
+            "There is no coordinate system {crs!r}; give its code, such as EPSG:4326 for "
             "longitude and latitude in degrees or EPSG:25832 for UTM zone 32.",
+            crs=crs[:60],
             field="columns.crs",
         )
     flat = len(found.axis_info) == 2 and (found.is_geographic or found.is_projected)
     if not flat or _way(crs, bounds) is None:
         raise InvalidInput(
-            f"Positions in {crs} ({found.name}) cannot be turned into longitude and latitude "
-            "here; export them in EPSG:4326.",
+            "Positions in {crs} ({name}) cannot be turned into longitude and latitude here; "
+            "export them in EPSG:4326.",
+            crs=crs,
+            name=found.name,
             field="columns.crs",
         )
 
@@ -83,8 +86,12 @@ def check_stated(stated: str, declared: str, what: str = "The file") -> None:
         return
     remedy = f"declare {known}" if CODE.fullmatch(known) else "reproject the file to EPSG:4326"
     raise InvalidInput(
-        f"{what} is in {stated[:60]!r}, but {declared} is declared; {remedy}, or export the file "
-        f"in {declared} (in geopandas: .to_crs({declared!r})).",
+        "{what} is in {stated!r}, but {declared} is declared; {remedy}, or export the file in "
+        "{declared} (in geopandas: .to_crs({declared!r})).",
+        what=what,
+        stated=stated[:60],
+        declared=declared,
+        remedy=remedy,
         field="columns.crs",
     )
 

@@ -7,6 +7,7 @@ line, is.
 from __future__ import annotations
 
 import csv
+import io
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,15 +20,17 @@ from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import csv_lines
-from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
+from dpgeo.ingest.crs import WGS84
 from dpgeo.ingest.csv_lines import Lines, Positions
+from dpgeo.ingest.formats import BYTE_ORDER_MARK
 from dpgeo.ingest.header import check_names, positions
-from dpgeo.ingest.report import LONGEST_EXAMPLE, Reason, Tally
+from dpgeo.ingest.report import LONGEST_EXAMPLE, MAX_LINE_BYTES, Reason, Tally, shorten
 from dpgeo.ingest.schema import Wanted
 
 DELIMITERS = ",;\t|"
 MAX_HEADER_BYTES = 1 << 20
-BYTE_ORDER_MARK = b"\xef\xbb\xbf"
+HEAD_BYTES = 1 << 18
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,9 +47,12 @@ def read_csv(
     wanted: Wanted,
     tally: Tally,
     *,
+    crs: str = WGS84,
     block_bytes: int = csv_lines.BLOCK_BYTES,
 ) -> Iterator[Batch]:
     """The rows of a CSV file in batches; fields are pyarrow string arrays.
+
+    A CSV file states no coordinate reference system, so there is nothing to hold `crs` against.
 
     Refuses to the tally lines that are no row of the header's width. Raises InvalidInput when
     the header is unusable or lacks a declared column.
@@ -96,6 +102,22 @@ def _header_text(line: bytes) -> str:
         raise InvalidInput(
             "The header is not UTF-8 text; save the file with the encoding UTF-8.", field="file"
         ) from error
+
+
+def read_head(path: Path) -> Head:
+    """The first rows, each cut or filled up to the header's width."""
+    with path.open("rb") as file:
+        header = read_header(file)
+        head = io.BytesIO(file.read(HEAD_BYTES))
+    lines = next(csv_lines.read_lines(head, HEAD_BYTES), None)
+    rows = []
+    if lines is not None:
+        for start, end in zip(lines.starts[:PREVIEW_ROWS], lines.ends[:PREVIEW_ROWS], strict=True):
+            text = lines.block[start : min(end, start + MAX_LINE_BYTES)].decode(errors="replace")
+            cells = next(csv.reader([text], delimiter=header.delimiter))
+            cells = [shorten(cell.strip()) for cell in cells[: len(header.names)]]
+            rows.append(cells + [""] * (len(header.names) - len(cells)))
+    return Head(header.names, rows)
 
 
 def _columns(text: str) -> tuple[str, list[str]]:
@@ -174,3 +196,6 @@ class _Shown:
     def __getitem__(self, index: int) -> bytes:
         start, end = int(self._lines.starts[index]), int(self._lines.ends[index])
         return self._lines.block[start : min(end, start + 4 * LONGEST_EXAMPLE)]
+
+
+READER = Reader(read_csv, read_head)

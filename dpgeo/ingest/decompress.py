@@ -130,7 +130,7 @@ def _check_member(info: zipfile.ZipInfo) -> None:
     else:
         return
     raise InvalidInput(
-        f"The archive holds {what}; pack the one plain file to be uploaded.", field="file"
+        "The archive holds {what}; pack the one plain file to be uploaded.", what=what, field="file"
     )
 
 
@@ -148,8 +148,10 @@ def _copy(
             written += len(chunk)
             if written > min(MAX_BYTES, max(FREE_BYTES, MAX_RATIO * read())):
                 raise InvalidInput(
-                    f"The compressed file unpacks to more than {MAX_BYTES >> 30} GiB or "
-                    f"{MAX_RATIO} times its size; upload it unpacked, or as Parquet.",
+                    "The compressed file unpacks to more than {size} GiB or {most} times its "
+                    "size; upload it unpacked, or as Parquet.",
+                    size=MAX_BYTES >> 30,
+                    most=MAX_RATIO,
                     field="file",
                 )
             file.write(chunk)

@@ -28,6 +28,7 @@ import json
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO, Any
 
@@ -37,9 +38,10 @@ from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest import csv_lines, json_array
-from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve
 from dpgeo.ingest.crs import WGS84, check_stated
-from dpgeo.ingest.report import MAX_LINE_BYTES, Reason, Tally
+from dpgeo.ingest.header import MAX_COLUMNS
+from dpgeo.ingest.report import MAX_LINE_BYTES, Reason, Tally, shorten
 from dpgeo.ingest.schema import Role, Wanted
 from dpgeo.ingest.typed_values import Refusals, Unusable, texts
 
@@ -147,6 +149,23 @@ def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Featu
     return crs, features
 
 
+def read_head(path: Path, *, document: bool) -> Head:
+    """The first features; the names are all that occur among them, in order."""
+    with path.open("rb") as file:
+        crs, features = head(file, PREVIEW_ROWS, document=document)
+    names = list(dict.fromkeys(name for each in features for name in each.properties))
+    names = [name for name in names if name != GEOMETRY][: MAX_COLUMNS - 1]
+    rows = [
+        [*(_plain_json(each.properties.get(name)) for name in names), _plain_json(each.geometry)]
+        for each in features
+    ]
+    return Head([*names, GEOMETRY], rows, GEOMETRY, crs, complete=False)
+
+
+def _plain_json(value: object) -> str:
+    return shorten(json.dumps(value) if isinstance(value, dict | list) else value)
+
+
 def sequence_records(file: IO[bytes], block_bytes: int) -> Iterator[Records]:
     """Lines, without the record separators of RFC 8142."""
     for lines in csv_lines.read_lines(file, block_bytes):
@@ -180,8 +199,9 @@ def read_preamble(file: IO[bytes]) -> Preamble | None:
         begins = _members(text.decode("latin-1"), members)
     except RecursionError as error:
         raise InvalidInput(
-            f"The JSON is nested deeper than {json_array.MAX_DEPTH} levels; export plain features "
-            "with simple properties.",
+            "The JSON is nested deeper than {most} levels; export plain features with "
+            "simple properties.",
+            most=json_array.MAX_DEPTH,
             field="file",
         ) from error
     except ValueError:
@@ -247,7 +267,9 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
         return
     if wanted[Role.GEOMETRY] != GEOMETRY:
         raise InvalidInput(
-            f"In GeoJSON the geometry is called {GEOMETRY!r}, not {wanted[Role.GEOMETRY]!r}.",
+            "In GeoJSON the geometry is called {geometry!r}, not {name!r}.",
+            geometry=GEOMETRY,
+            name=wanted[Role.GEOMETRY],
             field="columns.geometry",
         )
     check_stated(stated, declared, "The geometry")
@@ -360,3 +382,7 @@ def _coordinate(value: Any) -> float:
         return float(value)
     except OverflowError:
         return np.inf
+
+
+SEQUENCE_READER = Reader(read_sequence, partial(read_head, document=False))
+DOCUMENT_READER = Reader(read_document, partial(read_head, document=True))

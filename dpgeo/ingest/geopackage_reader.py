@@ -23,10 +23,10 @@ import numpy as np
 import pyarrow as pa
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest.batch import Batch, Sieve
+from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, Sieve, as_text
 from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.header import check_names, positions, quoted
-from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason, Tally
+from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason, Tally, shorten
 from dpgeo.ingest.schema import Role, Wanted
 from dpgeo.ingest.typed_values import Refusals, Unusable, texts
 
@@ -78,6 +78,27 @@ def read_geopackage(
             numbers = np.arange(done, done + len(found), dtype=np.int64) + 1
             done += len(found)
             yield _batch(found, numbers, list(wanted), tally, done, total)
+
+
+def read_head(path: Path) -> Head:
+    """The first rows of the layer."""
+    with opened(path) as connection, readable():
+        layer = find_layer(connection)
+        rows = [
+            [_shown_geometry(cell) for cell in row or [""] * len(layer.names)]
+            for row in islice(read_rows(connection, layer, layer.names), PREVIEW_ROWS)
+        ]
+    return Head(layer.names, rows, layer.geometry, layer.crs)
+
+
+def _shown_geometry(value: object) -> str:
+    """A GeoPackage's value as text."""
+    if not isinstance(value, bytes) or not value.startswith(b"GP"):
+        return shorten(value)
+    try:
+        return as_text(well_known_binary(value))
+    except Unusable:
+        return shorten(value)
 
 
 @contextmanager
@@ -135,8 +156,9 @@ def find_layer(connection: sqlite3.Connection) -> Layer:
     table, geometry, system = _only_points(connection)
     if table not in tables:
         raise InvalidInput(
-            f"The layer {quoted([table])} is a view or refers to something that is not in the "
-            "file; export it into a new GeoPackage.",
+            "The layer {layer} is a view or refers to something that is not in the file; export "
+            "it into a new GeoPackage.",
+            layer=quoted([table]),
             field="file",
         )
     connection.set_authorizer(_authorizer((*CATALOGUE, table)))
@@ -241,7 +263,9 @@ def _name(name: str) -> str:
 def _check_geometry(layer: Layer, name: str, declared: str) -> None:
     if name != layer.geometry:
         raise InvalidInput(
-            f"The geometry of this layer is in the column {layer.geometry!r}, not {name!r}.",
+            "The geometry of this layer is in the column {geometry!r}, not {name!r}.",
+            geometry=layer.geometry,
+            name=name,
             field="columns.geometry",
         )
     check_stated(layer.crs, declared, f"The layer {quoted([layer.table])}")
@@ -297,3 +321,6 @@ def well_known_binary(value: object) -> bytes:
         raise Unusable(Reason.GEOMETRY_MISSING)
     start = 8 + envelope
     return value[start : start + MAX_FIELD_BYTES + 1]
+
+
+READER = Reader(read_geopackage, read_head)

@@ -19,8 +19,10 @@ def check_names(names: Sequence[str]) -> None:
     """
     if len(names) > MAX_COLUMNS:
         raise InvalidInput(
-            f"The file has {len(names):,} columns; at most {MAX_COLUMNS:,} are read. Keep only "
-            "those a map needs: person, position and time.",
+            "The file has {count:,} columns; at most {most:,} are read. Keep only those a map "
+            "needs: person, position and time.",
+            count=len(names),
+            most=MAX_COLUMNS,
             field="file",
         )
     if not any(names):
@@ -30,8 +32,8 @@ def check_names(names: Sequence[str]) -> None:
     twice = [name for name, times in Counter(names).items() if name and times > 1]
     if twice:
         raise InvalidInput(
-            f"The header names {quoted(twice[:5])} more than once; give each column a name of "
-            "its own.",
+            "The header names {names} more than once; give each column a name of its own.",
+            names=quoted(twice[:5]),
             field="file",
         )
 
@@ -42,7 +44,10 @@ def positions(wanted: Wanted, names: Sequence[str]) -> dict[str, int]:
     for role, name in wanted.items():
         if name not in where:
             raise InvalidInput(
-                f"The file has no column {name!r} for the {role}{_advice(name, names)}",
+                "The file has no column {name!r} for the {role}{advice}",
+                name=name,
+                role=role,
+                advice=_advice(name, names),
                 field=field_of(role),
             )
     return {role: where[name] for role, name in wanted.items()}

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import tempfile
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Schema
-from dpgeo.ingest.sniff import Format, is_text, sniff
-
-if TYPE_CHECKING:
-    from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.sniff import sniff
 
 SECONDS_BETWEEN_REPORTS = 0.25
 
@@ -30,7 +26,7 @@ def ingest(
 ) -> Report:
     """Write the usable rows of `source` to `target` in canonical form; report on the rest.
 
-    Compressed and binary files are read in a process of their own (`confined`). `key` (16 to 64
+    Compressed and binary files are read in a process of their own (`sandbox`). `key` (16 to 64
     bytes) is the dataset's secret for the persons' hashes, and `erased` has those hashes (16 bytes)
     of which no row is taken. `progress(done, total)` is called a
     few times a second and at the end, in bytes for text and rows for binary formats; what it
@@ -42,7 +38,7 @@ def ingest(
     """
     if not 16 <= len(key) <= 64:
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
-    if not is_packed(source) and is_text(sniff(source, file_name)):
+    if not is_packed(source) and sniff(source, file_name).is_text:
         return ingest_here(source, file_name, schema, key, target, progress, erased)
     from dpgeo.ingest import sandbox
 
@@ -72,7 +68,8 @@ def ingest_here(
     from dpgeo.ingest.canonical import canonical_file, canonical_rows
 
     tally = Tally()
-    batches = _batches(source, sniff(source, file_name), schema, tally)
+    reader = sniff(source, file_name).load_reader()
+    batches = reader.read(source, schema.wanted, tally, crs=schema.columns.crs)
     done, total, due = 0, 0, time.monotonic()
     with canonical_file(target) as writer:
         for batch in batches:
@@ -83,29 +80,3 @@ def ingest_here(
                 due = time.monotonic() + SECONDS_BETWEEN_REPORTS
     progress(total, total)
     return tally.report()
-
-
-def _batches(source: Path, form: Format, schema: Schema, tally: Tally) -> Iterator[Batch]:
-    """The rows of the file by the reader of its format; a new format is one more line here."""
-    wanted, crs = schema.wanted, schema.columns.crs
-    match form:
-        case Format.CSV:
-            from dpgeo.ingest.csv_reader import read_csv
-
-            return read_csv(source, wanted, tally)
-        case Format.PARQUET:
-            from dpgeo.ingest.parquet_reader import read_parquet
-
-            return read_parquet(source, wanted, tally, crs=crs)
-        case Format.GEOPACKAGE:
-            from dpgeo.ingest.geopackage_reader import read_geopackage
-
-            return read_geopackage(source, wanted, tally, crs=crs)
-        case Format.GEOJSON:
-            from dpgeo.ingest.geojson_reader import read_document
-
-            return read_document(source, wanted, tally, crs=crs)
-        case Format.GEOJSON_SEQUENCE:
-            from dpgeo.ingest.geojson_reader import read_sequence
-
-            return read_sequence(source, wanted, tally, crs=crs)

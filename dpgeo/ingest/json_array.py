@@ -64,8 +64,9 @@ class _Scanner:
         if len(depth):
             if depth.max() > MAX_DEPTH:
                 raise InvalidInput(
-                    f"The JSON is nested deeper than {MAX_DEPTH} levels; export plain features "
-                    "with simple properties.",
+                    "The JSON is nested deeper than {most} levels; export plain features with "
+                    "simple properties.",
+                    most=MAX_DEPTH,
                     field="file",
                 )
             self.depth = int(depth[-1])
@@ -114,8 +115,10 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
             file.seek(at + scanner.ended_at + 1)
         if len(rest) > MAX_ELEMENT_BYTES:
             raise InvalidInput(
-                f"A feature before byte {file.tell():,} is longer than {MAX_ELEMENT_BYTES:,} "
-                "bytes, or a bracket or quotation mark is never closed. Export points only.",
+                "A feature before byte {byte:,} is longer than {most:,} bytes, or a bracket or "
+                "quotation mark is never closed. Export points only.",
+                byte=file.tell(),
+                most=MAX_ELEMENT_BYTES,
                 field="file",
             )
         yield Elements(texts, file.tell())
@@ -136,8 +139,10 @@ def read_rest(file: IO[bytes]) -> dict[str, Any]:
 def not_json(what: str, byte: int) -> InvalidInput:
     """The refusal of a document that is not JSON throughout."""
     return InvalidInput(
-        f"The document is not well-formed JSON: it {what} (near byte {byte:,}). Nothing of it was "
+        "The document is not well-formed JSON: it {what} (near byte {byte:,}). Nothing of it was "
         "kept. Export it again, or as newline-delimited GeoJSON, where a broken line is refused "
         "by itself.",
+        what=what,
+        byte=byte,
         field="file",
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest.batch import Batch
+from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, as_text
 from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.header import check_names, positions
 from dpgeo.ingest.report import Tally
@@ -27,6 +28,9 @@ FEWEST_ROWS = 4_096
 DICTIONARY_BYTES = 32 << 20
 MAX_FOOTER_BYTES = 64 << 20
 DAMAGED = "The Parquet file is damaged or cut short; export and upload it again."
+
+COLUMNS_AT_ONCE = 50
+"""Columns that a preview reads at once."""
 
 CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
 """What GeoParquet takes a column's coordinate reference system to be where it states none."""
@@ -57,6 +61,21 @@ def read_parquet(
             tally.read += found.num_rows
             fields = {role: _plain(found.column(name)) for role, name in wanted.items()}
             yield Batch(rows, fields, done, file.metadata.num_rows)
+
+
+def read_head(path: Path) -> Head:
+    """The first rows, a few columns at a time, so that thousands need no buffer for each."""
+    cells: list[list[str]] = []
+    with open_parquet(path) as file, readable():
+        names: list[str] = file.schema_arrow.names
+        for start in range(0, len(names), COLUMNS_AT_ONCE):
+            some = names[start : start + COLUMNS_AT_ONCE]
+            batches = file.iter_batches(batch_size=PREVIEW_ROWS, columns=some)
+            for batch in islice(batches, 1):
+                cells += [[as_text(value) for value in batch.column(name)] for name in some]
+        geometry, crs = primary_geometry(file.schema_arrow)
+    rows = [list(row) for row in zip(*cells, strict=True)]
+    return Head(names, rows, geometry, crs)
 
 
 @contextmanager
@@ -181,8 +200,12 @@ def _check_type(role: str, field: Any) -> None:
         kind = kind.value_type
     if not (pa.types.is_null(kind) or any(test(kind) for test in ALLOWED.get(role, PLAIN))):
         raise InvalidInput(
-            f"The column {field.name!r} holds values of type {str(field.type)[:60]}, which cannot "
-            f"be read as {role}; {REMEDY.get(role, 'write it as text')}.",
+            "The column {column!r} holds values of type {type}, which cannot be read as {role}; "
+            "{remedy}.",
+            column=field.name,
+            type=str(field.type)[:60],
+            role=role,
+            remedy=REMEDY.get(role, "write it as text"),
             field=field_of(role),
         )
 
@@ -248,13 +271,19 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
         encoding, stated = column["encoding"], _stated(column)
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise InvalidInput(
-            f"The file's GeoParquet metadata do not describe the column {name!r}; write it again, "
+            "The file's GeoParquet metadata do not describe the column {name!r}; write it again, "
             "for example with geopandas.",
+            name=name,
             field="columns.geometry",
         ) from error
     if encoding != "WKB":
         raise InvalidInput(
-            f"The column {name!r} is encoded as {str(encoding)[:40]!r}; write its points as WKB.",
+            "The column {name!r} is encoded as {encoding!r}; write its points as WKB.",
+            name=name,
+            encoding=str(encoding)[:40],
             field="columns.geometry",
         )
     check_stated(stated, declared, f"The column {name!r}")
+
+
+READER = Reader(read_parquet, read_head)

@@ -36,7 +36,7 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and look at the head of a file."""
     from dpgeo.ingest.decompress import MAX_BYTES, unpacked
     from dpgeo.ingest.preview import preview_here
-    from dpgeo.ingest.sniff import is_text, sniff
+    from dpgeo.ingest.sniff import sniff
     from dpgeo.spatial.area import StudyArea
 
     def unpack(enough: int) -> tuple[Path, str]:
@@ -44,7 +44,7 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
         return unpacked(source, name, Path.cwd(), lambda: None, enough=enough)
 
     path, name = unpack(PREVIEW_BYTES)
-    if not is_text(sniff(path, name)):
+    if not sniff(path, name).is_text:
         path, name = unpack(MAX_BYTES)
     area = request["area"] and StudyArea.from_geojson(request["area"])
     return preview_here(path, name, area).to_json()

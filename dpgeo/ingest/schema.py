@@ -69,12 +69,15 @@ class Columns:
         for name, value in document.items():
             if name not in known:
                 raise InvalidInput(
-                    f"There is no column role {name!r}; the roles are {', '.join(sorted(known))}.",
+                    "There is no column role {name!r}; the roles are {known}.",
+                    name=name,
+                    known=", ".join(sorted(known)),
                     field="columns",
                 )
             if not isinstance(value, str):
                 raise InvalidInput(
-                    f"The {name} column must be given by its name, as text.",
+                    "The {name} column must be given by its name, as text.",
+                    name=name,
                     field=f"columns.{name}",
                 )
         return cls(**document)
@@ -119,8 +122,11 @@ class Schema:
                 )
             if name in taken:
                 raise InvalidInput(
-                    f"The column {name!r} is declared both as {taken[name]} and as {role}; "
-                    "choose another for one of them.",
+                    "The column {name!r} is declared both as {other} and as {role}; choose "
+                    "another for one of them.",
+                    name=name,
+                    other=taken[name],
+                    role=role,
                     field=field_of(role),
                 )
             taken[name] = role
@@ -128,7 +134,8 @@ class Schema:
             ZoneInfo(self.time_zone)
         except (KeyError, OSError, ValueError) as error:
             raise InvalidInput(
-                f"There is no time zone {self.time_zone!r}; write it as in Europe/Vienna or UTC.",
+                "There is no time zone {time_zone!r}; write it as in Europe/Vienna or UTC.",
+                time_zone=self.time_zone,
                 field="time_zone",
             ) from error
 
@@ -142,7 +149,7 @@ class Schema:
         for role in () if columns.geometry else (Role.LONGITUDE, Role.LATITUDE):
             if not getattr(columns, role):
                 raise InvalidInput(
-                    f"Name the column that holds the {role}.", field=f"columns.{role}"
+                    "Name the column that holds the {role}.", role=role, field=f"columns.{role}"
                 )
 
     @classmethod

@@ -2,25 +2,13 @@
 
 from __future__ import annotations
 
-from enum import StrEnum
 from pathlib import Path
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.formats import FORMATS, InputFormat, Start
 
 HEAD_BYTES = 4_096
 
-
-class Format(StrEnum):
-    """The formats that can be read."""
-
-    CSV = "CSV"
-    PARQUET = "Parquet"
-    GEOPACKAGE = "GeoPackage"
-    GEOJSON = "GeoJSON"
-    GEOJSON_SEQUENCE = "newline-delimited GeoJSON"
-
-
-SEQUENCE_NAMES = {".geojsonl", ".geojsons", ".geojsonseq", ".ndgeojson", ".ndjson", ".jsonl"}
 
 FOREIGN = [
     (b"PARE", "an encrypted Parquet file; write it without encryption"),
@@ -40,13 +28,8 @@ FOREIGN = [
 ]
 
 
-def is_text(form: Format) -> bool:
-    """Whether a format is read by our own code, from its beginning on."""
-    return form in {Format.CSV, Format.GEOJSON, Format.GEOJSON_SEQUENCE}
-
-
-def sniff(path: Path, file_name: str) -> Format:
-    """The format of the file at `path`, unpacked; `file_name` is what its owner calls it.
+def sniff(path: Path, file_name: str) -> InputFormat:
+    """The format of the file at `path`, decompressed; `file_name` is what its owner calls it.
 
     Raises InvalidInput (field "file") for an empty file and what cannot be a table.
     """
@@ -56,31 +39,16 @@ def sniff(path: Path, file_name: str) -> Format:
         raise InvalidInput(
             "The file is empty (0 bytes); check that it was exported whole.", field="file"
         )
-    if head.startswith(b"PAR1"):
-        return Format.PARQUET
-    if head.startswith(b"SQLite format 3\x00"):
-        return Format.GEOPACKAGE
+    start = Start(head, path, file_name)
+    recognised = next(form for form in FORMATS if form.matches_start(start))
+    if recognised.magic:
+        return recognised
     for magic, what in FOREIGN:
         if head.startswith(magic):
-            raise InvalidInput(f"This is {what}.", field="file")
-    start = head.removeprefix(b"\xef\xbb\xbf").lstrip()
-    if start.startswith((b"{", b"\x1e")):
-        return _kind_of_json(path, file_name)
-    _check_text(start, file_name)
-    return Format.CSV
-
-
-def _kind_of_json(path: Path, file_name: str) -> Format:
-    """A document, if the file has a list of features, else lines; a telling name goes first.
-
-    A name that says "lines" settles it, so that no first line, whatever it holds, can.
-    """
-    from dpgeo.ingest.geojson_reader import read_preamble
-
-    if Path(file_name).suffix.lower() in SEQUENCE_NAMES:
-        return Format.GEOJSON_SEQUENCE
-    with path.open("rb") as file:
-        return Format.GEOJSON if read_preamble(file) else Format.GEOJSON_SEQUENCE
+            raise InvalidInput("This is {what}.", what=what, field="file")
+    if recognised is FORMATS[-1]:
+        _check_text(start.text, file_name)
+    return recognised
 
 
 def _check_text(start: bytes, file_name: str) -> None:

@@ -135,8 +135,9 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
     """
     if params.padded and bound > MOST_PADDED:
         raise InvalidInput(
-            f"Must be at most {MOST_PADDED} where everybody is given so many points; choose a "
-            "lower bound, or leave everybody the points they have.",
+            "Must be at most {most} where everybody is given so many points; choose a lower "
+            "bound, or leave everybody the points they have.",
+            most=MOST_PADDED,
             field="bound",
         )
     if params.padded and TIME_STEPS[params.time] is not None:
@@ -155,8 +156,9 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
     across = _metres_across(area)
     if params.radius > across:
         raise InvalidInput(
-            f"Is larger than the study area, which is {across:,.0f} m across; within it nothing "
+            "Is larger than the study area, which is {across:,.0f} m across; within it nothing "
             "could be told apart. Choose a smaller radius.",
+            across=across,
             field="radius",
         )
     _noise(params, level.epsilon, 1)

@@ -173,7 +173,9 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     paths, _ = _visible(places, params)
     if params.clusters > len(places):
         raise InvalidInput(
-            f"Is more than the {len(places):,} places there are; ask for fewer.", field="clusters"
+            "Is more than the {count:,} places there are; ask for fewer.",
+            count=len(places),
+            field="clusters",
         )
     if places.sensitivity(params.hidden) == 0:
         raise InvalidInput(
@@ -185,9 +187,12 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     drawn = params.people * bins * fakes(params, epsilon, bound)
     if params.people * bins > MOST_PAIRS or drawn > MOST_PLACES:
         raise InvalidInput(
-            f"Would draw about {drawn:,.0f} places for {bins:,} bins of each of {params.people:,} "
+            "Would draw about {drawn:,.0f} places for {bins:,} bins of each of {people:,} "
             "made-up people, nearly all of them noise; ask for fewer people or clusters or more "
             "epsilon, or take private-clusters.",
+            drawn=drawn,
+            bins=bins,
+            people=params.people,
             field="people",
         )
     part = epsilon * Fraction(params.clustering, 100) / (params.rounds + 1)

@@ -54,7 +54,9 @@ def find_mechanism(key: str) -> Mechanism:
     """The mechanism of a key. Raises InvalidInput that lists the keys."""
     if key not in MECHANISMS:
         raise InvalidInput(
-            f"There is no mechanism {key!r}; choose from {', '.join(MECHANISMS)}.",
+            "There is no mechanism {key!r}; choose from {known}.",
+            key=key,
+            known=", ".join(MECHANISMS),
             field="mechanism",
         )
     return MECHANISMS[key]

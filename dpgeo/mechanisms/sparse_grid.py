@@ -95,8 +95,10 @@ def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
     expected = cells * passing_chance(noise, threshold)
     if expected > MOST_PASSING:
         raise InvalidInput(
-            f"Some {expected:,.0f} empty cells would be listed; {MOST_PASSING:,} fit in memory. "
-            "Raise epsilon, the threshold or the strictness, or take fewer cells.",
+            "Some {expected:,.0f} empty cells would be listed; {most:,} fit in memory. Raise "
+            "epsilon, the threshold or the strictness, or take fewer cells.",
+            expected=expected,
+            most=MOST_PASSING,
             field="threshold" if params.threshold else "strictness",
         )
     return threshold

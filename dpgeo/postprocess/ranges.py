@@ -440,7 +440,10 @@ def _slice_of(content: Content, layer: str) -> GridRelease:
     grids = dict(zip(slice_names(content), slice_grids(content), strict=True))
     if layer not in grids:
         raise InvalidInput(
-            f"There is no slice {layer!r}; choose from {', '.join(grids)}.", field="layer"
+            "There is no slice {layer!r}; choose from {known}.",
+            layer=layer,
+            known=", ".join(grids),
+            field="layer",
         )
     return grids[layer]
 

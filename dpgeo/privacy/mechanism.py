@@ -121,14 +121,23 @@ def checked_plan(
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
     if not isinstance(params, mechanism.params):
-        raise PrivacyError(f"These are not parameters of {mechanism.key}.", field="parameters")
+        raise PrivacyError(
+            "These are not parameters of {key}.", key=mechanism.key, field="parameters"
+        )
     if bounding is not Bounding.RANDOM and mechanism.regions is None:
-        raise PrivacyError(f"{mechanism.key} chooses places at random alone.", field="bounding")
+        raise PrivacyError(
+            "{key} chooses places at random alone.", key=mechanism.key, field="bounding"
+        )
     look, rest = split(epsilon, bounding)
     plan = [*look, *mechanism.plan(params, rest)]
     total = sum((spend.epsilon for spend in plan), Fraction(0))
     if total != epsilon:
-        raise PrivacyError(f"{mechanism.key} declares {total} where {epsilon} was asked.")
+        raise PrivacyError(
+            "{key} declares {total} where {epsilon} was asked.",
+            key=mechanism.key,
+            total=str(total),
+            epsilon=str(epsilon),
+        )
     return plan
 
 
@@ -216,7 +225,7 @@ def combine_shards(
 
 def _sharded(mechanism: Mechanism) -> Sharded:
     if mechanism.sharded is None:
-        raise PrivacyError(f"{mechanism.key} is not dealt among workers.")
+        raise PrivacyError("{key} is not dealt among workers.", key=mechanism.key)
     return mechanism.sharded
 
 

@@ -89,7 +89,7 @@ class Meter:
         """The noise that measuring counts of this sensitivity under a label will carry."""
         spend = self._declared(label)
         if spend.rest:
-            raise PrivacyError(f"{label!r} is a rest: divide it before measuring.")
+            raise PrivacyError("{label!r} is a rest: divide it before measuring.", label=label)
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
@@ -152,14 +152,18 @@ class Meter:
         """
         rest = self._declared(label)
         if not rest.rest:
-            raise PrivacyError(f"{label!r} was declared as a measurement, not as a rest.")
+            raise PrivacyError(
+                "{label!r} was declared as a measurement, not as a rest.", label=label
+            )
         used = {line.label for line in self._trace} | self._open.keys()
         if used & shares.keys():
-            raise PrivacyError(f"A part of {label!r} has a label that is already in use.")
+            raise PrivacyError(
+                "A part of {label!r} has a label that is already in use.", label=label
+            )
         if any(not isinstance(share, Fraction) or share <= 0 for share in shares.values()):
-            raise PrivacyError(f"The parts of {label!r} must be fractions above 0.")
+            raise PrivacyError("The parts of {label!r} must be fractions above 0.", label=label)
         if sum(shares.values()) != 1:
-            raise PrivacyError(f"The parts of {label!r} must add up to 1.")
+            raise PrivacyError("The parts of {label!r} must add up to 1.", label=label)
         del self._open[label]
         for part, share in shares.items():
             self._open[part] = Spend(label=part, epsilon=rest.epsilon * share)
@@ -242,7 +246,9 @@ class Meter:
 
     def _declared(self, label: str) -> Spend:
         if label not in self._open:
-            raise PrivacyError(f"{label!r} was not declared in the plan, or is already spent.")
+            raise PrivacyError(
+                "{label!r} was not declared in the plan, or is already spent.", label=label
+            )
         return self._open[label]
 
     def _close(

@@ -73,13 +73,15 @@ def compress(path: Path) -> Path:
 
 
 def check_stored(release: Release) -> None:
-    """Raises Conflict where files of a draft are gone, as after it was refused or withdrawn and the
-    database restored from before."""
+    """Raise Conflict where files of a draft are gone.
+
+    As after it was rejected or withdrawn and the database restored from before.
+    """
     for file in release.files.filter(public=False):
         if not private_storage().exists(file.stored_name):
             raise Conflict(
-                "Files of this release are gone: it was refused or withdrawn after the backup that "
-                "was restored. Refuse it again, or put the files back."
+                "Files of this release are gone: it was rejected or withdrawn after the backup "
+                "that was restored. Reject it again, or put the files back."
             )
 
 
@@ -97,7 +99,7 @@ def make_public(release: Release) -> None:
 
 
 def remove_all(release: Release) -> None:
-    """Delete every file of a withdrawn or refused release; its blob stays, private."""
+    """Delete every file of a withdrawn or rejected release; its blob stays, private."""
     for file in release.files.all():
         _remove_stored(file)
         file.delete()

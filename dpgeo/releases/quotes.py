@@ -226,8 +226,9 @@ def _check_step(ledger: Ledger, forecast: Forecast) -> None:
     if radius is None or not isinstance(noise, PlanarLaplace) or noise.step <= grid_step(radius):
         return
     raise InvalidInput(
-        f"The budget for points is told within {radius:,} m, and for a larger radius points are "
-        f"put on a coarser grid than that allows. Choose a radius of at most {radius:,} m.",
+        "The budget for points is told within {radius:,} m, and for a larger radius points are "
+        "put on a coarser grid than that allows. Choose a radius of at most {radius:,} m.",
+        radius=radius,
         field="radius",
     )
 
@@ -251,7 +252,8 @@ def parse_cost(
         return parse_epsilon("" if epsilon is None else epsilon)
     if epsilon not in (None, ""):
         raise InvalidInput(
-            f"Leave this out: what {mechanism.key} costs follows from its level and radius.",
+            "Leave this out: what {key} costs follows from its level and radius.",
+            key=mechanism.key,
             field="epsilon",
         )
     return mechanism.price(params, bound, area)
@@ -263,11 +265,12 @@ def parse_bound(value: int | str, unit: Unit) -> int:
         bound = int(str(value).strip())
     except ValueError:
         raise InvalidInput(
-            f"{value!r} is not a whole number; write it like 10.", field="bound"
+            "{value!r} is not a whole number; write it like 10.", value=value, field="bound"
         ) from None
     if not 1 <= bound <= MAX_BOUND:
         raise InvalidInput(
-            f"Must be from 1 to {MAX_BOUND:,}: how much of one person enters the map at most.",
+            "Must be from 1 to {most:,}: how much of one person enters the map at most.",
+            most=MAX_BOUND,
             field="bound",
         )
     if unit is Unit.RECORD and bound != 1:
@@ -291,7 +294,9 @@ def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
         bounding = Bounding(str(value))
     except ValueError:
         raise InvalidInput(
-            f"{value!r} is not a way of choosing; give random or popular.", field="bounding"
+            "{value!r} is not a way of choosing; give random or popular.",
+            value=value,
+            field="bounding",
         ) from None
     if bounding is Bounding.POPULAR and unit is Unit.RECORD:
         raise InvalidInput(
@@ -301,7 +306,9 @@ def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
         )
     if bounding is Bounding.POPULAR and mechanism.regions is None:
         raise InvalidInput(
-            f"{mechanism.key} does not count in public places; give random.", field="bounding"
+            "{key} does not count in public places; give random.",
+            key=mechanism.key,
+            field="bounding",
         )
     return bounding
 
@@ -312,7 +319,9 @@ def parse_counting(value: str, unit: Unit) -> Counting:
         counting = Counting(str(value))
     except ValueError:
         raise InvalidInput(
-            f"{value!r} is not a way of counting; choose people or visits.", field="counting"
+            "{value!r} is not a way of counting; choose people or visits.",
+            value=value,
+            field="counting",
         ) from None
     if unit is Unit.RECORD and counting is Counting.PEOPLE:
         raise InvalidInput(

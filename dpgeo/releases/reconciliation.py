@@ -32,7 +32,7 @@ from dpgeo.releases.sharding import sweep_shards
 logger = logging.getLogger(__name__)
 
 CUT_OFF_AFTER = timedelta(minutes=10)
-"""A publication, withdrawal or refusal that is this old and not complete was cut off."""
+"""A publication, withdrawal or rejection that is this old and not complete was cut off."""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
 """Whose draws are adopted here: a running job adopts its own, a cancelled one wants none."""
@@ -160,10 +160,10 @@ def _complete_publications() -> int:
 
 
 def _complete_deletions() -> int:
-    """Delete the files of withdrawn and refused releases where a kill stopped the deletion."""
+    """Delete the files of withdrawn and rejected releases where a kill stopped the deletion."""
     before = timezone.now() - CUT_OFF_AFTER
     ended = Q(state=ReleaseState.WITHDRAWN, withdrawn_at__lt=before)
-    ended |= Q(state=ReleaseState.REFUSED, refused_at__lt=before)
+    ended |= Q(state=ReleaseState.REJECTED, rejected_at__lt=before)
     halfway = Release.objects.filter(ended, files__isnull=False).distinct()
     return _complete(halfway, remove_all)
 

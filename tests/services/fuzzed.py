@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
 
-from dpgeo.artefacts.statement import VERSION
+from dpgeo.artefacts.statement_schema import VERSION
 
 MANY = Fraction(1000)
 """The largest budget there is."""
@@ -48,15 +48,14 @@ RANGES = (
 
 def make() -> dict[str, Any]:
     """Fill an empty installation. A key with every scope, and the names."""
-    from dpgeo.api import examples
     from tests.web.api import Program, program_of
     from tests.web.desk import make_desk
+    from tests.web.example_city import STUDY_AREA
 
     desk = make_desk()
     headers = program_of(desk).headers
     program = Program({**headers, "Host": "localhost"})
-    area = examples.DATASET["study_area"]
-    read = desk.declare(ready=True, slug="walks", study_area=area, budget=MANY)
+    read = desk.declare(ready=True, slug="walks", study_area=STUDY_AREA, budget=MANY)
     bare = desk.declare(title="Bare trips", budget=MANY)
     names: Names = {"slug": [read.slug, bare.slug]}
     names |= _releases(desk)
@@ -68,19 +67,17 @@ def make() -> dict[str, Any]:
 
 
 def _releases(desk: Any) -> Names:
-    """One of every content type, published; some drafts; one withdrawn, one refused, some to be."""
-    from dpgeo.api.examples import DATASET, RELEASE_ID
+    """One of every content type, published; drafts; one withdrawn, one rejected, some to be."""
     from dpgeo.artefacts.files import file_kind
     from dpgeo.core.levels import make_level
-    from dpgeo.spatial.area import StudyArea
     from tests.unit.artefacts.releases import examples, grid_release
+    from tests.web.example_city import AREA, RELEASE_ID
     from tests.web.published import install, make_dataset
 
     points = make_level("ln 16", 200)
     dataset = make_dataset(desk.organisation, budget=MANY, points_budget=points)
-    area = StudyArea.from_geojson(DATASET["study_area"])
     published = [
-        install(dataset, grid_release(area=area), pk=RELEASE_ID),
+        install(dataset, grid_release(area=AREA), pk=RELEASE_ID),
         *(install(dataset, released) for released in examples()),
     ]
     small = [install(dataset, grid_release(2), published=each < SPARE) for each in range(3 * SPARE)]
@@ -89,8 +86,8 @@ def _releases(desk: Any) -> Names:
         "published": [release.pk for release in published],
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
-        "to_refuse": [release.pk for release in small[2 * SPARE :]],
-        "refused": [install(dataset, grid_release(2), refused=True).pk],
+        "to_reject": [release.pk for release in small[2 * SPARE :]],
+        "rejected": [install(dataset, grid_release(2), rejected=True).pk],
         "withdrawn": [install(dataset, grid_release(2), withdrawn=True).pk],
         "file": ["cells.geojson", *sorted(files)],
         "layer": ["cells", *sorted({file_kind(name).layer for name in files} - {""})],
@@ -114,7 +111,7 @@ def _uploads(program: Any, slug: str) -> Names:
 
 def _planned(program: Any, slug: str, release: str) -> Names:
     """Zones of a dataset, and campaigns."""
-    from dpgeo.api.member_examples import BODIES
+    from tests.web.example_city import BODIES
 
     layers = [f"wards-{number}" for number in range(SPARE)]
     for name in layers:
@@ -154,7 +151,7 @@ def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dic
             *names["published"],
             *names["draft"],
             *names["withdrawn"],
-            *names["refused"],
+            *names["rejected"],
             *names["queued"],
         ],
         "anything": [*names["slug"], *names["dataset"]],
@@ -200,7 +197,8 @@ EVERYWHERE = {
 BY_OPERATION = {
     "dataset": {"path.slug": "anything"},
     "release_publish": {"path.release_id": "draft"},
-    "release_refuse": {"path.release_id": "to_refuse"},
+    "release_reject": {"path.release_id": "to_reject"},
+    "release_refuse": {"path.release_id": "to_reject"},
     "release_withdraw": {"path.release_id": "to_withdraw"},
     "release_cancel": {"path.release_id": "queued"},
     "release_query_box": {"path.release_id": "published"},

@@ -14,7 +14,7 @@ from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.services import key_create
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.datasets.models import Upload, UploadState
-from dpgeo.releases.models import Release
+from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.services import release_run
 from dpgeo.spatial.area import StudyArea
 from tests.unit.artefacts.releases import grid_release
@@ -108,6 +108,7 @@ BODIES: dict[str, Any] = {
         **REQUEST,
         "publish_when_done": False,
     },
+    "release_reject": {"reason": "Too little stands out from the noise."},
     "release_refuse": {"reason": "Too little stands out from the noise."},
     "release_query": {"polygon": TRIANGLE},
     "plan": {"release": RELEASE_ID, "tasks": TASKS, **SETTINGS, "allocations": ["uniform"]},
@@ -289,6 +290,9 @@ def _request(city: City) -> None:
     city.ask("release_withdraw", "POST", f"/api/v1/releases/{drawn.pk}/withdraw")
     noisy = city.request()
     release_run(release_id=noisy.pk)
-    city.ask("release_refuse", "POST", f"/api/v1/releases/{noisy.pk}/refuse")
+    for action in ("reject", "refuse"):
+        anew = {"state": ReleaseState.DRAFT, "rejected_at": None, "rejection": ""}
+        Release.objects.filter(pk=noisy.pk).update(**anew)
+        city.ask(f"release_{action}", "POST", f"/api/v1/releases/{noisy.pk}/{action}")
     city.ask("release_cancel", "POST", f"/api/v1/releases/{city.request().pk}/cancel")
     city.ask("budgets", "GET", "/api/v1/budgets")

@@ -1,5 +1,7 @@
 """The public contract of the API: its schema and its answers, held to committed files.
 
+The examples in the schema are of these answers.
+
 After a change on purpose write the files anew; their difference shows what changes for callers:
 
     DPGEO_WRITE_CONTRACT=1 python -m pytest tests/web/test_api_contract.py
@@ -15,6 +17,7 @@ from typing import Any
 import pytest
 
 from dpgeo.api.documentation import schema
+from dpgeo.api.openapi import EXAMPLES
 from tests.web import example_city
 
 HERE = Path(__file__).parent
@@ -53,4 +56,37 @@ def test_the_schema_is_the_committed_one() -> None:
 @pytest.mark.django_db
 def test_answers_are_the_committed_ones(settings: Any, tmp_path: Path) -> None:
     settings.INCOMING_DIR = tmp_path
-    hold(ANSWERS, example_city.play(), sort_keys=False)
+    answers = example_city.play()
+    hold(ANSWERS, answers, sort_keys=False)
+    hold(EXAMPLES, examples(answers), sort_keys=False)
+    described = [each for methods in schema()["paths"].values() for each in methods.values()]
+    bodies = {each["operationId"] for each in described if takes_json(each)}
+    assert bodies == example_city.BODIES.keys()
+
+
+def takes_json(operation: dict[str, Any]) -> bool:
+    """Whether a JSON body is sent."""
+    return "application/json" in operation.get("requestBody", {}).get("content", {})
+
+
+def examples(answers: dict[str, Any]) -> dict[str, Any]:
+    """The examples in the schema: what was sent and answered, of long lists the beginning."""
+    return {
+        name: {
+            **({"sent": sent} if (sent := example_city.BODIES.get(name)) else {}),
+            "answer": beginning(answer),
+        }
+        for name, answer in answers.items()
+        if not name.startswith(("ogc", "catalogue"))
+    }
+
+
+def beginning(answer: Any) -> Any:
+    """An answer with the first of many results, and the first of many files."""
+    if not isinstance(answer, dict):
+        return answer
+    kept = {"results": 1, "files": 2}
+    return {
+        name: [beginning(each) for each in value[: kept[name]]] if name in kept else value
+        for name, value in answer.items()
+    }

@@ -227,7 +227,7 @@ def sentences() -> set[str]:
             continue
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(node.value)
+                found.add(re.sub(r"{\w+[^}]*}", "{}", node.value))
             elif isinstance(node, ast.JoinedStr):
                 pieces = (getattr(each, "value", "") for each in node.values)
                 found.add("".join(each if isinstance(each, str) else "{}" for each in pieces))

@@ -10,7 +10,6 @@ from typing import Any, ClassVar
 from django.http import Http404, HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import conditional_page
-from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dpgeo.api.base import ApiView
@@ -68,7 +67,6 @@ class OgcView(ApiView):
         return conditional_page(super().as_view(**initkwargs))
 
 
-@extend_schema(exclude=True)
 class LandingView(OgcView):
     """Where clients begin."""
 
@@ -78,7 +76,6 @@ class LandingView(OgcView):
         return self.answer(document, title=document["title"])
 
 
-@extend_schema(exclude=True)
 class ConformanceView(OgcView):
     """What clients may rely on."""
 
@@ -87,7 +84,6 @@ class ConformanceView(OgcView):
         return self.answer(documents.conformance(request, self.form), title="Conformance")
 
 
-@extend_schema(exclude=True)
 class DescriptionView(OgcView):
     """The description of all these addresses."""
 
@@ -103,7 +99,6 @@ class DescriptionView(OgcView):
         )
 
 
-@extend_schema(exclude=True)
 class CollectionsView(OgcView):
     """Every layer of every published release."""
 
@@ -123,7 +118,6 @@ class CollectionsView(OgcView):
         return self.answer(document, title="Collections", text=lambda: body)
 
 
-@extend_schema(exclude=True)
 class CollectionView(OgcView):
     """One layer of one release."""
 
@@ -134,7 +128,6 @@ class CollectionView(OgcView):
         return self.answer(document, title=found.title)
 
 
-@extend_schema(exclude=True)
 class ItemsView(OgcView):
     """The features of a layer."""
 
@@ -159,7 +152,6 @@ class ItemsView(OgcView):
         )
 
 
-@extend_schema(exclude=True)
 class ItemView(OgcView):
     """One feature."""
 
@@ -180,7 +172,6 @@ class ItemView(OgcView):
         )
 
 
-@extend_schema(exclude=True)
 class NothingHere(ApiView):
     """Every address that is not one."""
 

@@ -23,6 +23,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.models import Dataset
+from dpgeo.ingest.formats import SUFFIXES
 from dpgeo.pages.desk.words import translated
 from dpgeo.pages.templatetags.figures import odds
 from dpgeo.spatial.area import StudyArea
@@ -376,7 +377,7 @@ def dataset_initial(dataset: Dataset) -> dict[str, Any]:
     return initial
 
 
-UPLOADS = ".csv,.tsv,.txt,.parquet,.geoparquet,.gpkg,.geojson,.geojsonl,.ndjson,.json,.gz,.zip"
+UPLOADS = ",".join((*SUFFIXES, ".gz", ".zip"))
 
 
 class UploadForm(DeskForm):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,8 +45,7 @@ class Layer:
     name: str
     """Part of file names, such as "cells", "partitions", "estimate" or "zones"."""
     title: str
-    kind: str
-    """"measured" or "inferred"."""
+    kind: Literal["measured", "inferred"]
     margin_label: str
     """EXACT_NOISE, NOISE_ONLY, NOMINAL, CALIBRATED or NO_MARGIN."""
     note: str

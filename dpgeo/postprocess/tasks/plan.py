@@ -179,7 +179,13 @@ def plan_tasks(
 def _check(value: float, name: str, low: float, high: float, *, above: bool = False) -> None:
     if not math.isfinite(value) or value < low or value > high or (above and value == low):
         words = "above" if above else "at least"
-        raise InvalidInput(f"Must be a number {words} {low:g} and at most {high:g}.", field=name)
+        raise InvalidInput(
+            "Must be a number {words} {low:g} and at most {high:g}.",
+            words=words,
+            low=low,
+            high=high,
+            field=name,
+        )
 
 
 def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.object_]:

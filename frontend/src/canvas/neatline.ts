@@ -1,5 +1,6 @@
 /** The map's frame, graduated in degrees like a chart's. */
 import type { Palette } from "../colour/ramps";
+import { pixelOf, type Place, positionAt } from "../geometry/place";
 
 const BAND = 5;
 const GRADUATIONS = [1, 2, 5].flatMap((digit) =>
@@ -82,4 +83,19 @@ function* bars(
     const to = Math.min(most, ends[1]!);
     if (to > from) yield [from, to];
   }
+}
+
+/** The edges of a place on a canvas. */
+export function frameEdges(place: Place): Edges {
+  const { width, height } = place;
+  const northWest = positionAt(place, { x: 0, y: 0 });
+  const southEast = positionAt(place, { x: width, y: height });
+  return {
+    west: northWest.longitude,
+    east: southEast.longitude,
+    south: southEast.latitude,
+    north: northWest.latitude,
+    x: (longitude: number) => pixelOf(place, { longitude, latitude: 0 }).x,
+    y: (latitude: number) => pixelOf(place, { longitude: 0, latitude }).y,
+  };
 }

@@ -1,18 +1,15 @@
-/** Shapes in degrees as paths on a 2D canvas, in Web Mercator. */
+/** Paths of shapes in degrees, for 2D canvases and SVG. */
 import type { Geometry, Position } from "geojson";
-import { toMercator } from "../geometry/mercator";
+import { type Corner, pixelOf } from "../geometry/place";
 
-/** Where Web Mercator metres fall: the north-west corner, and metres to a pixel. */
-export type Corner = { west: number; north: number; perPixel: number };
-
-export function shapePath(geometry: Geometry, { west, north, perPixel }: Corner): Path2D {
+export function shapePath(geometry: Geometry, corner: Corner): Path2D {
   const shape = new Path2D();
   const closed = geometry.type.endsWith("Polygon");
   for (const line of lines(geometry)) {
     line.forEach(([longitude, latitude], index) => {
-      const { x, y } = toMercator({ longitude: longitude!, latitude: latitude! });
-      if (index) shape.lineTo((x - west) / perPixel, (north - y) / perPixel);
-      else shape.moveTo((x - west) / perPixel, (north - y) / perPixel);
+      const { x, y } = pixelOf(corner, { longitude: longitude!, latitude: latitude! });
+      if (index) shape.lineTo(x, y);
+      else shape.moveTo(x, y);
     });
     if (closed) shape.closePath();
   }

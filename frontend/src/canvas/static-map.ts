@@ -1,23 +1,21 @@
 /** A still picture of a release on a plain 2D canvas: thumbnails, files, and without WebGL. */
-import { type Basemap, WATERLINES } from "../data/basemap";
-import { shapePath } from "./paths";
-import type { Bounds, MapLayer, Place, Scene } from "../layers/map-layer";
-import { toDegrees, toMercator } from "../geometry/mercator";
-import { drawFrame, type Edges } from "./neatline";
-import type { View } from "../release/permalink";
 import { mix, type Palette } from "../colour/ramps";
+import { type Basemap, WATERLINES } from "../data/basemap";
+import type { Ground } from "../data/scene";
+import { fit, type Place } from "../geometry/place";
+import { drawFrame, frameEdges } from "./neatline";
+import { shapePath } from "./paths";
 
-/** What a map lies on. */
-export type Ground = Pick<Scene, "basemap" | "area" | "bounds">;
-
-const TILE = 512;
-const WORLD = 2 * Math.PI * 6378137;
+/** What is drawn between the land and the coast. */
+export type Drawable = {
+  draw(pen: CanvasRenderingContext2D, place: Place, pixelRatio: number): void;
+};
 
 /** Fills a canvas on the page with the study area. */
 export function drawStaticMap(
   canvas: HTMLCanvasElement,
   scene: Ground,
-  layer: MapLayer,
+  layer: Drawable,
   palette: Palette,
   placed: (width: number, height: number) => Place = (width, height) => fit(scene.bounds, width, height),
 ): void {
@@ -36,7 +34,7 @@ export function drawStaticMap(
 export function drawPicture(
   pen: CanvasRenderingContext2D,
   { basemap, area }: Ground,
-  layer: MapLayer,
+  layer: Drawable,
   palette: Palette,
   place: Place,
   ratio: number,
@@ -56,31 +54,6 @@ export function drawPicture(
   pen.setLineDash([]);
   drawFrame(pen, width, height, frameEdges(place), palette);
   pen.restore();
-}
-
-/** What a map shows at a zoom around a middle. */
-export function placeOf({ zoom, latitude, longitude }: View, width: number, height: number): Place {
-  const perPixel = WORLD / (TILE * 2 ** zoom);
-  const { x, y } = toMercator({ longitude, latitude });
-  return { west: x - (width / 2) * perPixel, north: y + (height / 2) * perPixel, perPixel, width, height };
-}
-
-/** The study area, filling the picture: the larger side may be cropped a little, never the data. */
-export function fit(bounds: Bounds, width: number, height: number, room = 14): Place {
-  const [west, south, east, north] = bounds;
-  const low = toMercator({ longitude: west, latitude: south });
-  const high = toMercator({ longitude: east, latitude: north });
-  const perPixel = Math.max(
-    (high.x - low.x) / (width - 2 * room),
-    (high.y - low.y) / (height - 2 * room),
-  );
-  return {
-    west: (low.x + high.x - width * perPixel) / 2,
-    north: (low.y + high.y + height * perPixel) / 2,
-    perPixel,
-    width,
-    height,
-  };
 }
 
 function drawLand(
@@ -110,19 +83,4 @@ function stroke(
   pen.strokeStyle = colour;
   pen.lineWidth = width;
   pen.stroke(shape);
-}
-
-/** Where degrees lie along the edges of a place. */
-export function frameEdges(place: Place): Edges {
-  const { west, north, perPixel, width, height } = place;
-  const northWest = toDegrees(west, north);
-  const southEast = toDegrees(west + width * perPixel, north - height * perPixel);
-  return {
-    west: northWest.longitude,
-    east: southEast.longitude,
-    south: southEast.latitude,
-    north: northWest.latitude,
-    x: (longitude: number) => (toMercator({ longitude, latitude: 0 }).x - west) / perPixel,
-    y: (latitude: number) => (north - toMercator({ longitude: 0, latitude }).y) / perPixel,
-  };
 }

@@ -1,13 +1,14 @@
 /** The public shapes a map lies on, clipped by the server to the surroundings of a study area. */
 import type { LineString, MultiLineString, MultiPolygon, Polygon } from "geojson";
+import type { Bounds } from "../geometry/place";
 
 export type Basemap = {
   land: Polygon | MultiPolygon;
   /** The land inside the study area. */
   inside: Polygon | MultiPolygon;
   coast: LineString | MultiLineString;
-  /** The map cannot be moved beyond these: west, south, east, north in degrees. */
-  bounds: [number, number, number, number] | null;
+  /** The map cannot be moved beyond these. */
+  bounds: Bounds | null;
 };
 
 /** Distances from the coast in CSS pixels of the four waterlines, and how strong each is. */

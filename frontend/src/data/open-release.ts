@@ -1,9 +1,9 @@
 /** Fetches what a release is drawn from: its array and the ground it lies on. */
+import { t } from "../ui/translate";
 import { type Basemap, fetchBasemap } from "./basemap";
 import { fetchFile } from "./fetching";
-import type { Scene } from "../layers/map-layer";
 import { decodeReleaseArray, type ReleaseArray } from "./release-array";
-import { t } from "../ui/translate";
+import type { Scene } from "./scene";
 
 export type OpenRelease = { release: ReleaseArray; scene: Scene };
 

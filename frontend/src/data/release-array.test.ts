@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { type BoxLayer, decodeReleaseArray, type PointLayer, UnreadableArray } from "./release-array";
-import { Surface, NOWHERE } from "./surface";
+import { NOWHERE, Surface } from "./surface";
 import { boxesFile, cellsFile, encode, mixedFile } from "./test-array";
 
 describe("the decoder of map.bin", () => {

@@ -5,8 +5,9 @@
  * the start of the data; all little-endian, as every browser's machine is.
  */
 import type { MultiPolygon, Polygon } from "geojson";
-
-export type Grid = { west: number; north: number; cell: number; columns: number; rows: number };
+import type { Grid } from "../geometry/grid";
+import type { Bounds } from "../geometry/place";
+import { boundsOfArea } from "../geometry/shapes";
 
 /** What is known of the noise of a count: 95 % margin, and what an empty one seldom reaches. */
 export type Noise = { margin: number; threshold: number; label: string };
@@ -53,8 +54,8 @@ export type Layer = BoxLayer | PointLayer | ShapeLayer;
 export type ReleaseArray = {
   /** Of the layers of boxes; null where there is none. */
   grid: Grid | null;
-  /** Of the study area: west, south, east, north in degrees. */
-  bounds: [number, number, number, number];
+  /** Of the study area. */
+  bounds: Bounds;
   area: Polygon | MultiPolygon;
   counting: "people" | "visits";
   inside: Uint8Array | null;
@@ -119,7 +120,7 @@ export function decodeReleaseArray(file: ArrayBuffer): ReleaseArray {
   check(Array.isArray(header.layers) && header.layers.length > 0, "it holds no layer");
   return {
     grid,
-    bounds: boundsOf(header.area),
+    bounds: readBounds(header.area),
     area: header.area,
     counting: header.counting,
     inside: header.inside && asType(read(header.inside, size), Uint8Array),
@@ -142,19 +143,11 @@ function readHeader(file: ArrayBuffer): { header: Header; data: number } {
   }
 }
 
-function boundsOf(area: Header["area"]): ReleaseArray["bounds"] {
+function readBounds(area: Header["area"]): Bounds {
   check(area?.type === "Polygon" || area?.type === "MultiPolygon", "its study area is no polygon");
-  const corners = (area.type === "Polygon" ? [area.coordinates] : area.coordinates).flat(2);
-  check(corners.length > 0, "its study area is empty");
-  return corners.reduce<ReleaseArray["bounds"]>(
-    ([west, south, east, north], [longitude, latitude]) => [
-      Math.min(west, longitude!),
-      Math.min(south, latitude!),
-      Math.max(east, longitude!),
-      Math.max(north, latitude!),
-    ],
-    [180, 90, -180, -90],
-  );
+  const bounds = boundsOfArea(area);
+  check(bounds.every(Number.isFinite), "its study area is empty");
+  return bounds;
 }
 
 type Read = (reference: Reference, length: number) => InstanceType<(typeof TYPES)[TypeName]>;

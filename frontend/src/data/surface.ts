@@ -1,5 +1,6 @@
 /** One layer spread over the cells of its grid, and what a single cell says. */
-import type { BoxLayer, Grid, Noise } from "./release-array";
+import type { Grid } from "../geometry/grid";
+import type { BoxLayer, Noise } from "./release-array";
 
 export const NOWHERE = -1;
 

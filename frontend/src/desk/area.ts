@@ -1,15 +1,14 @@
 /** Choosing a study area on a map, by pointer or by keys; its numbers stand beside it. */
+import { drawFrame, frameEdges } from "../canvas/neatline";
+import { shapePath } from "../canvas/paths";
+import { onThemeChange, readPalette } from "../colour/ramps";
 import { type AreaShape, fromBounds, fromCorners, readBounds, readGeojson } from "../geometry/area-shape";
+import { toDegrees, toMercator } from "../geometry/mercator";
+import { type Bounds, type Corner as Origin, fit, type Place } from "../geometry/place";
+import { boundsOfArea } from "../geometry/shapes";
+import { choices } from "../ui/controls";
 import { need } from "../ui/dom";
 import { formatNumber } from "../ui/format";
-import { type Corner as Origin, shapePath } from "../canvas/paths";
-import type { Bounds, Place } from "../layers/map-layer";
-import { toDegrees, toMercator } from "../geometry/mercator";
-import { drawFrame } from "../canvas/neatline";
-import { onThemeChange, readPalette } from "../colour/ramps";
-import { boundsOf } from "../geometry/shapes";
-import { fit, frameEdges } from "../canvas/static-map";
-import { choices } from "../ui/controls";
 import { t } from "../ui/translate";
 
 type Tool = "box" | "outline" | "move";
@@ -332,6 +331,5 @@ export class AreaMap {
 
 /** West, south, east and north of a shape. */
 function reach(shape: AreaShape): Bounds {
-  const rings = shape.type === "Polygon" ? shape.coordinates : shape.coordinates.flat();
-  return boundsOf(rings.flat()) as Bounds;
+  return boundsOfArea(shape);
 }

@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { INVENTED_HOODS } from "../data/invented-town";
-import { inventedCounts, publicCounts } from "./rehearsal";
 import { Surface } from "../data/surface";
+import { inventedCounts, publicCounts } from "./rehearsal";
 
 const grid = { west: 0, north: 800, cell: 100, columns: 8, rows: 8 };
 const everywhere = new Uint8Array(64).fill(1);

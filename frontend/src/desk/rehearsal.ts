@@ -1,13 +1,16 @@
 /** A map of the noise to expect: public or invented counts with noise drawn here, before paying. */
-import { landMask } from "../layers/heatmap/cell-picture";
-import { formatNumber } from "../ui/format";
-import { Heatmap } from "../layers/heatmap/heatmap";
+import { drawStaticMap } from "../canvas/static-map";
+import { onThemeChange, readPalette } from "../colour/ramps";
 import { INVENTED_HOODS, noise } from "../data/invented-town";
 import { fetchArray } from "../data/open-release";
-import { onThemeChange, readPalette } from "../colour/ramps";
-import type { Grid, ReleaseArray } from "../data/release-array";
-import { drawStaticMap, type Ground } from "../canvas/static-map";
+import type { ReleaseArray } from "../data/release-array";
+import type { Ground } from "../data/scene";
 import { Surface } from "../data/surface";
+import type { Grid } from "../geometry/grid";
+import { landMask } from "../layers/heatmap/cell-picture";
+import { Heatmap } from "../layers/heatmap/heatmap";
+import { PLAIN_STYLE } from "../layers/map-layer";
+import { formatNumber } from "../ui/format";
 
 type Plan = {
   grid: Grid;
@@ -18,8 +21,6 @@ type Plan = {
   counting: ReleaseArray["counting"];
   people: number;
 };
-
-const PLAIN = { show: "estimate", scale: "log", opacity: 1 } as const;
 
 /** What was fetched, by address: typing fetches nothing twice. */
 const fetched = new Map<string, Promise<unknown>>();
@@ -46,7 +47,7 @@ export async function rehearse(figure: HTMLElement): Promise<void> {
   if (!redraw) follow();
   redraw = (): void => {
     const palette = readPalette(canvas);
-    heatmap.restyle(PLAIN, palette);
+    heatmap.restyle(PLAIN_STYLE, palette);
     drawStaticMap(canvas, ground, heatmap, palette);
   };
   redraw();

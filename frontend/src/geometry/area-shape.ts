@@ -1,12 +1,28 @@
-/** Areas that readers draw, type or bring in a file. Errors are for them to read. */
+/** Areas that readers draw, type or load from a file. Errors hold messages for readers. */
 import type { GeoJSON, MultiPolygon, Polygon, Position } from "geojson";
-import type { Bounds } from "../layers/map-layer";
-import { type Corners, MOST_CORNERS, roundCorners } from "../release/permalink";
 import { t } from "../ui/translate";
+import type { Bounds } from "./place";
 
 export type AreaShape = Polygon | MultiPolygon;
 
+/** Corners in degrees, longitude first; the last is not repeated. */
+export type Corners = [longitude: number, latitude: number][];
+
+/** Larger files are refused before they are read. */
 export const MOST_BYTES = 2_000_000;
+
+/** More corners than anybody draws by hand do not fit an address. */
+export const MOST_CORNERS = 100;
+
+/** A hundred-thousandth of a degree is about a metre. */
+const CORNER_DIGITS = 5;
+
+export function roundCorners(corners: Corners): Corners {
+  const round = (degrees: number): number => Number(degrees.toFixed(CORNER_DIGITS));
+  return corners.map(([longitude, latitude]) => [round(longitude), round(latitude)]);
+}
+
+/** The polygon of at least three corners, closed and counterclockwise. */
 
 export function fromCorners(corners: Corners): Polygon {
   const ring = signedArea(corners) < 0 ? [...corners].reverse() : corners;
@@ -17,7 +33,12 @@ export function fromBounds([west, south, east, north]: Bounds): Polygon {
   return fromCorners([[west, south], [east, south], [east, north], [west, north]]);
 }
 
-/** Reads the four sides a reader typed. Raises an Error that says what to mend. */
+/** Box between two corners, in whichever order they were drawn. */
+export function fromOpposite([x, y]: Corners[number], [toX, toY]: Corners[number]): Polygon {
+  return fromBounds([Math.min(x, toX), Math.min(y, toY), Math.max(x, toX), Math.max(y, toY)]);
+}
+
+/** Reads the four sides that a reader typed. Throws an Error that says what to fix. */
 export function readBounds(texts: readonly string[]): Bounds {
   const sides = texts.map((text) => (text.trim() === "" ? NaN : Number(text.trim().replace(",", ".").replace("\u2212", "-"))));
   if (sides.some((side) => !Number.isFinite(side))) {
@@ -32,7 +53,7 @@ export function readBounds(texts: readonly string[]): Bounds {
   return [west, south, east, north];
 }
 
-/** The polygons of a GeoJSON text as one shape. Raises an Error that says what to mend. */
+/** The polygons of a GeoJSON text as one shape. Throws an Error that says what to fix. */
 export function readGeojson(text: string): AreaShape {
   let data: GeoJSON;
   try {
@@ -50,7 +71,7 @@ export function readGeojson(text: string): AreaShape {
     : { type: "MultiPolygon", coordinates: polygons };
 }
 
-/** The corners that a link can hold; null of areas with holes, parts or too many corners. */
+/** The corners as a link holds them; null of areas with holes, several parts or too many corners. */
 export function linkCorners(shape: AreaShape): Corners | null {
   if (shape.type !== "Polygon" || shape.coordinates.length !== 1) return null;
   const corners = shape.coordinates[0]!.slice(0, -1).map(([x, y]) => [x, y]) as Corners;

@@ -1,9 +1,13 @@
 /** Web Mercator, the plane in which grids are equispaced. */
-import type { Grid } from "../data/release-array";
 
-const RADIUS = 6378137;
-const EARTH_RADIUS = 6371008.8;
+const RADIUS = 6_378_137;
 const DEGREES = 180 / Math.PI;
+
+/** Mean radius of the earth in metres, for lengths on the ground. */
+export const EARTH_RADIUS = 6_371_008.8;
+
+/** Width of the whole plane in Mercator metres. */
+export const WORLD = 2 * Math.PI * RADIUS;
 
 export type Degrees = { longitude: number; latitude: number };
 
@@ -16,9 +20,7 @@ export function toDegrees(x: number, y: number): Degrees {
   return { longitude: (x / RADIUS) * DEGREES, latitude: Math.atan(Math.sinh(y / RADIUS)) * DEGREES };
 }
 
-/** Side of a cell in metres on the ground, at the middle of the grid. */
-export function groundCell(grid: Grid): number {
-  const north = toDegrees(0, grid.north).latitude;
-  const south = toDegrees(0, grid.north - grid.rows * grid.cell).latitude;
-  return (grid.cell * Math.cos((north + south) / 2 / DEGREES) * EARTH_RADIUS) / RADIUS;
+/** Metres on the ground that one Mercator metre covers at a latitude. */
+export function groundScale(latitude: number): number {
+  return (Math.cos(latitude / DEGREES) * EARTH_RADIUS) / RADIUS;
 }

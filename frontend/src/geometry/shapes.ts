@@ -1,7 +1,10 @@
-/** Small geometry on shapes in degrees, for pointing at them and walking between them. */
-import type { Geometry, Position } from "geojson";
-import type { Arrow } from "../layers/map-layer";
+/** Shapes in degrees: what holds a position, where a middle is, and steps between places by arrow keys. */
+import type { Geometry, MultiPolygon, Polygon, Position } from "geojson";
 import { type Degrees, toMercator } from "./mercator";
+import type { Bounds } from "./place";
+
+/** Steps on the screen that an arrow key takes: down and to the right. */
+export type Arrow = readonly [down: number, right: number];
 
 /** Whether a polygon holds a position; lines and points hold none. */
 export function contains(geometry: Geometry, { longitude, latitude }: Degrees): boolean {
@@ -14,10 +17,10 @@ export function contains(geometry: Geometry, { longitude, latitude }: Degrees): 
 
 /** The middle of a shape's bounding box, or of its largest part's. */
 export function centreOf(geometry: Geometry): Degrees {
-  const parts = parted(geometry).map(boundsOf);
-  const area = ([west, south, east, north]: number[]) => (east! - west!) * (north! - south!);
+  const parts = partsOf(geometry).map(boundsOf);
+  const area = ([west, south, east, north]: Bounds) => (east - west) * (north - south);
   const [west, south, east, north] = parts.reduce((a, b) => (area(b) > area(a) ? b : a));
-  return { longitude: (west! + east!) / 2, latitude: (south! + north!) / 2 };
+  return { longitude: (west + east) / 2, latitude: (south + north) / 2 };
 }
 
 /**
@@ -48,6 +51,23 @@ export function nearestInDirection<T extends { middle: Degrees }>(
   return nearest;
 }
 
+/**
+ * The place that arrow keys lead to: the nearest of all to `near` at first, then `times` steps in a
+ * direction. Where nothing lies further on, it stays.
+ */
+export function walk<T extends { middle: Degrees }>(
+  places: readonly T[],
+  from: T | null | undefined,
+  arrow: Arrow,
+  times: number,
+  near: Degrees,
+): T | undefined {
+  if (!from) return nearestInDirection(places, near, null);
+  let place = from;
+  for (let step = 0; step < times; step++) place = nearestInDirection(places, place.middle, arrow) ?? place;
+  return place;
+}
+
 function polygons(geometry: Geometry): Position[][][] {
   if (geometry.type === "Polygon") return [geometry.coordinates];
   if (geometry.type === "MultiPolygon") return geometry.coordinates;
@@ -65,7 +85,8 @@ function crosses(ring: Position[], longitude: number, latitude: number): boolean
   return inside;
 }
 
-function parted(geometry: Geometry): Position[][] {
+/** The positions of each part: outer rings alone, for holes reach no further. */
+function partsOf(geometry: Geometry): Position[][] {
   switch (geometry.type) {
     case "Point":
       return [[geometry.coordinates]];
@@ -78,18 +99,23 @@ function parted(geometry: Geometry): Position[][] {
     case "MultiPolygon":
       return geometry.coordinates.map((rings) => rings[0]!);
     case "GeometryCollection":
-      return geometry.geometries.flatMap(parted);
+      return geometry.geometries.flatMap(partsOf);
   }
 }
 
-/** West, south, east and north of positions. */
-export function boundsOf(positions: Position[]): number[] {
-  return positions.reduce<number[]>(
+/** West, south, east and north of a study area or another polygon. */
+export function boundsOfArea(area: Polygon | MultiPolygon): Bounds {
+  const polygons = area.type === "Polygon" ? [area.coordinates] : area.coordinates;
+  return boundsOf(polygons.flat(2));
+}
+
+function boundsOf(positions: Position[]): Bounds {
+  return positions.reduce<Bounds>(
     ([west, south, east, north], [x, y]) => [
-      Math.min(west!, x!),
-      Math.min(south!, y!),
-      Math.max(east!, x!),
-      Math.max(north!, y!),
+      Math.min(west, x!),
+      Math.min(south, y!),
+      Math.max(east, x!),
+      Math.max(north, y!),
     ],
     [Infinity, Infinity, -Infinity, -Infinity],
   );

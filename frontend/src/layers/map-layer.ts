@@ -3,31 +3,18 @@
  * is named in `registry.ts`; the page, the legend, the flag, pictures and thumbnails know
  * layers only through these types.
  */
-import type { Geometry, MultiPolygon, Polygon } from "geojson";
+import type { Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
-import type { Basemap } from "../data/basemap";
 import type { Scale } from "../colour/classes";
-import type { Corner } from "../canvas/paths";
-import type { Degrees } from "../geometry/mercator";
 import type { Palette } from "../colour/ramps";
 import type { Layer, ReleaseArray } from "../data/release-array";
-
-/** West, south, east, north in degrees. */
-export type Bounds = [number, number, number, number];
+import type { Scene } from "../data/scene";
+import type { Degrees } from "../geometry/mercator";
+import type { Bounds, Place } from "../geometry/place";
+import type { Arrow } from "../geometry/shapes";
 
 /** Counts, or how unsure they are. */
 export type Show = "estimate" | "margin";
-
-/** What is true of a release whichever of its layers is shown. */
-export type Scene = {
-  /** Of the study area. */
-  bounds: Bounds;
-  area: Polygon | MultiPolygon;
-  basemap: Basemap;
-  counting: ReleaseArray["counting"];
-  /** Where a file of the release is. */
-  urlOf: (file: string) => string;
-};
 
 /** The classes of a layer, so that another can be drawn with the same. */
 export type Basis = {
@@ -46,8 +33,8 @@ export type Style = {
   basis?: Basis;
 };
 
-/** Where the map's plane falls on a 2D canvas, in CSS pixels. */
-export type Place = Corner & { width: number; height: number };
+/** The style where a reader has no choice. */
+export const PLAIN_STYLE: Style = { show: "estimate", scale: "log", opacity: 1 };
 
 /** A class of the legend: where it begins and its step of the ramp. */
 export type LegendClass = { from: number; step: number };
@@ -80,9 +67,6 @@ export type Spot = {
   /** What is outlined: a box in degrees, any shape, or a mark around the middle. */
   outline: Bounds | Geometry | null;
 };
-
-/** Steps on the screen that an arrow key takes: down and to the right. */
-export type Arrow = readonly [down: number, right: number];
 
 export interface MapLayer {
   readonly name: string;

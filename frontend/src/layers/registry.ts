@@ -1,7 +1,8 @@
 /** The kinds of layers: one line each. All but the heatmap are fetched when a page needs them. */
-import { load as loadHeatmap } from "./heatmap/heatmap";
-import type { LoadLayer, MapLayer, Scene } from "./map-layer";
 import type { Layer, ReleaseArray } from "../data/release-array";
+import type { Scene } from "../data/scene";
+import { load as loadHeatmap } from "./heatmap/heatmap";
+import type { LoadLayer, MapLayer } from "./map-layer";
 
 const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   heatmap: () => Promise.resolve({ load: loadHeatmap }),

@@ -1,8 +1,8 @@
 /** Land, water, waterlines, coast and the study area's outline, as MapLibre layers. */
 import type { Feature, Geometry } from "geojson";
 import type { LayerSpecification, Map as MapLibre, SourceSpecification } from "maplibre-gl";
-import { type Basemap, WATERLINES } from "../data/basemap";
 import { mix, type Palette } from "../colour/ramps";
+import { type Basemap, WATERLINES } from "../data/basemap";
 import type { ReleaseArray } from "../data/release-array";
 
 const STUDY_WIDTH = 1.1;

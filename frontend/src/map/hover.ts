@@ -1,11 +1,13 @@
 /** The flag and the outline of what a reader points at, taps, or walks to with arrow keys. */
 import type { Geometry } from "geojson";
 import type { Map as MapLibre, MapMouseEvent } from "maplibre-gl";
+import { pathData } from "../canvas/paths";
+import type { Degrees } from "../geometry/mercator";
+import { type Bounds, perPixelAt } from "../geometry/place";
+import type { Arrow } from "../geometry/shapes";
+import type { MapLayer, Spot } from "../layers/map-layer";
 import { element } from "../ui/dom";
 import { formatPosition } from "../ui/format";
-import { pathData } from "../canvas/paths";
-import type { Arrow, Bounds, MapLayer, Spot } from "../layers/map-layer";
-import type { Degrees } from "../geometry/mercator";
 
 const ARROWS: Record<string, Arrow> = {
   ArrowUp: [-1, 0],
@@ -16,7 +18,6 @@ const ARROWS: Record<string, Arrow> = {
 
 /** Width of the outline of something that has no extent of its own, in CSS pixels. */
 const MARK = 14;
-const EQUATOR = 40_075_016;
 
 type Rectangle = { x: number; y: number; width: number; height: number };
 
@@ -73,7 +74,7 @@ export class Hover {
   }
 
   private metresPerPixel({ latitude }: Degrees): number {
-    return (Math.cos((latitude * Math.PI) / 180) * EQUATOR) / (512 * 2 ** this.map.getZoom());
+    return Math.cos((latitude * Math.PI) / 180) * perPixelAt(this.map.getZoom());
   }
 
   private key(event: KeyboardEvent): void {

@@ -1,7 +1,7 @@
 /** The legend: never closed, so that no picture of a map is without it. */
+import type { LegendContent } from "../layers/map-layer";
 import { element } from "../ui/dom";
 import { formatShort } from "../ui/format";
-import type { LegendContent } from "../layers/map-layer";
 
 export type Facts = { epsilon: string; date: string };
 

@@ -1,14 +1,13 @@
 /** The interactive map of a release: the ground, and one layer at a time on it. */
 import { Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
 import workerUrl from "virtual:map-worker";
-import { basemapStyle, FIRST_OVER, recolourBasemap } from "./basemap-layer";
-import type { MapLayer } from "../layers/map-layer";
 import { drawNeatline } from "../canvas/neatline";
-import type { OpenRelease } from "../data/open-release";
-import type { View } from "../release/permalink";
 import type { Palette } from "../colour/ramps";
-import type { Grid } from "../data/release-array";
-import { ROOM } from "./stage";
+import type { OpenRelease } from "../data/open-release";
+import type { Grid } from "../geometry/grid";
+import { PADDING, type View, zoomFor } from "../geometry/place";
+import type { MapLayer } from "../layers/map-layer";
+import { basemapStyle, FIRST_OVER, recolourBasemap } from "./basemap-layer";
 
 // Version 6 is ESM only: without the name of its worker the map stays blank.
 setWorkerUrl(workerUrl);
@@ -17,8 +16,6 @@ setWorkerCount(1);
 /** A cell is never drawn wider than this, in CSS pixels: beyond it there is nothing to see. */
 const WIDEST_CELL = 160;
 const CLOSEST = 18;
-const TILE = 512;
-const WORLD = 2 * Math.PI * 6378137;
 
 export class DrawnMap {
   readonly map: MapLibre;
@@ -90,10 +87,10 @@ export function frameMap(map: MapLibre, canvas: HTMLCanvasElement, palette: () =
 }
 
 function zoomOfCell(grid: Grid, pixels: number): number {
-  return Math.min(22, Math.max(2, Math.log2((pixels / grid.cell) * (WORLD / TILE))));
+  return Math.min(22, Math.max(2, zoomFor(grid.cell, pixels)));
 }
 
 function start(bounds: OpenRelease["scene"]["bounds"], view: View | null) {
   if (view) return { center: [view.longitude, view.latitude] as [number, number], zoom: view.zoom };
-  return { bounds, fitBoundsOptions: { padding: ROOM } };
+  return { bounds, fitBoundsOptions: { padding: PADDING } };
 }

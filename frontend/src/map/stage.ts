@@ -1,17 +1,14 @@
 /** Where the layer of a release page is drawn: on an interactive map, or once on a canvas. */
+import type { Map as MapLibre } from "maplibre-gl";
+import { drawStaticMap } from "../canvas/static-map";
+import { type Palette, readPalette } from "../colour/ramps";
+import type { OpenRelease } from "../data/open-release";
+import { toMercator } from "../geometry/mercator";
+import { fit, PADDING, type Place, placeOf, roundView, type View } from "../geometry/place";
+import type { MapLayer } from "../layers/map-layer";
 import { need } from "../ui/dom";
 import { Hover } from "./hover";
 import type { DrawnMap } from "./map";
-import type { MapLayer, Place } from "../layers/map-layer";
-import { toMercator } from "../geometry/mercator";
-import type { OpenRelease } from "../data/open-release";
-import { roundView, type View } from "../release/permalink";
-import { type Palette, readPalette } from "../colour/ramps";
-import { drawStaticMap, fit, placeOf } from "../canvas/static-map";
-import type { Map as MapLibre } from "maplibre-gl";
-
-/** Pixels around the study area on a map that nobody has moved. */
-export const ROOM = 22;
 
 /**
  * The picture that the map will begin with, so that a reader need not wait for the map library.
@@ -28,7 +25,7 @@ export function drawAhead(
   canvas.setAttribute("aria-hidden", "true");
   need(frame, ".canvas").after(canvas);
   drawStaticMap(canvas, scene, layer, readPalette(frame), (width, height) =>
-    view ? placeOf(view, width, height) : fit(scene.bounds, width, height, ROOM),
+    view ? placeOf(view, width, height) : fit(scene.bounds, width, height, PADDING),
   );
   requestAnimationFrame(() => performance.mark("dpgeo:heatmap"));
 }

@@ -1,7 +1,7 @@
 /** Tasks and the circles of people they notify, drawn over the map. */
 import type { Map as MapLibre } from "maplibre-gl";
-import type { PlannedTask } from "./plan";
 import type { Palette } from "../colour/ramps";
+import type { PlannedTask } from "./plan";
 
 const RADIUS = 6378137;
 const EARTH_RADIUS = 6371008.8;

@@ -1,6 +1,6 @@
 /** Asking the server for a plan: the last question wins. */
-import type { Task } from "./tasks";
 import { t } from "../ui/translate";
+import type { Task } from "./tasks";
 
 export type Planned = {
   reward: number | null;

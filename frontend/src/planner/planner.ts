@@ -1,18 +1,28 @@
 // The planner: tasks on a published map, planned by the server each time a setting moves.
 import "maplibre-gl/dist/maplibre-gl.css";
-import { element, need } from "../ui/dom";
-import { formatMetres, formatNumber } from "../ui/format";
+import { drawStaticMap } from "../canvas/static-map";
+import { onThemeChange, readPalette } from "../colour/ramps";
+import { type OpenRelease, openRelease } from "../data/open-release";
+import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
 import { loadLayer } from "../layers/registry";
 import { drawLegend } from "../map/legend";
-import type { MapLayer } from "../layers/map-layer";
-import { type OpenRelease, openRelease } from "../data/open-release";
-import { Circles } from "./circles";
-import { type Cast, type Plan, planCsv, planGeoJson, type Planned, Planner, type PlannedTask, Refused, type Settings } from "./plan";
-import { formatPlanLink, MOST_LINKED, MOST_TASKS, parsePlanLink, readTasks, type Task } from "./tasks";
-import { onThemeChange, readPalette } from "../colour/ramps";
-import { drawStaticMap } from "../canvas/static-map";
 import { choices } from "../ui/controls";
+import { element, need } from "../ui/dom";
+import { formatMetres, formatNumber } from "../ui/format";
 import { t } from "../ui/translate";
+import { Circles } from "./circles";
+import {
+  type Cast,
+  type Plan,
+  planCsv,
+  planGeoJson,
+  type Planned,
+  type PlannedTask,
+  Planner,
+  Refused,
+  type Settings,
+} from "./plan";
+import { formatPlanLink, MOST_LINKED, MOST_TASKS, parsePlanLink, readTasks, type Task } from "./tasks";
 
 /** Milliseconds that a slider must rest before the server is asked. */
 const REST = 120;
@@ -122,7 +132,7 @@ class Page {
     const data = layers.find(({ name }) => name === "bands") ?? layers.filter(({ shape }) => shape !== "shapes").pop()!;
     const layer = await loadLayer(data, release, scene, looks);
     const restyle = (): void => {
-      layer.restyle({ show: "estimate", scale: "log", opacity: 1 }, readPalette(frame));
+      layer.restyle(PLAIN_STYLE, readPalette(frame));
       drawLegend(need(frame, ".legend"), layer.legend(), {
         epsilon: frame.dataset.epsilon ?? "",
         date: frame.dataset.date ?? "",

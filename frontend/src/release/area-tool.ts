@@ -1,14 +1,23 @@
 /** Adding up an area: drawn on the map, typed, or brought in a file; the server answers. */
-import { fromBounds, fromCorners, linkCorners, MOST_BYTES, readBounds, readGeojson, type AreaShape } from "../geometry/area-shape";
-import { type AreaAnswer, askArea } from "./ask-area";
+import type { Map as MapLibre, MapMouseEvent } from "maplibre-gl";
+import { pathData } from "../canvas/paths";
+import {
+  type AreaShape,
+  type Corners,
+  fromBounds,
+  fromCorners,
+  linkCorners,
+  MOST_BYTES,
+  readBounds,
+  readGeojson,
+  roundCorners,
+} from "../geometry/area-shape";
+import { centreOf } from "../geometry/shapes";
+import type { Hover } from "../map/hover";
 import { element, need } from "../ui/dom";
 import { formatMargin, formatNumber } from "../ui/format";
-import type { Hover } from "../map/hover";
-import { pathData } from "../canvas/paths";
-import type { Map as MapLibre, MapMouseEvent } from "maplibre-gl";
-import { type Corners, roundCorners } from "./permalink";
-import { centreOf } from "../geometry/shapes";
 import { t } from "../ui/translate";
+import { type AreaAnswer, askArea } from "./ask-area";
 
 type Mode = "box" | "polygon" | null;
 

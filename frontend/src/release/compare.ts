@@ -1,10 +1,10 @@
 /** Two releases under one divider: the second is drawn on a map of its own, cut off at the left. */
-import { element } from "../ui/dom";
+import type { Palette } from "../colour/ramps";
+import { type OpenRelease, openRelease } from "../data/open-release";
+import type { MapLayer, Style } from "../layers/map-layer";
 import { loadLayer } from "../layers/registry";
 import type { DrawnMap as Drawn } from "../map/map";
-import type { MapLayer, Style } from "../layers/map-layer";
-import { type OpenRelease, openRelease } from "../data/open-release";
-import type { Palette } from "../colour/ramps";
+import { element } from "../ui/dom";
 import { t } from "../ui/translate";
 
 /** A release that may be compared with the page's. */

@@ -2,14 +2,11 @@
  * The whole view in the address, such as
  * `#map=12.5/55.66/12.58&layer=estimate&show=margin&ramp=ember&scale=linear&opacity=70`.
  */
-import { SCALES, type Scale } from "../colour/classes";
+import { type Scale, SCALES } from "../colour/classes";
+import { type RampName, RAMPS } from "../colour/ramps";
+import { type Corners, MOST_CORNERS } from "../geometry/area-shape";
+import type { View } from "../geometry/place";
 import type { Show } from "../layers/map-layer";
-import { RAMPS, type RampName } from "../colour/ramps";
-
-export type View = { zoom: number; latitude: number; longitude: number };
-
-/** Corners in degrees, longitude first, of an area the reader drew; the last is not repeated. */
-export type Corners = [number, number][];
 
 export type Link = {
   view: View | null;
@@ -36,28 +33,6 @@ export const NO_LINK: Link = {
   divider: 50,
   corners: null,
 };
-
-/** More corners than anybody draws by hand do not fit an address. */
-export const MOST_CORNERS = 100;
-
-/** A hundred-thousandth of a degree is about a metre. */
-const CORNER_DIGITS = 5;
-
-/** The view as a link can hold it: to a hundredth of a pixel. */
-export function roundView({ zoom, latitude, longitude }: View): View {
-  const kept = Number(zoom.toFixed(3));
-  const digits = Math.max(2, Math.ceil(Math.log10((512 * 2 ** kept) / 360)) + 2);
-  return {
-    zoom: kept,
-    latitude: Number(latitude.toFixed(digits)),
-    longitude: Number(longitude.toFixed(digits)),
-  };
-}
-
-export function roundCorners(corners: Corners): Corners {
-  const round = (degrees: number): number => Number(degrees.toFixed(CORNER_DIGITS));
-  return corners.map(([longitude, latitude]) => [round(longitude), round(latitude)]);
-}
 
 /** Reads a hash; what makes no sense in it is left out. */
 export function parseLink(hash: string): Link {

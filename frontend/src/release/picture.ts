@@ -1,9 +1,11 @@
 /** A picture to keep: what is seen, with legend, licence and epsilon burned in. */
-import { formatShort } from "../ui/format";
 import { drawHatch } from "../canvas/hatch";
-import type { LegendContent, MapLayer, Place, Scene } from "../layers/map-layer";
-import type { Palette } from "../colour/ramps";
 import { drawPicture } from "../canvas/static-map";
+import type { Palette } from "../colour/ramps";
+import type { Scene } from "../data/scene";
+import type { Place } from "../geometry/place";
+import type { LegendContent, MapLayer } from "../layers/map-layer";
+import { formatShort } from "../ui/format";
 
 /** What stands under the picture besides the legend. */
 export type Imprint = {

@@ -1,22 +1,22 @@
 // The release page: the map island.
 import "maplibre-gl/dist/maplibre-gl.css";
-import type { AreaTool } from "./area-tool";
 import type { Scale } from "../colour/classes";
-import type { Comparison, Other } from "./compare";
-import { element, need } from "../ui/dom";
+import { onThemeChange, type RampName, readPalette } from "../colour/ramps";
+import { type OpenRelease, openRelease } from "../data/open-release";
+import type { BoxLayer } from "../data/release-array";
+import type { Basis, MapLayer, Show, Style } from "../layers/map-layer";
 import { loadLayer } from "../layers/registry";
 import { drawLegend, type Facts } from "../map/legend";
-import type { Basis, MapLayer, Show, Style } from "../layers/map-layer";
-import { type OpenRelease, openRelease } from "../data/open-release";
-import { formatLink, type Link, parseLink } from "./permalink";
-import { drawKeepsake } from "./picture";
-import { onThemeChange, type RampName, readPalette } from "../colour/ramps";
-import type { BoxLayer } from "../data/release-array";
-import { installSharing } from "./share";
-import { busiest, slicesOf, timeSlider } from "./slices";
 import { drawAhead, InteractiveStage, type Stage, StillStage } from "../map/stage";
 import { choices, slider } from "../ui/controls";
+import { element, need } from "../ui/dom";
 import { t } from "../ui/translate";
+import type { AreaTool } from "./area-tool";
+import type { Comparison, Other } from "./compare";
+import { formatLink, type Link, parseLink } from "./permalink";
+import { drawKeepsake } from "./picture";
+import { installSharing } from "./share";
+import { busiest, slicesOf, timeSlider } from "./slices";
 
 async function start(frame: HTMLElement): Promise<void> {
   // The map library comes while the data come; where there is no WebGL it is never asked for.

@@ -1,6 +1,6 @@
 /** Maps by time: layers that differ in their time alone, gone through with a slider. */
-import { need } from "../ui/dom";
 import type { BoxLayer, ReleaseArray } from "../data/release-array";
+import { need } from "../ui/dom";
 import { t } from "../ui/translate";
 
 /** The slices of a release in their order; none where it has no times. */

@@ -1,13 +1,12 @@
 /** Small still maps: drawn when they come into view, and again when the theme or size changes. */
-import { loadLayer } from "../layers/registry";
-import type { MapLayer, Scene } from "../layers/map-layer";
-import { openRelease } from "../data/open-release";
-import { onThemeChange, readPalette } from "../colour/ramps";
 import { drawStaticMap } from "../canvas/static-map";
+import { onThemeChange, readPalette } from "../colour/ramps";
+import { openRelease } from "../data/open-release";
+import type { Scene } from "../data/scene";
+import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
+import { loadLayer } from "../layers/registry";
 
 type Loaded = { layer: MapLayer; scene: Scene };
-
-const PLAIN = { show: "estimate", scale: "log", opacity: 1 } as const;
 
 export function installThumbnails(page: Document): void {
   const canvases = [...page.querySelectorAll<HTMLCanvasElement>("canvas[data-array]")];
@@ -15,7 +14,7 @@ export function installThumbnails(page: Document): void {
   const drawn = new Map<HTMLCanvasElement, Loaded>();
   const draw = (canvas: HTMLCanvasElement, { layer, scene }: Loaded): void => {
     const palette = readPalette(canvas);
-    layer.restyle(PLAIN, palette);
+    layer.restyle(PLAIN_STYLE, palette);
     drawStaticMap(canvas, scene, layer, palette);
     canvas.dataset.state = "drawn";
   };

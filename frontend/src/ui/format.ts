@@ -1,7 +1,5 @@
 /** Numbers as people read them. */
-import type { Square } from "../geometry/square";
-import type { Reading } from "../data/surface";
-import { language, t } from "./translate";
+import { language } from "./translate";
 
 const whole = new Intl.NumberFormat(language(), { maximumFractionDigits: 0 });
 const fine = new Intl.NumberFormat(language(), { maximumSignificantDigits: 2 });
@@ -28,26 +26,6 @@ export function formatMetres(metres: number): string {
 /** A margin; next to none at all is rounded up to a hundredth, rather than told to ten digits. */
 export function formatMargin(margin: number): string {
   return `\u00b1 ${formatNumber(margin > 0 ? Math.max(margin, 0.01) : margin)}`;
-}
-
-export type Spoken = { figure: string; margin: string; note: string };
-
-/** What a flag says of a cell or box: the figure, its margin, and a word where one is needed. */
-export function speak(reading: Reading, counting: string, square: Square): Spoken {
-  const { value, noise, cells, standsOut } = reading;
-  const notes: string[] = [];
-  if (cells > 1) {
-    const each = formatNumber((value / cells) * square.cells);
-    const count = formatNumber(cells);
-    notes.push(t("in {count} cells, {each} per {side} square", { count, each, side: square.side }));
-  }
-  if (value < 0) notes.push(t("noise can push a count below zero"));
-  else if (!standsOut) notes.push(t("cannot be told from zero"));
-  return {
-    figure: formatNumber(value),
-    margin: `${formatMargin(noise.margin)} ${t(counting)}`,
-    note: notes.join("; "),
-  };
 }
 
 export function formatPosition(longitude: number, latitude: number): string {

@@ -9,6 +9,7 @@ import math
 from decimal import Decimal
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -16,20 +17,34 @@ from hypothesis import strategies as st
 
 from dpgeo.artefacts.files import build_files
 from dpgeo.artefacts.statement import statement
+from dpgeo.artefacts.statement_schema import VERSIONS, statement_schema
 from dpgeo.artefacts.wording import format_odds, privacy_sentence
 from dpgeo.core.guarantees import Counting, PureDP, Unit
+from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
-from tests.unit.artefacts.releases import grid_release, partition_release, sparse_release
+from tests.unit.artefacts.releases import (
+    examples,
+    grid_release,
+    partition_release,
+    sparse_release,
+)
+
+DIGESTS = Path(__file__).with_name("statement_digests.json")
+
+
+def stated(released: Released) -> Any:
+    """The statement as programs read it."""
+    return statement(released)
 
 
 def test_the_spends_add_up_to_epsilon_exactly() -> None:
-    document = statement(partition_release())
+    document = stated(partition_release())
     total = sum(Fraction(spend["epsilon"]) for spend in document["spends"])
     assert total == Fraction(document["guarantee"]["epsilon"]) == Fraction(1, 2)
 
 
 def test_every_spend_names_its_noise() -> None:
-    for spend in statement(partition_release())["spends"]:
+    for spend in stated(partition_release())["spends"]:
         assert spend["noise"]["distribution"] == "discrete Laplace"
         assert spend["sensitivity"] == 3
         assert spend["noise"]["scale"] == 12.0
@@ -38,7 +53,7 @@ def test_every_spend_names_its_noise() -> None:
 def test_a_waived_spend_is_charged_and_said_to_be_undrawn() -> None:
     released = grid_release()
     waived = Measured(label="look", epsilon=Fraction(1, 4), noise=None)
-    document = statement(dataclasses.replace(released, trace=(*released.trace, waived)))
+    document = stated(dataclasses.replace(released, trace=(*released.trace, waived)))
     assert document["spends"][-1]["epsilon"] == "0.25"
     assert document["spends"][-1]["drawn"] is False
 
@@ -46,21 +61,21 @@ def test_a_waived_spend_is_charged_and_said_to_be_undrawn() -> None:
 def test_splits_are_said_to_be_drawn_and_to_show_no_count() -> None:
     released = grid_release()
     splits = Measured(label="splits", epsilon=Fraction(1, 4), noise=None, splits=True)
-    line = statement(dataclasses.replace(released, trace=(*released.trace, splits)))["spends"][-1]
+    line = stated(dataclasses.replace(released, trace=(*released.trace, splits)))["spends"][-1]
     assert (line["epsilon"], line["drawn"], line["noise"]) == ("0.25", True, None)
     assert "decide where boxes are cut" in line["meaning"]
 
 
 @pytest.mark.parametrize("listed", [0, 5])
 def test_a_list_of_what_reaches_a_threshold_says_so(listed: int) -> None:
-    (error,) = statement(sparse_release(listed=listed))["expected_error"]
+    (error,) = stated(sparse_release(listed=listed))["expected_error"]
     assert (error["listed_from"], error["values"]) == (40, listed)
     assert (error["margin_95"] is None) == (listed == 0)
-    assert statement(grid_release())["expected_error"][0]["listed_from"] is None
+    assert stated(grid_release())["expected_error"][0]["listed_from"] is None
 
 
 def test_the_sentence_speaks_of_the_whole_dataset() -> None:
-    document = statement(grid_release())
+    document = stated(grid_release())
     assert document["dataset_guarantee"]["epsilon"] == "2"
     assert document["dataset_guarantee"]["sentence"] == (
         "Whether you were in the data changes the odds of anything published from it by at most "
@@ -70,19 +85,19 @@ def test_the_sentence_speaks_of_the_whole_dataset() -> None:
 
 def test_a_release_that_does_not_state_the_total_promises_none() -> None:
     released = dataclasses.replace(grid_release(), about={"title": "Walks"})
-    assert statement(released)["dataset_guarantee"] is None
+    assert stated(released)["dataset_guarantee"] is None
 
 
 def test_records_are_not_called_people() -> None:
     released = dataclasses.replace(grid_release(), guarantee=PureDP(Fraction(1, 2), Unit.RECORD))
-    document = statement(released)
+    document = stated(released)
     assert "any one record was" in document["dataset_guarantee"]["sentence"]
     assert "several records" in document["not_protected"][0]
     assert document["unit_of_privacy"]["unit"] == "record"
 
 
 def test_it_says_what_the_total_does_not_reach() -> None:
-    limits = " ".join(statement(grid_release())["not_protected"])
+    limits = " ".join(stated(grid_release())["not_protected"])
     assert "do not share this budget: theirs comes on top" in limits
     assert "a person here is one identifier" in limits
 
@@ -90,7 +105,7 @@ def test_it_says_what_the_total_does_not_reach() -> None:
 @pytest.mark.parametrize("counting", list(Counting))
 def test_the_bias_of_bounding_is_among_the_limits(counting: Counting) -> None:
     released = dataclasses.replace(grid_release(), counting=counting)
-    limits = " ".join(statement(released)["known_limits"])
+    limits = " ".join(stated(released)["known_limits"])
     assert "nobody adds more than 3" in limits
     assert "This bias is in no margin." in limits
 
@@ -112,7 +127,7 @@ def test_a_huge_epsilon_is_still_valid_json() -> None:
         about={"dataset_total_epsilon": "1000"},
         guarantee=PureDP(Fraction(900), Unit.PERSON),
     )
-    document = json.loads(json.dumps(statement(released), allow_nan=False))
+    document = json.loads(json.dumps(stated(released), allow_nan=False))
     assert document["guarantee"]["odds_factor"] is None
     assert "factor 1.98e434." in document["dataset_guarantee"]["sentence"]
 
@@ -141,7 +156,7 @@ def test_a_budget_for_points_replaces_the_sentence_about_presence() -> None:
         "dataset_points_level": "ln 16",
         "dataset_points_radius": "200",
     }
-    promise = statement(dataclasses.replace(released, about=about))["dataset_guarantee"]
+    promise = stated(dataclasses.replace(released, about=about))["dataset_guarantee"]
     assert promise["points"] == {
         "level": "ln 16",
         "radius": 200,
@@ -151,3 +166,21 @@ def test_a_budget_for_points_replaces_the_sentence_about_presence() -> None:
     # e^(2 * 2 + ln 16 * 203/200), rounded up to three digits: snapping adds 1.5 steps of 2 m
     assert "up to 200 m elsewhere" in promise["sentence"]
     assert "factor 911." in promise["sentence"]
+
+
+def digest(document: Any) -> str:
+    """SHA-256 of a document; floats to twelve digits, the last ones being the machine's."""
+    floats = json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.12g}")
+    return hashlib.sha256(json.dumps(floats).encode()).hexdigest()
+
+
+def test_statements_and_their_schemas_stay_as_they_were() -> None:
+    """Renew the digests with `DIGESTS.write_text` where a version of the statement changes."""
+    made = {f"schema {version}": digest(statement_schema(version)) for version in VERSIONS}
+    for number, released in enumerate(examples()):
+        record = PureDP(Fraction(1, 2), Unit.RECORD)
+        made[f"{number} {released.mechanism}"] = digest(stated(released))
+        made[f"{number} {released.mechanism}, records"] = digest(
+            stated(dataclasses.replace(released, guarantee=record, about={}))
+        )
+    assert made == json.loads(DIGESTS.read_text(encoding="utf-8"))

@@ -9,13 +9,19 @@ from typing import Any
 import pytest
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.formats import FORMATS
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.json_array import MAX_DEPTH
 from dpgeo.ingest.preview import preview
 from dpgeo.ingest.schema import Columns
-from dpgeo.ingest.sniff import Format, sniff
+from dpgeo.ingest.sniff import sniff
 from tests.unit.ingest.files import BY_GEOMETRY, document, feature, read_features
 from tests.unit.ingest.helpers import KEY, bits, people, schema
+
+SEQUENCE, DOCUMENT = (
+    next(form for form in FORMATS if form.title == title)
+    for title in ("newline-delimited GeoJSON", "GeoJSON")
+)
 
 ANNA, BEN = feature("anna", 5, 45), feature("ben", 6.5, 46)
 
@@ -224,11 +230,11 @@ def test_the_stated_coordinate_system_must_be_the_declared_one(tmp_path: Path) -
 
 def test_what_is_a_document_is_told_by_its_list_of_features(tmp_path: Path) -> None:
     one = json.dumps(ANNA)
-    assert sniff(written(tmp_path, document([ANNA])), "a.json") is Format.GEOJSON
-    assert sniff(written(tmp_path, one), "a.json") is Format.GEOJSON_SEQUENCE
-    assert sniff(written(tmp_path, "\x1e" + one), "a.json") is Format.GEOJSON_SEQUENCE
-    assert sniff(written(tmp_path, '{"broken": \n' + one), "a") is Format.GEOJSON_SEQUENCE
-    assert sniff(written(tmp_path, document([ANNA])), "a.geojsonl") is Format.GEOJSON_SEQUENCE
+    assert sniff(written(tmp_path, document([ANNA])), "a.json") is DOCUMENT
+    assert sniff(written(tmp_path, one), "a.json") is SEQUENCE
+    assert sniff(written(tmp_path, "\x1e" + one), "a.json") is SEQUENCE
+    assert sniff(written(tmp_path, '{"broken": \n' + one), "a") is SEQUENCE
+    assert sniff(written(tmp_path, document([ANNA])), "a.geojsonl") is SEQUENCE
     for other in ('{"type": "Topology", "objects": {}}', '{"type": "FeatureCollection"}'):
         with pytest.raises(InvalidInput, match="no list of features"):
             sniff(written(tmp_path, other), "a.json")

@@ -8,6 +8,7 @@ import re
 from collections import Counter
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
@@ -303,7 +304,7 @@ def test_its_statement_has_the_published_form(tmp_path: Path) -> None:
 
 
 def test_its_statement_speaks_of_places_and_says_what_shows() -> None:
-    document = statement(released(Params(cells=16)))
+    document: Any = statement(released(Params(cells=16)))
     promise = document["guarantee"]
     assert promise["notion"] == "geo-indistinguishability"
     assert promise["epsilon_per_metre_of_one_report"] == "0.006931471805"

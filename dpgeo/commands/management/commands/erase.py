@@ -31,7 +31,9 @@ class Command(BaseCommand):
         with plain_errors({"slug": "SLUG"}):
             dataset = Dataset.objects.filter(slug=options["dataset"]).first()
             if dataset is None:
-                raise InvalidInput(f"There is no dataset {options['dataset']!r}.", field="slug")
+                raise InvalidInput(
+                    "There is no dataset {dataset!r}.", dataset=options["dataset"], field="slug"
+                )
             by = acting_user(options["user"])
             if options["readmit"]:
                 self._readmit(dataset, options["person"], by)

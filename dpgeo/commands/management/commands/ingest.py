@@ -89,13 +89,14 @@ class Command(BaseCommand):
         """Check all that can be checked before anything is kept, then keep it."""
         path: Path = options["file"]
         if not path.is_file():
-            raise InvalidInput(f"There is no file {str(path)!r}.", field="file")
+            raise InvalidInput("There is no file {path!r}.", path=str(path), field="file")
         user = acting_user(options["user"])
         dataset = Dataset.objects.filter(slug=options["dataset"]).first()
         columns = self._columns(path, dataset, options)
         if dataset is None and not options["create"]:
             raise InvalidInput(
-                f"There is no dataset {options['dataset']!r}; add --create to declare it.",
+                "There is no dataset {dataset!r}; add --create to declare it.",
+                dataset=options["dataset"],
                 field="slug",
             )
         created = None if dataset else self._create(options, user)

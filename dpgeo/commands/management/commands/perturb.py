@@ -84,7 +84,12 @@ def positions(rows: csv.DictReader[str]) -> Iterator[tuple[float, float]]:
         try:
             yield degrees(row[lon], "lon"), degrees(row[lat], "lat")
         except InvalidInput as error:
-            raise InvalidInput(f"Line {rows.line_num}: {error.message}", field="file") from None
+            raise InvalidInput(
+                "Line {row}: {problem}",
+                row=rows.line_num,
+                problem=error.phrase,
+                field="file",
+            ) from None
 
 
 def degrees(text: str | None, field: str) -> float:
@@ -95,5 +100,10 @@ def degrees(text: str | None, field: str) -> float:
     except ValueError:
         number = float("nan")
     if not abs(number) <= limit:
-        raise InvalidInput(f"{text!r} is not in degrees from -{limit} to {limit}.", field=field)
+        raise InvalidInput(
+            "{text} is not in degrees from -{limit} to {limit}.",
+            text=repr(text),
+            limit=limit,
+            field=field,
+        )
     return number

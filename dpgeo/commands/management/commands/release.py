@@ -61,8 +61,9 @@ class Command(BaseCommand):
             dataset = Dataset.objects.filter(slug=options["dataset"]).first()
             if dataset is None:
                 raise InvalidInput(
-                    f"There is no dataset {options['dataset']!r}; the address of its page at the "
-                    "desk ends in its name.",
+                    "There is no dataset {dataset!r}; the address of its page at the desk ends "
+                    "in its name.",
+                    dataset=options["dataset"],
                     field="slug",
                 )
             asked = {name: options[name] for name in PRICED}

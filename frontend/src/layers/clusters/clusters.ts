@@ -1,18 +1,27 @@
 /** Clusters and units: circles as large as their counts, on the ground that they stand for. */
 import type { Feature, FeatureCollection, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
-import { classEdges, classOf, rampStep } from "../../colour/classes";
-import { fetchShapes } from "../../data/fetching";
-import { formatMargin, formatNumber } from "../../ui/format";
 import { shapePath } from "../../canvas/paths";
-import type {
-  Arrow, LegendContent, LoadLayer, MapLayer, Place, Scene, Show, Spot, Style,
-} from "../map-layer";
-import { type Degrees, toMercator } from "../../geometry/mercator";
+import { classEdges, classOf, rampStep } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
+import { fetchShapes } from "../../data/fetching";
 import type { PointLayer } from "../../data/release-array";
-import { contains, nearestInDirection } from "../../geometry/shapes";
+import type { Scene } from "../../data/scene";
+import { type Degrees, toMercator } from "../../geometry/mercator";
+import type { Place } from "../../geometry/place";
+import { type Arrow, contains, nearestInDirection } from "../../geometry/shapes";
+import { formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import {
+  type LegendContent,
+  type LoadLayer,
+  type MapLayer,
+  PLAIN_STYLE,
+  type Show,
+  type Spot,
+  type Style,
+} from "../map-layer";
+import { doubtNote } from "../uncertainty";
 
 /** Radii in pixels: of the least and of the largest count, areas being as the counts. */
 const SMALLEST = 4;
@@ -52,7 +61,7 @@ class Clusters implements MapLayer {
   readonly scales = true;
   private readonly clusters: Cluster[];
   private edges: number[] = [];
-  private style: Style = { show: "estimate", scale: "log", opacity: 1 };
+  private style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
 
@@ -183,15 +192,13 @@ class Clusters implements MapLayer {
 
   private spot(cluster: Cluster): Spot {
     const { id, unit, middle, value, margin, area } = cluster;
-    let note = unit ? "" : t("nearest to this centre");
-    if (value < 0) note = t("noise can push a count below zero");
-    else if (!standsOut(cluster)) note = t("cannot be told from zero");
+    const place = unit ? "" : t("nearest to this centre");
     return {
       key: String(id),
       name: unit || t("Cluster {number}", { number: id }),
       figure: formatNumber(value),
       margin: `${formatMargin(margin)} ${t(this.scene.counting)}`,
-      note,
+      note: doubtNote(value, standsOut(cluster)) || place,
       middle,
       outline: area,
     };

@@ -1,16 +1,25 @@
 /** Bands and lines of equal density with their values, from the layer's GeoJSON file. */
 import type { Feature, FeatureCollection, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
-import { rampStep } from "../../colour/classes";
-import { fetchShapes } from "../../data/fetching";
-import { formatNumber } from "../../ui/format";
 import { drawHatch, hatchPattern } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
-import type { Arrow, LegendContent, LoadLayer, MapLayer, Place, Scene, Spot, Style } from "../map-layer";
-import type { Degrees } from "../../geometry/mercator";
+import { rampStep } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
-import { centreOf, contains, nearestInDirection } from "../../geometry/shapes";
+import { fetchShapes } from "../../data/fetching";
+import type { Scene } from "../../data/scene";
+import type { Degrees } from "../../geometry/mercator";
+import type { Place } from "../../geometry/place";
+import { type Arrow, centreOf, contains, nearestInDirection } from "../../geometry/shapes";
+import { formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import {
+  type LegendContent,
+  type LoadLayer,
+  type MapLayer,
+  PLAIN_STYLE,
+  type Spot,
+  type Style,
+} from "../map-layer";
 
 type Properties = {
   from_people_per_km2?: number;
@@ -50,7 +59,7 @@ class Contours implements MapLayer {
   readonly shows = ["estimate"] as const;
   readonly scales = false;
   private readonly contours: Contour[];
-  private style: Style = { show: "estimate", scale: "log", opacity: 1 };
+  private style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
 

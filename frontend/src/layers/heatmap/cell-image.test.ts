@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
-import { HATCHED, LOWER_EDGE, NOTHING, paintCells, RIGHT_EDGE } from "./cell-image";
 import { type BoxLayer, decodeReleaseArray } from "../../data/release-array";
 import { Surface } from "../../data/surface";
 import { boxesFile, cellsFile } from "../../data/test-array";
+import { HATCHED, LOWER_EDGE, NOTHING, paintCells, RIGHT_EDGE } from "./cell-image";
 
 const surfaceOf = (file: ArrayBuffer): Surface => {
   const { grid, inside, layers } = decodeReleaseArray(file);

@@ -1,9 +1,9 @@
 /** How each cell is to be drawn: its step of the ramp, or hatch, and where its box ends. */
 import { classEdges, classOf, rampStep, type Scale } from "../../colour/classes";
-import { groundCell } from "../../geometry/mercator";
-import type { Basis, Show } from "../map-layer";
-import { sameSquare, type Square, squareFor } from "../../geometry/square";
 import { NOWHERE, type Surface } from "../../data/surface";
+import { groundCell } from "../../geometry/grid";
+import { sameSquare, type Square, squareFor } from "../../geometry/square";
+import type { Basis, Show } from "../map-layer";
 
 export const HATCHED = 254;
 export const NOTHING = 255;

@@ -1,11 +1,11 @@
 /** Cells on a plain 2D canvas, pixel by pixel with the rules of the interactive map's shader. */
-import { type CellImage, GAP_FROM, HATCHED, LOWER_EDGE, NOTHING, RIGHT_EDGE } from "./cell-image";
+import type { Geometry } from "geojson";
 import { AT_SEA, hatchCover } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
-import type { Place } from "../map-layer";
 import { type Palette, parseHex } from "../../colour/ramps";
-import type { Geometry } from "geojson";
-import type { Grid } from "../../data/release-array";
+import type { Grid } from "../../geometry/grid";
+import type { Place } from "../../geometry/place";
+import { type CellImage, GAP_FROM, HATCHED, LOWER_EDGE, NOTHING, RIGHT_EDGE } from "./cell-image";
 
 /** Which device pixels are land: four bytes each, of which the last is 255 there. */
 export function landMask(land: Geometry, place: Place, ratio: number): Uint8ClampedArray {

@@ -1,29 +1,27 @@
 /** Counts of cells and boxes of cells, coloured where they stand out from noise. */
-import { cellsPicture, landMask } from "./cell-picture";
-import { type CellImage, paintCells } from "./cell-image";
-import { formatMargin, speak } from "../../ui/format";
-import { HeatmapLayer } from "./webgl-layer";
 import type { Map as MapLibre } from "maplibre-gl";
-import type {
-  Arrow, Basis, Bounds, LegendContent, LoadLayer, MapLayer, Place, Scene, Spot, Style,
-} from "../map-layer";
-import { type Degrees, toDegrees, toMercator } from "../../geometry/mercator";
 import type { Palette } from "../../colour/ramps";
-import type { ReleaseArray } from "../../data/release-array";
+import type { Scene } from "../../data/scene";
 import { type Box, NOWHERE, Surface } from "../../data/surface";
+import { type Degrees, toDegrees, toMercator } from "../../geometry/mercator";
+import type { Bounds, Place } from "../../geometry/place";
+import type { Arrow } from "../../geometry/shapes";
 import { t } from "../../ui/translate";
+import {
+  type Basis,
+  type LegendContent,
+  type LoadLayer,
+  type MapLayer,
+  PLAIN_STYLE,
+  type Spot,
+  type Style,
+} from "../map-layer";
+import { type CellImage, paintCells } from "./cell-image";
+import { cellsPicture, landMask } from "./cell-picture";
+import { HeatmapLayer } from "./webgl-layer";
+import { legendTitle, marginSentence, speak } from "./words";
 
 type Cell = { row: number; column: number };
-
-/** How a release's counts are named: at the head of a legend, and in a sentence. */
-const SUBJECTS: Record<ReleaseArray["counting"], { head: string; plain: string }> = {
-  people: { head: "People per {side} square", plain: "people" },
-  visits: { head: "Visits per {side} square", plain: "visits" },
-};
-const MARGIN_HEADS: Record<ReleaseArray["counting"], string> = {
-  people: "Margin (±) of people per {side} square",
-  visits: "Margin (±) of visits per {side} square",
-};
 
 export const load: LoadLayer = (layer, { grid, inside }, scene) => {
   if (!grid || (layer.shape !== "cells" && layer.shape !== "boxes")) {
@@ -37,7 +35,7 @@ export class Heatmap implements MapLayer {
   readonly scales = true;
   private image: CellImage | null = null;
   private painted = "";
-  private style: Style = { show: "estimate", scale: "log", opacity: 1 };
+  private style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private drawn: HeatmapLayer | null = null;
 
@@ -65,14 +63,14 @@ export class Heatmap implements MapLayer {
   legend(): LegendContent {
     const { edges, steps, square } = this.image!;
     const { show } = this.style;
-    const heads = show === "margin" ? MARGIN_HEADS[this.scene.counting] : SUBJECTS[this.scene.counting].head;
-    const { slice, title } = this.surface.layer;
+    const { layer } = this.surface;
+    const { counting } = this.scene;
     return {
-      title: t(heads, { side: square.side }) + (slice ? `, ${t(title)}` : ""),
+      title: legendTitle(show, counting, square, layer),
       classes: edges.map((from, index) => ({ from, step: steps[index]! })),
       words: t(show === "margin" ? "Larger is less sure" : "Stands out from noise"),
       keys: show === "margin" ? [] : [{ swatch: "hatch", words: t("Cannot be told from zero") }],
-      note: this.marginWords(),
+      note: marginSentence(layer, counting),
     };
   }
 
@@ -166,27 +164,4 @@ export class Heatmap implements MapLayer {
     const southEast = this.degrees(right, bottom);
     return [northWest.longitude, southEast.latitude, southEast.longitude, northWest.latitude];
   }
-
-  /** How sure the counts are, in a sentence. */
-  private marginWords(): string {
-    const { layer } = this.surface;
-    const margins = layer.noise.map((noise) => noise.margin);
-    const low = formatMargin(Math.min(...margins));
-    const high = formatMargin(Math.max(...margins));
-    const values = {
-      range: low === high ? low : t("{low} to {high}", { low, high }),
-      counting: t(SUBJECTS[this.scene.counting].plain),
-    };
-    const words = layer.boxes
-      ? t("Each box, small or large, is {range} {counting}{how}.", { ...values, how: how(layer.noise[0]!.label) })
-      : t("Each cell is {range} {counting}{how}.", { ...values, how: how(layer.noise[0]!.label) });
-    return words;
-  }
-}
-
-/** What is to be said of a margin that is not the whole truth; see `postprocess.layers`. */
-function how(label: string): string {
-  if (label === "nominal") return t(", by a formula");
-  if (label === "calibrated") return t(", as measured on invented maps");
-  return label === "noise only" ? t(", for the noise alone") : "";
 }

@@ -7,13 +7,13 @@
  */
 import type { Geometry } from "geojson";
 import type { CustomLayerInterface, Map as MapLibre } from "maplibre-gl";
-import { GAP_FROM, HATCHED, LOWER_EDGE, NOTHING, RIGHT_EDGE, type CellImage } from "./cell-image";
-import { STEPS } from "../../colour/classes";
 import { AT_SEA, HATCH_GLSL } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
-import { toDegrees } from "../../geometry/mercator";
+import { STEPS } from "../../colour/classes";
 import { type Palette, parseHex } from "../../colour/ramps";
-import type { Grid } from "../../data/release-array";
+import type { Grid } from "../../geometry/grid";
+import { toDegrees } from "../../geometry/mercator";
+import { type CellImage, GAP_FROM, HATCHED, LOWER_EDGE, NOTHING, RIGHT_EDGE } from "./cell-image";
 
 /** Pixels across the picture of the land. */
 const MASK = 1024;

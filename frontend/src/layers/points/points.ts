@@ -4,16 +4,25 @@
  */
 import type { FeatureCollection, MultiPolygon, Position } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
-import { formatNumber } from "../../ui/format";
 import { shapePath } from "../../canvas/paths";
-import type {
-  Arrow, Basis, Bounds, LegendContent, LoadLayer, MapLayer, Place, Scene, Show, Spot, Style,
-} from "../map-layer";
-import { type Degrees, toMercator } from "../../geometry/mercator";
 import type { Palette } from "../../colour/ramps";
 import type { PointLayer } from "../../data/release-array";
-import { nearestInDirection } from "../../geometry/shapes";
+import type { Scene } from "../../data/scene";
+import { type Degrees, toMercator } from "../../geometry/mercator";
+import type { Bounds, Place } from "../../geometry/place";
+import { type Arrow, nearestInDirection } from "../../geometry/shapes";
+import { formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import {
+  type Basis,
+  type LegendContent,
+  type LoadLayer,
+  type MapLayer,
+  PLAIN_STYLE,
+  type Show,
+  type Spot,
+  type Style,
+} from "../map-layer";
 
 /** Pixels. */
 const RADIUS = 2.5;
@@ -57,7 +66,7 @@ class Points implements MapLayer {
   readonly scales = false;
   private readonly points: Point[];
   private readonly sample: MultiPolygon | null;
-  private style: Style = { show: "estimate", scale: "log", opacity: 1 };
+  private style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
 

@@ -1,18 +1,28 @@
 /** Counts of declared zones as a choropleth, from the layer's GeoJSON file. */
 import type { Feature, FeatureCollection, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
-import { classEdges, classOf, rampStep } from "../../colour/classes";
-import { fetchShapes } from "../../data/fetching";
-import { formatMargin, formatNumber } from "../../ui/format";
 import { drawHatch, hatchPattern } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
-import type {
-  Arrow, Basis, LegendContent, LoadLayer, MapLayer, Place, Scene, Show, Spot, Style,
-} from "../map-layer";
-import type { Degrees } from "../../geometry/mercator";
+import { classEdges, classOf, rampStep } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
-import { centreOf, contains, nearestInDirection } from "../../geometry/shapes";
+import { fetchShapes } from "../../data/fetching";
+import type { Scene } from "../../data/scene";
+import type { Degrees } from "../../geometry/mercator";
+import type { Place } from "../../geometry/place";
+import { type Arrow, centreOf, contains, nearestInDirection } from "../../geometry/shapes";
+import { formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import {
+  type Basis,
+  type LegendContent,
+  type LoadLayer,
+  type MapLayer,
+  PLAIN_STYLE,
+  type Show,
+  type Spot,
+  type Style,
+} from "../map-layer";
+import { doubtNote, marginRange } from "../uncertainty";
 
 type Properties = {
   name?: string;
@@ -46,7 +56,7 @@ class Zones implements MapLayer {
   readonly scales = true;
   private readonly zones: Zone[];
   private edges: number[] = [];
-  private style: Style = { show: "estimate", scale: "log", opacity: 1 };
+  private style = PLAIN_STYLE;
   private palette: Palette | null = null;
   private map: MapLibre | null = null;
 
@@ -152,18 +162,16 @@ class Zones implements MapLayer {
     return zone ? this.spot(zone) : null;
   }
 
-  private spot({ id, feature, middle }: Zone): Spot {
-    const { name, estimate, margin, threshold } = feature.properties;
-    let note = "";
-    if (estimate < 0) note = t("noise can push a count below zero");
-    else if (threshold !== undefined && estimate < threshold) note = t("cannot be told from zero");
+  private spot(zone: Zone): Spot {
+    const { id, feature, middle } = zone;
+    const { name, estimate, margin } = feature.properties;
     const counting = t(this.scene.counting);
     return {
       key: String(id),
       name: String(name ?? ""),
       figure: formatNumber(estimate),
       margin: margin === undefined ? counting : `${formatMargin(margin)} ${counting}`,
-      note,
+      note: doubtNote(estimate, standsOut(zone)),
       middle,
       outline: feature.geometry,
     };
@@ -192,10 +200,7 @@ class Zones implements MapLayer {
   private marginWords(): string {
     const margins = this.zones.map(({ feature }) => feature.properties.margin ?? 0);
     if (this.shows.length === 1 || margins.length === 0) return "";
-    const low = formatMargin(margins.reduce((a, b) => Math.min(a, b)));
-    const high = formatMargin(margins.reduce((a, b) => Math.max(a, b)));
-    const range = low === high ? low : t("{low} to {high}", { low, high });
-    return t("Each zone is {range} {counting}.", { range, counting: t(this.scene.counting) });
+    return t("Each zone is {range} {counting}.", { range: marginRange(margins), counting: t(this.scene.counting) });
   }
 }
 

@@ -1,0 +1,248 @@
+"""How the OpenAPI schema describes an operation: from its view, and from one decorator beside it.
+
+What a view says already is not said again: its query parameters, its scopes (which methods need a
+key) and its docstrings. Examples are what the test run sent and got (`tests/web/example_city.py`).
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from http import HTTPStatus
+from pathlib import Path
+from typing import Any, TypeVar
+
+from drf_spectacular.openapi import AutoSchema
+from drf_spectacular.utils import (
+    OpenApiExample,
+    OpenApiParameter,
+    OpenApiRequest,
+    OpenApiResponse,
+)
+
+from dpgeo.api.problems import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem, of_status
+from dpgeo.api.queries import openapi
+from dpgeo.api.request_bodies import Field, body_schema
+from dpgeo.api.serializers import ProblemSerializer
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+JSON = "application/json"
+
+EXAMPLES = Path(__file__).with_name("examples.json")
+
+WRITERS: tuple[dict[str, Any], ...] = ({"key": []}, {"cookieAuth": []})
+"""A key, or the session of a member who is signed in."""
+
+BODY = "$response.body#"
+
+DETAILS = {
+    HTTPStatus.BAD_REQUEST: (
+        "Must be four numbers: west,south,east,north in degrees.",
+        "bbox",
+    ),
+    HTTPStatus.REQUESTED_RANGE_NOT_SATISFIABLE: (
+        "The range starts beyond the end of the file, which has 51234 bytes.",
+        "Range",
+    ),
+}
+"""Detail and field in the example of an error, where it has its own."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """What one method of a view is called, takes and answers.
+
+    `answer` is the serializer of a good answer with `status`; `repeated` says what is answered with
+    200 where the same was asked for before; `responses` are other answers. `errors` come beside
+    the `usual` ones, and `further` are kinds of error that are not the first of their status.
+    `links` are the operations that may follow, each with its path parameters: where they are
+    found in this answer.
+    """
+
+    name: str
+    summary: str
+    tag: str
+    answer: Any = None
+    status: int = 200
+    parameters: Sequence[OpenApiParameter] = ()
+    body: Sequence[Field] = ()
+    request: Any = None
+    errors: Sequence[int] = ()
+    usual: bool = True
+    further: Sequence[Problem] = ()
+    repeated: str = ""
+    responses: Mapping[Any, Any] = field(default_factory=dict)
+    links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    example: str = ""
+    deprecated: bool = False
+
+
+def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Callable[[F], F]:
+    """Describe a method of a view; the arguments are the fields of Operation."""
+    described = Operation(name=name, summary=summary, answer=answer, **facts)
+
+    def decorate(method: F) -> F:
+        method.operation = described  # type: ignore[attr-defined]
+        return method
+
+    return decorate
+
+
+def in_path(name: str, description: str, kind: Any = str) -> OpenApiParameter:
+    """The description of a variable part of an address."""
+    return OpenApiParameter(name, kind, OpenApiParameter.PATH, description=description)
+
+
+def linked(names: Sequence[str], **found: str) -> dict[str, dict[str, str]]:
+    """Links to operations that all take the same parameters."""
+    return dict.fromkeys(names, found)
+
+
+class OperationSchema(AutoSchema):
+    """Writes the description of one operation; made by drf-spectacular for each."""
+
+    view: Any
+
+    @property
+    def stated(self) -> Operation:
+        """What the decorator said."""
+        described: Operation = getattr(self.view, self.method.lower()).operation
+        return described
+
+    def is_excluded(self) -> bool:
+        """Leave out what nobody described."""
+        return not hasattr(getattr(self.view, self.method.lower(), None), "operation")
+
+    def get_operation_id(self) -> str:
+        """The name that clients generate functions from."""
+        return self.stated.name
+
+    def get_summary(self) -> str:
+        """What it does, in a few words."""
+        return self.stated.summary
+
+    def get_tags(self) -> list[str]:
+        """The one group that it belongs to."""
+        return [self.stated.tag]
+
+    def is_deprecated(self) -> bool:
+        """Whether it goes with the next version."""
+        return self.stated.deprecated
+
+    def get_auth(self) -> list[dict[str, Any]]:
+        """Whether a key or a session is needed; neither is where the view names no scope."""
+        either: list[dict[str, Any]] = super().get_auth()
+        return list(WRITERS) if self.method in self.view.scopes else either
+
+    def get_override_parameters(self) -> list[Any]:
+        """Query parameters of the view, and the others that the decorator names."""
+        queries = openapi(self.view.queries) if self.method == "GET" else []
+        return [*queries, *self.stated.parameters]
+
+    def get_request_serializer(self) -> Any:
+        """The body that is sent, with its example."""
+        stated = self.stated
+        if not stated.body:
+            return stated.request
+        sample = OpenApiExample(
+            stated.name, value=examples()[stated.name]["sent"], request_only=True
+        )
+        return {JSON: OpenApiRequest(body_schema(stated.body), examples=[sample])}
+
+    def get_response_serializers(self) -> Any:
+        """Good answers, then errors."""
+        stated = self.stated
+        described: dict[Any, Any] = {**stated.responses}
+        if stated.answer:
+            named = "Found" if self.method == "GET" else "Done" if stated.status == 200 else "Begun"
+            described[stated.status, JSON] = self._good(stated.status, named)
+        if stated.repeated:
+            described[200, JSON] = self._good(200, stated.repeated)
+        for status in sorted(self._errors()):
+            described |= error(status, *(each for each in stated.further if each.status == status))
+        return described
+
+    def get_operation(self, *args: Any) -> dict[str, Any] | None:
+        """The whole description, with what drf-spectacular has no words for.
+
+        Parts of files are bytes whatever the media type of the whole, and the web server itself
+        refuses addresses that are too long, of whatever operation.
+        """
+        found: dict[str, Any] | None = super().get_operation(*args)
+        if found is None:
+            return None
+        responses = found["responses"]
+        if "206" in responses:
+            responses["206"]["content"] = {"*/*": {}}
+        if self.stated.links:
+            responses[str(self.stated.status)]["links"] = {
+                name: {"operationId": name, "parameters": {**where}}
+                for name, where in self.stated.links.items()
+            }
+        responses["414"] = TOO_LONG
+        return found
+
+    def _good(self, status: int, description: str) -> OpenApiResponse:
+        stated = self.stated
+        value = examples()[stated.example or stated.name]["answer"]
+        sample = example(stated.summary, value, status)
+        return OpenApiResponse(stated.answer, description=description, examples=[sample])
+
+    def _errors(self) -> set[int]:
+        stated = self.stated
+        if not stated.usual:
+            return set(stated.errors)
+        usual = {400, 401, 429, *stated.errors}
+        usual |= {403} if self.method in self.view.scopes else set()
+        usual |= {413, 415} if stated.body else set()
+        in_address = any(each.location == OpenApiParameter.PATH for each in stated.parameters)
+        return usual | {404} if in_address else usual
+
+
+@functools.cache
+def examples() -> dict[str, Any]:
+    """What was sent and answered in the test run, by operation."""
+    found: dict[str, Any] = json.loads(EXAMPLES.read_text())
+    return found
+
+
+def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiResponse]:
+    """The description of an error answer of the first kind of a status, or of further ones."""
+    kinds = (of_status(status), *further)
+    response = OpenApiResponse(
+        ProblemSerializer,
+        description=" or ".join([kinds[0].title, *(kind.title.lower() for kind in further)]),
+        examples=[example(kind.title, sample_of(kind), status) for kind in kinds],
+    )
+    return {(status, MEDIA_TYPE): response}
+
+
+def sample_of(kind: Problem) -> dict[str, Any]:
+    """An example of an error."""
+    detail, field = DETAILS.get(kind.status, ("", ""))
+    return kind.document(detail, field=field)
+
+
+def example(name: str, value: Any, status: int = 200) -> OpenApiExample:
+    """An example of an answer."""
+    return OpenApiExample(
+        name,
+        value=value,
+        response_only=True,
+        status_codes=[str(status)],
+        media_type=JSON if status < 300 else MEDIA_TYPE,
+    )
+
+
+TOO_LONG: dict[str, Any] = {
+    "description": ADDRESS_TOO_LONG.title,
+    "content": {
+        MEDIA_TYPE: {
+            "schema": {"$ref": "#/components/schemas/Problem"},
+            "examples": {"AddressTooLong": {"value": ADDRESS_TOO_LONG.document()}},
+        }
+    },
+}

@@ -1,0 +1,210 @@
+"""The demo city, as `fixtures/demo.toml` declares it, published through the usual services."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import tempfile
+import tomllib
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from fractions import Fraction
+from pathlib import Path
+from typing import Any, TypeAlias
+from uuid import NAMESPACE_URL, UUID, uuid5
+
+from django.conf import settings
+from django.core.management.base import CommandError, OutputWrapper
+
+from dpgeo.accounts.models import Organisation, Role, User
+from dpgeo.accounts.services import membership_set, organisation_create
+from dpgeo.commands.console import job_wait
+from dpgeo.core.domain import LayerKind
+from dpgeo.core.errors import BudgetExceeded
+from dpgeo.core.levels import make_level
+from dpgeo.crowdsourcing.services import campaign_create
+from dpgeo.datasets.layers import public_layer_add
+from dpgeo.datasets.models import Dataset, Upload, UploadState
+from dpgeo.datasets.services import dataset_create
+from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_receive
+from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.lease import ProgressCallback
+from dpgeo.jobs.models import JobState
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import releases_public
+from dpgeo.releases.services import release_request, release_run
+
+FIXTURES = settings.BASE_DIR / "fixtures"
+
+PATIENCE_SECONDS = 60.0
+"""How long to wait for the worker, which may still be starting, before working here."""
+
+Declared: TypeAlias = Mapping[str, Any]
+"""A table of `fixtures/demo.toml`."""
+
+
+class Demo:
+    """Publishes what is declared, each part of it once."""
+
+    def __init__(self, owner: User, steward: User, people: int, output: OutputWrapper) -> None:
+        self.owner, self.output = owner, output
+        self.sizes = {"people": str(people), "reports": str(max(people // 4, 1))}
+        self.declared = tomllib.loads((FIXTURES / "demo.toml").read_text(encoding="utf-8"))
+        self.organisation = make_organisation(self.declared["organisation"], owner, steward)
+
+    def publish(self) -> None:
+        """Publish what is missing. Raises CommandError where a job fails."""
+        for declared in self.declared["datasets"]:
+            dataset = self._dataset(declared)
+            if not dataset.uploads.filter(state=UploadState.READY).exists():
+                self._ingest(declared, dataset)
+            for name in declared.get("zones", ()):
+                self._zones(name, dataset)
+            for wanted in declared["maps"]:
+                self._release(wanted, dataset)
+        self._campaign(self.declared["campaign"])
+
+    def _dataset(self, declared: Declared) -> Dataset:
+        known = Dataset.objects.filter(slug=declared["slug"]).first()
+        if known is not None:
+            return known
+        level = declared.get("points_budget")
+        return dataset_create(
+            organisation=self.organisation,
+            **{name: declared[name] for name in ("title", "slug", "description", "unit")},
+            licence="CC BY 4.0",
+            attribution="Invented data",
+            study_area=json.loads((FIXTURES / "vessby-area.geojson").read_text())["geometry"],
+            time_zone="Europe/Stockholm",
+            budget=Fraction(declared["budget"]),
+            points_budget=make_level(**level) if level else None,
+            created_by=self.owner,
+            at_console=True,
+        )
+
+    def _zones(self, name: str, dataset: Dataset) -> None:
+        """Declare a layer that `python -m fixtures` writes."""
+        if dataset.layers.filter(name=name).exists():
+            return
+        with invented_file([name], ".geojson") as path, path.open("rb") as file:
+            public_layer_add(
+                dataset=dataset,
+                name=name,
+                kind=LayerKind.ZONES.value,
+                title=f"Invented {name} of Vessby",
+                file=file,
+                created_by=self.owner,
+            )
+
+    def _ingest(self, declared: Declared, dataset: Dataset) -> None:
+        upload = dataset.uploads.filter(state=UploadState.QUEUED).first()
+        if upload is None:
+            self.output.write(f"  Inventing data: {dataset.title}")
+            upload = self._upload(declared, dataset)
+        if upload.job_id is None:
+            raise CommandError("The upload was not queued.")
+        number = upload.pk
+        self._await(
+            upload.job_id,
+            lambda on_progress: upload_ingest(upload_id=number, on_progress=on_progress),
+            "The invented data were not taken in",
+        )
+
+    def _upload(self, declared: Declared, dataset: Dataset) -> Upload:
+        words = [word.format(**self.sizes) for word in declared["file"]]
+        with invented_file(words) as path, path.open("rb") as file:
+            upload = upload_receive(
+                dataset=dataset, file=file, file_name=path.name, created_by=self.owner
+            )
+        columns = Columns(**declared["columns"])
+        return upload_confirm(upload=upload, columns=columns, confirmed_by=self.owner)
+
+    def _release(self, wanted: Declared, dataset: Dataset) -> None:
+        # The same request always has the same job, so it is paid for once however often we ask.
+        job_id = uuid5(NAMESPACE_URL, f"dpgeo-demo:{dataset.pk}:{wanted['title']}")
+        known = Release.objects.filter(job_id=job_id).first()
+        if known is not None and known.job.state in {JobState.DONE, JobState.CANCELLED}:
+            return
+        cost = f" (ε = {wanted['epsilon']})" if wanted["epsilon"] else ""
+        self.output.write(f"  Making a map: {wanted['title']}{cost}")
+        try:
+            release = release_request(
+                dataset=dataset,
+                **wanted,
+                publish_when_done=True,
+                requested_by=self.owner,
+                job_id=job_id,
+            )
+        except BudgetExceeded:  # a demo that an older version made, with a smaller budget
+            self.output.write("  Left out: the budget of these invented data does not hold it")
+            return
+        number = release.pk
+        self._await(
+            job_id,
+            lambda on_progress: release_run(release_id=number, on_progress=on_progress),
+            "The map was not made",
+        )
+
+    def _campaign(self, declared: Declared) -> None:
+        """Keep a campaign that everybody may open, once."""
+        release = releases_public().filter(title=declared["map"]).first()
+        if release is None or self.organisation.campaigns.filter(name=declared["name"]).exists():
+            return
+        west, south, east, north = release.dataset.bounds
+        campaign_create(
+            organisation=self.organisation,
+            release=release,
+            name=declared["name"],
+            tasks=[
+                {
+                    "name": name,
+                    "longitude": round(west + across * (east - west), 5),
+                    "latitude": round(south + along * (north - south), 5),
+                }
+                for name, (across, along) in declared["tasks"].items()
+            ],
+            settings=declared["settings"],
+            shared=True,
+            created_by=self.owner,
+        )
+
+    def _await(self, job_id: UUID, run: Callable[[ProgressCallback], bool], failed: str) -> None:
+        job = job_wait(job_id=job_id, run=run, output=self.output, patience=PATIENCE_SECONDS)
+        if job.state != JobState.DONE:
+            raise CommandError(f"{failed}: {job.failure}")
+
+
+def make_user(name: str, *, superuser: bool = False) -> User:
+    """The account of that name; a new one cannot sign in yet."""
+    known = User.objects.filter(username=name).first()
+    if known is not None:
+        return known
+    user = User(username=name, is_staff=True, is_superuser=superuser)
+    user.set_unusable_password()
+    user.save()
+    return user
+
+
+def make_organisation(declared: Declared, administrator: User, steward: User) -> Organisation:
+    """The publisher of the demo, with both accounts as members."""
+    known = Organisation.objects.filter(slug=declared["slug"]).first()
+    if known is not None:
+        return known
+    organisation = organisation_create(**declared, administrator=administrator)
+    membership_set(organisation=organisation, user=steward, role=Role.STEWARD)
+    return organisation
+
+
+@contextmanager
+def invented_file(words: list[str], ending: str = ".parquet") -> Iterator[Path]:
+    """A file written by `python -m fixtures`, for as long as it is needed."""
+    with tempfile.TemporaryDirectory(dir=settings.FILE_UPLOAD_TEMP_DIR) as folder:
+        path = Path(folder) / f"vessby-{words[0]}{ending}"
+        subprocess.run(  # noqa: S603
+            [sys.executable, "-m", "fixtures", *words, "--out", str(path)],
+            cwd=settings.BASE_DIR,
+            stdout=subprocess.DEVNULL,
+            check=True,
+        )
+        yield path

@@ -1,0 +1,140 @@
+"""Sentences as constant templates with values, so that any door can say them in its language.
+
+Below every room, as all of them say something to people. Rooms write English; `str` renders it, and
+the pages look the template up in their language's catalogue and fill in the same values.
+"""
+
+from __future__ import annotations
+
+import string
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Self, TypeAlias
+
+Value: TypeAlias = "str | int | float | Phrase"
+"""What fills a field. Plain text is data and stays as it is in every language."""
+
+LONGEST_SPEC = 8
+"""Characters of a number's format, such as ",.0f"."""
+
+
+class Figure(str):
+    """A number written in English, such as "1,386.29" or "ln 4"; pages change its separators."""
+
+    __slots__ = ()
+
+
+class Phrase:
+    """A template in English, with fields like {name!r} and {count:,}, and the values of the fields.
+
+    Without values the template stands for itself, and braces in it are braces. A phrase among the
+    values is rendered in the same language.
+    """
+
+    __slots__ = ("template", "values")
+
+    def __init__(self, template: str, /, **values: Value) -> None:
+        self.template = template
+        self.values: Mapping[str, Value] = values
+
+    def render(
+        self, translate: Callable[[str], str] = str, figure: Callable[[str], str] = str
+    ) -> str:
+        """The sentence in a language: `translate` puts templates into it, `figure` numbers."""
+        text = translate(self.template) if self.template else ""
+        return _Renderer(translate, figure).vformat(text, (), self.values) if self.values else text
+
+    def __str__(self) -> str:
+        return self.render()
+
+    def __repr__(self) -> str:
+        return f"Phrase({self.template!r}, {self.values!r})"
+
+    def __bool__(self) -> bool:
+        return bool(self.template)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Phrase):
+            return NotImplemented
+        return (self.template, self.values) == (other.template, other.values)
+
+    def __hash__(self) -> int:
+        return hash((self.template, tuple(self.values.items())))
+
+    def to_json(self) -> dict[str, Any]:
+        """The phrase as plain JSON."""
+        return {
+            "template": self.template,
+            "values": {name: _value_to_json(value) for name, value in self.values.items()},
+        }
+
+    @classmethod
+    def from_json(cls, document: Mapping[str, Any]) -> Self:
+        """Invert `to_json`. Raises ValueError for what it did not write."""
+        try:
+            values = {name: _value_from_json(each) for name, each in document["values"].items()}
+            phrase = cls(_text(document["template"]), **values)
+            str(phrase)
+        except (AttributeError, KeyError, TypeError) as error:
+            raise ValueError("This is no phrase.") from error
+        return phrase
+
+
+def translatable(text: str) -> str:
+    """Mark a text for the catalogues where it stands; it is looked up where it is shown."""
+    return text
+
+
+def shown_by_scripts(text: str) -> str:
+    """Mark a text that a page's script looks up; the page hands it over with the script's own."""
+    return text
+
+
+def listed(names: Iterable[str]) -> str:
+    """Names that are data, one after the other."""
+    return ", ".join(names)
+
+
+def phrase_of(error: Exception) -> Phrase:
+    """What an error says: its phrase if it was given one, otherwise its words as they are."""
+    said = error.args[0] if error.args else ""
+    return said if isinstance(said, Phrase) else Phrase("{problem}", problem=str(error))
+
+
+class _Renderer(string.Formatter):
+    """str.format in a language, for fields that are plain names: no attributes, no items."""
+
+    def __init__(self, translate: Callable[[str], str], figure: Callable[[str], str]) -> None:
+        self._translate, self._figure = translate, figure
+
+    def get_field(
+        self, field_name: str, args: Sequence[Any], kwargs: Mapping[str, Any]
+    ) -> tuple[Any, str]:
+        return kwargs[field_name], field_name
+
+    def format_field(self, value: Any, format_spec: str) -> str:
+        if len(format_spec) > LONGEST_SPEC or "{" in format_spec:
+            raise ValueError("This is no format of a number.")
+        if isinstance(value, Phrase):
+            return value.render(self._translate, self._figure)
+        text = format(value, format_spec)
+        return self._figure(text) if isinstance(value, int | float | Figure) else text
+
+
+def _value_to_json(value: Value) -> Any:
+    if isinstance(value, Phrase):
+        return value.to_json()
+    return {"figure": str(value)} if isinstance(value, Figure) else value
+
+
+def _value_from_json(value: Any) -> Value:
+    if isinstance(value, Mapping):
+        return Figure(_text(value["figure"])) if "figure" in value else Phrase.from_json(value)
+    if not isinstance(value, str | int | float):
+        raise TypeError("A value is text, a number or a phrase.")
+    return value
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str):
+        raise TypeError("A template is text.")
+    return value

@@ -1,0 +1,78 @@
+/** The part of the Mercator plane that a canvas shows, and conversions between its pixels and degrees. */
+import { type Degrees, toDegrees, toMercator, WORLD } from "./mercator";
+
+/** West, south, east, north in degrees. */
+export type Bounds = [west: number, south: number, east: number, north: number];
+
+/** A position on a canvas in CSS pixels. */
+export type Pixel = { x: number; y: number };
+
+/** The north-west corner in Mercator metres, and Mercator metres to a pixel. */
+export type Corner = { west: number; north: number; perPixel: number };
+
+/** A canvas of a size in CSS pixels laid on the plane. */
+export type Place = Corner & { width: number; height: number };
+
+/** What an interactive map shows: its centre and MapLibre's zoom. */
+export type View = { zoom: number; latitude: number; longitude: number };
+
+/** Pixels around the study area on a map that nobody has moved. */
+export const PADDING = 22;
+
+/** Side of the whole world in pixels at zoom 0. */
+const TILE = 512;
+
+/** Mercator metres to a CSS pixel at a zoom. */
+export function perPixelAt(zoom: number): number {
+  return WORLD / (TILE * 2 ** zoom);
+}
+
+/** The zoom at which so many Mercator metres fill so many pixels. */
+export function zoomFor(metres: number, pixels: number): number {
+  return Math.log2((pixels / metres) * (WORLD / TILE));
+}
+
+export function pixelOf({ west, north, perPixel }: Corner, position: Degrees): Pixel {
+  const { x, y } = toMercator(position);
+  return { x: (x - west) / perPixel, y: (north - y) / perPixel };
+}
+
+export function positionAt({ west, north, perPixel }: Corner, { x, y }: Pixel): Degrees {
+  return toDegrees(west + x * perPixel, north - y * perPixel);
+}
+
+/** What a canvas shows at a zoom around a centre. */
+export function placeOf({ zoom, latitude, longitude }: View, width: number, height: number): Place {
+  const perPixel = perPixelAt(zoom);
+  const { x, y } = toMercator({ longitude, latitude });
+  return { west: x - (width / 2) * perPixel, north: y + (height / 2) * perPixel, perPixel, width, height };
+}
+
+/** A canvas that shows all of `bounds` in its middle, with `padding` pixels around the tighter side. */
+export function fit(bounds: Bounds, width: number, height: number, padding = 14): Place {
+  const [west, south, east, north] = bounds;
+  const low = toMercator({ longitude: west, latitude: south });
+  const high = toMercator({ longitude: east, latitude: north });
+  const perPixel = Math.max(
+    (high.x - low.x) / (width - 2 * padding),
+    (high.y - low.y) / (height - 2 * padding),
+  );
+  return {
+    west: (low.x + high.x - width * perPixel) / 2,
+    north: (low.y + high.y + height * perPixel) / 2,
+    perPixel,
+    width,
+    height,
+  };
+}
+
+/** The view as a link can hold it: to a hundredth of a pixel. */
+export function roundView({ zoom, latitude, longitude }: View): View {
+  const rounded = Number(zoom.toFixed(3));
+  const digits = Math.max(2, Math.ceil(Math.log10((TILE * 2 ** rounded) / 360)) + 2);
+  return {
+    zoom: rounded,
+    latitude: Number(latitude.toFixed(digits)),
+    longitude: Number(longitude.toFixed(digits)),
+  };
+}

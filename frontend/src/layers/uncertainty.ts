@@ -1,0 +1,16 @@
+/** Words for the noise in counts, the same for every kind of layer. */
+import { formatMargin } from "../ui/format";
+import { t } from "../ui/translate";
+
+/** The note beside a count that noise alone could explain; "" beside any other. */
+export function doubtNote(value: number, standsOut: boolean): string {
+  if (value < 0) return t("noise can push a count below zero");
+  return standsOut ? "" : t("cannot be told from zero");
+}
+
+/** The smallest and the largest margin, or the one that all have. */
+export function marginRange(margins: readonly number[]): string {
+  const low = formatMargin(margins.reduce((a, b) => Math.min(a, b)));
+  const high = formatMargin(margins.reduce((a, b) => Math.max(a, b)));
+  return low === high ? low : t("{low} to {high}", { low, high });
+}

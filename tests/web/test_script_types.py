@@ -1,0 +1,37 @@
+"""The scripts' types of API answers are those of the API's schema."""
+
+from __future__ import annotations
+
+import runpy
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+
+from dpgeo.api.documentation import schema
+
+GENERATOR = runpy.run_path(str(Path(settings.BASE_DIR) / "frontend/scripts/api_types.py"))
+
+
+def test_the_scripts_types_follow_the_schema() -> None:
+    assert GENERATOR["generate"](schema()) == GENERATOR["TARGET"].read_text(), (
+        "Run: manage.py spectacular --format openapi-json | python frontend/scripts/api_types.py"
+    )
+
+
+def test_optional_members_unions_and_nested_objects_are_written_as_such() -> None:
+    nested = {"type": "object", "properties": {"a": {"type": ["number", "null"]}}}
+    schemas: dict[str, Any] = {name: {"type": "string"} for name in GENERATOR["ROOTS"]}
+    schemas["Plan"] = {
+        "type": "object",
+        "required": ["tasks"],
+        "properties": {
+            "tasks": {"type": "array", "items": {"$ref": "#/components/schemas/Task"}},
+            "by_name": {"type": "object", "additionalProperties": nested},
+        },
+    }
+    schemas["Task"] = {"oneOf": [{"enum": ["x", None]}, {"type": "object"}]}
+    text = GENERATOR["generate"]({"components": {"schemas": schemas}})
+    assert "tasks: Array<Task>;" in text
+    assert "by_name?: Record<string, {\n    a?: number | null;\n  }>;" in text
+    assert 'export type Task = "x" | null | Record<string, unknown>;' in text
