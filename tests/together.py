@@ -37,7 +37,8 @@ def _run(command: str) -> int:
     heading = f"-- {command}: {_verdict(process.returncode)} after {seconds:.0f} s\n"
     sys.stdout.buffer.write(heading.encode() + written)
     sys.stdout.flush()
-    return abs(process.returncode)
+    code: int = process.returncode
+    return abs(code)
 
 
 def _verdict(code: int) -> str:
