@@ -16,13 +16,12 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.job_documents import transfer_document, upload_document
 from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.problems import LengthRequired, TooLarge
 from dpgeo.api.request_bodies import Field, body_length, members, read_body, text, whole
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.datasets.models import Dataset, Transfer, Upload
+from dpgeo.datasets.models import Transfer, Upload
 from dpgeo.datasets.resumable_uploads import (
     transfer_append,
     transfer_begin,
@@ -31,6 +30,7 @@ from dpgeo.datasets.resumable_uploads import (
 )
 from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_look, upload_preview
+from dpgeo.ingest.schema import Columns
 
 SLUG = in_path("slug", "The dataset's short name.")
 UPLOAD_ID = in_path("upload_id", "The upload's id.", UUID)
@@ -90,7 +90,7 @@ class UploadsView(DocumentView):
         asked = read_body(request, ANNOUNCED)
         check_size(asked["size"])
         transfer = transfer_begin(dataset=dataset, by=self.actor, **asked)
-        return transfer_answer(request, transfer, dataset, status=201)
+        return upload_answer(request, transfer, status=201)
 
 
 class UploadView(DocumentView):
@@ -101,10 +101,7 @@ class UploadView(DocumentView):
     @operation("upload", "Get an upload", UploadSerializer, tag="uploads", parameters=[UPLOAD_ID])
     def get(self, request: Request, upload_id: UUID) -> Response:
         """How many bytes have arrived, also in the header Upload-Offset; a HEAD suffices."""
-        found, dataset = find_upload_or_transfer(self.actor, upload_id)
-        if isinstance(found, Upload):
-            return upload_answer(request, found)
-        return transfer_answer(request, found, dataset)
+        return upload_answer(request, find_upload_or_transfer(self.actor, upload_id))
 
     @operation(
         "upload_append",
@@ -123,7 +120,7 @@ class UploadView(DocumentView):
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Any number at a time. After an interruption ask for the offset and go on from there."""
-        found, dataset = find_upload_or_transfer(self.actor, upload_id)
+        found = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Upload):
             raise Conflict("This file is complete already; read its address.")
         length = body_length(request)
@@ -132,7 +129,7 @@ class UploadView(DocumentView):
         offset = read_offset(request)
         body: Any = request._request
         transfer_append(transfer=found, offset=offset, stream=body, length=length)
-        return transfer_answer(request, found, dataset)
+        return upload_answer(request, found)
 
     @operation(
         "upload_discard",
@@ -145,7 +142,7 @@ class UploadView(DocumentView):
     def delete(self, request: Request, upload_id: UUID) -> Response:
         """Deletes what has arrived of it. What was read stays on record."""
         read_body(request, ())
-        found, _ = find_upload_or_transfer(self.actor, upload_id)
+        found = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Transfer):
             transfer_discard(transfer=found)
         else:
@@ -173,7 +170,7 @@ class UploadCompleteView(DocumentView):
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Say that all bytes are sent. Saying it again changes nothing."""
         read_body(request, ())
-        found, _ = find_upload_or_transfer(self.actor, upload_id)
+        found = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Transfer):
             found = upload_look(upload=transfer_complete(transfer=found, by=self.actor))
         return upload_answer(request, found)
@@ -195,8 +192,7 @@ class UploadPreviewView(DocumentView):
     def get(self, request: Request, upload_id: UUID) -> Response:
         """Their names, and which probably holds what. Rows are shown at the desk alone."""
         preview = upload_preview(upload=whole_upload(self.actor, upload_id))
-        document = {"columns": preview.columns, "suggested": preview.suggested.to_json()}
-        return self.answer(PreviewSerializer(document).data, personal=True)
+        return self.answer(self.write(PreviewSerializer, preview), personal=True)
 
 
 class UploadConfirmView(DocumentView):
@@ -216,7 +212,6 @@ class UploadConfirmView(DocumentView):
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Starts the job that reads the rows. The first confirmation fixes what was declared."""
-        from dpgeo.ingest.schema import Columns
 
         upload = whole_upload(self.actor, upload_id)
         columns = Columns.from_json(read_body(request, CONFIRMED)["columns"])
@@ -224,22 +219,23 @@ class UploadConfirmView(DocumentView):
         return upload_answer(request, upload, status=202)
 
 
-def find_upload_or_transfer(user: User, upload_id: UUID) -> tuple[Upload | Transfer, Dataset]:
+def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
     """An upload, or the transfer that is to become it. Raises Http404 for another's as for none."""
     upload = uploads_visible_to(user).filter(pk=upload_id).first()
     if upload and may(user, upload.dataset, "upload"):
-        return upload, upload.dataset
+        return upload
     transfer = None if upload else Transfer.objects.filter(pk=upload_id).first()
     if transfer:
         dataset = datasets_visible_to(user).filter(pk=transfer.dataset_id).first()
         if dataset and may(user, dataset, "upload"):
-            return transfer, dataset
+            transfer.dataset = dataset
+            return transfer
     raise Http404
 
 
 def whole_upload(user: User, upload_id: UUID) -> Upload:
     """An upload that is complete. Raises Http404, and Conflict where bytes are missing."""
-    found, _ = find_upload_or_transfer(user, upload_id)
+    found = find_upload_or_transfer(user, upload_id)
     if isinstance(found, Transfer):
         raise Conflict("Bytes are missing; send them and complete the upload first.")
     return found
@@ -264,19 +260,9 @@ def read_offset(request: Request) -> int:
     return int(given)
 
 
-def transfer_answer(
-    request: Request, transfer: Transfer, dataset: Dataset, status: int = 200
-) -> Response:
-    """A transfer, with its offset as a header."""
-    return _answer(transfer_document(request, transfer, dataset.slug), status)
-
-
-def upload_answer(request: Request, upload: Upload, status: int = 200) -> Response:
-    """A whole upload."""
-    return _answer(upload_document(request, upload), status)
-
-
-def _answer(document: dict[str, Any], status: int) -> Response:
+def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
+    """A file, with its offset as a header."""
+    document = UploadSerializer(context={"request": request}).to_representation(file)
     headers = {
         "Cache-Control": "private, no-store",
         OFFSET: str(document["offset"]),
@@ -284,4 +270,4 @@ def _answer(document: dict[str, Any], status: int) -> Response:
     }
     if status == 201:
         headers["Location"] = document["url"]
-    return Response(UploadSerializer(document).data, status=status, headers=headers)
+    return Response(document, status=status, headers=headers)

@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from dpgeo.artefacts.codec import UnreadableRelease, decode
 from dpgeo.budgets.models import Entry, EntryKind
 from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id
 from dpgeo.budgets.services import budget_debit_found
@@ -84,7 +85,6 @@ def _settle_blobs() -> tuple[int, int]:
 
 
 def _adopted(release: Release) -> bool:
-    from dpgeo.artefacts.codec import UnreadableRelease
 
     try:
         return recover_draw(release)
@@ -107,7 +107,6 @@ def _debit_unpaid() -> int:
 
 def _debit_unknown(job: UUID, name: str) -> int:
     """Debit a draw of whose release nothing is left but its blob."""
-    from dpgeo.artefacts.codec import UnreadableRelease, decode
 
     paying = paying_id(job)
     if is_debited(paying):

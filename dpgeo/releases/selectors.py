@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.artefacts.codec import decode
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, public_storage
@@ -74,7 +75,6 @@ def release_visible(user: Visitor, release_id: str) -> Release:
 
 def released_of(release: Release) -> Released:
     """What was drawn, read from its blob. Raises Conflict before there is one."""
-    from dpgeo.artefacts.codec import decode
 
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")

@@ -27,6 +27,7 @@ from dpgeo.jobs.lease import ProgressCallback, job_run
 from dpgeo.jobs.models import JobState
 from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
 from dpgeo.releases import files
+from dpgeo.releases.blobs import recover_draw
 from dpgeo.releases.models import Release, ReleaseState, today
 from dpgeo.releases.quotes import Quote, release_quote
 
@@ -304,7 +305,6 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
     Raises NotAllowed, and Conflict once the job has started, or has drawn before the database was
     restored from a backup.
     """
-    from dpgeo.releases.blobs import recover_draw
 
     _check_steward(release, by)
     if not release.blob_name:

@@ -350,7 +350,7 @@ def test_a_draw_that_cannot_be_written_down_is_not_drawn_again(
         drawn.append(released)
         raise OverflowError(str(released.content.counts))
 
-    monkeypatch.setattr("dpgeo.artefacts.codec.encode", choosy)
+    monkeypatch.setattr("dpgeo.releases.release_job.encode", choosy)
     for _ in range(3):
         release_run(release_id=release.pk)
     job = Job.objects.get(pk=release.job_id)
