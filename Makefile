@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run packages packages-full frontend test test-all test-rest audited audit lint lock clean
+.PHONY: help run packages packages-full frontend test test-all test-rest audited audit lint messages lock clean
 
 PORT ?= 8000
 SYSTEM_PYTHON ?= python3
@@ -65,7 +65,11 @@ lint: $(DONE)/full frontend  ## Style, types, import contracts, migrations
 	@$(PYTHON) -m ruff check
 	@$(PYTHON) -m ruff format --check
 	@$(TOGETHER) "$(PYTHON) -m mypy" ".venv/bin/lint-imports" "$(NPM) run check" \
-	  "$(MANAGE) makemigrations --check --dry-run" "$(MANAGE) check --fail-level WARNING"
+	  "$(MANAGE) makemigrations --check --dry-run" "$(MANAGE) check --fail-level WARNING" \
+	  "$(PYTHON) -m translations --check"
+
+messages: $(DONE)/test  ## Bring the catalogues in locale/ up to date with the sources
+	@$(PYTHON) -m translations
 
 lock: | $(PYTHON)  ## Renew locks/ from pyproject.toml
 	@$(INSTALL) locks/uv.txt
