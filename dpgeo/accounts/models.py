@@ -90,7 +90,7 @@ class Scope(models.TextChoices):
     DATASETS_WRITE = "datasets:write", "Declare datasets and change what is not fixed yet"
     UPLOADS_WRITE = "uploads:write", "Send files and confirm their columns"
     RELEASES_REQUEST = "releases:request", "Quote, request and cancel releases, and see drafts"
-    RELEASES_PUBLISH = "releases:publish", "Publish, refuse and withdraw releases, and see drafts"
+    RELEASES_PUBLISH = "releases:publish", "Publish, reject and withdraw releases, and see drafts"
     JOBS_READ = "jobs:read", "See whether jobs are queued, running or done"
     BUDGETS_READ = "budgets:read", "See budgets and what is left of them"
     BUDGETS_GRANT = "budgets:grant", "Give datasets that it declares budgets of their own"

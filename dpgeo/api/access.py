@@ -23,7 +23,7 @@ from dpgeo.core.errors import NotAllowed
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
 from dpgeo.releases.models import Release, ReleaseState
-from dpgeo.releases.selectors import DraftRefused, release_visible
+from dpgeo.releases.selectors import DraftRejected, release_visible
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """A key that has one of these sees its organisation's drafts."""
@@ -94,10 +94,10 @@ def viewer_of(request: Request) -> Visitor:
 
 
 def release_seen(viewer: Visitor, release_id: str) -> Release:
-    """A release that `viewer` may know of. Raises Http404, and Gone for a refused draft."""
+    """A release that `viewer` may know of. Raises Http404, and Gone for a rejected draft."""
     try:
         return release_visible(viewer, release_id)
-    except DraftRefused:
+    except DraftRejected:
         raise Gone(kind=NOT_PUBLISHED) from None
     except Release.DoesNotExist:
         raise Http404 from None
@@ -107,7 +107,7 @@ def check_served(release: Release, withdrawn: str) -> None:
     """Raise Gone for what has no files now, of a withdrawn one saying `withdrawn` with the id."""
     if release.state == ReleaseState.WITHDRAWN:
         raise Gone(withdrawn.format(id=release.pk))
-    if release.state == ReleaseState.REFUSED:
+    if release.state == ReleaseState.REJECTED:
         raise Gone(kind=NOT_PUBLISHED)
 
 

@@ -77,6 +77,7 @@ class Operation:
     responses: Mapping[Any, Any] = field(default_factory=dict)
     links: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
     example: str = ""
+    deprecated: bool = False
 
 
 def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Callable[[F], F]:
@@ -126,6 +127,10 @@ class OperationSchema(AutoSchema):
     def get_tags(self) -> list[str]:
         """The one group that it belongs to."""
         return [self.stated.tag]
+
+    def is_deprecated(self) -> bool:
+        """Whether it goes with the next version."""
+        return self.stated.deprecated
 
     def get_auth(self) -> list[dict[str, Any]]:
         """Whether a key or a session is needed; neither is where the view names no scope."""

@@ -185,7 +185,7 @@ OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
 
 
 class Gone(exceptions.APIException):
-    """What was here is withdrawn, or was refused as a draft; for good."""
+    """What was here is withdrawn, or was rejected as a draft; for good."""
 
     status_code = HTTPStatus.GONE
 

@@ -100,7 +100,7 @@ class Regions(Body):
         "same order, with the features' ids.",
         default=None,
     )
-    layer = Layer(LAYER_WORDS, default="")
+    layer = Layer(LAYER_WORDS, default=None)
 
 
 class Asked(NamedTuple):
@@ -203,7 +203,7 @@ class RangesView(DocumentView):
         """The same for a box, a polygon or a collection of regions. Nothing is spent by asking:
         all answers follow from what is published."""
         asked = read_body(request, Regions, most=MAX_BODY_BYTES)
-        return self._answer(request, release_id, read_regions(asked), asked["layer"])
+        return self._answer(request, release_id, read_regions(asked), asked["layer"] or "")
 
     def _answer(
         self, request: Request, release_id: str, regions: Sequence[tuple[Any, Any]], layer: str

@@ -21,7 +21,7 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.request_bodies import Body, Decimal, Flag, Members, Real, Text, Whole, read_body
-from dpgeo.api.serializers import ANY_JSON, ReleaseSerializer
+from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.core.guarantees import Bounding, Counting, Unit, whole_units
@@ -34,7 +34,7 @@ from dpgeo.releases.services import (
     release_cancel,
     release_publish,
     release_quote,
-    release_refuse,
+    release_reject,
     release_request,
     release_withdraw,
 )
@@ -120,8 +120,8 @@ class Requested(Titled, Priced):
     )
 
 
-class Refusal(Body):
-    """The end of a draft."""
+class Rejection(Body):
+    """Why a draft is not published."""
 
     reason = Text("Why it is not published. Seen by members alone.")
 
@@ -182,24 +182,44 @@ class PublishView(ReleaseActionView):
         return self.act(request, release_id, release_publish)
 
 
-class RefuseView(ReleaseActionView):
-    """Refusal of a draft."""
+class RejectView(ReleaseActionView):
+    """Rejection of a draft."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
     @operation(
-        "release_refuse",
-        "Refuse a draft",
+        "release_reject",
+        "Reject a draft",
         ReleaseSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
-        body=Refusal,
+        body=Rejection,
         errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Never publish a finished draft, judged by the draft alone. Its files are deleted, and
         what it cost is spent."""
-        return self.act(request, release_id, release_refuse, Refusal)
+        return self.act(request, release_id, release_reject, Rejection)
+
+
+class RefuseView(RejectView):
+    """Rejection at the address and with the state's name of version 0.1; goes with version 0.2."""
+
+    @operation(
+        "release_refuse",
+        "Reject a draft (earlier address)",
+        ReleaseSerializer,
+        tag="releases",
+        parameters=[RELEASE_ID],
+        body=Rejection,
+        errors=[409],
+        deprecated=True,
+    )
+    def post(self, request: Request, release_id: str) -> Response:
+        """Use `/reject`. Does the same, and calls the state that follows `refused`."""
+        response = super().post(request, release_id)
+        response.data["state"] = FORMER_REJECTED
+        return response
 
 
 class WithdrawView(ReleaseActionView):

@@ -132,7 +132,7 @@ class ReleaseView(DocumentView):
                     "release_query_box",
                     "release_query",
                     "release_publish",
-                    "release_refuse",
+                    "release_reject",
                     "release_withdraw",
                     "release_cancel",
                 ],

@@ -29,6 +29,9 @@ JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 EPSILON = "An exact decimal number."
 
+FORMER_REJECTED = "refused"
+"""What `rejected` was called; deprecated, goes with version 0.2."""
+
 ANY_JSON = {"type": ["string", "integer", "boolean"]}
 
 BBOX = {
@@ -183,9 +186,10 @@ class ReleaseSerializer(Document):
     id = serializers.CharField(source="pk")
     url = Address("api:release")
     state = serializers.ChoiceField(
-        choices=[state.value for state in ReleaseState],
-        help_text="Drafts are seen by members of the publisher alone, as are refused ones, which "
-        "are never published. A withdrawn release keeps its facts and loses its files.",
+        choices=[*ReleaseState.values, FORMER_REJECTED],
+        help_text="Drafts are seen by members of the publisher alone, as are rejected ones, which "
+        "are never published. A withdrawn release keeps its facts and loses its files. "
+        f"{FORMER_REJECTED!r} is deprecated: it is what /refuse answers for rejected.",
     )
     title = serializers.CharField()
     description = serializers.CharField()

@@ -11,6 +11,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from drf_spectacular.utils import OpenApiResponse
+from pmtiles.reader import Reader
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -135,7 +136,6 @@ def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, St
 @contextmanager
 def _opened(stored: StoredFile) -> Iterator[Any]:
     """A reader of an archive that takes no more of it than it needs."""
-    from pmtiles.reader import Reader
 
     try:
         yield Reader(_ranges(stored))

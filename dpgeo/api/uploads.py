@@ -30,6 +30,7 @@ from dpgeo.datasets.resumable_uploads import (
 )
 from dpgeo.datasets.selectors import datasets_visible_to, uploads_visible_to
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_look, upload_preview
+from dpgeo.ingest.schema import Columns
 
 SLUG = in_path("slug", "The dataset's short name.")
 UPLOAD_ID = in_path("upload_id", "The upload's id.", UUID)
@@ -203,7 +204,6 @@ class UploadConfirmView(DocumentView):
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Starts the job that reads the rows. The first confirmation fixes what was declared."""
-        from dpgeo.ingest.schema import Columns
 
         upload = whole_upload(self.actor, upload_id)
         columns = Columns.from_json(read_body(request, Confirmation)["columns"])

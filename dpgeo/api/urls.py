@@ -19,7 +19,14 @@ from dpgeo.api.jobs import JobView
 from dpgeo.api.layers import LayersView, LayerView
 from dpgeo.api.mechanisms import MechanismsView, MechanismView
 from dpgeo.api.ranges import RangesView
-from dpgeo.api.release_actions import CancelView, PublishView, QuoteView, RefuseView, WithdrawView
+from dpgeo.api.release_actions import (
+    CancelView,
+    PublishView,
+    QuoteView,
+    RefuseView,
+    RejectView,
+    WithdrawView,
+)
 from dpgeo.api.releases import ReleasesView, ReleaseView
 from dpgeo.api.tiles import TileJsonView, TileView
 from dpgeo.api.uploads import (
@@ -77,6 +84,7 @@ urlpatterns = [
         name="tile",
     ),
     path("v1/releases/<slug:release_id>/publish", PublishView.as_view(), name="release-publish"),
+    path("v1/releases/<slug:release_id>/reject", RejectView.as_view(), name="release-reject"),
     path("v1/releases/<slug:release_id>/refuse", RefuseView.as_view(), name="release-refuse"),
     path("v1/releases/<slug:release_id>/withdraw", WithdrawView.as_view(), name="release-withdraw"),
     path("v1/releases/<slug:release_id>/cancel", CancelView.as_view(), name="release-cancel"),

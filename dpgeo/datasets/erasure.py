@@ -12,8 +12,9 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import numpy as np
 from django.db import transaction
 
 from dpgeo.accounts.models import User
@@ -24,10 +25,10 @@ from dpgeo.datasets.models import Dataset, Suppression, Upload, UploadState
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.storage import private_storage, remove, store, work_folder
 from dpgeo.datasets.uploads import INGEST_TASK, upload_forget_raw
+from dpgeo.ingest.batch import Sieve
+from dpgeo.ingest.report import Tally
+from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.services import job_create, job_wake
-
-if TYPE_CHECKING:
-    from dpgeo.jobs.lease import JobLease
 
 
 class DataChanged(Exception):
@@ -135,12 +136,9 @@ def _replace(upload: Upload, current: Upload, held: JobLease, **made: Any) -> li
 
 def _digest(dataset: Dataset, person: str) -> bytes:
     """The keyed hash of an identifier, as ingestion makes it. Raises InvalidInput."""
-    import numpy as np
     import pyarrow as pa
 
-    from dpgeo.ingest.batch import Sieve
     from dpgeo.ingest.persons import hash_persons
-    from dpgeo.ingest.report import Tally
 
     tally = Tally()
     sieve = Sieve(np.ones(1, dtype=np.int64), tally)

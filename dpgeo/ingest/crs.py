@@ -9,6 +9,7 @@ next where one fails would be as local to a row, but leaves a seam where two mee
 from __future__ import annotations
 
 import re
+import warnings
 from functools import lru_cache
 from typing import Any
 
@@ -111,7 +112,6 @@ def _system(crs: str) -> Any:
 @lru_cache(maxsize=64)
 def _way(crs: str, bounds: Bounds) -> Any:
     """The one transformation taken for all rows; None if there is none."""
-    import warnings
 
     from pyproj.exceptions import ProjError
     from pyproj.network import set_network_enabled  # type: ignore[attr-defined]

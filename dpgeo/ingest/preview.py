@@ -9,6 +9,7 @@ from math import inf
 from pathlib import Path
 from typing import Any, Self
 
+from dpgeo.ingest import sandbox
 from dpgeo.ingest.column_guess import hints, suggest
 from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.schema import Columns
@@ -55,7 +56,6 @@ def preview(
     """
     if not is_packed(path) and sniff(path, file_name).is_text:
         return preview_here(path, file_name, area)
-    from dpgeo.ingest import sandbox
 
     request = {
         "source": str(path.absolute()),

@@ -37,7 +37,7 @@ from dpgeo.pages.seo import structured
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
 from dpgeo.releases.list_cache import Kept, Row, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
-from dpgeo.releases.selectors import DraftRefused, release_visible
+from dpgeo.releases.selectors import DraftRejected, release_visible
 
 MAPS_PER_PAGE = 24
 DAY = 24 * 60 * 60
@@ -150,7 +150,7 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
 
 
 def not_published(request: HttpRequest, found: Release | None = None) -> HttpResponse:
-    """Where a draft was refused: that, and nothing of what it was. `found` is for members."""
+    """Where a draft was rejected: that, and nothing of what it was. `found` is for members."""
     told = {"section": "maps", "found": found}
     return render(request, "public/not_published.html", told, status=410)
 
@@ -163,16 +163,16 @@ def release_page(
 ) -> HttpResponse:
     """A page of a release that has been drawn; of a withdrawn one, that it was there.
 
-    Of a refused draft it says that it was not published, and to members where to read why. Raises
+    Of a rejected draft it says that it was not published, and to members where to read why. Raises
     Http404, for a stranger's draft as for no release.
     """
     try:
         found = release_visible(request.user, release_id)
-    except DraftRefused:
+    except DraftRejected:
         return not_published(request)
     except Release.DoesNotExist:
         raise Http404(NO_MAP) from None
-    if found.state == ReleaseState.REFUSED:
+    if found.state == ReleaseState.REJECTED:
         return not_published(request, found)
     common = release_context(found)
     if found.state == ReleaseState.WITHDRAWN:

@@ -1,6 +1,6 @@
 """Releases in the admin: to read, publish, withdraw, cancel and try again.
 
-A draft is refused on its page of the desk, which asks for the reason.
+A draft is rejected on its page of the desk, which asks for the reason.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class ReleaseAdmin(OrganisationScoped):
         *("id", "dataset", "upload", "title", "description", "mechanism", "parameters"),
         *("cost_shown", "bound", "bounding", "counting", "publish_when_done", "state", "progress"),
         *("failure", "file_list", "created_at", "created_by", "published_at", "withdrawn_at"),
-        *("refused_at", "refusal"),
+        *("rejected_at", "rejection"),
     )
     organisation_path = "dataset__organisation"
     change_form_template = "admin/releases/release/change_form.html"

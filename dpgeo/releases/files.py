@@ -7,17 +7,14 @@ import hashlib
 import secrets
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from django.core.files import File
 from django.db import IntegrityError, transaction
 
+from dpgeo.artefacts.files import BuiltFile
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.storage import private_storage, public_storage, remove, store
 from dpgeo.releases.models import Release, ReleaseFile
-
-if TYPE_CHECKING:
-    from dpgeo.artefacts.files import BuiltFile
 
 INCOMPRESSIBLE = (".parquet", ".pmtiles", ".png", ".tif")
 
@@ -73,13 +70,15 @@ def compress(path: Path) -> Path:
 
 
 def check_stored(release: Release) -> None:
-    """Raises Conflict where files of a draft are gone, as after it was refused or withdrawn and the
-    database restored from before."""
+    """Raise Conflict where files of a draft are gone.
+
+    As after it was rejected or withdrawn and the database restored from before.
+    """
     for file in release.files.filter(public=False):
         if not private_storage().exists(file.stored_name):
             raise Conflict(
-                "Files of this release are gone: it was refused or withdrawn after the backup that "
-                "was restored. Refuse it again, or put the files back."
+                "Files of this release are gone: it was rejected or withdrawn after the backup "
+                "that was restored. Reject it again, or put the files back."
             )
 
 
@@ -97,7 +96,7 @@ def make_public(release: Release) -> None:
 
 
 def remove_all(release: Release) -> None:
-    """Delete every file of a withdrawn or refused release; its blob stays, private."""
+    """Delete every file of a withdrawn or rejected release; its blob stays, private."""
     for file in release.files.all():
         _remove_stored(file)
         file.delete()

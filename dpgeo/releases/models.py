@@ -1,4 +1,4 @@
-"""Releases: requested, drawn once, published by a person or refused, perhaps withdrawn."""
+"""Releases: requested, drawn once, published by a person or rejected, perhaps withdrawn."""
 
 from __future__ import annotations
 
@@ -33,10 +33,10 @@ class ReleaseState(models.TextChoices):
     DRAFT = "draft", "Draft"
     PUBLISHED = "published", "Published"
     WITHDRAWN = "withdrawn", "Withdrawn"
-    REFUSED = "refused", "Refused"
+    REJECTED = "rejected", "Rejected"
 
 
-ENDED = (ReleaseState.WITHDRAWN, ReleaseState.REFUSED)
+ENDED = (ReleaseState.WITHDRAWN, ReleaseState.REJECTED)
 """What has no files any more, for good."""
 
 
@@ -117,8 +117,8 @@ class Release(models.Model):
     created_by = models.ForeignKey(User, null=True, on_delete=models.SET_NULL, related_name="+")
     published_at = models.DateTimeField(null=True, blank=True)
     withdrawn_at = models.DateTimeField(null=True, blank=True)
-    refused_at = models.DateTimeField(null=True, blank=True)
-    refusal = models.TextField(
+    rejected_at = models.DateTimeField(null=True, blank=True)
+    rejection = models.TextField(
         blank=True, help_text="Why this draft was not published. Seen by members alone."
     )
 
@@ -139,11 +139,11 @@ class Release(models.Model):
                 name="release_public_only_with_a_blob",
             ),
             models.CheckConstraint(
-                condition=models.Q(state=ReleaseState.REFUSED, refused_at__isnull=False)
-                & ~models.Q(refusal="")
-                | ~models.Q(state=ReleaseState.REFUSED)
-                & models.Q(refused_at__isnull=True, refusal=""),
-                name="release_refused_with_a_reason",
+                condition=models.Q(state=ReleaseState.REJECTED, rejected_at__isnull=False)
+                & ~models.Q(rejection="")
+                | ~models.Q(state=ReleaseState.REJECTED)
+                & models.Q(rejected_at__isnull=True, rejection=""),
+                name="release_rejected_with_a_reason",
             ),
             models.CheckConstraint(
                 condition=models.Q(cost_units__gt=0), name="release_cost_positive"

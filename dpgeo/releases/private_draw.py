@@ -38,6 +38,7 @@ from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Upload
 from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage, store, work_folder
+from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.mechanisms.registry import find_mechanism
@@ -86,7 +87,6 @@ def read_and_draw(
 
     Raises what it raises before any draw, and Conflict for whatever breaks off after it.
     """
-    from dpgeo.engine.duckdb_view import DuckDBView
 
     dataset = release.dataset
     params = parse_parameters(find_mechanism(release.mechanism).params, release.parameters)

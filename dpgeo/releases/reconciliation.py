@@ -15,6 +15,7 @@ from uuid import UUID, uuid5
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from dpgeo.artefacts.codec import UnreadableRelease, decode
 from dpgeo.budgets.models import Entry, EntryKind
 from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id
 from dpgeo.budgets.services import budget_debit_found
@@ -32,7 +33,7 @@ from dpgeo.releases.sharding import sweep_shards
 logger = logging.getLogger(__name__)
 
 CUT_OFF_AFTER = timedelta(minutes=10)
-"""A publication, withdrawal or refusal that is this old and not complete was cut off."""
+"""A publication, withdrawal or rejection that is this old and not complete was cut off."""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
 """Whose draws are adopted here: a running job adopts its own, a cancelled one wants none."""
@@ -84,7 +85,6 @@ def _settle_blobs() -> tuple[int, int]:
 
 
 def _adopted(release: Release) -> bool:
-    from dpgeo.artefacts.codec import UnreadableRelease
 
     try:
         return recover_draw(release)
@@ -107,7 +107,6 @@ def _debit_unpaid() -> int:
 
 def _debit_unknown(job: UUID, name: str) -> int:
     """Debit a draw of whose release nothing is left but its blob."""
-    from dpgeo.artefacts.codec import UnreadableRelease, decode
 
     paying = paying_id(job)
     if is_debited(paying):
@@ -160,10 +159,10 @@ def _complete_publications() -> int:
 
 
 def _complete_deletions() -> int:
-    """Delete the files of withdrawn and refused releases where a kill stopped the deletion."""
+    """Delete the files of withdrawn and rejected releases where a kill stopped the deletion."""
     before = timezone.now() - CUT_OFF_AFTER
     ended = Q(state=ReleaseState.WITHDRAWN, withdrawn_at__lt=before)
-    ended |= Q(state=ReleaseState.REFUSED, refused_at__lt=before)
+    ended |= Q(state=ReleaseState.REJECTED, rejected_at__lt=before)
     halfway = Release.objects.filter(ended, files__isnull=False).distinct()
     return _complete(halfway, remove_all)
 

@@ -12,6 +12,8 @@ from contextlib import suppress
 from datetime import UTC
 
 from dpgeo.accounts.selectors import may
+from dpgeo.artefacts.codec import check_encodable, encode
+from dpgeo.artefacts.files import build_files as build
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import format_epsilon
@@ -65,7 +67,6 @@ def draw(release: Release, held: JobLease) -> Released:
     Raises UnwritableRelease, with nothing opened, drawn or charged, where this installation cannot
     write releases at all: that says nothing about the data.
     """
-    from dpgeo.artefacts.codec import check_encodable
 
     check_encodable()
     mechanism = find_mechanism(release.mechanism)
@@ -130,7 +131,6 @@ def commit(release: Release, released: Released) -> None:
     spent: whether it can may depend on its noise and on the data, and a refund would tell. What
     can be known without the draw was checked before it (`check_encodable`).
     """
-    from dpgeo.artefacts.codec import encode
 
     try:
         blob = encode(released)
@@ -144,7 +144,6 @@ def commit(release: Release, released: Released) -> None:
 
 def build_files(release: Release, held: JobLease) -> None:
     """Make every artefact from the committed blob and store what is not stored yet."""
-    from dpgeo.artefacts.files import build_files as build
 
     held.step("Writing files")
     with work_folder() as folder:

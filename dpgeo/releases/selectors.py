@@ -9,6 +9,7 @@ from django.db import connection
 from django.db.models import Q, QuerySet
 
 from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.artefacts.codec import decode
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, public_storage
@@ -17,8 +18,8 @@ from dpgeo.releases.models import ENDED, Release, ReleaseFile, ReleaseState
 TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
-class DraftRefused(Release.DoesNotExist):
-    """A draft was refused. Strangers are told that, and nothing of what it was."""
+class DraftRejected(Release.DoesNotExist):
+    """A draft was rejected. Strangers are told that, and nothing of what it was."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,21 +61,20 @@ def release_visible(user: Visitor, release_id: str) -> Release:
     """One release; of a withdrawn one strangers see that it was there.
 
     Raises Release.DoesNotExist, for a stranger's draft as for an id that never was, and of these
-    DraftRefused for a draft that was refused.
+    DraftRejected for a draft that was rejected.
     """
     public = Q(state__in=(ReleaseState.PUBLISHED, ReleaseState.WITHDRAWN))
     mine = Q(dataset__organisation__in=organisations_of(user))
     try:
         return Release.objects.filter(public | mine).select_related(*TABLES).get(pk=release_id)
     except Release.DoesNotExist:
-        if Release.objects.filter(pk=release_id, state=ReleaseState.REFUSED).exists():
-            raise DraftRefused from None
+        if Release.objects.filter(pk=release_id, state=ReleaseState.REJECTED).exists():
+            raise DraftRejected from None
         raise
 
 
 def released_of(release: Release) -> Released:
     """What was drawn, read from its blob. Raises Conflict before there is one."""
-    from dpgeo.artefacts.codec import decode
 
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")

@@ -1,4 +1,4 @@
-"""Writes on releases: request, publish, refuse, withdraw, cancel. `release_job.py` does the job."""
+"""Writes on releases: request, publish, reject, withdraw, cancel. `release_job.py` does the job."""
 
 from __future__ import annotations
 
@@ -27,6 +27,7 @@ from dpgeo.jobs.lease import ProgressCallback, job_run
 from dpgeo.jobs.models import JobState
 from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
 from dpgeo.releases import files
+from dpgeo.releases.blobs import recover_draw
 from dpgeo.releases.models import Release, ReleaseState, today
 from dpgeo.releases.quotes import Quote, release_quote
 
@@ -36,7 +37,7 @@ __all__ = [
     "release_cancel",
     "release_publish",
     "release_quote",
-    "release_refuse",
+    "release_reject",
     "release_request",
     "release_retry",
     "release_run",
@@ -50,8 +51,8 @@ RUN_TASK = "releases.run"
 SALT_BYTES = 16
 """Of the secret that chooses which contributions of a person are kept."""
 
-LONGEST_REFUSAL = 2_000
-"""Characters of the reason why a draft is refused."""
+LONGEST_REJECTION = 2_000
+"""Characters of the reason why a draft is rejected."""
 
 
 def release_request(
@@ -181,15 +182,15 @@ def release_publish(*, release: Release, by: User | None) -> Release:
     return published
 
 
-def release_refuse(*, release: Release, by: User | None, reason: object) -> Release:
+def release_reject(*, release: Release, by: User | None, reason: object) -> Release:
     """Decide that a finished draft is never published. Its files are deleted, its blob stays.
 
-    Why this costs nothing more: everything the decision rests on was paid for. Who refuses has the
+    Why this costs nothing more: everything the decision rests on was paid for. Who rejects has the
     draft before them, which came out of the noise, and no screen beside it holds anything of the
-    private data that could be compared with it. So whether a draft was published or refused is
+    private data that could be compared with it. So whether a draft was published or rejected is
     post-processing of it, as is any choice among several drafts: what each of them cost stays
     spent, and the dataset's total holds for them all together, seen or unseen. Giving budget back
-    for a refused draft would break this, for then the best of many would be had at the price of
+    for a rejected draft would break this, for then the best of many would be had at the price of
     one. The argument ends where somebody who knows the data holds the draft against them; nothing
     can stop that but who is made an approver.
 
@@ -200,17 +201,17 @@ def release_refuse(*, release: Release, by: User | None, reason: object) -> Rele
     Conflict for what is no finished draft.
     """
     if by is not None and not may(by, release.dataset, "publish"):
-        raise NotAllowed("Refusing needs the approver's role; ask an approver.")
-    words = clean_text(reason, field="reason", longest=LONGEST_REFUSAL, required=True)
-    _check_finished(release, "refuse")
-    refused = Release.objects.filter(pk=release.pk, state=ReleaseState.DRAFT).update(
-        state=ReleaseState.REFUSED, refused_at=timezone.now(), refusal=words
+        raise NotAllowed("Rejecting needs the approver's role; ask an approver.")
+    words = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
+    _check_finished(release, "reject")
+    rejected = Release.objects.filter(pk=release.pk, state=ReleaseState.DRAFT).update(
+        state=ReleaseState.REJECTED, rejected_at=timezone.now(), rejection=words
     )
-    if not refused:
-        raise Conflict("Only a draft can be refused; what is published can be withdrawn.")
+    if not rejected:
+        raise Conflict("Only a draft can be rejected; what is published can be withdrawn.")
     release.refresh_from_db()
     files.remove_all(release)
-    _log(release, "refused", by)
+    _log(release, "rejected", by)
     return release
 
 
@@ -257,7 +258,7 @@ def _check_paid(release: Release) -> None:
         raise Conflict(
             "The ledger does not show all that this release cost, and a publication must be paid "
             "for in full. If a backup was restored, the next round of `manage.py reap` debits it "
-            "again, as far as the budget holds it; if that was not enough, refuse the draft."
+            "again, as far as the budget holds it; if that was not enough, reject the draft."
         )
 
 
@@ -304,7 +305,6 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
     Raises NotAllowed, and Conflict once the job has started, or has drawn before the database was
     restored from a backup.
     """
-    from dpgeo.releases.blobs import recover_draw
 
     _check_steward(release, by)
     if not release.blob_name:

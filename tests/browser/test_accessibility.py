@@ -11,7 +11,7 @@ from django.core.cache import cache
 from django.urls import reverse
 
 from dpgeo.releases.models import Release, ReleaseState
-from dpgeo.releases.services import release_refuse
+from dpgeo.releases.services import release_reject
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, PATIENCE, Open
 from tests.maps import BOUNDS, grid_release, install, partition_release
@@ -71,7 +71,7 @@ def test_axe_finds_nothing_on_pages_of_what_is_not_there(open_page: Open) -> Non
     gone = install(grid_release(AREA, 16), "Old map", state=ReleaseState.WITHDRAWN)
     draft = install(grid_release(AREA, 16), "New map", state=ReleaseState.DRAFT)
     refused = install(grid_release(AREA, 16), "Bad map", state=ReleaseState.DRAFT)
-    release_refuse(release=refused, by=None, reason="A wrong area.")
+    release_reject(release=refused, by=None, reason="A wrong area.")
     words = {
         "/maps/none/": "There is nothing here",
         reverse("release", args=[gone.pk]): "This map was withdrawn",

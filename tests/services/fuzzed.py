@@ -67,7 +67,7 @@ def make() -> dict[str, Any]:
 
 
 def _releases(desk: Any) -> Names:
-    """One of every content type, published; some drafts; one withdrawn, one refused, some to be."""
+    """One of every content type, published; drafts; one withdrawn, one rejected, some to be."""
     from dpgeo.artefacts.files import file_kind
     from dpgeo.core.levels import make_level
     from tests.unit.artefacts.releases import examples, grid_release
@@ -86,8 +86,8 @@ def _releases(desk: Any) -> Names:
         "published": [release.pk for release in published],
         "to_withdraw": [release.pk for release in small[:SPARE]],
         "draft": [release.pk for release in small[SPARE : 2 * SPARE]],
-        "to_refuse": [release.pk for release in small[2 * SPARE :]],
-        "refused": [install(dataset, grid_release(2), refused=True).pk],
+        "to_reject": [release.pk for release in small[2 * SPARE :]],
+        "rejected": [install(dataset, grid_release(2), rejected=True).pk],
         "withdrawn": [install(dataset, grid_release(2), withdrawn=True).pk],
         "file": ["cells.geojson", *sorted(files)],
         "layer": ["cells", *sorted({file_kind(name).layer for name in files} - {""})],
@@ -151,7 +151,7 @@ def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dic
             *names["published"],
             *names["draft"],
             *names["withdrawn"],
-            *names["refused"],
+            *names["rejected"],
             *names["queued"],
         ],
         "anything": [*names["slug"], *names["dataset"]],
@@ -197,7 +197,8 @@ EVERYWHERE = {
 BY_OPERATION = {
     "dataset": {"path.slug": "anything"},
     "release_publish": {"path.release_id": "draft"},
-    "release_refuse": {"path.release_id": "to_refuse"},
+    "release_reject": {"path.release_id": "to_reject"},
+    "release_refuse": {"path.release_id": "to_reject"},
     "release_withdraw": {"path.release_id": "to_withdraw"},
     "release_cancel": {"path.release_id": "queued"},
     "release_query_box": {"path.release_id": "published"},

@@ -19,7 +19,7 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, make_public_id
 from dpgeo.releases.release_job import commit
-from dpgeo.releases.services import publish, release_refuse, release_withdraw
+from dpgeo.releases.services import publish, release_reject, release_withdraw
 from dpgeo.spatial.area import StudyArea
 from tests.unit.artefacts.releases import TRIANGLE, grid_release
 
@@ -67,7 +67,7 @@ def install(
     *,
     published: bool = True,
     withdrawn: bool = False,
-    refused: bool = False,
+    rejected: bool = False,
     pk: str = "",
     **private: Any,
 ) -> Release:
@@ -104,8 +104,8 @@ def install(
     with tempfile.TemporaryDirectory() as folder:
         for built in build_files(released, Path(folder)):
             files.keep_file(release, built)
-    if refused:
-        return release_refuse(release=release, by=None, reason=REASON)
+    if rejected:
+        return release_reject(release=release, by=None, reason=REASON)
     if published or withdrawn:
         publish(release)
     if withdrawn:

@@ -16,7 +16,7 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease, Released
 from dpgeo.releases.models import Release, ReleaseState
-from dpgeo.releases.services import publish, release_refuse, release_withdraw
+from dpgeo.releases.services import publish, release_reject, release_withdraw
 from tests.unit.artefacts.releases import points_release, slices_release
 from tests.web.api import program
 from tests.web.published import REASON, install, make_dataset, make_member, make_organisation
@@ -107,7 +107,7 @@ def served(state: str, who: str) -> set[int]:
     if who == "revoked key":
         # What everybody may have is sent without a look at who asks.
         return {200, 401} if state == "published" else {401}
-    if state in {"withdrawn", "refused"}:
+    if state in {"withdrawn", "rejected"}:
         return {410}
     return {200} if state == "published" or who in SEEING else {404}
 
@@ -118,12 +118,12 @@ def described(state: str, who: str) -> int:
         return 401
     if state in {"published", "withdrawn"} or who in SEEING:
         return 200
-    return 410 if state == "refused" else 404
+    return 410 if state == "rejected" else 404
 
 
 def shown(state: str, who: str) -> int:
     """What its pages answer; they know people alone, no keys."""
-    if state in {"withdrawn", "refused"}:
+    if state in {"withdrawn", "rejected"}:
         return 410
     return 200 if state == "published" or who in INSIDERS else 404
 
@@ -149,7 +149,7 @@ DOORS = {
 }
 """Where a release is met beside its files, and what is answered to whom in which state."""
 
-COURSES = (("draft", "refused"), ("draft", "published", "withdrawn"))
+COURSES = (("draft", "rejected"), ("draft", "published", "withdrawn"))
 """The states that a release can go through, one after the other."""
 
 
@@ -159,8 +159,8 @@ def move(release: Release, state: str) -> None:
         publish(release)
     elif state == "withdrawn":
         release_withdraw(release=release, by=None)
-    elif state == "refused":
-        release_refuse(release=release, by=None, reason=REASON)
+    elif state == "rejected":
+        release_reject(release=release, by=None, reason=REASON)
 
 
 @pytest.mark.parametrize("course", COURSES, ids=" ".join)

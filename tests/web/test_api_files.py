@@ -59,7 +59,7 @@ def visitor(who: str) -> Client:
 
 INSIDERS = {"steward", "approver", "administrator", "superuser"}
 VISITORS = ["anonymous", "other", *sorted(INSIDERS)]
-STATES = ["draft", "published", "withdrawn", "refused"]
+STATES = ["draft", "published", "withdrawn", "rejected"]
 
 
 @pytest.fixture
@@ -72,7 +72,7 @@ def address(release: Release, name: str = RANGE_NAME) -> str:
 
 
 def expected_status(state: str, who: str) -> int:
-    if state in {"withdrawn", "refused"}:
+    if state in {"withdrawn", "rejected"}:
         return 410
     return 200 if state == "published" or who in INSIDERS else 404
 
@@ -95,7 +95,7 @@ def test_every_format_is_for_those_who_may_see_it(state: str, who: str) -> None:
         partition_release(),
         published=state == "published",
         withdrawn=state == "withdrawn",
-        refused=state == "refused",
+        rejected=state == "rejected",
     )
     client = visitor(who)
     for name in NAMES:

@@ -14,8 +14,8 @@ from django.test import Client
 
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload
-from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run

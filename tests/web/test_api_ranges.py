@@ -173,7 +173,7 @@ def test_drafts_are_for_members_and_ended_releases_for_nobody(client: Client) ->
     program = Program()
     program.ask("POST", query(published=False), {"bbox": WHOLE}, 404)
     program.ask("POST", query(withdrawn=True), {"bbox": WHOLE}, 410)
-    program.ask("POST", query(refused=True), {"bbox": WHOLE}, 410)
+    program.ask("POST", query(rejected=True), {"bbox": WHOLE}, 410)
     program.ask("GET", "/api/v1/releases/none/query?bbox=1,2,3,4", None, 404)
 
 

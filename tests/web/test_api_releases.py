@@ -138,8 +138,8 @@ def test_a_withdrawn_release_leaves_a_tombstone(client: Client) -> None:
     assert get(client, "/api/v1/releases")["results"] == []
 
 
-def test_of_a_refused_draft_strangers_learn_that_alone(client: Client) -> None:
-    release = install(make_dataset(title="Secret walks"), refused=True)
+def test_of_a_rejected_draft_strangers_learn_that_alone(client: Client) -> None:
+    release = install(make_dataset(title="Secret walks"), rejected=True)
     address = f"/api/v1/releases/{release.pk}"
     answer = client.get(address)
     assert answer.status_code == 410
@@ -153,7 +153,7 @@ def test_of_a_refused_draft_strangers_learn_that_alone(client: Client) -> None:
     assert get(client, "/api/v1/releases")["results"] == []
     assert get(client, "/api/v1/datasets")["results"] == []
     document = get(member(), address)
-    assert (document["state"], document["files"]) == ("refused", [])
+    assert (document["state"], document["files"]) == ("rejected", [])
     assert (document["statement_url"], document["published_on"]) == (None, None)
     assert REASON not in str(document)
 

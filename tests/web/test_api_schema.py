@@ -66,6 +66,7 @@ def test_every_address_is_described() -> None:
         "/api/v1/releases/{release_id}/publish",
         "/api/v1/releases/{release_id}/query",
         "/api/v1/releases/{release_id}/refuse",
+        "/api/v1/releases/{release_id}/reject",
         "/api/v1/releases/{release_id}/tiles/{layer}.json",
         "/api/v1/releases/{release_id}/tiles/{layer}/{z}/{x}/{y}.pbf",
         "/api/v1/releases/{release_id}/withdraw",
@@ -101,7 +102,7 @@ def test_every_body_has_an_example_that_fits_it() -> None:
             for example in body["examples"].values():
                 jsonschema.Draft202012Validator(body["schema"]).validate(example["value"])
                 checked += 1
-    assert checked == 11
+    assert checked == 12
 
 
 def test_what_changes_anything_is_described_as_needing_a_key() -> None:
@@ -169,7 +170,7 @@ def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
     for kind in problems.KINDS:
         assert f'id="{kind.kind}"' in text
     assert "What to spend, with at most six decimals" in text
-    assert text.count("with a key</span>") == 23
+    assert text.count("with a key</span>") == 24
     assert "Example of a body" in text
 
 

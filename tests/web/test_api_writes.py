@@ -18,11 +18,11 @@ from dpgeo.accounts.models import ApiKey, Organisation, Role, Scope
 from dpgeo.accounts.services import key_revoke
 from dpgeo.api.release_actions import job_named
 from dpgeo.core.errors import Conflict
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
 from dpgeo.datasets.orphan_files import SAFE_AGE, stored_names
 from dpgeo.datasets.resumable_uploads import transfer_append, transfers_sweep
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases.models import Release, ReleaseState
 from dpgeo.releases.services import release_run
@@ -98,7 +98,7 @@ def test_a_program_goes_all_the_way_from_a_declaration_to_a_published_map(desk: 
     assert Release.objects.get().created_by == desk.user
     assert desk.user.get_username() in Release.objects.get().dataset.ledger.entries.get().who
     assert "by key program" in Release.objects.get().dataset.ledger.entries.get().who
-    program.ask("POST", f"{job['release_url']}/refuse", {"reason": "Too late."}, 409)
+    program.ask("POST", f"{job['release_url']}/reject", {"reason": "Too late."}, 409)
     withdrawn = program.ask("POST", f"{job['release_url']}/withdraw")
     assert (withdrawn["state"], withdrawn["files"]) == ("withdrawn", [])
 
@@ -136,6 +136,7 @@ def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]
         "job": (Scope.JOBS_READ, "GET", f"/api/v1/jobs/{release.job_id}", None, {}),
         "budgets": (Scope.BUDGETS_READ, "GET", "/api/v1/budgets", None, {}),
         "publish": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/publish", None, {}),
+        "reject": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/reject", {"reason": "Noisy."}, {}),
         "refuse": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/refuse", {"reason": "Noisy."}, {}),
         "withdraw": (Scope.RELEASES_PUBLISH, "POST", f"{map_}/withdraw", None, {}),
         "cancel": (Scope.RELEASES_REQUEST, "POST", f"{map_}/cancel", None, {}),
@@ -194,13 +195,17 @@ def test_each_write_needs_its_own_scope(desk: Desk) -> None:
     assert things() == before
 
 
+OF_DRAWN = {"publish", "reject", "refuse", "withdraw"}
+"""What is done with a release that has been drawn."""
+
+
 def test_the_scope_of_a_write_suffices(desk: Desk) -> None:
     for name, (scope, method, address, body, headers) in writes(desk).items():
         scopes = {scope, Scope.BUDGETS_GRANT} if name == "declare" else {scope}
         answer = program_of(desk, *scopes).send(method, address, body, **headers)
         # What is asked for out of its time is a conflict; nothing is forbidden.
         assert answer.status_code in {200, 201, 202, 409}, name
-        assert (answer.status_code == 409) == (name in {"publish", "refuse", "withdraw"}), name
+        assert (answer.status_code == 409) == (name in OF_DRAWN), name
 
 
 def test_another_organisations_key_finds_nothing(desk: Desk) -> None:
@@ -909,18 +914,28 @@ def test_a_release_that_is_not_drawn_is_not_published(desk: Desk) -> None:
     assert problem["field"] == "force"
 
 
-def test_a_refused_draft_stays_paid_for(desk: Desk) -> None:
+def test_a_rejected_draft_stays_paid_for(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare(ready=True)
     job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
-    refuse = f"{job['release_url']}/refuse"
-    program.ask("POST", refuse, {"reason": "Too early."}, 409)
+    reject = f"{job['release_url']}/reject"
+    program.ask("POST", reject, {"reason": "Too early."}, 409)
     do_job(job)
     for body, field in (({}, "reason"), ({"reason": " "}, "reason"), ({"why": "x"}, "why")):
-        assert program.ask("POST", refuse, body, 400)["field"] == field
-    assert program.ask("POST", refuse, {"reason": "Too noisy."})["state"] == "refused"
+        assert program.ask("POST", reject, body, 400)["field"] == field
+    assert program.ask("POST", reject, {"reason": "Too noisy."})["state"] == "rejected"
     program.ask("POST", f"{job['release_url']}/publish", status=409)
     assert program.ask("GET", "/api/v1/budgets")["results"][0]["left"] == "1.5"
-    assert Release.objects.get().refusal == "Too noisy."
+    assert Release.objects.get().rejection == "Too noisy."
+
+
+def test_the_earlier_address_of_a_rejection_answers_with_the_earlier_state(desk: Desk) -> None:
+    program, dataset = program_of(desk), desk.declare(ready=True)
+    job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
+    do_job(job)
+    refused = program.ask("POST", f"{job['release_url']}/refuse", {"reason": "Too noisy."})
+    assert refused["state"] == "refused"
+    assert program.ask("GET", job["release_url"]) == refused | {"state": "rejected"}
+    assert Release.objects.get().rejection == "Too noisy."
 
 
 def test_a_cancelled_release_gives_its_epsilon_back(desk: Desk) -> None:

@@ -195,7 +195,7 @@ def test_a_job_that_breaks_every_time_ends_the_wait(
     def break_down(*_: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("dpgeo.ingest.ingestion.ingest", break_down)
+    monkeypatch.setattr("dpgeo.datasets.ingest_job.ingest", break_down)
     said = refusal("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
     assert "was not ingested" in said
     assert "stopped 5 times" in said

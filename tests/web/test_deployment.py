@@ -122,7 +122,8 @@ def test_everything_works_where_files_have_no_path(settings: Any) -> None:
     """As in an object store: data are copied to this machine for as long as they are read."""
     memory = {"BACKEND": "tests.storages.PathlessStorage"}
     settings.STORAGES = {**settings.STORAGES, "private": memory, "releases": memory}
-    from dpgeo.datasets.uploads import upload_confirm, upload_ingest
+    from dpgeo.datasets.ingest_job import upload_ingest
+    from dpgeo.datasets.uploads import upload_confirm
     from dpgeo.ingest.schema import Columns
 
     dataset = make_dataset()

@@ -229,26 +229,26 @@ def test_it_waits_then_shows_the_draft_then_publishes_and_withdraws(
     assert spent(dataset) == 500_000
 
 
-def test_it_refuses_a_draft_by_itself(desk: Desk, dataset: Dataset) -> None:
+def test_it_rejects_a_draft_by_itself(desk: Desk, dataset: Dataset) -> None:
     release = desk.request(dataset)
     page = f"/desk/releases/{release.pk}/"
-    assert "Refuse it" not in desk.page(page)
+    assert "Reject it" not in desk.page(page)
     assert release_run(release_id=release.pk)
     shown = desk.page(page)
     assert "Judge the draft by itself" in shown
     assert "it cost stays spent" in shown
-    answer = desk.client.post(page + "refuse/", {"reason": " "}, follow=True)
+    answer = desk.client.post(page + "reject/", {"reason": " "}, follow=True)
     assert "Must not be empty" in answer.content.decode()
 
-    desk.client.post(page + "refuse/", {"reason": "A <wrong> area."})
+    desk.client.post(page + "reject/", {"reason": "A <wrong> area."})
     release.refresh_from_db()
-    assert (release.state, release.refusal) == (ReleaseState.REFUSED, "A <wrong> area.")
+    assert (release.state, release.rejection) == (ReleaseState.REJECTED, "A <wrong> area.")
     shown = desk.page(page)
     assert "A &lt;wrong&gt; area." in shown
     assert "/files/" not in shown
     assert f"/maps/{release.pk}/" not in shown
     assert spent(dataset) == 500_000
-    assert "Refused" in desk.page(f"/desk/datasets/{dataset.slug}/")
+    assert "Rejected" in desk.page(f"/desk/datasets/{dataset.slug}/")
     assert "Look at the draft" not in desk.page("/desk/")
 
 
@@ -282,7 +282,7 @@ def test_it_says_when_something_cannot_be_done(desk: Desk, dataset: Dataset) -> 
     assert release.state == ReleaseState.DRAFT
 
 
-@pytest.mark.parametrize("action", ["", "publish/", "refuse/", "withdraw/", "cancel/", "retry/"])
+@pytest.mark.parametrize("action", ["", "publish/", "reject/", "withdraw/", "cancel/", "retry/"])
 def test_it_does_not_exist_for_strangers(desk: Desk, dataset: Dataset, action: str) -> None:
     page = f"/desk/releases/{desk.request(dataset).pk}/{action}"
     stranger = make_desk(name="Other house", owner="other").client
@@ -290,7 +290,7 @@ def test_it_does_not_exist_for_strangers(desk: Desk, dataset: Dataset, action: s
     assert stranger.get(page).status_code in {404, 405}
 
 
-@pytest.mark.parametrize("action", ["publish/", "refuse/", "withdraw/"])
+@pytest.mark.parametrize("action", ["publish/", "reject/", "withdraw/"])
 def test_it_lets_approvers_alone_publish(desk: Desk, dataset: Dataset, action: str) -> None:
     page = f"/desk/releases/{desk.request(dataset).pk}/{action}"
     assert desk.signed_in("steward", role=Role.STEWARD).post(page).status_code == 404

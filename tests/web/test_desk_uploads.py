@@ -8,9 +8,9 @@ from django.test import Client
 from pytest_django import Settings
 
 from dpgeo.accounts.models import Role
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
 from tests.web.desk import HEAD, Desk, invented_rows, make_desk

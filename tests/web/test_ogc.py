@@ -194,13 +194,13 @@ def test_more_than_the_most_is_no_error(client: Client, release: Release) -> Non
     assert get(client, f"{items(release)}?start=1000000")["features"] == []
 
 
-@pytest.mark.parametrize("state", ["draft", "withdrawn", "refused"])
+@pytest.mark.parametrize("state", ["draft", "withdrawn", "rejected"])
 def test_only_what_is_published_is_here(client: Client, state: str) -> None:
     hidden = install(
         make_dataset(),
         published=False,
         withdrawn=state == "withdrawn",
-        refused=state == "refused",
+        rejected=state == "rejected",
     )
     assert get(client, "/ogc/collections")["collections"] == []
     status = 410 if state == "withdrawn" else 404

@@ -20,7 +20,7 @@ from dpgeo.pages import basemap as land
 from dpgeo.pages.release_summary import summarise
 from dpgeo.pages.templatetags.figures import degrees, figure, metres, odds, size
 from dpgeo.releases.models import Release, ReleaseState
-from dpgeo.releases.services import release_refuse
+from dpgeo.releases.services import release_reject
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, install, partition_release
 from tests.unit.artefacts import releases
@@ -283,13 +283,13 @@ def test_a_withdrawn_map_leaves_a_tombstone_without_figures(client: Client, name
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])
-def test_a_refused_draft_leaves_nothing_but_that_it_was_not_published(
+def test_a_rejected_draft_leaves_nothing_but_that_it_was_not_published(
     client: Client, draft: Release, name: str
 ) -> None:
     Release.objects.filter(pk=draft.pk).update(title="Hidden sheet")
     before = [client.get(reverse(other, args=[draft.pk])) for other in ("release", "embed")]
     assert [answer.status_code for answer in before] == [404, 404]
-    release_refuse(release=draft, by=None, reason="A wrong area.")
+    release_reject(release=draft, by=None, reason="A wrong area.")
     page = words(client, reverse(name, args=[draft.pk]), status=410)
     assert "This map was not published" in page
     for told in (

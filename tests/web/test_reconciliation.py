@@ -435,7 +435,7 @@ def test_a_refusal_that_was_cut_off_is_completed(tmp_path: Path) -> None:
     names = [file.stored_name for file in release.files.all()]
     past = timezone.now() - CUT_OFF_AFTER * 2
     Release.objects.filter(pk=release.pk).update(
-        state="refused", refused_at=past, refusal="Too noisy."
+        state="rejected", rejected_at=past, rejection="Too noisy."
     )
     assert releases_sweep().completed == 1
     assert not any(private_storage().exists(name) for name in names)

@@ -35,7 +35,7 @@ from dpgeo.releases import release_job
 from dpgeo.releases.files import INCOMPRESSIBLE
 from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
 from dpgeo.releases.selectors import (
-    DraftRefused,
+    DraftRejected,
     release_visible,
     released_of,
     releases_public,
@@ -43,11 +43,11 @@ from dpgeo.releases.selectors import (
     stored_file,
 )
 from dpgeo.releases.services import (
-    LONGEST_REFUSAL,
+    LONGEST_REJECTION,
     release_cancel,
     release_publish,
     release_quote,
-    release_refuse,
+    release_reject,
     release_retry,
     release_run,
     release_withdraw,
@@ -350,7 +350,7 @@ def test_a_draw_that_cannot_be_written_down_is_not_drawn_again(
         drawn.append(released)
         raise OverflowError(str(released.content.counts))
 
-    monkeypatch.setattr("dpgeo.artefacts.codec.encode", choosy)
+    monkeypatch.setattr("dpgeo.releases.release_job.encode", choosy)
     for _ in range(3):
         release_run(release_id=release.pk)
     job = Job.objects.get(pk=release.job_id)
@@ -607,17 +607,17 @@ def test_a_withdrawn_release_is_a_tombstone_without_files(dataset: Dataset) -> N
         release_publish(release=release, by=approver)
 
 
-def test_a_refused_draft_is_never_published_and_stays_paid(
+def test_a_rejected_draft_is_never_published_and_stays_paid(
     dataset: Dataset, caplog: pytest.LogCaptureFixture
 ) -> None:
     approver = make_user(dataset.organisation, Role.APPROVER)
     release = make_release(dataset)
     names = [file.stored_name for file in release.files.all()]
     with caplog.at_level("INFO", "dpgeo.releases.services"):
-        release_refuse(release=release, by=approver, reason="  A wrong area. ")
-    assert (release.state, release.refusal) == (ReleaseState.REFUSED, "A wrong area.")
-    assert release.refused_at is not None
-    assert f"release {release.pk}: refused by account {approver.pk}" in caplog.messages
+        release_reject(release=release, by=approver, reason="  A wrong area. ")
+    assert (release.state, release.rejection) == (ReleaseState.REJECTED, "A wrong area.")
+    assert release.rejected_at is not None
+    assert f"release {release.pk}: rejected by account {approver.pk}" in caplog.messages
     assert names
     assert not any(private_storage().exists(name) for name in names)
     assert not release.files.exists()
@@ -626,7 +626,7 @@ def test_a_refused_draft_is_never_published_and_stays_paid(
     with pytest.raises(ReleaseFile.DoesNotExist):
         stored_file(release, "map.bin")
     with pytest.raises(Conflict):
-        release_refuse(release=release, by=approver, reason="Again")
+        release_reject(release=release, by=approver, reason="Again")
     for service in (release_publish, release_withdraw):
         with pytest.raises(Conflict):
             service(release=release, by=approver)
@@ -634,12 +634,12 @@ def test_a_refused_draft_is_never_published_and_stays_paid(
     assert not release.files.exists()
 
 
-def test_of_a_refused_draft_strangers_learn_nothing_else(dataset: Dataset) -> None:
+def test_of_a_rejected_draft_strangers_learn_nothing_else(dataset: Dataset) -> None:
     release = make_release(dataset)
-    release_refuse(release=release, by=None, reason="Noisy.")
+    release_reject(release=release, by=None, reason="Noisy.")
     stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
     for visitor in (stranger, AnonymousUser()):
-        with pytest.raises(DraftRefused):
+        with pytest.raises(DraftRejected):
             release_visible(visitor, release.pk)
         assert not releases_visible_to(visitor).exists()
     assert not releases_public().exists()
@@ -648,25 +648,25 @@ def test_of_a_refused_draft_strangers_learn_nothing_else(dataset: Dataset) -> No
     assert release_visible(member, release.pk) == release
 
 
-def test_refusing_needs_the_role_a_reason_and_a_finished_draft(dataset: Dataset) -> None:
+def test_rejecting_needs_the_role_a_reason_and_a_finished_draft(dataset: Dataset) -> None:
     approver = make_user(dataset.organisation, Role.APPROVER)
     with pytest.raises(Conflict, match="not finished"):
-        release_refuse(release=make_request(dataset), by=approver, reason="Noisy.")
+        release_reject(release=make_request(dataset), by=approver, reason="Noisy.")
     done = make_release(dataset)
     with pytest.raises(NotAllowed):
-        release_refuse(release=done, by=make_user(dataset.organisation), reason="Noisy.")
-    for reason in ("", " \n", None, "x" * (LONGEST_REFUSAL + 1)):
+        release_reject(release=done, by=make_user(dataset.organisation), reason="Noisy.")
+    for reason in ("", " \n", None, "x" * (LONGEST_REJECTION + 1)):
         with pytest.raises(InvalidInput) as refusal:
-            release_refuse(release=done, by=approver, reason=reason)
+            release_reject(release=done, by=approver, reason=reason)
         assert refusal.value.field == "reason"
     release_publish(release=done, by=approver)
     with pytest.raises(Conflict, match="withdrawn"):
-        release_refuse(release=done, by=approver, reason="Noisy.")
+        release_reject(release=done, by=approver, reason="Noisy.")
 
 
-def test_the_database_holds_no_refusal_without_a_reason(dataset: Dataset) -> None:
+def test_the_database_holds_no_rejection_without_a_reason(dataset: Dataset) -> None:
     release = make_release(dataset)
-    for wrong in ({"state": "refused"}, {"refusal": "Noisy."}, {"refused_at": timezone.now()}):
+    for wrong in ({"state": "rejected"}, {"rejection": "Noisy."}, {"rejected_at": timezone.now()}):
         with pytest.raises(IntegrityError), transaction.atomic():
             Release.objects.filter(pk=release.pk).update(**wrong)
 

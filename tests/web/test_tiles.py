@@ -57,14 +57,14 @@ def test_every_tile_of_the_archive_is_served(client: Client, release: Release) -
 
 
 @pytest.mark.parametrize("who", VISITORS)
-@pytest.mark.parametrize("state", ["draft", "published", "withdrawn", "refused"])
+@pytest.mark.parametrize("state", ["draft", "published", "withdrawn", "rejected"])
 def test_tiles_are_for_those_who_may_see_the_release(state: str, who: str) -> None:
     release = install(
         make_dataset(),
         grid_release(16),
         published=state == "published",
         withdrawn=state == "withdrawn",
-        refused=state == "refused",
+        rejected=state == "rejected",
     )
     client = visitor(who)
     answers = [client.get(tilejson(release))]

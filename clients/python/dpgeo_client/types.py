@@ -227,7 +227,7 @@ class Release(TypedDict):
     links: dict[str, Any]
 
 
-ReleaseStateEnum = Literal["draft", "published", "withdrawn", "refused"]
+ReleaseStateEnum = Literal["draft", "published", "withdrawn", "rejected", "refused"]
 
 
 class Spend(TypedDict):

@@ -20,10 +20,10 @@ from dpgeo.pages.desk.jobs import job_context
 from dpgeo.pages.desk.words import translated
 from dpgeo.releases.models import ENDED, Release
 from dpgeo.releases.services import (
-    LONGEST_REFUSAL,
+    LONGEST_REJECTION,
     release_cancel,
     release_publish,
-    release_refuse,
+    release_reject,
     release_retry,
     release_withdraw,
 )
@@ -46,7 +46,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
         "may_request": may(user, found.dataset, "request"),
         "sees_private": sees_private,
         "served": found.state not in ENDED,
-        "longest_refusal": LONGEST_REFUSAL,
+        "longest_rejection": LONGEST_REJECTION,
     }
     context |= job_context(found.job, sees_private=sees_private)
     return render(request, "desk/release.html", context)
@@ -81,11 +81,11 @@ def publish(request: HttpRequest, release_id: str) -> HttpResponse:
 
 @login_required
 @require_POST
-def refuse(request: HttpRequest, release_id: str) -> HttpResponse:
+def reject(request: HttpRequest, release_id: str) -> HttpResponse:
     """Decide that a draft is never published."""
-    words = gettext("Refused. It is not published, and what it cost stays spent.")
+    words = gettext("Rejected. It is not published, and what it cost stays spent.")
     reason = request.POST.get("reason", "")
-    return act(request, release_id, "publish", release_refuse, words, reason=reason)
+    return act(request, release_id, "publish", release_reject, words, reason=reason)
 
 
 @login_required

@@ -69,7 +69,7 @@ urlpatterns = [
     path("desk/uploads/<uuid:upload_id>/remove/", uploads.upload_remove, name="desk-upload-remove"),
     path("desk/releases/<str:release_id>/", release.release, name="desk-release"),
     path("desk/releases/<str:release_id>/publish/", release.publish, name="desk-release-publish"),
-    path("desk/releases/<str:release_id>/refuse/", release.refuse, name="desk-release-refuse"),
+    path("desk/releases/<str:release_id>/reject/", release.reject, name="desk-release-reject"),
     path(
         "desk/releases/<str:release_id>/withdraw/", release.withdraw, name="desk-release-withdraw"
     ),

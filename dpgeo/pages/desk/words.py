@@ -259,7 +259,7 @@ STATES = (
     _("Draft"),
     _("Published"),
     _("Withdrawn"),
-    _("Refused"),
+    _("Rejected"),
     _("Running"),
     _("Done"),
     _("Cancelled"),
@@ -271,7 +271,7 @@ CHOICES = (
     _("Declare datasets and change what is not fixed yet"),
     _("Send files and confirm their columns"),
     _("Quote, request and cancel releases, and see drafts"),
-    _("Publish, refuse and withdraw releases, and see drafts"),
+    _("Publish, reject and withdraw releases, and see drafts"),
     _("See whether jobs are queued, running or done"),
     _("See budgets and what is left of them"),
     _("Give datasets that it declares budgets of their own"),
@@ -517,17 +517,17 @@ REFUSALS = (
         "mechanism, and report this as a fault."
     ),
     _(
-        "Files of this release are gone: it was refused or withdrawn after the backup that was "
-        "restored. Refuse it again, or put the files back."
+        "Files of this release are gone: it was rejected or withdrawn after the backup that was "
+        "restored. Reject it again, or put the files back."
     ),
     _("A part of the points was damaged in the storage; ask for a release anew."),
     _("You may not request releases of this dataset; ask its stewards."),
     _("This dataset has no data yet; upload a file and confirm its columns."),
     _("A layer was removed a moment ago; choose another."),
     _("Publishing needs the approver's role; ask an approver."),
-    _("Refusing needs the approver's role; ask an approver."),
+    _("Rejecting needs the approver's role; ask an approver."),
     _("Withdrawing needs the approver's role; ask an approver."),
-    _("Only a draft can be refused; what is published can be withdrawn."),
+    _("Only a draft can be rejected; what is published can be withdrawn."),
     _(
         "A budget for points was declared since this was requested, and the release does not "
         "state it. Request the release anew."
