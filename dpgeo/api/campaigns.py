@@ -248,7 +248,7 @@ class CampaignView(DocumentView):
 
 def settings_of(asked: dict[str, Any]) -> dict[str, Any]:
     """The settings among the fields of a body."""
-    return {name: asked[name] for name in Settings().fields}
+    return {name: asked[name] for name in Settings().get_fields()}
 
 
 def _organisation(user: User, slug: str) -> Organisation:
