@@ -69,6 +69,7 @@ class UploadsView(DocumentView):
         "upload_begin",
         "Announce a file",
         UploadSerializer,
+        deprecated=True,
         tag="uploads",
         status=201,
         parameters=[SLUG],
@@ -99,6 +100,7 @@ class UploadView(DocumentView):
         "upload_append",
         "Send bytes",
         UploadSerializer,
+        deprecated=True,
         tag="uploads",
         parameters=[
             UPLOAD_ID,
@@ -118,7 +120,7 @@ class UploadView(DocumentView):
         length = body_length(request)
         if not length:
             raise LengthRequired
-        offset = read_offset(request)
+        offset = read_count(request, OFFSET, "how many bytes were sent before these")
         body: Any = request._request
         transfer_append(transfer=found, offset=offset, stream=body, length=length)
         return upload_answer(request, found)
@@ -134,11 +136,7 @@ class UploadView(DocumentView):
     def delete(self, request: Request, upload_id: UUID) -> Response:
         """Deletes what has arrived of it. What was read stays on record."""
         read_body(request)
-        found = find_upload_or_transfer(self.actor, upload_id)
-        if isinstance(found, Transfer):
-            transfer_discard(transfer=found)
-        else:
-            upload_discard(upload=found, by=self.actor)
+        discard(self.actor, upload_id)
         return Response(status=204)
 
 
@@ -151,6 +149,7 @@ class UploadCompleteView(DocumentView):
         "upload_complete",
         "Complete an upload",
         UploadSerializer,
+        deprecated=True,
         tag="uploads",
         parameters=[UPLOAD_ID],
         errors=[409],
@@ -233,22 +232,31 @@ def whole_upload(user: User, upload_id: UUID) -> Upload:
     return found
 
 
-def check_size(size: int) -> None:
+def discard(user: User, upload_id: UUID) -> None:
+    """Give up a file on its way, or remove an upload. Raises Http404 and Conflict."""
+    found = find_upload_or_transfer(user, upload_id)
+    if isinstance(found, Transfer):
+        transfer_discard(transfer=found)
+    else:
+        upload_discard(upload=found, by=user)
+
+
+def check_size(size: int, field: str = "size") -> None:
     """Raise TooLarge before a byte was sent."""
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
         raise TooLarge(
             f"The file is larger than the {limit:,} bytes allowed here; split it, or compress it "
             "as Parquet.",
-            field="size",
+            field=field,
         )
 
 
-def read_offset(request: Request) -> int:
-    """Where the bytes of a request belong. Raises InvalidInput."""
-    given = request.headers.get(OFFSET, "")
+def read_count(request: Request, header: str, meaning: str) -> int:
+    """A number of bytes from a header. Raises InvalidInput."""
+    given = request.headers.get(header, "")
     if not re.fullmatch(r"[0-9]{1,15}", given):
-        raise InvalidInput("Say how many bytes were sent before these, such as 0.", field=OFFSET)
+        raise InvalidInput(f"Say {meaning}, such as 0.", field=header)
     return int(given)
 
 
