@@ -23,7 +23,8 @@ from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.privacy_sentence import promise_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.releases.models import ENDED, Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.states import ReleaseState
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -128,7 +129,7 @@ class PrivacySerializer(Document):
 
     def get_sentence(self, dataset: Dataset) -> str:
         """The promise of the whole budget, spent or not."""
-        return promise_of(dataset, Unit(dataset.unit))
+        return str(promise_of(dataset, Unit(dataset.unit)))
 
     def get_total_epsilon(self, dataset: Dataset) -> str:
         """The budget for pure differential privacy."""
@@ -255,7 +256,7 @@ class ReleaseSerializer(Document):
 
     def get_files(self, release: Release) -> list[ReleaseFile]:
         """Its files; none of a tombstone."""
-        return [] if release.state in ENDED else list(release.files.all())
+        return list(release.files.all()) if release.rules.served else []
 
     def get_statement_url(self, release: Release) -> str | None:
         """Where the statement is, among the files."""
@@ -272,7 +273,7 @@ class ReleaseSerializer(Document):
         }
         if release.mechanism in MECHANISMS:
             links["mechanism"] = self.address("api:mechanism", release.mechanism)
-        if release.state == ReleaseState.PUBLISHED:
+        if release.rules.public:
             links["dataset"] = self.address("api:dataset", release.dataset.slug)
         return links
 
@@ -328,7 +329,7 @@ class DeclaredSerializer(DatasetSerializer):
     def get_cautions(self, dataset: Dataset) -> list[str]:
         """Of its budget as it is now."""
         dataset.ledger.refresh_from_db()
-        return cautions_on(dataset.ledger.total)
+        return list(map(str, cautions_on(dataset.ledger.total)))
 
 
 DatasetListSerializer = page_of(DatasetSerializer, "DatasetListSerializer", "One page of datasets.")
