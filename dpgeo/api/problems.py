@@ -24,6 +24,7 @@ from dpgeo.core.errors import (
     NotAllowed,
     PrivacyError,
 )
+from dpgeo.releases import states
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -95,18 +96,7 @@ CONFLICT = Problem(
     "Not possible in this state",
     "Read the present state and decide anew.",
 )
-WITHDRAWN = Problem(
-    HTTPStatus.GONE,
-    "withdrawn",
-    "This release is withdrawn",
-    "Its files are no longer served; the release itself says what it was.",
-)
-NOT_PUBLISHED = Problem(
-    HTTPStatus.GONE,
-    "not-published",
-    "This release was not published",
-    "Nothing of it is served, and nothing will be; other releases are at /api/v1/releases.",
-)
+GONE = tuple(Problem(HTTPStatus.GONE, gone.kind, gone.title, gone.remedy) for gone in states.GONE)
 LENGTH_REQUIRED = Problem(
     HTTPStatus.LENGTH_REQUIRED,
     "length-required",
@@ -164,8 +154,7 @@ KINDS = (
     METHOD_NOT_ALLOWED,
     CONFLICT,
     BUDGET_EXCEEDED,
-    WITHDRAWN,
-    NOT_PUBLISHED,
+    *GONE,
     LENGTH_REQUIRED,
     PRECONDITION_FAILED,
     TOO_LARGE,
@@ -192,13 +181,13 @@ OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
 
 
 class Gone(exceptions.APIException):
-    """What was here is withdrawn, or was rejected as a draft; for good."""
+    """What was here has ended, for good."""
 
     status_code = HTTPStatus.GONE
 
-    def __init__(self, detail: str = "", *, kind: Problem = WITHDRAWN) -> None:
-        super().__init__(detail or kind.remedy)
-        self.kind = kind
+    def __init__(self, gone: states.Gone, release_id: str) -> None:
+        super().__init__(gone.detail.format(id=release_id) or gone.remedy)
+        self.kind = next(kind for kind in GONE if kind.kind == gone.kind)
 
 
 class LengthRequired(exceptions.APIException):

@@ -213,7 +213,7 @@ class RangesView(DocumentView):
     ) -> Response:
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
-        check_served(release, "Its publisher has withdrawn this release; it is no longer asked.")
+        check_served(release)
         found = _ranges(release.pk, release.blob_sha256, layer).answer(
             [shape for _, shape in regions]
         )

@@ -23,7 +23,8 @@ from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.privacy_sentence import promise_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
-from dpgeo.releases.models import ENDED, Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.states import ReleaseState
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -255,7 +256,7 @@ class ReleaseSerializer(Document):
 
     def get_files(self, release: Release) -> list[ReleaseFile]:
         """Its files; none of a tombstone."""
-        return [] if release.state in ENDED else list(release.files.all())
+        return list(release.files.all()) if release.rules.served else []
 
     def get_statement_url(self, release: Release) -> str | None:
         """Where the statement is, among the files."""
@@ -272,7 +273,7 @@ class ReleaseSerializer(Document):
         }
         if release.mechanism in MECHANISMS:
             links["mechanism"] = self.address("api:mechanism", release.mechanism)
-        if release.state == ReleaseState.PUBLISHED:
+        if release.rules.public:
             links["dataset"] = self.address("api:dataset", release.dataset.slug)
         return links
 

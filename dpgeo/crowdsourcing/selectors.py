@@ -12,8 +12,9 @@ from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.postprocess.tasks.density import DensitySurface
 from dpgeo.postprocess.tasks.geocast import Partition
 from dpgeo.postprocess.tasks.surface import density_surface, partition_of
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of, releases_public
+from dpgeo.releases.states import PUBLIC
 from dpgeo.spatial.area import StudyArea
 
 SURFACES_KEPT = 4
@@ -33,7 +34,7 @@ def campaign_visible(user: Visitor, campaign_id: str) -> Campaign:
     Raises Campaign.DoesNotExist.
     """
     mine = Q(organisation__in=organisations_of(user))
-    shared = Q(shared=True, release__state=ReleaseState.PUBLISHED)
+    shared = Q(shared=True, release__state__in=PUBLIC)
     found = Campaign.objects.select_related("organisation", "release")
     return found.filter(mine | shared).get(pk=campaign_id)
 

@@ -26,7 +26,7 @@ from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, sharding
 from dpgeo.releases.blobs import blob_prefix, commit_blob, recover_draw
-from dpgeo.releases.models import ENDED, Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
@@ -40,10 +40,10 @@ def work_on(release_id: str, held: JobLease) -> None:
     if not release.blob_name and not recover_draw(release, held):
         commit(release, draw(release, held))
     sharding.discard_shards(release, held)
-    if release.state in ENDED:
+    if not release.rules.served:
         return
     build_files(release, held)
-    if release.state == ReleaseState.PUBLISHED:
+    if release.rules.public:
         files.make_public(release)
     elif release.publish_when_done and still_may_publish(release):
         held.step("Publishing")

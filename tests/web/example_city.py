@@ -12,8 +12,9 @@ from django.test import Client
 from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.services import key_create
 from dpgeo.datasets.models import Upload, UploadState
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
+from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from tests.unit.artefacts.releases import grid_release
 from tests.web.api import EVERYTHING, Program

@@ -24,8 +24,9 @@ from dpgeo.datasets.orphan_files import SAFE_AGE, stored_names
 from dpgeo.datasets.resumable_uploads import transfer_append, transfers_sweep
 from dpgeo.datasets.storage import private_storage
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
+from dpgeo.releases.states import ReleaseState
 from tests.web.api import (
     COLUMNS,
     CONTENT,

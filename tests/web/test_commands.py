@@ -17,7 +17,8 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.commands import console
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.jobs.models import Job
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
+from dpgeo.releases.states import ReleaseState
 from tests.makers import CSV, make_dataset, make_ready, make_user
 
 pytestmark = pytest.mark.django_db

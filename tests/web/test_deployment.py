@@ -22,9 +22,9 @@ from kombu import Connection
 from dpgeo.config import settings as production
 from dpgeo.datasets.storage import WORK_FOLDER
 from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
-from dpgeo.releases.models import ReleaseState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish
+from dpgeo.releases.states import ReleaseState
 from tests.makers import make_dataset, make_received, make_release
 
 ROOT = Path(__file__).resolve().parent.parent.parent

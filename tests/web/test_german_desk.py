@@ -30,8 +30,8 @@ from dpgeo.pages.desk import words
 from dpgeo.pages.desk.jobs import step_words
 from dpgeo.pages.words import TERMS, WORDS
 from dpgeo.releases import quotes
-from dpgeo.releases.models import ReleaseState
 from dpgeo.releases.services import release_publish, release_run
+from dpgeo.releases.states import ReleaseState
 from tests.web.api import AREA, DECLARATION, program_of
 from tests.web.desk import Desk, invented_rows, make_desk
 from tests.web.test_desk_releases import asked

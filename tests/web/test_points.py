@@ -35,11 +35,12 @@ from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.pages.desk.request_form import ReleaseForm
 from dpgeo.releases import sharding
-from dpgeo.releases.models import Release, ReleaseShard, ReleaseState
+from dpgeo.releases.models import Release, ReleaseShard
 from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish, release_quote, release_run
 from dpgeo.releases.sharding import SHARD_TASK
+from dpgeo.releases.states import ReleaseState
 from tests.makers import make_dataset, make_ready, make_release, make_request
 
 pytestmark = pytest.mark.django_db

@@ -33,9 +33,9 @@ from dpgeo.jobs.services import MAX_ATTEMPTS, job_lease, jobs_reap
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.releases import release_job
 from dpgeo.releases.files import INCOMPRESSIBLE
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import (
-    DraftRejected,
+    ReleaseGone,
     release_visible,
     released_of,
     releases_public,
@@ -52,6 +52,7 @@ from dpgeo.releases.services import (
     release_run,
     release_withdraw,
 )
+from dpgeo.releases.states import ReleaseState
 from tests.makers import (
     FILES,
     make_dataset,
@@ -639,7 +640,7 @@ def test_of_a_rejected_draft_strangers_learn_nothing_else(dataset: Dataset) -> N
     release_reject(release=release, by=None, reason="Noisy.")
     stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
     for visitor in (stranger, AnonymousUser()):
-        with pytest.raises(DraftRejected):
+        with pytest.raises(ReleaseGone):
             release_visible(visitor, release.pk)
         assert not releases_visible_to(visitor).exists()
     assert not releases_public().exists()

@@ -18,7 +18,6 @@ from dpgeo.crowdsourcing.selectors import campaigns_of
 from dpgeo.crowdsourcing.services import campaign_change, campaign_delete
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.words import translated
-from dpgeo.releases.models import ReleaseState
 
 PAGE_CAMPAIGNS = 50
 
@@ -34,7 +33,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     # Tasks may be thousands in each and are not shown here.
     kept = campaigns_of(user).select_related("created_by").defer("tasks", "settings")
     page = Paginator(kept, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
-    context = {"nav": "campaigns", "page": page, "published": ReleaseState.PUBLISHED}
+    context = {"nav": "campaigns", "page": page}
     return render(request, "desk/campaigns.html", context)
 
 
