@@ -43,7 +43,7 @@ SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
             Term(
                 _("delta"),
                 _(
-                    "the probability with which that bound may fail, in approximate differential "
+                    "how far a probability may exceed that bound, in approximate differential "
                     "privacy; 0 in every release today"
                 ),
             ),
