@@ -37,7 +37,8 @@ from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
 from dpgeo.releases.files import checksum, keep_file, make_public
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
+from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 

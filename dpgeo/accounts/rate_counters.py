@@ -16,6 +16,7 @@ from typing import Any
 
 from django.core.cache import caches
 from django.utils.crypto import salted_hmac
+from rest_framework.throttling import BaseThrottle
 
 logger = logging.getLogger(__name__)
 
@@ -41,7 +42,6 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
 
 def address_of(request: Any) -> str:
     """Where a request comes from: an IPv4 address, or the network that one IPv6 customer gets."""
-    from rest_framework.throttling import BaseThrottle
 
     text = str(BaseThrottle().get_ident(request))
     try:

@@ -18,12 +18,12 @@ from rest_framework.request import Request
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import Visitor, bearer_of, may
 from dpgeo.accounts.services import KEY_BEGINS, key_mark_used
-from dpgeo.api.problems import NOT_PUBLISHED, Gone
+from dpgeo.api.problems import Gone
 from dpgeo.core.errors import NotAllowed
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import datasets_visible_to
-from dpgeo.releases.models import Release, ReleaseState
-from dpgeo.releases.selectors import DraftRejected, release_visible
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import ReleaseGone, release_visible
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
 """A key that has one of these sees its organisation's drafts."""
@@ -94,21 +94,19 @@ def viewer_of(request: Request) -> Visitor:
 
 
 def release_seen(viewer: Visitor, release_id: str) -> Release:
-    """A release that `viewer` may know of. Raises Http404, and Gone for a rejected draft."""
+    """A release that `viewer` may know of. Raises Http404, and Gone for one that ended unseen."""
     try:
         return release_visible(viewer, release_id)
-    except DraftRejected:
-        raise Gone(kind=NOT_PUBLISHED) from None
+    except ReleaseGone as ended:
+        raise Gone(ended.gone, release_id) from None
     except Release.DoesNotExist:
         raise Http404 from None
 
 
-def check_served(release: Release, withdrawn: str) -> None:
-    """Raise Gone for what has no files now, of a withdrawn one saying `withdrawn` with the id."""
-    if release.state == ReleaseState.WITHDRAWN:
-        raise Gone(withdrawn.format(id=release.pk))
-    if release.state == ReleaseState.REJECTED:
-        raise Gone(kind=NOT_PUBLISHED)
+def check_served(release: Release) -> None:
+    """Raise Gone for what has no files any more."""
+    if gone := release.rules.gone:
+        raise Gone(gone, release.pk)
 
 
 def own_dataset(user: User, slug: str, action: str) -> Dataset:

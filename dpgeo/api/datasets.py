@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.http import Http404, HttpResponse
 from rest_framework.request import Request
@@ -12,15 +12,12 @@ from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.cached_lists import dataset_texts, listed
-from dpgeo.api.dataset_writes import CHANGED, DECLARED, change, declare
-from dpgeo.api.documents import dataset_document
+from dpgeo.api.dataset_writes import DatasetChanges, DatasetDeclaration, change, declare
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
 from dpgeo.api.request_bodies import read_body
 from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer, DeclaredSerializer
-from dpgeo.budgets.warnings import cautions_on
-from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import (
     datasets_public,
     datasets_readable_by,
@@ -68,7 +65,7 @@ class DatasetsView(DocumentView):
         DeclaredSerializer,
         tag="datasets",
         status=201,
-        body=DECLARED,
+        body=DatasetDeclaration,
         links=linked(
             ["dataset", "dataset_update", "layers", "layer_add", "quote", "upload_begin"],
             slug=f"{BODY}/slug",
@@ -76,8 +73,8 @@ class DatasetsView(DocumentView):
     )
     def post(self, request: Request) -> Response:
         """All of it becomes public with the first map; nothing of it is read from the data."""
-        dataset = declare(self.actor, read_body(request, DECLARED))
-        document = declared_document(request, dataset)
+        dataset = declare(self.actor, read_body(request, DatasetDeclaration))
+        document = self.write(DeclaredSerializer, dataset)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)
 
@@ -102,8 +99,7 @@ class DatasetView(DocumentView):
             dataset = datasets_visible_to(request.user).filter(slug=slug).first()
         if dataset is None:
             raise Http404
-        document = DatasetSerializer(dataset_document(request, dataset)).data
-        return self.answer(document, personal=personal)
+        return self.answer(self.write(DatasetSerializer, dataset), personal=personal)
 
     @operation(
         "dataset_update",
@@ -111,20 +107,12 @@ class DatasetView(DocumentView):
         DeclaredSerializer,
         tag="datasets",
         parameters=[in_path("slug", "The dataset's short name.")],
-        body=CHANGED,
+        body=DatasetChanges,
         errors=[409],
     )
     def patch(self, request: Request, slug: str) -> Response:
         """Its words at any time; whose presence is hidden, where and in which time zone, only
         before the columns of its first file are confirmed."""
         dataset = own_dataset(self.actor, slug, "edit")
-        change(self.actor, dataset, read_body(request, CHANGED))
-        return self.answer(declared_document(request, dataset), personal=True)
-
-
-def declared_document(request: Request, dataset: Dataset) -> dict[str, Any]:
-    """A dataset with what its declarer should hear."""
-    dataset.ledger.refresh_from_db()
-    document = dataset_document(request, dataset)
-    document["cautions"] = cautions_on(dataset.ledger.total)
-    return dict(DeclaredSerializer(document).data)
+        change(self.actor, dataset, read_body(request, DatasetChanges))
+        return self.answer(self.write(DeclaredSerializer, dataset), personal=True)

@@ -22,16 +22,12 @@ from dpgeo.api.problems import RANGE, answer
 from dpgeo.artefacts import map_array, preview, statement
 from dpgeo.artefacts.files import LAYER_FORMATS, files_instead
 from dpgeo.datasets.storage import open_span
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import StoredFile, stored_file
+from dpgeo.releases.states import PUBLIC
 
 FOR_EVER = "public, max-age=31536000, immutable"
 NEVER = "private, no-store"
-
-WITHDRAWN = (
-    "Its publisher has withdrawn this release; its files are no longer served. What it was is at "
-    "/api/v1/releases/{id}."
-)
 
 SMALL = 1 << 18
 """Bytes of a file that is held in memory rather than handed over piece by piece."""
@@ -108,7 +104,7 @@ class ReleaseFileView(ApiView):
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
         """The bytes of a file: whole, compressed where gzip is accepted, or one range of them."""
         release = release_of(request, release_id)
-        check_served(release, WITHDRAWN)
+        check_served(release)
         plain = request._request
         try:
             return serve(plain, file_of(release, name))
@@ -190,7 +186,7 @@ class _Slice:
 
 def release_of(request: Request, release_id: str) -> Release:
     """The release if who asks may see it; what is public for all is not asked for by name."""
-    public = Release.objects.filter(pk=release_id, state=ReleaseState.PUBLISHED)
+    public = Release.objects.filter(pk=release_id, state__in=PUBLIC)
     release = public.only("state", "title").first()
     if release is not None:
         return release

@@ -24,6 +24,7 @@ from dpgeo.core.errors import (
     NotAllowed,
     PrivacyError,
 )
+from dpgeo.releases import states
 
 MEDIA_TYPE = "application/problem+json"
 
@@ -95,23 +96,18 @@ CONFLICT = Problem(
     "Not possible in this state",
     "Read the present state and decide anew.",
 )
-WITHDRAWN = Problem(
-    HTTPStatus.GONE,
-    "withdrawn",
-    "This release is withdrawn",
-    "Its files are no longer served; the release itself says what it was.",
-)
-NOT_PUBLISHED = Problem(
-    HTTPStatus.GONE,
-    "not-published",
-    "This release was not published",
-    "Nothing of it is served, and nothing will be; other releases are at /api/v1/releases.",
-)
+GONE = tuple(Problem(HTTPStatus.GONE, gone.kind, gone.title, gone.remedy) for gone in states.GONE)
 LENGTH_REQUIRED = Problem(
     HTTPStatus.LENGTH_REQUIRED,
     "length-required",
     "The length is not told",
     "Send the header Content-Length.",
+)
+PRECONDITION_FAILED = Problem(
+    HTTPStatus.PRECONDITION_FAILED,
+    "precondition-failed",
+    "Another version of the protocol",
+    "This address speaks tus 1.0.0; send the header Tus-Resumable: 1.0.0.",
 )
 TOO_LARGE = Problem(
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
@@ -158,9 +154,9 @@ KINDS = (
     METHOD_NOT_ALLOWED,
     CONFLICT,
     BUDGET_EXCEEDED,
-    WITHDRAWN,
-    NOT_PUBLISHED,
+    *GONE,
     LENGTH_REQUIRED,
+    PRECONDITION_FAILED,
     TOO_LARGE,
     ADDRESS_TOO_LONG,
     MEDIA,
@@ -185,13 +181,13 @@ OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
 
 
 class Gone(exceptions.APIException):
-    """What was here is withdrawn, or was rejected as a draft; for good."""
+    """What was here has ended, for good."""
 
     status_code = HTTPStatus.GONE
 
-    def __init__(self, detail: str = "", *, kind: Problem = WITHDRAWN) -> None:
-        super().__init__(detail or kind.remedy)
-        self.kind = kind
+    def __init__(self, gone: states.Gone, release_id: str) -> None:
+        super().__init__(gone.detail.format(id=release_id) or gone.remedy)
+        self.kind = next(kind for kind in GONE if kind.kind == gone.kind)
 
 
 class LengthRequired(exceptions.APIException):
@@ -199,6 +195,13 @@ class LengthRequired(exceptions.APIException):
 
     status_code = HTTPStatus.LENGTH_REQUIRED
     default_detail = LENGTH_REQUIRED.remedy
+
+
+class PreconditionFailed(exceptions.APIException):
+    """A version of the tus protocol that is not spoken here."""
+
+    status_code = HTTPStatus.PRECONDITION_FAILED
+    default_detail = PRECONDITION_FAILED.remedy
 
 
 class TooLarge(exceptions.APIException):

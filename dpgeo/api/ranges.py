@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -15,10 +15,10 @@ from rest_framework.response import Response
 
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
+from dpgeo.api.documents import Document
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import SLUG, Query, read_box, read_slug
-from dpgeo.api.request_bodies import Field, members, read_body
-from dpgeo.api.serializers import Serializer
+from dpgeo.api.request_bodies import Anything, Body, Members, Schema, read_body
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.released import Released
@@ -56,74 +56,95 @@ LAYER_WORDS = (
 LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
 
 
-def read_layer(value: Any) -> str:
-    """The name of a layer. Raises ValueError."""
-    if not isinstance(value, str):
-        raise ValueError("Must be the name of a layer.")
-    return read_slug(value)
+class Layer(Anything):
+    """The name of a layer."""
+
+    schema: Schema = {"type": "string", "pattern": f"^{SLUG}$"}
+
+    def to_internal_value(self, data: Any) -> str:
+        """The name as it is."""
+        if not isinstance(data, str):
+            raise InvalidInput("Must be the name of a layer.", field=self.sent_as)
+        try:
+            return read_slug(data)
+        except ValueError as error:
+            raise InvalidInput(str(error), field=self.sent_as) from None
 
 
-def read_corners(value: Any) -> list[float]:
-    """Four numbers as `read_box` reads them. Raises ValueError."""
-    if not isinstance(value, list) or not all(
-        isinstance(each, (int, float)) and not isinstance(each, bool) for each in value
-    ):
-        raise ValueError("Must be four numbers, [west, south, east, north] in degrees.")
-    return list(read_box(",".join(repr(each) for each in value)))
+class Corners(Anything):
+    """Four numbers, as `read_box` reads them."""
+
+    schema: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
+
+    def to_internal_value(self, data: Any) -> list[float]:
+        """The numbers as floats."""
+        if not isinstance(data, list) or not all(
+            isinstance(each, (int, float)) and not isinstance(each, bool) for each in data
+        ):
+            raise InvalidInput(
+                "Must be four numbers, [west, south, east, north] in degrees.", field=self.sent_as
+            )
+        try:
+            return list(read_box(",".join(repr(each) for each in data)))
+        except ValueError as error:
+            raise InvalidInput(str(error), field=self.sent_as) from None
 
 
-ASKED = (
-    Field(
-        name="bbox",
-        description="A box: [west, south, east, north] in degrees.",
-        read=read_corners,
-        schema={
-            "type": "array",
-            "items": {"type": "number"},
-            "minItems": 4,
-            "maxItems": 4,
-        },
-    ),
-    Field(
-        name="polygon",
-        description="A GeoJSON Polygon or MultiPolygon, longitude first.",
-        read=members,
-        schema={"type": "object", "additionalProperties": True},
-    ),
-    Field(
-        name="regions",
-        description="A GeoJSON FeatureCollection of polygons, at most "
-        f"{MOST_REGIONS:,}; answers come in the same order, with the features' ids.",
-        read=members,
-        schema={"type": "object", "additionalProperties": True},
-    ),
-    Field(
-        name="layer",
-        description=LAYER_WORDS,
-        read=read_layer,
-        schema={"type": "string", "pattern": f"^{SLUG}$"},
-    ),
-)
+class Regions(Body):
+    """Where to count."""
+
+    bbox = Corners("A box: [west, south, east, north] in degrees.", default=None)
+    polygon = Members("A GeoJSON Polygon or MultiPolygon, longitude first.", default=None)
+    regions = Members(
+        f"A GeoJSON FeatureCollection of polygons, at most {MOST_REGIONS:,}; answers come in the "
+        "same order, with the features' ids.",
+        default=None,
+    )
+    layer = Layer(LAYER_WORDS, default=None)
 
 
-class AnswerSerializer(Serializer):
+class Asked(NamedTuple):
+    """The answer for a region, and the region's id."""
+
+    id: Any
+    answer: RangeAnswer
+
+
+class AnswerSerializer(Document):
     """How many are in one region."""
 
     id = serializers.JSONField(help_text="Of the feature, null where it has none.")
-    estimate = serializers.FloatField(help_text="May be negative: noise is not cut off.")
-    margin = serializers.FloatField(help_text="Half the width of the interval.")
+    estimate = serializers.FloatField(
+        source="answer.estimate", help_text="May be negative: noise is not cut off."
+    )
+    margin = serializers.FloatField(
+        source="answer.margin", help_text="Half the width of the interval."
+    )
     low = serializers.FloatField(help_text="The interval's lower end.")
     high = serializers.FloatField(help_text="Its upper end.")
     exact = serializers.BooleanField(
+        source="answer.exact",
         help_text="Whether the interval holds all of the error: the noise of whole counts. "
-        "Otherwise the notes say what is not in it."
+        "Otherwise the notes say what is not in it.",
     )
-    areas = serializers.IntegerField(help_text="Measured areas that were added up.")
-    cut = serializers.IntegerField(help_text="How many of them the region's edge cuts.")
-    notes = serializers.ListField(child=serializers.CharField())
+    areas = serializers.IntegerField(
+        source="answer.areas", help_text="Measured areas that were added up."
+    )
+    cut = serializers.IntegerField(
+        source="answer.cut", help_text="How many of them the region's edge cuts."
+    )
+    notes = serializers.ListField(source="answer.notes", child=serializers.CharField())
+
+    def get_low(self, asked: Asked) -> float:
+        """The margin below the estimate."""
+        return asked.answer.estimate - asked.answer.margin
+
+    def get_high(self, asked: Asked) -> float:
+        """The margin above it."""
+        return asked.answer.estimate + asked.answer.margin
 
 
-class AnswersSerializer(Serializer):
+class AnswersSerializer(Document):
     """How many are in each region, as measured: of the bounded counts, with noise."""
 
     release = serializers.CharField(help_text="The release's id.")
@@ -175,13 +196,13 @@ class RangesView(DocumentView):
         AnswersSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
-        body=ASKED,
+        body=Regions,
         errors=[409, 410],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """The same for a box, a polygon or a collection of regions. Nothing is spent by asking:
         all answers follow from what is published."""
-        asked = read_body(request, ASKED, most=MAX_BODY_BYTES)
+        asked = read_body(request, Regions, most=MAX_BODY_BYTES)
         return self._answer(request, release_id, read_regions(asked), asked["layer"] or "")
 
     def _answer(
@@ -189,7 +210,7 @@ class RangesView(DocumentView):
     ) -> Response:
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
-        check_served(release, "Its publisher has withdrawn this release; it is no longer asked.")
+        check_served(release)
         found = _ranges(release.pk, release.blob_sha256, layer).answer(
             [shape for _, shape in regions]
         )
@@ -199,11 +220,10 @@ class RangesView(DocumentView):
             "bound": release.bound,
             "confidence": CONFIDENCE,
             "meaning": MEANING[Counting(release.counting)],
-            "results": [
-                _result(name, each) for (name, _), each in zip(regions, found, strict=True)
-            ],
+            "results": [Asked(name, each) for (name, _), each in zip(regions, found, strict=True)],
         }
-        return self.answer(AnswersSerializer(document).data, personal=is_personal(viewer))
+        shown = self.write(AnswersSerializer, document)
+        return self.answer(shown, personal=is_personal(viewer))
 
 
 @lru_cache(maxsize=4)
@@ -216,20 +236,6 @@ def _released(release_id: str, _sha256: str) -> Released:
 def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
     """The answers of a release, kept for the next who asks, or of one slice of it."""
     return Ranges(_released(release_id, sha256), layer=layer)
-
-
-def _result(name: Any, answer: RangeAnswer) -> dict[str, Any]:
-    return {
-        "id": name,
-        "estimate": answer.estimate,
-        "margin": answer.margin,
-        "low": answer.estimate - answer.margin,
-        "high": answer.estimate + answer.margin,
-        "exact": answer.exact,
-        "areas": answer.areas,
-        "cut": answer.cut,
-        "notes": list(answer.notes),
-    }
 
 
 def read_regions(asked: dict[str, Any]) -> list[tuple[Any, Any]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, ClassVar
 from uuid import UUID
@@ -18,23 +18,19 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.documents import address_of, presence_epsilon, release_document
-from dpgeo.api.job_documents import document_of
-from dpgeo.api.member_serializers import JobSerializer, QuoteSerializer
+from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.request_bodies import Field, flag, members, number, read_body, text, whole
+from dpgeo.api.request_bodies import Body, Decimal, Flag, Members, Real, Text, Whole, read_body
 from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
-from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, whole_units
+from dpgeo.core.guarantees import Bounding, Counting, Unit, whole_units
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.releases.models import Release
-from dpgeo.releases.quotes import Advice, parse_cost, read_parameters, settle_counting
+from dpgeo.releases.quotes import parse_cost, read_parameters, settle_counting
 from dpgeo.releases.selectors import releases_visible_to
 from dpgeo.releases.services import (
-    Quote,
     release_cancel,
     release_publish,
     release_quote,
@@ -56,103 +52,78 @@ SAME_JOB = OpenApiParameter(
 
 RELEASE_ID = in_path("release_id", "The release's id.")
 
-PRICED = (
-    Field(
-        name="mechanism",
-        description="The key of a mechanism.",
-        read=text,
-        schema={"type": "string", "enum": list(MECHANISMS)},
-        required=True,
-    ),
-    Field(
-        name="parameters",
-        description="The mechanism's parameters; what is absent takes its default.",
-        read=members,
+
+class Priced(Body):
+    """What the cost of a release follows from."""
+
+    mechanism = Text("The key of a mechanism.", schema={"type": "string", "enum": list(MECHANISMS)})
+    parameters = Members(
+        "The mechanism's parameters; what is absent takes its default.",
         schema={"type": "object", "additionalProperties": ANY_JSON},
         default={},
-    ),
-    Field(
-        name="epsilon",
-        description="What to spend, with at most six decimals; text keeps it exact. Left out where "
-        "the mechanism's parameters say what it costs.",
-        read=number,
-        schema={"type": ["string", "number"]},
-    ),
-    Field(
-        name="bound",
-        description="How much of one person enters the map at most: cells (people) or records "
-        "(visits).",
-        read=whole,
+    )
+    epsilon = Decimal(
+        "What to spend, with at most six decimals; text keeps it exact. Left out where the "
+        "mechanism's parameters say what it costs.",
+        default=None,
+    )
+    bound = Whole(
+        "How much of one person enters the map at most: cells (people) or records (visits).",
         schema={"type": "integer", "minimum": 1},
-        required=True,
-    ),
-    Field(
-        name="counting",
-        description="What a cell counts.",
-        read=text,
+    )
+    counting = Text(
+        "What a cell counts.",
         schema={"type": "string", "enum": [each.value for each in Counting]},
         default=Counting.PEOPLE.value,
-    ),
-    Field(
-        name="bounding",
-        description="Which places of a person are kept, where there are more than the bound: some "
-        "at random, or the most popular ones, for which a tenth of epsilon is spent on noisy "
-        "counts of all places.",
-        read=text,
+    )
+    bounding = Text(
+        "Which places of a person are kept, where there are more than the bound: some at random, "
+        "or the most popular ones, for which a tenth of epsilon is spent on noisy counts of all "
+        "places.",
         schema={"type": "string", "enum": [each.value for each in Bounding]},
         default=Bounding.RANDOM.value,
-    ),
-)
+    )
 
-QUOTED = (
-    *PRICED,
-    Field(
-        name="guess",
-        description="Guesses in public numbers, for advice on the bound: people, the records "
+
+class Guesses(Body):
+    """Guesses in public numbers."""
+
+    people = Whole(schema={"type": "integer", "minimum": 1})
+    records = Whole(schema={"type": "integer", "minimum": 1})
+    share = Real(schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1})
+
+
+class Quoted(Priced):
+    """What a dry run is of."""
+
+    guess = Guesses(
+        help_text="Guesses in public numbers, for advice on the bound: people, the records "
         "(places) of each, and the share of them that lies in one busy place.",
-        read=members,
-        schema={
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "people": {"type": "integer", "minimum": 1},
-                "records": {"type": "integer", "minimum": 1},
-                "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-            },
-            "required": ["people", "records", "share"],
-        },
-    ),
-)
+        default=None,
+    )
 
-REQUESTED = (
-    Field(name="dataset", description="The dataset's slug.", read=text, required=True),
-    Field(
-        name="title",
-        description="The map's title. Public.",
-        read=text,
-        required=True,
-    ),
-    Field(name="description", description="What it shows. Public.", read=text, default=""),
-    *PRICED,
-    Field(
-        name="publish_when_done",
-        description="Whether it is published as soon as it is drawn, which needs the scope "
-        "releases:publish.",
-        read=flag,
-        schema={"type": "boolean"},
+
+class Titled(Body):
+    """What a release is of, and its words."""
+
+    dataset = Text("The dataset's slug.")
+    title = Text("The map's title. Public.")
+    description = Text("What it shows. Public.", default="")
+
+
+class Requested(Titled, Priced):
+    """A release that is asked for."""
+
+    publish_when_done = Flag(
+        "Whether it is published as soon as it is drawn, which needs the scope releases:publish.",
         default=False,
-    ),
-)
+    )
 
 
-REJECTED = (
-    Field(
-        name="reason",
-        description="Why it is not published. Seen by members alone.",
-        read=text,
-        required=True,
-    ),
-)
+class Rejection(Body):
+    """Why a draft is not published."""
+
+    reason = Text("Why it is not published. Seen by members alone.")
 
 
 class QuoteView(DocumentView):
@@ -166,15 +137,14 @@ class QuoteView(DocumentView):
         QuoteSerializer,
         tag="releases",
         parameters=[in_path("slug", "The dataset's short name.")],
-        body=QUOTED,
+        body=Quoted,
         errors=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
         """What it would cost, what would be left, and the noise to expect. Spends nothing."""
         dataset = own_dataset(self.actor, slug, "request")
         quote = release_quote(dataset=dataset, **read_quoted(request))
-        document = QuoteSerializer(quote_document(dataset, quote)).data
-        return self.answer(document, personal=True)
+        return self.answer(self.write(QuoteSerializer, quote, dataset=dataset), personal=True)
 
 
 class ReleaseActionView(DocumentView):
@@ -185,14 +155,13 @@ class ReleaseActionView(DocumentView):
         request: Request,
         release_id: str,
         service: Callable[..., Release],
-        body: Sequence[Field] = (),
+        body: type[Body] = Body,
     ) -> Response:
         """Let a service decide, and say what the release is then."""
         asked = read_body(request, body)
         release = own_release(self.actor, release_id)
         service(release=release, by=self.actor, **asked)
-        document = ReleaseSerializer(release_document(request, release)).data
-        return self.answer(document, personal=True)
+        return self.answer(self.write(ReleaseSerializer, release), personal=True)
 
 
 class PublishView(ReleaseActionView):
@@ -224,13 +193,13 @@ class RejectView(ReleaseActionView):
         ReleaseSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
-        body=REJECTED,
+        body=Rejection,
         errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Never publish a finished draft, judged by the draft alone. Its files are deleted, and
         what it cost is spent."""
-        return self.act(request, release_id, release_reject, REJECTED)
+        return self.act(request, release_id, release_reject, Rejection)
 
 
 class RefuseView(RejectView):
@@ -242,7 +211,7 @@ class RefuseView(RejectView):
         ReleaseSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
-        body=REJECTED,
+        body=Rejection,
         errors=[409],
         deprecated=True,
     )
@@ -291,7 +260,7 @@ class CancelView(ReleaseActionView):
 
 def read_quoted(request: Request) -> dict[str, Any]:
     """What a dry run is of. Raises InvalidInput."""
-    asked = read_body(request, QUOTED)
+    asked = read_body(request, Quoted)
     if asked["guess"] is not None:
         asked["guess"] = read_guess(asked["guess"])
     return asked
@@ -299,28 +268,19 @@ def read_quoted(request: Request) -> dict[str, Any]:
 
 def read_guess(given: dict[str, Any]) -> Guess:
     """A guess. Raises InvalidInput that names its member."""
-    if set(given) != {"people", "records", "share"}:
-        raise InvalidInput("Give people, records and share, and nothing else.", field="guess")
     try:
-        share = given["share"]
-        if isinstance(share, bool) or not isinstance(share, (int, float)):
-            raise ValueError("Must be a number, such as 0.01.")
-        return Guess(
-            people=whole(given["people"]), records=whole(given["records"]), share=float(share)
-        )
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(str(error), field="guess") from None
+        return Guess(**given)
     except InvalidInput as refusal:
-        raise InvalidInput(refusal.message, field=f"guess.{refusal.field}") from None
+        raise InvalidInput(refusal.phrase, field=f"guess.{refusal.field}") from None
 
 
-def request_release(request: Request, user: User) -> Response:
-    """Ask for a release: 202 and its job, or 200 and the job that the same request began before.
+def request_release(request: Request, user: User) -> tuple[Release, bool]:
+    """Ask for a release. It comes back with whether the same request was made before.
 
     Raises DpgeoError.
     """
     name = read_idempotency_key(request)
-    asked = read_body(request, REQUESTED)
+    asked = read_body(request, Requested)
     dataset = own_dataset(user, asked.pop("dataset"), "request")
     if asked["publish_when_done"] and not may(user, dataset, "publish"):
         raise NotAllowed(
@@ -332,12 +292,7 @@ def request_release(request: Request, user: User) -> Response:
     known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
     release = release_request(dataset=dataset, requested_by=user, job_id=job_id, **asked)
     check_same(release, asked)
-    headers = {
-        "Location": address_of(request, "api:release", release.pk),
-        "Cache-Control": "private, no-store",
-    }
-    document = JobSerializer(document_of(request, release)).data
-    return Response(document, status=200 if known else 202, headers=headers)
+    return release, known
 
 
 def read_idempotency_key(request: Request) -> str:
@@ -401,64 +356,6 @@ def check_same(release: Release, asked: dict[str, Any]) -> None:
             "Another request of this dataset had this name; give each its own.",
             field=IDEMPOTENCY_KEY,
         )
-
-
-def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
-    """A quote."""
-    forecast = quote.forecast
-    near, far = forecast.radii or (None, None)
-    return {
-        "dataset": dataset.slug,
-        "mechanism": quote.mechanism.key,
-        "parameters": asdict(quote.params),
-        "notion": quote.cost.notion.value,
-        "cost": quote.words(quote.epsilon),
-        "epsilon": presence_epsilon(quote.cost),
-        "bound": quote.bound,
-        "counting": quote.counting.value,
-        "bounding": quote.bounding.value,
-        "plan": [
-            {
-                "what": spend.label,
-                "epsilon": format_epsilon(spend.epsilon)
-                if quote.cost.notion is Notion.PURE_DP
-                else None,
-                "cost": quote.words(spend.epsilon),
-            }
-            for spend in quote.plan
-        ],
-        "forecast": {
-            "region": forecast.region,
-            "regions": forecast.regions,
-            "margin": forecast.margin,
-            "stands_out_from": forecast.stands_out_from,
-            "radius_50": near,
-            "radius_95": far,
-            "ground_metres": forecast.ground_metres,
-            "caution": forecast.caution,
-            "facts": list(forecast.facts),
-        },
-        "left_before": quote.rest(quote.left_before),
-        "left_after": quote.rest(quote.left_after),
-        "more_like_this": quote.more_like_this,
-        "warnings": quote.warnings,
-        "advice": advice_document(quote.advice),
-    }
-
-
-def advice_document(advice: Advice | None) -> dict[str, Any] | None:
-    """Advice on the bound."""
-    if advice is None:
-        return None
-    return {
-        "best_bound": advice.best,
-        "error": advice.error,
-        "error_at_best": advice.error_at_best,
-        "curve": [
-            {"bound": bound, "error": error}
-            for bound, error in zip(advice.bounds, advice.errors, strict=True)
-        ],
-    }
 
 
 def own_release(user: User, release_id: str) -> Release:

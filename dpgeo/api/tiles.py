@@ -11,6 +11,7 @@ from django.http import Http404, HttpResponse, HttpResponseBase
 from django.urls import reverse
 from django.utils.cache import get_conditional_response
 from drf_spectacular.utils import OpenApiResponse
+from pmtiles.reader import Reader
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -20,7 +21,6 @@ from dpgeo.api.documents import address_of
 from dpgeo.api.files import (
     FOR_EVER,
     NEVER,
-    WITHDRAWN,
     ReleaseFileView,
     accepts_gzip,
     file_of,
@@ -30,7 +30,7 @@ from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.serializers import TileJsonSerializer
 from dpgeo.artefacts import vector_tiles
 from dpgeo.datasets.storage import open_span
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import StoredFile
 
 SUFFIX = vector_tiles.FORMAT.suffix
@@ -76,7 +76,7 @@ class TileJsonView(DocumentView):
                 for side in ("min_lon", "min_lat", "max_lon", "max_lat")
             ],
         }
-        return self.answer(document, personal=release.state != ReleaseState.PUBLISHED)
+        return self.answer(document, personal=not release.rules.public)
 
 
 class TileView(ReleaseFileView):
@@ -121,21 +121,20 @@ class TileView(ReleaseFileView):
             if body and compressed:
                 known["Content-Encoding"] = "gzip"
         known["ETag"], known["Vary"] = etag, "Accept-Encoding"
-        known["Cache-Control"] = FOR_EVER if release.state == ReleaseState.PUBLISHED else NEVER
+        known["Cache-Control"] = FOR_EVER if release.rules.public else NEVER
         return known  # type: ignore[no-any-return]
 
 
 def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, StoredFile]:
     """The archive of a layer. Raises Http404 and Gone."""
     release = release_of(request, release_id)
-    check_served(release, WITHDRAWN)
+    check_served(release)
     return release, file_of(release, layer + SUFFIX)
 
 
 @contextmanager
 def _opened(stored: StoredFile) -> Iterator[Any]:
     """A reader of an archive that takes no more of it than it needs."""
-    from pmtiles.reader import Reader
 
     try:
         yield Reader(_ranges(stored))

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.artefacts.table import CHUNK, bounds, columns, is_text
@@ -86,8 +87,6 @@ def _geometries(layer: Layer, part: slice, around: NDArray[np.float64]) -> Any:
         points["order"], points["type"], points["point"] = 1, 1, around[:, :2]
         return _binary(points)
     if isinstance(layer, ShapeLayer):
-        import shapely
-
         return pa.array(shapely.to_wkb(layer.shapes[part], byte_order=1).tolist(), pa.binary())
     raise TypeError(f"There is no geometry for a {type(layer).__name__}.")
 

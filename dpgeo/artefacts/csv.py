@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.artefacts.formats import LayerFormat
@@ -52,8 +53,6 @@ def _place(layer: Layer, part: slice) -> dict[str, NDArray[Any]]:
             "latitude": layer.latitude[part].round(POINT_DECIMALS),
         }
     if isinstance(layer, ShapeLayer):
-        import shapely
-
         texts = shapely.to_wkt(layer.shapes[part], rounding_precision=POINT_DECIMALS)
         return {"geometry": np.asarray(texts, dtype=object)}
     raise TypeError(f"There is no geometry for a {type(layer).__name__}.")

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import IO, Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 Box = tuple[float, float, float, float]
@@ -106,7 +107,6 @@ class FeatureFile:
         self, group: int, rows: NDArray[np.int64], boxes: Sequence[Box]
     ) -> NDArray[np.bool_]:
         """Which rows' geometries intersect a box; bounds first, for they are cheap."""
-        import shapely
 
         bounds = self._parquet.read_row_group(group, columns=["bbox"])["bbox"].combine_chunks()
         west, south, east, north = (bounds.field(side).to_numpy()[rows] for side in SIDES)
@@ -121,7 +121,6 @@ class FeatureFile:
         return near
 
     def _features(self, group: int, rows: NDArray[np.int64]) -> list[Feature]:
-        import shapely
 
         if not rows.size:
             return []

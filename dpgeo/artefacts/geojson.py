@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.artefacts.formats import LayerFormat
@@ -79,8 +80,6 @@ def _geometry(layer: Layer, part: slice) -> tuple[str, list[list[Any]]]:
         pair = (layer.longitude[part], layer.latitude[part])
         return POINT, [side.round(POINT_DECIMALS).tolist() for side in pair]
     if isinstance(layer, ShapeLayer):
-        import shapely
-
         return "%s", [shapely.to_geojson(layer.shapes[part]).tolist()]
     raise TypeError(f"There is no geometry for a {type(layer).__name__}.")
 

@@ -12,18 +12,20 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent
 from dpgeo.core.released import Released
+from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 from dpgeo.spatial.projection import to_mercator
 
 NAME = "preview.png"
 MEDIA_TYPE = "image/png"
 TITLE = "PNG"
-USE = "a picture with its legend"
+USE = translatable("a picture with its legend")
 
 WIDTH, MAP_HEIGHT, HEAD, FOOT, EDGE = 1200, 800, 110, 130, 40
 HEIGHT = HEAD + MAP_HEIGHT + FOOT
@@ -169,7 +171,6 @@ def _paint_boxes(
 
 
 def _draw_shapes(pen: Any, layer: ShapeLayer, look: NDArray[np.uint8], frame: _Frame) -> None:
-    import shapely
 
     for index, shape in enumerate(layer.shapes.tolist()):
         colour = tuple(look[index].tolist())
@@ -192,7 +193,6 @@ def _draw_points(pen: Any, layer: PointLayer, look: NDArray[np.uint8], frame: _F
 
 def _draw_outline(pen: Any, shape: Any, frame: _Frame) -> None:
     """The study area's outline."""
-    import shapely
 
     for part in shapely.get_parts(shape).tolist():
         for ring in (part.exterior, *part.interiors):
@@ -200,7 +200,6 @@ def _draw_outline(pen: Any, shape: Any, frame: _Frame) -> None:
 
 
 def _flat(line: Any, frame: _Frame) -> list[tuple[float, float]]:
-    import shapely
 
     return [tuple(each) for each in frame.pixels(*shapely.get_coordinates(line).T).tolist()]
 

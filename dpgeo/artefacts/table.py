@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.core.epsilon import format_epsilon
@@ -60,8 +61,6 @@ def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
         longitude, latitude = layer.longitude[part], layer.latitude[part]
         return np.column_stack([longitude, latitude, longitude, latitude])
     if isinstance(layer, ShapeLayer):
-        import shapely
-
         return np.asarray(shapely.bounds(layer.shapes[part]), dtype=np.float64)
     raise TypeError(f"There is no geometry for a {type(layer).__name__}.")
 

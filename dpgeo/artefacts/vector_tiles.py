@@ -19,7 +19,10 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
+from pmtiles.tile import Compression, TileType, zxy_to_tileid
+from pmtiles.writer import Writer
 
 from dpgeo.artefacts.formats import LayerFormat
 from dpgeo.artefacts.table import bounds, columns, extent, is_text, summary
@@ -77,8 +80,6 @@ class _Ragged:
 
 def write(released: Released, layer: Layer, path: Path) -> None:
     """Write a layer as an archive of tiles, in the order of their ids."""
-    from pmtiles.tile import Compression, TileType, zxy_to_tileid
-    from pmtiles.writer import Writer
 
     place = _mercator(layer)
     shown = [_column(name, values) for name, values in _properties(layer).items()]
@@ -263,7 +264,6 @@ def _shape_commands(
     layer: Any, rows: NDArray[np.int64], corner: NDArray[np.int64], scale: float
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
     """Shapes cut at the tile's buffer; what vanishes by rounding is left out of this tile."""
-    import shapely
 
     def to_units(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
         across, up = to_mercator(degrees[:, 0], degrees[:, 1])
@@ -290,7 +290,6 @@ def _shape_commands(
 
 def _commands(shape: Any) -> tuple[list[int], int]:
     """The commands and type of a shape in units; none where nothing of it is left."""
-    import shapely
 
     parts = [shape] if shape.geom_type == "Polygon" else shapely.get_parts(shape).tolist()
     parts = [part for part in parts if not part.is_empty]
@@ -316,7 +315,6 @@ class _Pen:
 
     def polygon(self, part: Any) -> None:
         """A ring outside, clockwise on the screen, and its holes the other way."""
-        import shapely
 
         rings = [part.exterior, *part.interiors]
         for number, ring in enumerate(rings):

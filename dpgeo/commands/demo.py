@@ -24,10 +24,11 @@ from dpgeo.core.domain import LayerKind
 from dpgeo.core.errors import BudgetExceeded
 from dpgeo.core.levels import make_level
 from dpgeo.crowdsourcing.services import campaign_create
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.layers import public_layer_add
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
-from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_receive
+from dpgeo.datasets.uploads import upload_confirm, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.lease import ProgressCallback
 from dpgeo.jobs.models import JobState

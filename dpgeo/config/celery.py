@@ -7,6 +7,7 @@ from logging.config import dictConfig
 
 from celery import Celery
 from celery.signals import setup_logging
+from django.conf import settings
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
@@ -23,7 +24,6 @@ app.autodiscover_tasks()
 
 def log_as_the_settings_say(**_: object) -> None:
     """Stand in for Celery's own logging, which would print the arguments of tasks."""
-    from django.conf import settings
 
     dictConfig(settings.LOGGING)
 

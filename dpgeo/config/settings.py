@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import secrets
 from pathlib import Path
 
 import environ
@@ -39,9 +41,6 @@ def read_secret_key() -> str:
         return key
     path = VAR_DIR / "secret-key"
     if not path.exists():
-        import os
-        import secrets
-
         VAR_DIR.mkdir(parents=True, exist_ok=True)
         fresh = VAR_DIR / f"secret-key.{os.getpid()}"
         fresh.touch(mode=0o600)

@@ -2,20 +2,29 @@
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
+import shapely
+from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.selectors import ground_of, regions_of
+from dpgeo.postprocess.tasks.density import DensityRule
+from dpgeo.postprocess.tasks.plan import (
+    REASONS,
+    Allocation,
+    Model,
+    Plan,
+    Settings,
+    Tasks,
+    plan_tasks,
+)
 from dpgeo.releases.models import Release
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from dpgeo.postprocess.tasks.plan import Allocation, Plan, Settings, Tasks
 
 MOST_TASKS = 10_000
 
@@ -52,7 +61,6 @@ def read_asked(
 
     A task that is no task is no error: the plan answers it with its reason.
     """
-    from dpgeo.postprocess.tasks.plan import Allocation
 
     if len(tasks) > MOST_TASKS:
         raise InvalidInput(
@@ -84,7 +92,6 @@ def read_asked(
 
 def plan_document(release: Release, asked: Asked) -> dict[str, Any]:
     """The plan of every allocation as a JSON document."""
-    from dpgeo.postprocess.tasks.plan import plan_tasks
 
     surface, area = ground_of(release)
     plans = plan_tasks(surface, area, asked.tasks, asked.settings, asked.allocations)
@@ -100,8 +107,6 @@ def plan_document(release: Release, asked: Asked) -> dict[str, Any]:
 
 
 def _settings(values: Mapping[str, Any]) -> Settings:
-    from dpgeo.postprocess.tasks.density import DensityRule
-    from dpgeo.postprocess.tasks.plan import Model, Settings
 
     numbers = {name: value for name, value in values.items() if name not in {"model", "density"}}
     for name, kind in (("model", Model), ("density", DensityRule)):
@@ -114,9 +119,6 @@ def _settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _tasks(given: Sequence[Any]) -> Tasks:
-    import numpy as np
-
-    from dpgeo.postprocess.tasks.plan import Tasks
 
     rows = [each if isinstance(each, dict) else {} for each in given]
     return Tasks(
@@ -173,7 +175,6 @@ def _rows(asked: Asked, plans: Sequence[Plan]) -> list[dict[str, Any]]:
 
 
 def _planned(plan: Plan) -> list[dict[str, Any]]:
-    from dpgeo.postprocess.tasks.plan import REASONS
 
     words = {reason: (str(reason), explanation) for reason, explanation in REASONS.items()}
     columns = {
@@ -204,7 +205,6 @@ def _totals(plan: Plan) -> dict[str, Any]:
 
 def _kept(values: NDArray[np.float64], decimals: int) -> list[Any]:
     """Numbers (n,) for JSON: rounded, None where there is none."""
-    import numpy as np
 
     kept = np.round(values, decimals).astype(object)
     kept[~np.isfinite(values)] = None
@@ -230,9 +230,6 @@ def _add_geocasts(release: Release, asked: Asked, plan: Plan, document: dict[str
 
 def _geocasts(release: Release, asked: Asked, plan: Plan) -> list[Any]:
     """The regions of each task as JSON, None where there is no reward to offer."""
-    import json
-
-    import shapely
 
     partition = regions_of(release)
     found: list[Any] = []

@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 from django.db.models import Q, QuerySet
 
 from dpgeo.accounts.selectors import Visitor, organisations_of
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.postprocess.tasks.density import DensitySurface
+from dpgeo.postprocess.tasks.geocast import Partition
+from dpgeo.postprocess.tasks.surface import density_surface, partition_of
+from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of, releases_public
-
-if TYPE_CHECKING:
-    from dpgeo.postprocess.tasks.density import DensitySurface
-    from dpgeo.postprocess.tasks.geocast import Partition
-    from dpgeo.spatial.area import StudyArea
+from dpgeo.releases.states import PUBLIC
+from dpgeo.spatial.area import StudyArea
 
 SURFACES_KEPT = 4
 """Surfaces that a process keeps at hand: 24 MB each at the most."""
@@ -35,7 +34,7 @@ def campaign_visible(user: Visitor, campaign_id: str) -> Campaign:
     Raises Campaign.DoesNotExist.
     """
     mine = Q(organisation__in=organisations_of(user))
-    shared = Q(shared=True, release__state=ReleaseState.PUBLISHED)
+    shared = Q(shared=True, release__state__in=PUBLIC)
     found = Campaign.objects.select_related("organisation", "release")
     return found.filter(mine | shared).get(pk=campaign_id)
 
@@ -67,7 +66,6 @@ def regions_of(release: Release) -> Partition:
 @lru_cache(maxsize=SURFACES_KEPT)
 def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]:
     """A blob never changes, so what follows from it may be kept."""
-    from dpgeo.postprocess.tasks.surface import density_surface
 
     released = released_of(Release.objects.get(pk=release_id))
     return density_surface(released), released.area
@@ -75,6 +73,5 @@ def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]
 
 @lru_cache(maxsize=SURFACES_KEPT)
 def _regions(release_id: str, _checksum: str) -> Partition:
-    from dpgeo.postprocess.tasks.surface import partition_of
 
     return partition_of(released_of(Release.objects.get(pk=release_id)))

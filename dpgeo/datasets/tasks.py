@@ -6,8 +6,9 @@ from uuid import UUID
 
 from celery import shared_task
 
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload
-from dpgeo.datasets.uploads import INGEST_TASK, upload_ingest
+from dpgeo.datasets.uploads import INGEST_TASK
 
 
 @shared_task(name=INGEST_TASK)  # type: ignore[untyped-decorator]

@@ -7,7 +7,7 @@ import secrets
 import uuid
 from collections.abc import Iterator
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import Any, BinaryIO
 from uuid import UUID
 
 from django.conf import settings
@@ -25,13 +25,11 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import rests_on_columns
-from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
-from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
+from dpgeo.datasets.storage import local_path, private_storage, remove, work_folder
+from dpgeo.ingest.preview import Preview, preview
+from dpgeo.ingest.schema import Columns, Schema, field_of
 from dpgeo.jobs.services import job_create, job_wake
-
-if TYPE_CHECKING:
-    from dpgeo.ingest.preview import Preview
-    from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.phrases import listed
 
 INGEST_TASK = "datasets.ingest"
 
@@ -85,7 +83,6 @@ def upload_preview(*, upload: Upload) -> Preview:
     Raises InvalidInput with that reason, and Conflict where the file was deleted or the machine is
     too busy.
     """
-    from dpgeo.ingest.preview import Preview, preview
 
     if upload.preview:
         return Preview.from_json(json.loads(upload.preview))
@@ -98,7 +95,7 @@ def upload_preview(*, upload: Upload) -> Preview:
             seen = preview(path, upload.file_name, upload.dataset.area, folder)
     except InvalidInput as refusal:
         waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
-        waiting.update(state=UploadState.FAILED, failure=refusal.message)
+        waiting.update(state=UploadState.FAILED, failure=refusal.phrase)
         upload.refresh_from_db()
         raise
     upload.preview = json.dumps(seen.to_json())
@@ -165,64 +162,6 @@ def upload_discard(*, upload: Upload, by: User | None) -> None:
     remove(private_storage(), stored.raw_name)
 
 
-def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
-    """Write the canonical file of a confirmed upload. False when its job was not to be had."""
-    upload = Upload.objects.select_related("dataset").get(pk=upload_id)
-    if upload.job_id is None:
-        raise Conflict("Confirm the columns of this upload first.")
-    from dpgeo.datasets.erasure import erase
-
-    def work(held: JobLease) -> None:
-        upload.refresh_from_db()
-        if upload.canonical_name:
-            _finish(upload)
-        elif upload.erasing is None:
-            _ingest(upload, held)
-        else:
-            erase(upload, held)
-
-    return job_run(job_id=upload.job_id, work=work, on_progress=on_progress)
-
-
-def _finish(upload: Upload) -> None:
-    """What is left of a job that was cut off when its canonical file was there already.
-
-    Other files that could not be deleted then are swept by the reaper: no row names them.
-    """
-    if not upload.dataset.keep_raw:
-        upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
-
-
-def _ingest(upload: Upload, held: JobLease) -> None:
-    from dpgeo.ingest.ingestion import ingest
-    from dpgeo.ingest.schema import Columns
-
-    dataset = upload.dataset
-    schema = _schema(dataset, Columns.from_json(dataset.columns))
-    storage = private_storage()
-    held.step("Reading rows")
-    with local_path(storage, upload.raw_name) as source, work_folder() as folder:
-        target = folder / "canonical.parquet"
-        report = ingest(
-            source,
-            upload.file_name,
-            schema,
-            bytes(dataset.person_key),
-            target,
-            lambda done, total: held.step("Reading rows", done, total),
-            [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
-        )
-        held.step("Storing")
-        name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
-    kept = Upload.objects.filter(pk=upload.pk, job_id=held.job_id, canonical_name="").update(
-        canonical_name=name, report=report.to_json(), state=UploadState.READY, preview=""
-    )
-    if not kept:
-        remove(storage, name)
-    elif not dataset.keep_raw:
-        upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
-
-
 def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
     """Delete the uploaded files as they came; what was read from them stays.
 
@@ -254,7 +193,7 @@ def _check_size(size: int) -> None:
         raise InvalidInput(
             "The file is larger than the {size:g} GB allowed here; split it, or compress it as "
             "Parquet.",
-            size=limit / 1000000000.0,
+            size=limit / 1e9,
             field="file",
         )
 
@@ -284,9 +223,8 @@ class _Limited(File):  # type: ignore[type-arg]
             yield chunk
 
 
-def _schema(dataset: Dataset, columns: Columns) -> Schema:
+def schema_of(dataset: Dataset, columns: Columns) -> Schema:
     """All that a row's meaning depends on. Raises InvalidInput for unusable columns."""
-    from dpgeo.ingest.schema import Schema
 
     return Schema(
         columns=columns,
@@ -303,9 +241,8 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
     In a format whose first rows do not show all columns, a name is checked against those rows
     only while it is still to be chosen: what is fixed may not depend on which rows come first.
     """
-    from dpgeo.ingest.schema import field_of
 
-    wanted = _schema(dataset, columns).wanted
+    wanted = schema_of(dataset, columns).wanted
     seen = upload_preview(upload=upload)
     present = seen.columns
     if not seen.complete and dataset.frozen_at:
@@ -315,7 +252,7 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
             raise InvalidInput(
                 "The file has no column {name!r}; it has {columns}.",
                 name=name,
-                columns=", ".join(present[:20]),
+                columns=listed(present[:20]),
                 field=field_of(role),
             )
 
@@ -327,7 +264,6 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
     to rest on the old columns while they change. Raises Conflict where releases do, and while
     another file is being read.
     """
-    from dpgeo.ingest.schema import Columns
 
     its = Q(pk=dataset.ledger_id) | Q(beside=dataset.ledger_id)
     list(Ledger.objects.select_for_update().filter(its).order_by("pk"))

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
+import shapely
 from numpy.typing import NDArray
 
 from dpgeo.ingest.report import Reason, Tally, shorten
@@ -102,8 +103,6 @@ def as_text(value: Any) -> str:
     """A value for a preview, cut short; well-known binary as the geometry it stands for."""
     plain = as_python(value)
     if isinstance(plain, bytes):
-        import shapely
-
         shape = shapely.from_wkb(plain, on_invalid="ignore")
         plain = plain if shape is None else shape.wkt
     return shorten(plain)

@@ -9,10 +9,8 @@ import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from dpgeo.ingest.batch import Reader
+from dpgeo.ingest.batch import Reader
 
 SEQUENCE_NAMES = {".geojsonl", ".geojsons", ".geojsonseq", ".ndgeojson", ".ndjson", ".jsonl"}
 

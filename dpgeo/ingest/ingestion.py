@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from dpgeo.ingest import sandbox
 from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.report import Report, Tally
 from dpgeo.ingest.schema import Schema
@@ -40,7 +41,6 @@ def ingest(
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
     if not is_packed(source) and sniff(source, file_name).is_text:
         return ingest_here(source, file_name, schema, key, target, progress, erased)
-    from dpgeo.ingest import sandbox
 
     request = {
         "source": str(source.absolute()),

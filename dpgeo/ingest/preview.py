@@ -9,10 +9,12 @@ from math import inf
 from pathlib import Path
 from typing import Any, Self
 
+from dpgeo.ingest import sandbox
 from dpgeo.ingest.column_guess import hints, suggest
 from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.schema import Columns
 from dpgeo.ingest.sniff import sniff
+from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
 ROWS_SHOWN = 20
@@ -29,18 +31,22 @@ class Preview:
     columns: list[str]
     rows: list[list[str]]
     suggested: Columns
-    hints: list[str]
+    hints: list[Phrase]
     complete: bool = True
     """Whether these are all columns: later features of GeoJSON may have others."""
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Invert `to_json`."""
-        return cls(**{**document, "suggested": Columns.from_json(document["suggested"])})
+        read = {
+            "suggested": Columns.from_json(document["suggested"]),
+            "hints": list(map(Phrase.from_json, document["hints"])),
+        }
+        return cls(**{**document, **read})
 
     def to_json(self) -> dict[str, Any]:
         """The preview as plain JSON."""
-        return asdict(self)
+        return asdict(self) | {"hints": [hint.to_json() for hint in self.hints]}
 
 
 def preview(
@@ -55,7 +61,6 @@ def preview(
     """
     if not is_packed(path) and sniff(path, file_name).is_text:
         return preview_here(path, file_name, area)
-    from dpgeo.ingest import sandbox
 
     request = {
         "source": str(path.absolute()),

@@ -17,6 +17,13 @@ from pathlib import Path
 from typing import Any
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.ingest.decompress import MAX_BYTES, unpacked
+from dpgeo.ingest.ingestion import ingest_here
+from dpgeo.ingest.preview import preview_here
+from dpgeo.ingest.schema import Schema
+from dpgeo.ingest.sniff import sniff
+from dpgeo.phrases import Phrase
+from dpgeo.spatial.area import StudyArea
 
 MEMORY_BYTES = 512 << 20
 """What may be taken beyond what the libraries take when they are loaded."""
@@ -34,10 +41,6 @@ Say = Callable[[dict[str, Any]], None]
 
 def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and look at the head of a file."""
-    from dpgeo.ingest.decompress import MAX_BYTES, unpacked
-    from dpgeo.ingest.preview import preview_here
-    from dpgeo.ingest.sniff import sniff
-    from dpgeo.spatial.area import StudyArea
 
     def unpack(enough: int) -> tuple[Path, str]:
         source, name = Path(request["source"]), request["file_name"]
@@ -52,9 +55,6 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
 
 def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and read a file into `canonical.parquet` in the working folder."""
-    from dpgeo.ingest.decompress import unpacked
-    from dpgeo.ingest.ingestion import ingest_here
-    from dpgeo.ingest.schema import Schema
 
     folder = Path.cwd()
     path, name = unpacked(
@@ -82,7 +82,6 @@ def limit_memory() -> None:
     """Load the libraries, then hold the process to what it may take beyond them."""
     import pyarrow.compute
     import pyarrow.parquet
-    import shapely  # noqa: F401
 
     pyarrow.set_cpu_count(2)
     pyarrow.set_io_thread_count(2)
@@ -98,14 +97,14 @@ def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
         limit_memory()
         return {"result": TASKS[task](request, say)}
     except InvalidInput as refusal:
-        return {"refused": refusal.message, "field": refusal.field}
+        return {"refused": refusal.phrase.to_json(), "field": refusal.field}
     except MemoryError:
-        return {
-            "refused": f"Reading the file takes more than {MEMORY_BYTES >> 20} MB of memory: a "
-            "value in it is huge, or it is damaged. Export only the columns a map needs, in row "
-            "groups of 100,000 rows or so.",
-            "field": "file",
-        }
+        too_much = Phrase(
+            "Reading the file takes more than {size} MB of memory: a value in it is huge, or it is "
+            "damaged. Export only the columns a map needs, in row groups of 100,000 rows or so.",
+            size=MEMORY_BYTES >> 20,
+        )
+        return {"refused": too_much.to_json(), "field": "file"}
     except OSError as error:
         if error.errno is None:
             return {"failed": _place(error)}

@@ -11,7 +11,7 @@ from django.views.decorators.http import require_safe
 from dpgeo.pages.citation import sharing
 from dpgeo.pages.public_views import drawn_from, release_context
 from dpgeo.pages.release_summary import summary_of
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import release_visible
 
 
@@ -31,7 +31,7 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
         "summary": summary,
         "sharing": sharing(request, found, summary),
     }
-    withdrawn = found.state == ReleaseState.WITHDRAWN
-    if not withdrawn:
+    served = found.rules.served
+    if served:
         context |= drawn_from(found)
-    return render(request, "public/embed.html", context, status=410 if withdrawn else 200)
+    return render(request, "public/embed.html", context, status=200 if served else 410)

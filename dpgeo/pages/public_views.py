@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, gettext
+from django.utils.translation import get_language, gettext_noop
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -33,18 +33,24 @@ from dpgeo.pages.catalogue import (
 )
 from dpgeo.pages.citation import comparable, sharing
 from dpgeo.pages.release_summary import Summary, summary_of
+from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
-from dpgeo.pages.templatetags.figures import in_language, ledger_words
+from dpgeo.pages.templatetags.figures import ledger_words
 from dpgeo.releases.list_cache import Kept, Row, make_of_releases, release_rows
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
-from dpgeo.releases.selectors import DraftRejected, release_visible
+from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.selectors import ReleaseGone, release_visible
+from dpgeo.releases.states import Gone
 
 MAPS_PER_PAGE = 24
 DAY = 24 * 60 * 60
 
 NO_MAP = "There is no such map."
 
-RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
+RAMPS = (
+    ("tide", gettext_noop("Tide")),
+    ("ember", gettext_noop("Ember")),
+    ("slate", gettext_noop("Grey")),
+)
 """Keys (`frontend/src/colour/ramps.ts`) and names of the colour ramps to choose from."""
 
 
@@ -98,7 +104,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """One map with its figures and files."""
 
     def context(found: Release, summary: Summary) -> dict[str, Any]:
-        public = found.state == ReleaseState.PUBLISHED
+        public = found.rules.public
         return {
             "downloads": downloads(found, summary),
             "others": comparable(found),
@@ -150,15 +156,15 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
         shapes = basemap(found.dataset.area)
         cache.set(key, shapes, DAY)
     response = JsonResponse(shapes)
-    public = found.state == ReleaseState.PUBLISHED
+    public = found.rules.public
     response["Cache-Control"] = f"public, max-age={DAY}" if public else "private, no-store"
     return response
 
 
-def not_published(request: HttpRequest, found: Release | None = None) -> HttpResponse:
-    """Where a draft was rejected: that, and nothing of what it was. `found` is for members."""
-    told = {"section": "maps", "found": found}
-    return render(request, "public/not_published.html", told, status=410)
+def gone_page(request: HttpRequest, gone: Gone, found: Release | None = None) -> HttpResponse:
+    """What is said where a release has ended; `found` where who asks may read its facts."""
+    told = release_context(found) if found else {"section": "maps"}
+    return render(request, f"public/gone/{gone.kind}.html", told, status=410)
 
 
 def release_page(
@@ -167,28 +173,25 @@ def release_page(
     template: str,
     context: Callable[[Release, Summary], dict[str, Any]],
 ) -> HttpResponse:
-    """A page of a release that has been drawn; of a withdrawn one, that it was there.
+    """A page of a release that has been drawn; of one that has ended, that it has.
 
-    Of a rejected draft it says that it was not published, and to members where to read why. Raises
-    Http404, for a stranger's draft as for no release.
+    Raises Http404, for a stranger's draft as for no release.
     """
     try:
         found = release_visible(request.user, release_id)
-    except DraftRejected:
-        return not_published(request)
+    except ReleaseGone as ended:
+        return gone_page(request, ended.gone)
     except Release.DoesNotExist:
         raise Http404(NO_MAP) from None
-    if found.state == ReleaseState.REJECTED:
-        return not_published(request, found)
+    if found.rules.gone:
+        return gone_page(request, found.rules.gone, found)
     common = release_context(found)
-    if found.state == ReleaseState.WITHDRAWN:
-        return render(request, "public/withdrawn.html", common, status=410)
     if not found.blob_name:
         return render(request, "public/not_drawn.html", common)
     summary = summary_of(found)
     figures = {
         "summary": summary,
-        "promise": promise_of(found.dataset, Unit(summary.unit), gettext, in_language),
+        "promise": say(promise_of(found.dataset, Unit(summary.unit))),
         "ramps": RAMPS,
         "sharing": sharing(request, found, summary),
     }
@@ -216,7 +219,7 @@ def release_context(found: Release) -> dict[str, Any]:
         "publisher": found.dataset.organisation,
         "total_epsilon": found.dataset.ledger.total,
         "points_total": ledger_words(points, points.total_units) if points else "",
-        "is_draft": found.state == ReleaseState.DRAFT,
+        "is_draft": not found.rules.public,
     }
 
 

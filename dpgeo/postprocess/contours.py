@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Any
 
+import contourpy
 import numpy as np
 import shapely
 from numpy.typing import NDArray
@@ -131,7 +132,6 @@ def _generator(surface: Floats, grid: Grid) -> Any:
 
     A border of empty cells closes every line that would leave the grid.
     """
-    import contourpy
 
     density = surface / grid.ground_areas[:, None] * SQUARE_KILOMETRE
     across = grid.west + (np.arange(-1, grid.columns + 1) + 0.5) * grid.cell

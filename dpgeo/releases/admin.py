@@ -5,7 +5,6 @@ A draft is rejected on its page of the desk, which asks for the reason.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import admin, messages
@@ -15,50 +14,21 @@ from django.shortcuts import redirect
 from django.urls import URLPattern, path
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
+from django.utils.translation import gettext
 from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_POST
 
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
 from dpgeo.accounts.models import User
-from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
 from dpgeo.jobs.models import JobState
-from dpgeo.releases.models import Release, ReleaseState
-from dpgeo.releases.services import (
-    release_cancel,
-    release_publish,
-    release_retry,
-    release_withdraw,
-)
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import open_actions
+from dpgeo.releases.services import DECISIONS
+from dpgeo.releases.states import ACTIONS
 
-ACTIONS: dict[str, Callable[..., Release]] = {
-    "publish": release_publish,
-    "withdraw": release_withdraw,
-    "cancel": release_cancel,
-    "retry": release_retry,
-}
-
-DONE = {
-    "publish": "Published.",
-    "withdraw": "Withdrawn. Copies that were downloaded remain where they are.",
-    "cancel": "Cancelled, and what it cost was given back.",
-    "retry": "Queued again, at no further cost.",
-}
-
-
-def open_actions(user: Any, release: Release) -> list[str]:
-    """What this person can do with a release now."""
-    state, job = release.state, release.job
-    possible = {
-        _("publish"): state == ReleaseState.DRAFT and job.state == JobState.DONE,
-        _("withdraw"): state == ReleaseState.PUBLISHED,
-        _("cancel"): job.state == JobState.QUEUED and not job.drawing,
-        _("retry"): job.state == JobState.FAILED and bool(release.blob_name),
-    }
-    needed = {"publish": "publish", "withdraw": "publish", "cancel": "request", "retry": "request"}
-    return [
-        name for name, now in possible.items() if now and may(user, release.dataset, needed[name])
-    ]
+BUTTONS = (_("publish"), _("withdraw"), _("cancel"), _("retry"))
+"""The actions of `states.ACTIONS` that ask for nothing more."""
 
 
 @admin.register(Release)
@@ -87,12 +57,14 @@ class ReleaseAdmin(OrganisationScoped):
         """State and step."""
         job = release.job
         running = job.state == JobState.RUNNING and job.step
-        return f"{job.get_state_display()}: {job.step}" if running else job.get_state_display()
+        return (
+            f"{job.get_state_display()}: {job.step_phrase}" if running else job.get_state_display()
+        )
 
     @admin.display(description="Failure (private)")
     def failure(self, release: Release) -> str:
         """Why the job failed."""
-        return release.job.failure
+        return str(release.job.failure)
 
     @admin.display(description="Files")
     def file_list(self, release: Release) -> SafeString:
@@ -112,14 +84,14 @@ class ReleaseAdmin(OrganisationScoped):
     def act(self, request: HttpRequest, release_id: str, action: str) -> HttpResponse:
         """Do what a button says, as the person who pressed it."""
         release = self.get_object(request, release_id)
-        if release is None or action not in ACTIONS or not isinstance(request.user, User):
+        if release is None or action not in BUTTONS or not isinstance(request.user, User):
             raise Http404
         try:
-            ACTIONS[action](release=release, by=request.user)
+            DECISIONS[action](release=release, by=request.user)
         except DpgeoError as error:
             messages.error(request, error.message)
         else:
-            messages.success(request, DONE[action])
+            messages.success(request, gettext(ACTIONS[action].done))
         return redirect("admin:releases_release_change", quote(release_id))
 
     def change_view(
@@ -134,7 +106,9 @@ class ReleaseAdmin(OrganisationScoped):
         shown: dict[str, Any] = {}
         if release is not None:
             shown = {
-                "open_actions": open_actions(request.user, release),
+                "open_actions": [
+                    each for each in open_actions(request.user, release) if each in BUTTONS
+                ],
                 "page_url": desk_url("desk-release", release.pk),
                 "release_id": release.pk,
             }

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Iterator
 from uuid import UUID
 
+from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode
 from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.released import Released
 from dpgeo.datasets.orphan_files import stored_names
@@ -46,7 +47,6 @@ def recover_draw(release: Release, held: JobLease | None = None) -> bool:
     the job, or by the sweep, which holds none. Raises LeaseLost, and UnreadableRelease for a draw
     that was written whole and is too large or too new for this software: none is drawn beside it.
     """
-    from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode
 
     prefix = blob_prefix(release.job_id)
     storage = private_storage()
@@ -78,7 +78,6 @@ def _set_drawing(release: Release, held: JobLease | None) -> None:
 
 def is_anothers(release: Release, name: str) -> bool:
     """Whether a stored blob under the id of a release's job is no draw of that release."""
-    from dpgeo.artefacts.codec import UnreadableRelease, decode
 
     with private_storage().open(name, "rb") as file:
         blob = file.read()

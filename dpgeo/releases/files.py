@@ -7,17 +7,14 @@ import hashlib
 import secrets
 import shutil
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from django.core.files import File
 from django.db import IntegrityError, transaction
 
+from dpgeo.artefacts.files import BuiltFile
 from dpgeo.core.errors import Conflict
 from dpgeo.datasets.storage import private_storage, public_storage, remove, store
 from dpgeo.releases.models import Release, ReleaseFile
-
-if TYPE_CHECKING:
-    from dpgeo.artefacts.files import BuiltFile
 
 INCOMPRESSIBLE = (".parquet", ".pmtiles", ".png", ".tif")
 

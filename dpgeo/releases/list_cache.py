@@ -18,7 +18,7 @@ from django.db.models import QuerySet
 from dpgeo.artefacts import statement
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import TABLES as DATASET_TABLES
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import TABLES
 
 MOST_KEPT = 4096
@@ -103,7 +103,7 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
             files = release.files.all()
             whole = all(file.public for file in files)
             stated = any(file.name == statement.NAME for file in files)
-            shown = release.state == ReleaseState.PUBLISHED
+            shown = release.rules.public
             yield (
                 write(release),
                 shown and whole and stated and _facts(release, RELEASE_FACTS) == tuple(row),

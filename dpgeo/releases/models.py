@@ -15,6 +15,7 @@ from dpgeo.budgets.selectors import ledger_for
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, from_units, guarantee
 from dpgeo.datasets.models import Dataset, PublicLayer, Upload
 from dpgeo.jobs.models import Job
+from dpgeo.releases.states import STATES, ReleaseState, StateRules
 
 
 def make_public_id() -> str:
@@ -25,19 +26,6 @@ def make_public_id() -> str:
 def today() -> datetime.date:
     """The day it is in UTC."""
     return timezone.now().astimezone(datetime.UTC).date()
-
-
-class ReleaseState(models.TextChoices):
-    """A draft answers 404 to strangers in every format; what has ended, that it has."""
-
-    DRAFT = "draft", "Draft"
-    PUBLISHED = "published", "Published"
-    WITHDRAWN = "withdrawn", "Withdrawn"
-    REJECTED = "rejected", "Rejected"
-
-
-ENDED = (ReleaseState.WITHDRAWN, ReleaseState.REJECTED)
-"""What has no files any more, for good."""
 
 
 class CountingChoice(models.TextChoices):
@@ -153,6 +141,11 @@ class Release(models.Model):
 
     def __str__(self) -> str:
         return self.title
+
+    @property
+    def rules(self) -> StateRules:
+        """What its state means to everyone who meets it."""
+        return STATES[ReleaseState(self.state)]
 
     @property
     def epsilon(self) -> Fraction:

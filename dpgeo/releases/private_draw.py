@@ -38,9 +38,11 @@ from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Upload
 from dpgeo.datasets.selectors import canonical_path
 from dpgeo.datasets.storage import private_storage, store, work_folder
+from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.view import PrivateView
@@ -48,7 +50,7 @@ from dpgeo.releases.models import Release
 
 logger = logging.getLogger(__name__)
 
-COUNTING = "Counting"
+COUNTING = Phrase("Counting")
 
 STORING_WAITS = (1, 5, 30, 120)
 """Seconds between tries to store a draw: what was drawn cannot be drawn again."""
@@ -72,7 +74,7 @@ class AnnouncedEntropy:
         if not self.announced:
             self._held.set_drawing()
             self.announced = True
-        self._held.step("Drawing noise")
+        self._held.step(Phrase("Drawing noise"))
         return self._entropy.stream()
 
 
@@ -86,7 +88,6 @@ def read_and_draw(
 
     Raises what it raises before any draw, and Conflict for whatever breaks off after it.
     """
-    from dpgeo.engine.duckdb_view import DuckDBView
 
     dataset = release.dataset
     params = parse_parameters(find_mechanism(release.mechanism).params, release.parameters)

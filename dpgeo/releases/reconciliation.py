@@ -9,12 +9,14 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from datetime import timedelta
+from datetime import datetime, timedelta
+from functools import reduce
 from uuid import UUID, uuid5
 
 from django.db.models import Exists, OuterRef, Q
 from django.utils import timezone
 
+from dpgeo.artefacts.codec import UnreadableRelease, decode
 from dpgeo.budgets.models import Entry, EntryKind
 from dpgeo.budgets.selectors import is_debited, ledger_for, paying_id
 from dpgeo.budgets.services import budget_debit_found
@@ -26,8 +28,9 @@ from dpgeo.datasets.storage import private_storage, public_storage
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.blobs import is_anothers, recover_draw, stored_blobs
 from dpgeo.releases.files import make_public, remove_all
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.sharding import sweep_shards
+from dpgeo.releases.states import ENDED, PUBLIC, STATES, ReleaseState
 
 logger = logging.getLogger(__name__)
 
@@ -84,7 +87,6 @@ def _settle_blobs() -> tuple[int, int]:
 
 
 def _adopted(release: Release) -> bool:
-    from dpgeo.artefacts.codec import UnreadableRelease
 
     try:
         return recover_draw(release)
@@ -107,7 +109,6 @@ def _debit_unpaid() -> int:
 
 def _debit_unknown(job: UUID, name: str) -> int:
     """Debit a draw of whose release nothing is left but its blob."""
-    from dpgeo.artefacts.codec import UnreadableRelease, decode
 
     paying = paying_id(job)
     if is_debited(paying):
@@ -151,21 +152,23 @@ def _complete_publications() -> int:
     """Move the files of published releases where a kill stopped the move."""
     before = timezone.now() - CUT_OFF_AFTER
     halfway = Release.objects.filter(
-        state=ReleaseState.PUBLISHED,
-        published_at__lt=before,
-        job__state=JobState.DONE,
-        files__public=False,
+        _since(PUBLIC, before), job__state=JobState.DONE, files__public=False
     ).distinct()
     return _complete(halfway, make_public)
 
 
 def _complete_deletions() -> int:
-    """Delete the files of withdrawn and rejected releases where a kill stopped the deletion."""
+    """Delete the files of ended releases where a kill stopped the deletion."""
     before = timezone.now() - CUT_OFF_AFTER
-    ended = Q(state=ReleaseState.WITHDRAWN, withdrawn_at__lt=before)
-    ended |= Q(state=ReleaseState.REJECTED, rejected_at__lt=before)
-    halfway = Release.objects.filter(ended, files__isnull=False).distinct()
+    halfway = Release.objects.filter(_since(ENDED, before), files__isnull=False).distinct()
     return _complete(halfway, remove_all)
+
+
+def _since(states: Iterable[ReleaseState], before: datetime) -> Q:
+    """Releases that came into one of these states before a moment."""
+    return reduce(
+        Q.__or__, (Q(state=state, **{f"{STATES[state].since}__lt": before}) for state in states)
+    )
 
 
 def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -> int:

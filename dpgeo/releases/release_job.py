@@ -12,6 +12,8 @@ from contextlib import suppress
 from datetime import UTC
 
 from dpgeo.accounts.selectors import may
+from dpgeo.artefacts.codec import check_encodable, encode
+from dpgeo.artefacts.files import build_files as build
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import format_epsilon
@@ -21,10 +23,11 @@ from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, remove, work_folder
 from dpgeo.jobs.lease import JobLease
 from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, sharding
 from dpgeo.releases.blobs import blob_prefix, commit_blob, recover_draw
-from dpgeo.releases.models import ENDED, Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
@@ -38,13 +41,13 @@ def work_on(release_id: str, held: JobLease) -> None:
     if not release.blob_name and not recover_draw(release, held):
         commit(release, draw(release, held))
     sharding.discard_shards(release, held)
-    if release.state in ENDED:
+    if not release.rules.served:
         return
     build_files(release, held)
-    if release.state == ReleaseState.PUBLISHED:
+    if release.rules.public:
         files.make_public(release)
     elif release.publish_when_done and still_may_publish(release):
-        held.step("Publishing")
+        held.step(Phrase("Publishing"))
         with suppress(Conflict):  # It stays a draft; publishing by hand says why.
             publish(release)
 
@@ -65,7 +68,6 @@ def draw(release: Release, held: JobLease) -> Released:
     Raises UnwritableRelease, with nothing opened, drawn or charged, where this installation cannot
     write releases at all: that says nothing about the data.
     """
-    from dpgeo.artefacts.codec import check_encodable
 
     check_encodable()
     mechanism = find_mechanism(release.mechanism)
@@ -130,7 +132,6 @@ def commit(release: Release, released: Released) -> None:
     spent: whether it can may depend on its noise and on the data, and a refund would tell. What
     can be known without the draw was checked before it (`check_encodable`).
     """
-    from dpgeo.artefacts.codec import encode
 
     try:
         blob = encode(released)
@@ -144,11 +145,11 @@ def commit(release: Release, released: Released) -> None:
 
 def build_files(release: Release, held: JobLease) -> None:
     """Make every artefact from the committed blob and store what is not stored yet."""
-    from dpgeo.artefacts.files import build_files as build
 
-    held.step("Writing files")
+    held.step(Phrase("Writing files"))
     with work_folder() as folder:
         built = build(released_of(release), folder)
         for number, file in enumerate(built, 1):
-            held.step(f"Writing files {number} of {len(built)}", number - 1, len(built))
+            step = Phrase("Writing files {number} of {count}", number=number, count=len(built))
+            held.step(step, number - 1, len(built))
             files.keep_file(release, file)

@@ -8,17 +8,23 @@ from django.core.files.storage import Storage
 from django.db import connection
 from django.db.models import Q, QuerySet
 
-from dpgeo.accounts.selectors import Visitor, organisations_of
+from dpgeo.accounts.selectors import Visitor, may, organisations_of
+from dpgeo.artefacts.codec import decode
 from dpgeo.core.errors import Conflict
 from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, public_storage
-from dpgeo.releases.models import ENDED, Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.states import ACTIONS, KNOWN, PUBLIC, Gone, is_timely
 
 TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
-class DraftRejected(Release.DoesNotExist):
-    """A draft was rejected. Strangers are told that, and nothing of what it was."""
+class ReleaseGone(Release.DoesNotExist):
+    """A release has ended, and strangers are told that and nothing of what it was."""
+
+    def __init__(self, gone: Gone) -> None:
+        super().__init__(gone.title)
+        self.gone = gone
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,17 +48,13 @@ class StoredFile:
 
 def releases_public() -> QuerySet[Release]:
     """What is published now, newest day first; within a day by random id."""
-    return (
-        Release.objects.filter(state=ReleaseState.PUBLISHED)
-        .select_related(*TABLES)
-        .order_by("-day", "-pk")
-    )
+    return Release.objects.filter(state__in=PUBLIC).select_related(*TABLES).order_by("-day", "-pk")
 
 
 def releases_visible_to(user: Visitor) -> QuerySet[Release]:
     """What is published now, and everything of a person's own organisations."""
     return Release.objects.filter(
-        Q(state=ReleaseState.PUBLISHED) | Q(dataset__organisation__in=organisations_of(user))
+        Q(state__in=PUBLIC) | Q(dataset__organisation__in=organisations_of(user))
     ).select_related(*TABLES)
 
 
@@ -60,21 +62,21 @@ def release_visible(user: Visitor, release_id: str) -> Release:
     """One release; of a withdrawn one strangers see that it was there.
 
     Raises Release.DoesNotExist, for a stranger's draft as for an id that never was, and of these
-    DraftRejected for a draft that was rejected.
+    ReleaseGone for one of which strangers learn that it ended.
     """
-    public = Q(state__in=(ReleaseState.PUBLISHED, ReleaseState.WITHDRAWN))
+    known = Q(state__in=KNOWN)
     mine = Q(dataset__organisation__in=organisations_of(user))
     try:
-        return Release.objects.filter(public | mine).select_related(*TABLES).get(pk=release_id)
+        return Release.objects.filter(known | mine).select_related(*TABLES).get(pk=release_id)
     except Release.DoesNotExist:
-        if Release.objects.filter(pk=release_id, state=ReleaseState.REJECTED).exists():
-            raise DraftRejected from None
+        hidden = Release.objects.filter(pk=release_id).only("state").first()
+        if hidden is not None and hidden.rules.gone:
+            raise ReleaseGone(hidden.rules.gone) from None
         raise
 
 
 def released_of(release: Release) -> Released:
     """What was drawn, read from its blob. Raises Conflict before there is one."""
-    from dpgeo.artefacts.codec import decode
 
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")
@@ -86,8 +88,8 @@ PUBLISHED_FILE = """
     SELECT file.stored_name, file.media_type, file.sha256, file.size, file.gzipped, release.title
     FROM releases_releasefile AS file
     JOIN releases_release AS release ON release.id = file.release_id
-    WHERE file.release_id = %s AND file.name = %s AND file.public AND release.state = 'published'
-"""
+    WHERE file.release_id = %s AND file.name = %s AND file.public AND release.state IN ({states})
+""".format(states=", ".join(["%s"] * len(PUBLIC)))  # noqa: S608 - placeholders alone
 """One statement for what is asked most often; building it anew takes longer than answering it."""
 
 
@@ -97,7 +99,7 @@ def published_file(release_id: str, name: str) -> StoredFile | None:
     Asked of the database each time, so that a withdrawal holds from the next request on.
     """
     with connection.cursor() as cursor:
-        cursor.execute(PUBLISHED_FILE, [release_id, name])
+        cursor.execute(PUBLISHED_FILE, [release_id, name, *PUBLIC])
         row = cursor.fetchone()
     if row is None:
         return None
@@ -117,12 +119,12 @@ def published_file(release_id: str, name: str) -> StoredFile | None:
 
 def stored_file(release: Release, name: str) -> StoredFile:
     """Where an artefact lies. Raises ReleaseFile.DoesNotExist; an ended release has none."""
-    if release.state in ENDED:
+    if not release.rules.served:
         raise ReleaseFile.DoesNotExist
     file = release.files.get(name=name)
     return StoredFile(
         title=release.title,
-        published=release.state == ReleaseState.PUBLISHED,
+        published=release.rules.public,
         file_name=name,
         media_type=file.media_type,
         sha256=file.sha256,
@@ -131,3 +133,14 @@ def stored_file(release: Release, name: str) -> StoredFile:
         name=file.stored_name,
         gzip_name=f"{file.stored_name}.gz" if file.gzipped else "",
     )
+
+
+def open_actions(user: Visitor, release: Release) -> list[str]:
+    """What a person can do with a release now."""
+    drawn = bool(release.blob_name)
+    return [
+        name
+        for name, action in ACTIONS.items()
+        if is_timely(name, release.state, release.job, drawn=drawn)
+        and may(user, release.dataset, action.needs)
+    ]

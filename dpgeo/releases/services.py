@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict
 from fractions import Fraction
 from typing import Any
@@ -26,11 +26,15 @@ from dpgeo.datasets.selectors import ready_upload
 from dpgeo.jobs.lease import ProgressCallback, job_run
 from dpgeo.jobs.models import JobState
 from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
+from dpgeo.phrases import translatable
 from dpgeo.releases import files
-from dpgeo.releases.models import Release, ReleaseState, today
+from dpgeo.releases.blobs import recover_draw
+from dpgeo.releases.models import Release, today
 from dpgeo.releases.quotes import Quote, release_quote
+from dpgeo.releases.states import ACTIONS, STATES, states_from
 
 __all__ = [
+    "DECISIONS",
     "RUN_TASK",
     "Quote",
     "release_cancel",
@@ -173,9 +177,11 @@ def release_publish(*, release: Release, by: User | None) -> Release:
 
     Raises NotAllowed without the approver's role, Conflict for what is no finished draft.
     """
-    if by is not None and not may(by, release.dataset, "publish"):
-        raise NotAllowed("Publishing needs the approver's role; ask an approver.")
-    _check_finished(release, "publish")
+    _check_may(release, by, "publish")
+    _check_finished(
+        release,
+        translatable("This release is not finished yet; publish it when its job is done."),
+    )
     published = publish(release)
     _log(release, "published", by)
     return published
@@ -199,28 +205,38 @@ def release_reject(*, release: Release, by: User | None, reason: object) -> Rele
     Raises NotAllowed without the approver's role, InvalidInput for a missing or overlong reason,
     Conflict for what is no finished draft.
     """
-    if by is not None and not may(by, release.dataset, "publish"):
-        raise NotAllowed("Rejecting needs the approver's role; ask an approver.")
+    _check_may(release, by, "reject")
     words = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
-    _check_finished(release, "reject")
-    rejected = Release.objects.filter(pk=release.pk, state=ReleaseState.DRAFT).update(
-        state=ReleaseState.REJECTED, rejected_at=timezone.now(), rejection=words
+    _check_finished(
+        release,
+        translatable("This release is not finished yet; reject it when its job is done."),
     )
-    if not rejected:
-        raise Conflict("Only a draft can be rejected; what is published can be withdrawn.")
-    release.refresh_from_db()
+    _move(release, "reject", rejection=words)
     files.remove_all(release)
     _log(release, "rejected", by)
     return release
 
 
-def _check_finished(release: Release, verb: str) -> None:
+def _move(release: Release, name: str, **facts: object) -> None:
+    """Bring a drawn release to the state an action leads to. Raises Conflict in any other state.
+
+    One conditional update, so that of two decisions at the same moment one holds.
+    """
+    action = ACTIONS[name]
+    if action.to is None:
+        raise ValueError(name)
+    facts |= {"state": action.to, STATES[action.to].since: timezone.now()}
+    fitting = Release.objects.filter(pk=release.pk, state__in=states_from(name))
+    if not fitting.exclude(blob_name="").update(**facts):
+        raise Conflict(action.untimely)
+    release.refresh_from_db()
+
+
+def _check_finished(release: Release, problem: str) -> None:
     if release.job.state != JobState.DONE:
         release.job.refresh_from_db()
     if release.job.state != JobState.DONE:
-        raise Conflict(
-            "This release is not finished yet; {verb} it when its job is done.", verb=verb
-        )
+        raise Conflict(problem)
 
 
 def _log(release: Release, what: str, by: User | None) -> None:
@@ -239,14 +255,7 @@ def publish(release: Release) -> Release:
     _check_paid(release)
     with transaction.atomic():
         _promise(release)
-        published = (
-            Release.objects.filter(pk=release.pk, state=ReleaseState.DRAFT)
-            .exclude(blob_name="")
-            .update(state=ReleaseState.PUBLISHED, published_at=timezone.now(), day=today())
-        )
-        if not published:
-            raise Conflict("Only a finished draft can be published.")
-    release.refresh_from_db()
+        _move(release, "publish", day=today())
     files.make_public(release)
     return release
 
@@ -285,14 +294,8 @@ def release_withdraw(*, release: Release, by: User | None) -> Release:
 
     What it cost stays spent. Raises NotAllowed, and Conflict for what is not published.
     """
-    if by is not None and not may(by, release.dataset, "publish"):
-        raise NotAllowed("Withdrawing needs the approver's role; ask an approver.")
-    withdrawn = Release.objects.filter(pk=release.pk, state=ReleaseState.PUBLISHED).update(
-        state=ReleaseState.WITHDRAWN, withdrawn_at=timezone.now()
-    )
-    if not withdrawn:
-        raise Conflict("Only a published release can be withdrawn.")
-    release.refresh_from_db()
+    _check_may(release, by, "withdraw")
+    _move(release, "withdraw")
     files.remove_all(release)
     _log(release, "withdrawn", by)
     return release
@@ -304,9 +307,8 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
     Raises NotAllowed, and Conflict once the job has started, or has drawn before the database was
     restored from a backup.
     """
-    from dpgeo.releases.blobs import recover_draw
 
-    _check_steward(release, by)
+    _check_may(release, by, "cancel")
     if not release.blob_name:
         recover_draw(release)
     job_cancel(job=release.job)
@@ -318,13 +320,25 @@ def release_retry(*, release: Release, by: User | None) -> Release:
 
     Raises Conflict where there is none: drawing again would be a second draw for one debit.
     """
-    _check_steward(release, by)
+    _check_may(release, by, "retry")
     if not release.blob_name:
         raise Conflict("There is no draw to finish from; ask for a release anew.")
     job_retry(job=release.job)
     return release
 
 
-def _check_steward(release: Release, by: User | None) -> None:
-    if by is not None and not may(by, release.dataset, "request"):
-        raise NotAllowed("Only the stewards of this dataset may do this.")
+def _check_may(release: Release, by: User | None, name: str) -> None:
+    """Raise NotAllowed where a person's role does not suffice; None is the console's operator."""
+    action = ACTIONS[name]
+    if by is not None and not may(by, release.dataset, action.needs):
+        raise NotAllowed(action.denied)
+
+
+DECISIONS: Mapping[str, Callable[..., Release]] = {
+    "publish": release_publish,
+    "reject": release_reject,
+    "withdraw": release_withdraw,
+    "cancel": release_cancel,
+    "retry": release_retry,
+}
+"""What does each action of `states.ACTIONS`."""

@@ -10,8 +10,9 @@ from django.conf import settings
 from django.core.cache import cache
 from django.urls import reverse
 
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_reject
+from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from tests.browser.opening import DRAWN, PATIENCE, Open
 from tests.maps import BOUNDS, grid_release, install, partition_release

@@ -10,9 +10,10 @@ from typing import Any
 from django.test import Client
 
 from dpgeo.accounts.models import Membership, Organisation, Role, User
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.services import dataset_create
-from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_receive
+from dpgeo.datasets.uploads import upload_confirm, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_request

@@ -15,8 +15,9 @@ from dpgeo.accounts.services import key_revoke
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import PointsRelease, Released
-from dpgeo.releases.models import Release, ReleaseState
-from dpgeo.releases.services import publish, release_reject, release_withdraw
+from dpgeo.releases.models import Release
+from dpgeo.releases.services import DECISIONS
+from dpgeo.releases.states import ACTIONS, STATES, ReleaseState, StateRules
 from tests.unit.artefacts.releases import points_release, slices_release
 from tests.web.api import program
 from tests.web.published import REASON, install, make_dataset, make_member, make_organisation
@@ -102,35 +103,55 @@ def status(client: Client, address: str, body: Any = None) -> int:
     return answer.status_code
 
 
+SEEN_BY_STRANGERS = {
+    "draft": set(),
+    "published": {"facts", "files"},
+    "withdrawn": {"facts"},
+    "rejected": set(),
+}
+"""What may ever reach strangers in each state: the promise, written apart from the table."""
+
+
+def rules_of(state: str) -> StateRules:
+    """What the table says of a state."""
+    return STATES[ReleaseState(state)]
+
+
 def served(state: str, who: str) -> set[int]:
     """What the API answers about what was drawn."""
+    rules = rules_of(state)
     if who == "revoked key":
         # What everybody may have is sent without a look at who asks.
-        return {200, 401} if state == "published" else {401}
-    if state in {"withdrawn", "rejected"}:
+        return {200, 401} if rules.public else {401}
+    if rules.gone:
         return {410}
-    return {200} if state == "published" or who in SEEING else {404}
+    return {200} if rules.public or who in SEEING else {404}
 
 
 def described(state: str, who: str) -> int:
-    """What it answers about the release itself: of a withdrawn one, that it was there."""
+    """What it answers about the release itself: its facts, that it ended, or nothing."""
     if who == "revoked key":
         return 401
-    if state in {"published", "withdrawn"} or who in SEEING:
+    rules = rules_of(state)
+    if rules.known or who in SEEING:
         return 200
-    return 410 if state == "rejected" else 404
+    return 410 if rules.gone else 404
 
 
 def shown(state: str, who: str) -> int:
     """What its pages answer; they know people alone, no keys."""
-    if state in {"withdrawn", "rejected"}:
+    rules = rules_of(state)
+    if rules.gone:
         return 410
-    return 200 if state == "published" or who in INSIDERS else 404
+    return 200 if rules.public or who in INSIDERS else 404
 
 
 def shared(state: str, _: str) -> int:
     """What is answered where whoever looks is a stranger, as in another site's page."""
-    return {"published": 200, "withdrawn": 410}.get(state, 404)
+    rules = rules_of(state)
+    if not rules.known:
+        return 404
+    return 410 if rules.gone else 200
 
 
 def harvested(state: str, who: str) -> int:
@@ -149,21 +170,29 @@ DOORS = {
 }
 """Where a release is met beside its files, and what is answered to whom in which state."""
 
-COURSES = (("draft", "rejected"), ("draft", "published", "withdrawn"))
-"""The states that a release can go through, one after the other."""
+
+def courses() -> list[tuple[str, ...]]:
+    """The ways from a draft to an end, one state after the other, as the table's actions lead."""
+    found: list[tuple[str, ...]] = []
+    left: list[tuple[str, ...]] = [(ReleaseState.DRAFT.value,)]
+    while left:
+        way = left.pop()
+        ahead = {ACTIONS[name].to for name in rules_of(way[-1]).actions} - {None, *way}
+        left += [(*way, state) for state in sorted(filter(None, ahead))]
+        found += [] if ahead else [way]
+    return sorted(found)
 
 
 def move(release: Release, state: str) -> None:
     """Bring a release to its next state."""
-    if state == "published":
-        publish(release)
-    elif state == "withdrawn":
-        release_withdraw(release=release, by=None)
-    elif state == "rejected":
-        release_reject(release=release, by=None, reason=REASON)
+    for name in release.rules.actions:
+        if ACTIONS[name].to == state:
+            more = {"reason": REASON} if name == "reject" else {}
+            DECISIONS[name](release=release, by=None, **more)
+            return
 
 
-@pytest.mark.parametrize("course", COURSES, ids=" ".join)
+@pytest.mark.parametrize("course", courses(), ids=" ".join)
 @pytest.mark.parametrize("kind", MAKES)
 def test_every_part_and_door_is_for_those_who_may_see_it(
     kind: str, course: tuple[str, ...]
@@ -182,5 +211,51 @@ def test_every_part_and_door_is_for_those_who_may_see_it(
                 assert status(client, address) == answered(state, who), (who, state, address)
 
 
+STRANGERS = ("anonymous", "other", "budgets key", "other's key")
+
+
+def holds(answer: Any, facts: list[str]) -> bool:
+    """Whether an answer tells any of these facts."""
+    body = answer.getvalue().decode(errors="replace")
+    return any(fact in body for fact in facts)
+
+
+@pytest.mark.parametrize("course", courses(), ids=" ".join)
+def test_strangers_never_get_more_than_was_promised_by_any_door(course: tuple[str, ...]) -> None:
+    """As `SEEN_BY_STRANGERS` says it, whatever the table of states says."""
+    kind = "slices"
+    release = draft(kind)
+    Release.objects.filter(pk=release.pk).update(title="Secret walks", description="By night")
+    release.refresh_from_db()
+    names = [file.name for file in release.files.all()]
+    comers = {who: comer(who) for who in STRANGERS}
+    files = [address for address, body in parts(release, kind, names) if body is None]
+    lists = ["/", "/api/v1/releases", "/api/v1/catalogue", "/ogc/collections", "/sitemap.xml"]
+    doors = [door.format(id=release.pk, layer=LAYERS[kind][0]) for door in DOORS]
+    for state in course:
+        move(release, state)
+        seen = SEEN_BY_STRANGERS[state]
+        for who, client in comers.items():
+            for address in files:
+                assert (client.get(address).status_code == 200) == ("files" in seen), (who, address)
+            for address in [*doors, f"/maps/{release.pk}/basemap.json"]:
+                answer = client.get(address)
+                told = holds(answer, ["Secret walks", "By night"])
+                assert "facts" in seen or not told, (who, state, address)
+                assert "facts" in seen or answer.status_code in {404, 410}, (who, state, address)
+            for address in lists:
+                assert "files" in seen or not holds(client.get(address), [release.pk]), address
+
+
 def test_no_state_is_left_out() -> None:
-    assert {state for course in COURSES for state in course} == set(ReleaseState.values)
+    assert {state for course in courses() for state in course} == set(ReleaseState.values)
+    assert SEEN_BY_STRANGERS.keys() == set(ReleaseState.values) == {*STATES}
+
+
+def test_the_table_of_states_keeps_the_promise_and_agrees_with_itself() -> None:
+    for state, rules in STATES.items():
+        seen = SEEN_BY_STRANGERS[state.value]
+        assert (rules.known, rules.public) == ("facts" in seen, "files" in seen)
+        assert (rules.gone is None) == rules.served
+        assert set(rules.actions) <= ACTIONS.keys()
+    assert ACTIONS.keys() == DECISIONS.keys()

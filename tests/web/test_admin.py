@@ -15,7 +15,8 @@ from dpgeo.accounts.selectors import role_in
 from dpgeo.budgets.models import Entry
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.jobs.models import Job
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
+from dpgeo.releases.states import ReleaseState
 from tests.makers import make_dataset, make_organisation, make_ready, make_release, make_user
 
 pytestmark = pytest.mark.django_db

@@ -15,7 +15,8 @@ from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
 from dpgeo.artefacts.files import LAYER_FORMATS, WHOLE_RELEASE, build_files
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.states import ReleaseState
 from tests.unit.artefacts.releases import partition_release
 from tests.web.published import install, make_dataset, make_member, make_organisation
 

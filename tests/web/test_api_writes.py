@@ -18,14 +18,15 @@ from dpgeo.accounts.models import ApiKey, Organisation, Role, Scope
 from dpgeo.accounts.services import key_revoke
 from dpgeo.api.release_actions import job_named
 from dpgeo.core.errors import Conflict
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Transfer, Upload, UploadState
 from dpgeo.datasets.orphan_files import SAFE_AGE, stored_names
 from dpgeo.datasets.resumable_uploads import transfer_append, transfers_sweep
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import Job, JobState
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
+from dpgeo.releases.states import ReleaseState
 from tests.web.api import (
     COLUMNS,
     CONTENT,

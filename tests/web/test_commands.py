@@ -17,7 +17,8 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.commands import console
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.jobs.models import Job
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
+from dpgeo.releases.states import ReleaseState
 from tests.makers import CSV, make_dataset, make_ready, make_user
 
 pytestmark = pytest.mark.django_db
@@ -195,7 +196,7 @@ def test_a_job_that_breaks_every_time_ends_the_wait(
     def break_down(*_: Any) -> None:
         raise RuntimeError
 
-    monkeypatch.setattr("dpgeo.ingest.ingestion.ingest", break_down)
+    monkeypatch.setattr("dpgeo.datasets.ingest_job.ingest", break_down)
     said = refusal("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
     assert "was not ingested" in said
     assert "stopped 5 times" in said

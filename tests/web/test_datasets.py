@@ -20,6 +20,7 @@ from dpgeo.accounts.selectors import may, role_in
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import ledger_promise
 from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.selectors import (
     canonical_path,
@@ -30,13 +31,7 @@ from dpgeo.datasets.selectors import (
 )
 from dpgeo.datasets.services import dataset_discard, dataset_update
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import (
-    upload_confirm,
-    upload_discard,
-    upload_ingest,
-    upload_preview,
-    upload_receive,
-)
+from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_preview, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import MAX_ATTEMPTS, jobs_reap

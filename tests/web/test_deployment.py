@@ -22,9 +22,9 @@ from kombu import Connection
 from dpgeo.config import settings as production
 from dpgeo.datasets.storage import WORK_FOLDER
 from dpgeo.jobs.lease import LONGEST_HOLD_SECONDS
-from dpgeo.releases.models import ReleaseState
 from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import release_publish
+from dpgeo.releases.states import ReleaseState
 from tests.makers import make_dataset, make_received, make_release
 
 ROOT = Path(__file__).resolve().parent.parent.parent
@@ -122,7 +122,8 @@ def test_everything_works_where_files_have_no_path(settings: Any) -> None:
     """As in an object store: data are copied to this machine for as long as they are read."""
     memory = {"BACKEND": "tests.storages.PathlessStorage"}
     settings.STORAGES = {**settings.STORAGES, "private": memory, "releases": memory}
-    from dpgeo.datasets.uploads import upload_confirm, upload_ingest
+    from dpgeo.datasets.ingest_job import upload_ingest
+    from dpgeo.datasets.uploads import upload_confirm
     from dpgeo.ingest.schema import Columns
 
     dataset = make_dataset()

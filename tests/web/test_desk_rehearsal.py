@@ -9,7 +9,8 @@ import pytest
 from django.utils import timezone
 
 from dpgeo.datasets.models import Dataset
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
+from dpgeo.releases.states import ReleaseState
 from tests.web.desk import Desk, make_desk
 
 pytestmark = pytest.mark.django_db

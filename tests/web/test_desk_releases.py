@@ -12,8 +12,9 @@ from dpgeo.core.parameters import parameters
 from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
+from dpgeo.releases.states import ReleaseState
 from tests.web.desk import Desk, make_desk
 
 pytestmark = pytest.mark.django_db

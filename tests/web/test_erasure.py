@@ -15,11 +15,12 @@ from django.urls import reverse
 from dpgeo.accounts.models import Role
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets.erasure import person_erase, person_readmit
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.selectors import canonical_path, ready_upload
 from dpgeo.datasets.services import dataset_update
 from dpgeo.datasets.storage import private_storage
-from dpgeo.datasets.uploads import upload_confirm, upload_ingest, upload_preview
+from dpgeo.datasets.uploads import upload_confirm, upload_preview
 from dpgeo.ingest.schema import Columns
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run

@@ -19,8 +19,9 @@ from dpgeo.core.released import PointsRelease
 from dpgeo.pages import basemap as land
 from dpgeo.pages.release_summary import summarise
 from dpgeo.pages.templatetags.figures import degrees, figure, metres, odds, size
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_reject
+from dpgeo.releases.states import ReleaseState
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, install, partition_release
 from tests.unit.artefacts import releases

@@ -13,11 +13,12 @@ from django.http import Http404
 from django.urls import reverse
 from rest_framework.request import Request
 
+from dpgeo.api.access import check_served
 from dpgeo.api.documents import AnyRequest, address_of
-from dpgeo.api.problems import Gone
 from dpgeo.artefacts import statement
 from dpgeo.artefacts.feature_pages import Feature
-from dpgeo.releases.models import Release, ReleaseFile, ReleaseState
+from dpgeo.releases.models import Release, ReleaseFile
+from dpgeo.releases.states import KNOWN
 
 CRS84 = "http://www.opengis.net/def/crs/OGC/1.3/CRS84"
 
@@ -34,11 +35,6 @@ OPENAPI = "application/vnd.oai.openapi+json;version=3.0"
 SUFFIX = ".parquet"
 
 Document = dict[str, Any]
-
-WITHDRAWN = (
-    "Its publisher has withdrawn this release. What it was is at /api/v1/releases/{id}; other "
-    "collections are at /ogc/collections."
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,12 +71,10 @@ def find_collection(collection_id: str) -> Collection:
     match = re.fullmatch(r"([\w-]{1,32})\.([\w-]{1,60})", collection_id, re.ASCII)
     if match is None:
         raise Http404
-    shown = (ReleaseState.PUBLISHED, ReleaseState.WITHDRAWN)
-    release = Release.objects.filter(pk=match[1], state__in=shown).select_related("dataset").first()
+    release = Release.objects.filter(pk=match[1], state__in=KNOWN).select_related("dataset").first()
     if release is None:
         raise Http404
-    if release.state == ReleaseState.WITHDRAWN:
-        raise Gone(WITHDRAWN.format(id=release.pk))
+    check_served(release)
     file = release.files.filter(name=match[2] + SUFFIX, public=True).first()
     if file is None:
         raise Http404

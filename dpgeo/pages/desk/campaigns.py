@@ -17,8 +17,7 @@ from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.selectors import campaigns_of
 from dpgeo.crowdsourcing.services import campaign_change, campaign_delete
 from dpgeo.pages.desk.access import person
-from dpgeo.pages.desk.words import translated
-from dpgeo.releases.models import ReleaseState
+from dpgeo.pages.rendering import say
 
 PAGE_CAMPAIGNS = 50
 
@@ -34,7 +33,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     # Tasks may be thousands in each and are not shown here.
     kept = campaigns_of(user).select_related("created_by").defer("tasks", "settings")
     page = Paginator(kept, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
-    context = {"nav": "campaigns", "page": page, "published": ReleaseState.PUBLISHED}
+    context = {"nav": "campaigns", "page": page}
     return render(request, "desk/campaigns.html", context)
 
 
@@ -50,7 +49,7 @@ def change(request: HttpRequest, campaign_id: str) -> HttpResponse:
             by=person(request),
         )
     except InvalidInput as refusal:
-        messages.error(request, translated(refusal.message))
+        messages.error(request, say(refusal))
     else:
         messages.success(request, gettext("Saved: {name}.").format(name=campaign.name))
     return redirect("desk-campaigns")

@@ -21,7 +21,8 @@ from dpgeo.jobs.models import UNFINISHED, JobState
 from dpgeo.pages.desk.access import person
 from dpgeo.pages.desk.figures import Budget, budget_of
 from dpgeo.pages.desk.jobs import Progress, progress_of
-from dpgeo.releases.models import ENDED, Release, ReleaseState
+from dpgeo.releases.models import Release
+from dpgeo.releases.states import ENDED, PUBLIC, states_from
 
 SHOWN_ENTRIES = 8
 PAGE_ENTRIES = 100
@@ -101,8 +102,8 @@ def desk(request: HttpRequest) -> HttpResponse:
     context = {
         "lines": [line_of(user, dataset) for dataset in datasets],
         "declares": organisations_of(user).exists(),
-        "published": releases.filter(state=ReleaseState.PUBLISHED).count(),
-        "drafts": releases.filter(state=ReleaseState.DRAFT, job__state=JobState.DONE),
+        "published": releases.filter(state__in=PUBLIC).count(),
+        "drafts": releases.filter(state__in=states_from("publish"), job__state=JobState.DONE),
         "running": work_of(user, releases.filter(job__state__in=UNFINISHED)),
         "ingesting": work_of(user, uploads.filter(job__state__in=UNFINISHED)),
         "unconfirmed": uploads.filter(state=UploadState.RECEIVED),

@@ -20,8 +20,9 @@ from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.basemap import basemap
 from dpgeo.pages.desk.access import dataset_for
 from dpgeo.pages.desk.figures import mesh_of, outline_of
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.services import Quote
+from dpgeo.releases.states import PUBLIC
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
@@ -84,7 +85,7 @@ def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
     """The newest published release that counts the same in cells."""
     drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind in DRAWN_KINDS]
     published = dataset.releases.filter(
-        state=ReleaseState.PUBLISHED, mechanism__in=drawn, counting=quote.counting.value
+        state__in=PUBLIC, mechanism__in=drawn, counting=quote.counting.value
     )
     return published.order_by("-published_at").first()
 

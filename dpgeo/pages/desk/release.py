@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any
 
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect, render
+from django.utils.formats import date_format
+from django.utils.timezone import localtime
 from django.utils.translation import gettext
 from django.views.decorators.http import require_POST, require_safe
 
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
+from dpgeo.core.parameters import parameters
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import person, release_for
 from dpgeo.pages.desk.jobs import job_context
-from dpgeo.pages.desk.words import translated
-from dpgeo.releases.models import ENDED, Release
-from dpgeo.releases.services import (
-    LONGEST_REJECTION,
-    release_cancel,
-    release_publish,
-    release_reject,
-    release_retry,
-    release_withdraw,
-)
+from dpgeo.pages.rendering import parameter_label, say
+from dpgeo.releases.models import Release
+from dpgeo.releases.selectors import open_actions
+from dpgeo.releases.services import DECISIONS, LONGEST_REJECTION
+from dpgeo.releases.states import ACTIONS
+
+
+def chosen_parameters(release: Release) -> list[tuple[str, object]]:
+    """Labels and values of a release's parameters; names of layers and numbers stay as they are."""
+    mechanism = MECHANISMS.get(release.mechanism)
+    known = parameters(mechanism.params) if mechanism else []
+    choices = {each.name: each.choices for each in known}
+    return [
+        (parameter_label(name), gettext(value) if value in choices.get(name, ()) else value)
+        for name, value in release.parameters.items()
+    ]
 
 
 @login_required
@@ -40,73 +48,43 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
     context: dict[str, Any] = {
         "release": found,
         "dataset": found.dataset,
+        "parameters": chosen_parameters(found),
         "mechanism_title": mechanism.title if mechanism else found.mechanism,
         "files": found.files.all(),
         "may_publish": may(user, found.dataset, "publish"),
         "may_request": may(user, found.dataset, "request"),
         "sees_private": sees_private,
-        "served": found.state not in ENDED,
+        "served": found.rules.served,
+        "standing": standing_of(found),
+        "actions": open_actions(user, found),
         "longest_rejection": LONGEST_REJECTION,
     }
     context |= job_context(found.job, sees_private=sees_private)
     return render(request, "desk/release.html", context)
 
 
-def act(
-    request: HttpRequest,
-    release_id: str,
-    action: str,
-    service: Callable[..., Any],
-    words: str,
-    **asked: Any,
-) -> HttpResponse:
-    """Do one thing to a release and say what happened, or why not, on its page."""
-    found: Release = release_for(request, release_id, action)
+def standing_of(found: Release) -> str:
+    """What the state of a release means, and since when."""
+    moment = localtime(getattr(found, found.rules.since))
+    said = date_format(moment, gettext("j F Y, H:i"))
+    return gettext(found.rules.standing).format(moment=said)
+
+
+@login_required
+@require_POST
+def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
+    """Do one thing to a release and say what happened, or why not, on its page.
+
+    Raises Http404 for no such action.
+    """
+    if action not in ACTIONS:
+        raise Http404
+    found: Release = release_for(request, release_id, ACTIONS[action].needs)
+    asked = {"reason": request.POST.get("reason", "")} if action == "reject" else {}
     try:
-        service(release=found, by=person(request), **asked)
+        DECISIONS[action](release=found, by=person(request), **asked)
     except DpgeoError as refusal:
-        messages.error(request, translated(refusal.message))
+        messages.error(request, say(refusal))
     else:
-        messages.success(request, words)
+        messages.success(request, gettext(ACTIONS[action].done))
     return redirect("desk-release", release_id=found.id)
-
-
-@login_required
-@require_POST
-def publish(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Make a draft public."""
-    words = gettext("Published. Everybody can see it.")
-    return act(request, release_id, "publish", release_publish, words)
-
-
-@login_required
-@require_POST
-def reject(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Decide that a draft is never published."""
-    words = gettext("Rejected. It is not published, and what it cost stays spent.")
-    reason = request.POST.get("reason", "")
-    return act(request, release_id, "publish", release_reject, words, reason=reason)
-
-
-@login_required
-@require_POST
-def withdraw(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Stop serving a published release."""
-    words = gettext("Withdrawn. What it cost stays spent.")
-    return act(request, release_id, "publish", release_withdraw, words)
-
-
-@login_required
-@require_POST
-def cancel(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Stop a release before noise is drawn."""
-    words = gettext("Cancelled. Nothing was spent.")
-    return act(request, release_id, "request", release_cancel, words)
-
-
-@login_required
-@require_POST
-def retry(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Try a failed release again that was paid for and drew noise; it is not charged again."""
-    words = gettext("Trying again, at no further cost.")
-    return act(request, release_id, "request", release_retry, words)

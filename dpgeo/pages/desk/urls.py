@@ -68,12 +68,6 @@ urlpatterns = [
     ),
     path("desk/uploads/<uuid:upload_id>/remove/", uploads.upload_remove, name="desk-upload-remove"),
     path("desk/releases/<str:release_id>/", release.release, name="desk-release"),
-    path("desk/releases/<str:release_id>/publish/", release.publish, name="desk-release-publish"),
-    path("desk/releases/<str:release_id>/reject/", release.reject, name="desk-release-reject"),
-    path(
-        "desk/releases/<str:release_id>/withdraw/", release.withdraw, name="desk-release-withdraw"
-    ),
-    path("desk/releases/<str:release_id>/cancel/", release.cancel, name="desk-release-cancel"),
-    path("desk/releases/<str:release_id>/retry/", release.retry, name="desk-release-retry"),
+    path("desk/releases/<str:release_id>/<slug:action>/", release.act, name="desk-release-act"),
     path("desk/jobs/<uuid:job_id>.json", jobs.job, name="desk-job"),
 ]

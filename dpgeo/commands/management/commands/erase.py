@@ -11,8 +11,8 @@ from dpgeo.accounts.models import User
 from dpgeo.commands.console import acting_user, job_wait, plain_errors
 from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.erasure import person_erase, person_readmit
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset
-from dpgeo.datasets.uploads import upload_ingest
 from dpgeo.jobs.models import JobState
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import ArgumentParser
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 from django.utils.text import slugify
@@ -16,15 +16,16 @@ from dpgeo.commands.console import acting_user, job_wait, plain_errors
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.datasets.ingest_job import upload_ingest
 from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.storage import work_folder
-from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_ingest, upload_receive
+from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_receive
+from dpgeo.ingest.preview import preview
+from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
+from dpgeo.phrases import phrase_of
 from dpgeo.spatial.area import StudyArea
-
-if TYPE_CHECKING:
-    from dpgeo.ingest.schema import Columns
 
 ROLES = ("person", "latitude", "longitude", "time", "geometry")
 DECLARED = (*ROLES, "crs")
@@ -120,8 +121,6 @@ class Command(BaseCommand):
 
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
         """The columns named, else those fixed before, else those the file suggests."""
-        from dpgeo.ingest.preview import preview
-        from dpgeo.ingest.schema import Columns
 
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)
@@ -210,4 +209,4 @@ def parse_area(text: str) -> StudyArea:
     try:
         return StudyArea.from_bounds(west, south, east, north)
     except ValueError as error:
-        raise InvalidInput(str(error), field="study_area") from None
+        raise InvalidInput(phrase_of(error), field="study_area") from None

@@ -16,7 +16,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.jobs.models import JobState
 from dpgeo.mechanisms.registry import DEFAULT
 from dpgeo.privacy.mechanism import Forecast
-from dpgeo.releases.models import Release, ReleaseState
+from dpgeo.releases.models import Release
 from dpgeo.releases.services import Quote, release_quote, release_request, release_run
 
 PRICED = ("mechanism", "epsilon", "bound", "counting", "bounding")
@@ -112,7 +112,7 @@ class Command(BaseCommand):
         release.refresh_from_db()
         for file in release.files.all():
             self.stdout.write(f"  {file.name}  {file.size:,} bytes  sha256 {file.sha256}")
-        if release.state == ReleaseState.PUBLISHED:
+        if release.rules.public:
             self.stdout.write(self.style.SUCCESS(f"Published: {address(release)}"))
         else:
             self.stdout.write(self.style.SUCCESS(f"Draft, not published: {release.pk}"))

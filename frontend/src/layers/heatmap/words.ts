@@ -1,17 +1,20 @@
-/** Words of the heatmap: its legend, and what a flag says of a cell or box. */
+/** Texts of the heatmap: its legend, and the figures of a cell or box. */
 import type { BoxLayer, ReleaseArray } from "../../data/release-array";
 import type { Reading } from "../../data/surface";
 import type { Square } from "../../geometry/square";
 import { formatMargin, formatNumber } from "../../ui/format";
-import { t } from "../../ui/translate";
+import { message, t } from "../../ui/translate";
 import type { Show } from "../map-layer";
 import { doubtNote, marginRange } from "../uncertainty";
 
 type Counting = ReleaseArray["counting"];
 
 const TITLES: Record<Show, Record<Counting, string>> = {
-  estimate: { people: "People per {side} square", visits: "Visits per {side} square" },
-  margin: { people: "Margin (±) of people per {side} square", visits: "Margin (±) of visits per {side} square" },
+  estimate: { people: message("People per {side} square"), visits: message("Visits per {side} square") },
+  margin: {
+    people: message("Margin (±) of people per {side} square"),
+    visits: message("Margin (±) of visits per {side} square"),
+  },
 };
 
 export function legendTitle(show: Show, counting: Counting, { side }: Square, { slice, title }: BoxLayer): string {
@@ -30,7 +33,7 @@ export function marginSentence(layer: BoxLayer, counting: Counting): string {
     : t("Each cell is {range} {counting}{how}.", values);
 }
 
-/** How a margin was found where it is not the exact one; labels are those of `postprocess.layers`. */
+/** How a margin was computed, where it is not exact; the labels are those of `postprocess.layers`. */
 function provenance(label: string): string {
   if (label === "nominal") return t(", by a formula");
   if (label === "calibrated") return t(", as measured on invented maps");

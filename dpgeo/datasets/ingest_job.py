@@ -1,0 +1,71 @@
+"""The job of an upload: write its canonical file from the uploaded one, or without a person."""
+
+from __future__ import annotations
+
+import secrets
+from uuid import UUID
+
+from dpgeo.core.errors import Conflict
+from dpgeo.datasets.erasure import erase
+from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.storage import local_path, private_storage, remove, store, work_folder
+from dpgeo.datasets.uploads import schema_of, upload_forget_raw
+from dpgeo.ingest.ingestion import ingest
+from dpgeo.ingest.schema import Columns
+from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
+from dpgeo.phrases import Phrase
+
+
+def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
+    """Write the canonical file of a confirmed upload. False when its job was not to be had."""
+    upload = Upload.objects.select_related("dataset").get(pk=upload_id)
+    if upload.job_id is None:
+        raise Conflict("Confirm the columns of this upload first.")
+
+    def work(held: JobLease) -> None:
+        upload.refresh_from_db()
+        if upload.canonical_name:
+            _finish(upload)
+        elif upload.erasing is None:
+            _ingest(upload, held)
+        else:
+            erase(upload, held)
+
+    return job_run(job_id=upload.job_id, work=work, on_progress=on_progress)
+
+
+def _finish(upload: Upload) -> None:
+    """What is left of a job that was cut off when its canonical file was there already.
+
+    Other files that could not be deleted then are swept by the reaper: no row names them.
+    """
+    if not upload.dataset.keep_raw:
+        upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
+
+
+def _ingest(upload: Upload, held: JobLease) -> None:
+
+    dataset = upload.dataset
+    schema = schema_of(dataset, Columns.from_json(dataset.columns))
+    storage = private_storage()
+    held.step(Phrase("Reading rows"))
+    with local_path(storage, upload.raw_name) as source, work_folder() as folder:
+        target = folder / "canonical.parquet"
+        report = ingest(
+            source,
+            upload.file_name,
+            schema,
+            bytes(dataset.person_key),
+            target,
+            lambda done, total: held.step(Phrase("Reading rows"), done, total),
+            [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
+        )
+        held.step(Phrase("Storing"))
+        name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
+    kept = Upload.objects.filter(pk=upload.pk, job_id=held.job_id, canonical_name="").update(
+        canonical_name=name, report=report.to_json(), state=UploadState.READY, preview=""
+    )
+    if not kept:
+        remove(storage, name)
+    elif not dataset.keep_raw:
+        upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))

@@ -1,0 +1,214 @@
+"""The one table of release states: who sees what in each, and which actions lead out of it.
+
+Every door reads it: files, tiles, queries, OGC, lists, pages, embedding, desk, admin, API and
+reconciliation. A new state is a line of `STATES`, and a new action a line of `ACTIONS` and its
+service in `services.py`.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from django.db import models
+from django.utils.translation import gettext_noop as _
+
+from dpgeo.jobs.models import Job, JobState
+
+
+class ReleaseState(models.TextChoices):
+    """The states of a release; `STATES` says what each means."""
+
+    DRAFT = "draft", "Draft"
+    PUBLISHED = "published", "Published"
+    WITHDRAWN = "withdrawn", "Withdrawn"
+    REJECTED = "rejected", "Rejected"
+
+
+class Files(enum.Enum):
+    """Where the files of a release are kept."""
+
+    PRIVATE = enum.auto()
+    PUBLIC = enum.auto()
+    DELETED = enum.auto()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gone:
+    """What is answered, with status 410, about a release that has ended.
+
+    `kind` is the last part of the problem's type and the name of the page that says it. `{id}` in
+    `detail` is the release's id.
+    """
+
+    kind: str
+    title: str
+    remedy: str
+    detail: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StateRules:
+    """What a state means to everyone who meets the release.
+
+    Its publisher's members always see that it exists and what it is, and its files while there are
+    any. `files` are for strangers where they are public; only then lists show the release.
+    `known` is whether strangers may read its facts without its files. Without either they are
+    told 404 as for an id that never was, or `gone`. `since` names the moment that the state
+    began, and `standing` says on the desk what it means.
+    """
+
+    files: Files
+    known: bool
+    since: str
+    standing: str
+    actions: tuple[str, ...]
+    gone: Gone | None = None
+
+    @property
+    def public(self) -> bool:
+        """Whether everybody sees everything."""
+        return self.files is Files.PUBLIC
+
+    @property
+    def served(self) -> bool:
+        """Whether there are files, for strangers or for members alone."""
+        return self.files is not Files.DELETED
+
+
+STATES: Mapping[ReleaseState, StateRules] = {
+    ReleaseState.DRAFT: StateRules(
+        files=Files.PRIVATE,
+        known=False,
+        since="created_at",
+        standing=_("Members alone can see it."),
+        actions=("publish", "reject", "cancel", "retry"),
+    ),
+    ReleaseState.PUBLISHED: StateRules(
+        files=Files.PUBLIC,
+        known=True,
+        since="published_at",
+        standing=_("Everybody can see it since {moment}."),
+        actions=("withdraw", "retry"),
+    ),
+    ReleaseState.WITHDRAWN: StateRules(
+        files=Files.DELETED,
+        known=True,
+        since="withdrawn_at",
+        standing=_(
+            "Not served any more since {moment}. Copies may remain elsewhere, and what it cost "
+            "stays spent."
+        ),
+        actions=("retry",),
+        gone=Gone(
+            kind="withdrawn",
+            title="This release is withdrawn",
+            remedy="Its files are no longer served; the release itself says what it was.",
+            detail="Its publisher has withdrawn this release; its files are no longer served. "
+            "What it was is at /api/v1/releases/{id}.",
+        ),
+    ),
+    ReleaseState.REJECTED: StateRules(
+        files=Files.DELETED,
+        known=False,
+        since="rejected_at",
+        standing=_(
+            "Not published, by a decision of {moment}. Its files are deleted, and what it cost "
+            "stays spent."
+        ),
+        actions=("retry",),
+        gone=Gone(
+            kind="not-published",
+            title="This release was not published",
+            remedy="Nothing of it is served, and nothing will be; other releases are at "
+            "/api/v1/releases.",
+        ),
+    ),
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Action:
+    """One thing to do with a release.
+
+    `needs` is the action of `accounts.selectors.may` that it takes, `after` the state its job must
+    be in if not any, `drawn` whether there must be a draw (True) or may be none (False), and `to`
+    the state it leads to, if it leads out of one. Then the words for who may not, for what is not
+    in such a state, and for what was done.
+    """
+
+    needs: str
+    denied: str
+    done: str
+    after: JobState | None = None
+    drawn: bool | None = None
+    to: ReleaseState | None = None
+    untimely: str = ""
+
+
+ACTIONS: Mapping[str, Action] = {
+    "publish": Action(
+        needs="publish",
+        after=JobState.DONE,
+        to=ReleaseState.PUBLISHED,
+        denied=_("Publishing needs the approver's role; ask an approver."),
+        untimely=_("Only a finished draft can be published."),
+        done=_("Published. Everybody can see it."),
+    ),
+    "reject": Action(
+        needs="publish",
+        after=JobState.DONE,
+        to=ReleaseState.REJECTED,
+        denied=_("Rejecting needs the approver's role; ask an approver."),
+        untimely=_("Only a draft can be rejected; what is published can be withdrawn."),
+        done=_("Rejected. It is not published, and what it cost stays spent."),
+    ),
+    "withdraw": Action(
+        needs="publish",
+        to=ReleaseState.WITHDRAWN,
+        denied=_("Withdrawing needs the approver's role; ask an approver."),
+        untimely=_("Only a published release can be withdrawn."),
+        done=_("Withdrawn. What it cost stays spent."),
+    ),
+    "cancel": Action(
+        needs="request",
+        after=JobState.QUEUED,
+        drawn=False,
+        denied=_("Only the stewards of this dataset may do this."),
+        done=_("Cancelled. Nothing was spent."),
+    ),
+    "retry": Action(
+        needs="request",
+        after=JobState.FAILED,
+        drawn=True,
+        denied=_("Only the stewards of this dataset may do this."),
+        done=_("Trying again, at no further cost."),
+    ),
+}
+
+
+def states_from(action: str) -> tuple[ReleaseState, ...]:
+    """The states that an action leads out of."""
+    return tuple(state for state, rules in STATES.items() if action in rules.actions)
+
+
+def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
+    """Whether an action is possible now, whoever asks; `drawn` is whether there is a draw."""
+    needed = ACTIONS[action]
+    matches = needed.drawn is None or (drawn if needed.drawn else not job.drawing)
+    in_time = needed.after is None or job.state == needed.after
+    return action in STATES[ReleaseState(state)].actions and in_time and matches
+
+
+PUBLIC = tuple(state for state, rules in STATES.items() if rules.public)
+"""What lists show and files are served of to everybody."""
+
+KNOWN = tuple(state for state, rules in STATES.items() if rules.known)
+"""What strangers may read the facts of."""
+
+ENDED = tuple(state for state, rules in STATES.items() if not rules.served)
+"""What has no files any more, for good."""
+
+GONE = tuple(rules.gone for rules in STATES.values() if rules.gone)
+"""The ways to have ended."""
