@@ -1,4 +1,4 @@
-"""Selected features of a GeoParquet file, by page or by box, without reading the whole file.
+"""Selected features of a GeoParquet file, by page or by box.
 
 The files are this package's own, with a covering column "bbox" and row groups in the order of the
 layer, so that row groups elsewhere are skipped by their statistics.

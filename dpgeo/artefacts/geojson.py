@@ -1,4 +1,4 @@
-"""GeoJSON files (RFC 7946): one feature a line, rings counterclockwise, longitude first.
+"""GeoJSON files (RFC 7946), one feature a line, longitude first.
 
 Text is joined from columns of strings, since a dictionary for each feature takes ten times as long.
 There is no crs member.

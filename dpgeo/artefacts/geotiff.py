@@ -1,4 +1,4 @@
-"""Cloud-optimised GeoTIFF: grid cells as an image with two bands, estimate and margin.
+"""Cloud-optimised GeoTIFF of grid cells, with the bands estimate and margin.
 
 It is written here rather than by GDAL, whose raster half would be as large as all other readers
 together. The layout is the one that GDAL's COG driver requires: a classic little-endian TIFF, all

@@ -1,4 +1,4 @@
-"""preview.png: a picture of a release with its legend, for catalogues and shared links.
+"""preview.png: a picture of a release with its legend.
 
 It shows the measured layer. As on the site's map, only features that stand out from the noise are
 coloured; the others are grey. Classes follow from released values alone.

@@ -1,4 +1,4 @@
-"""Privacy statement: everything guaranteed about a release, for people and programs.
+"""Privacy statement: the guarantees of a release, for people and programs.
 
 It is a versioned JSON document that follows from the Released object alone. Words are for readers,
 symbols and exact numbers for reviewers; epsilons are exact numbers in strings.

@@ -1,4 +1,4 @@
-"""Schema of the privacy statement: types for the code that writes it, JSON Schema for readers.
+"""Schema of the privacy statement, as types and as JSON Schema.
 
 The fields answer those of all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and

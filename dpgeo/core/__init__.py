@@ -1,1 +1,1 @@
-"""The vocabulary of privacy: epsilon, spends, guarantees, parameters, releases. No Django."""
+"""Privacy concepts without Django: epsilon, spends, guarantees, releases."""

@@ -1,4 +1,4 @@
-"""The domain: public declarations about where people may be, made before any row is read.
+"""Domain: public declarations about where people may be, before any row is read.
 
 It holds a study area, the time zone of its times, named layers (zones to count in, places to choose
 among, densities known beforehand) and the public attributes of reports. Mechanisms name a layer by

@@ -1,4 +1,4 @@
-"""Levels of geo-indistinguishability, such as "ln 4 within 200 m", in exact ledger units.
+"""Levels of geo-indistinguishability, such as "ln 4 within 200 m".
 
 A move of at most the radius changes the odds of every output by a factor of at most e^level. The
 guarantee itself is epsilon = level / radius per metre, in whole pico-epsilon, rounded down.

@@ -1,4 +1,4 @@
-"""Public parameters of mechanisms: frozen dataclasses that define forms, schemas and docs."""
+"""Public parameters of mechanisms, from which forms, schemas and docs follow."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Canonical Parquet file read by DuckDB within a memory limit and a scratch folder."""
+"""Canonical Parquet file, read by DuckDB within a memory limit."""
 
 from __future__ import annotations
 

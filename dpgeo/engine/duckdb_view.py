@@ -1,4 +1,4 @@
-"""Private view of a canonical Parquet file: contribution bounding and counting by DuckDB.
+"""Private view of a canonical Parquet file, bounded and counted by DuckDB.
 
 Contribution bounding. Every row (visits) or every distinct pair of person and cell (people) gets a
 key: a hash of the salt, the person and the row's own content in the high bits, the cell's number in

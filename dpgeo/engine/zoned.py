@@ -1,4 +1,4 @@
-"""Assignment of positions to declared zones: one row for every pair of position and zone.
+"""Assignment of positions to declared zones.
 
 Rows are read in chunks and each position is located by itself, so the output does not depend on
 where the file was divided. Memory is bounded: chunks are smaller where many zones overlap, by a

@@ -1,4 +1,4 @@
-"""Interface of upload readers, their batches of rows, and the sieve that refuses rows."""
+"""Interface of upload readers, batches of rows, and the sieve of refused rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Declared projection of an upload's coordinates, and its conversion to WGS84 degrees.
+"""Declared projection of an upload's coordinates, and conversion to WGS84.
 
 A projection is declared by its code in a public register and by nothing else: definitions as text
 could name files on this machine. Of the several transformations between two datums one is chosen,

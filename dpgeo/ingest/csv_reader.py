@@ -1,4 +1,4 @@
-"""CSV reader: delimited text with a header; values are text until their role is declared.
+"""CSV reader for delimited text with a header.
 
 `csv_lines` explains why rows are not read by a CSV library; the header is, since it is public and a
 single line.

@@ -1,4 +1,4 @@
-"""GeoJSON reader: newline-delimited features (GeoJSONSeq), and documents with a feature list.
+"""GeoJSON reader for newline-delimited features and for whole documents.
 
 In newline-delimited files one line is one row, as in CSV: a line that is not JSON is refused alone.
 

@@ -1,4 +1,4 @@
-"""GeoPackage reader: the file's one layer of points, read row by row with SQLite itself.
+"""GeoPackage reader for the file's one layer of points, using SQLite itself.
 
 A row is what SQLite stores under one row id, each value with its stored type (`typed_values`
 explains why GDAL is not used). A value beyond `MAX_VALUE_BYTES` refuses its row alone.

@@ -1,4 +1,4 @@
-"""Parquet and GeoParquet reader, by batches of rows, of the declared columns alone."""
+"""Parquet and GeoParquet reader, by batches of the declared columns."""
 
 from __future__ import annotations
 

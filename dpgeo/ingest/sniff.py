@@ -1,4 +1,4 @@
-"""Detection of a file's format by its first bytes; its name only affects error messages."""
+"""Detection of a file's format by its first bytes."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""One file per mechanism, `registry.py`, and what several share. None imports another."""
+"""Mechanisms, one file each, and their registry; none imports another."""

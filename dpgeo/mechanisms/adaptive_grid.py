@@ -1,4 +1,4 @@
-"""Adaptive grid: coarse squares whose noisy counts decide how finely each is divided.
+"""Adaptive grid: coarse squares, divided according to their noisy counts.
 
 Idea. Buy a rough number of records with a small spend. Divide the map into m1 x m1 squares, few
 enough that each count is far larger than its noise, and count them. Divide each square into m2 x m2

@@ -1,4 +1,4 @@
-"""Auto: a pilot measurement, counts in phases, and a surface inferred from all of them.
+"""Auto: a pilot measurement, counts in phases, and a surface inferred from all.
 
 Idea. Buy a rough total first: it tells how much detail epsilon can resolve. Count an even grid of
 about as many squares as stand out from the noise at that total. Then count boxes that are split

@@ -1,4 +1,4 @@
-"""Parameter tables of the mechanisms' pages; `python -m dpgeo.mechanisms.describe` renews them.
+"""Parameter tables of the mechanisms' pages.
 
 A page docs/mechanisms/KEY.md holds the table between two comments; the rest is written by hand.
 """

@@ -1,4 +1,4 @@
-"""Private clusters: a few centres where people gather, with a noisy count around each.
+"""Private clusters: a few centres with a noisy count around each.
 
 Idea. k-means on noisy sums: starting from centres spread evenly over the study area, a few rounds
 move each towards the mean of the records nearest to it. Then the records around each final centre

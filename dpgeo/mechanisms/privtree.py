@@ -1,4 +1,4 @@
-"""PrivTree: a quadtree of any depth, split where people are, with fresh counts of its leaves.
+"""PrivTree: a quadtree split where people are, with fresh counts of its leaves.
 
 Idea. Split a box into four when a noisy, biased count of it is large. The bias grows with the
 depth, so that one draw of noise per box is enough however deep the tree becomes: crowds are split

@@ -1,4 +1,4 @@
-"""Quadtree: counts at every level of a pyramid of squares, reconciled with each other.
+"""Quadtree: reconciled counts at every level of a pyramid of squares.
 
 Idea. Divide the frame into four, each quarter into four, and so on down to the cells; count all of
 them. A region of any size is then the sum of few counts, and each count is supported by those above

@@ -1,4 +1,4 @@
-"""Registry of mechanisms, from which forms, API, docs, conformance tests and benchmarks follow.
+"""Registry of mechanisms, from which forms, API, docs and tests follow.
 
 The first is the default.
 """

@@ -1,4 +1,4 @@
-"""Sparse grid: very fine cells, listed only where noisy counts reach a public threshold.
+"""Sparse grid: very fine cells, listed where noisy counts reach a threshold.
 
 Idea. On a grid of a thousand million cells nearly all are empty, and drawing the noise of each is
 neither possible nor useful. List the cells whose noisy counts reach a threshold T that few empty

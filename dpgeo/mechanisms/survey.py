@@ -1,4 +1,4 @@
-"""Measurements of quadtree nodes in successive partitions, and the inferred surface.
+"""Measurements of quadtree nodes in partitions, and the inferred surface.
 
 This is no mechanism: each mechanism decides what is measured, and under which declared labels.
 """

@@ -1,1 +1,1 @@
-"""What may be done with released objects, at no cost in privacy. Never sees private data."""
+"""Post-processing of released objects, without access to private data."""

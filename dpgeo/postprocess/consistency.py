@@ -1,4 +1,4 @@
-"""Hierarchical consistency: noisy counts of a tree of boxes, reconciled by least squares.
+"""Hierarchical consistency of a tree's noisy counts, by least squares.
 
 A node's true count is the sum of its children's. Where several levels were measured, each with
 independent noise of its own variance, the best linear unbiased estimate of all counts that keeps

@@ -1,4 +1,4 @@
-"""Deconvolution of perturbed points by iterative Bayesian update with the exact kernel.
+"""Deconvolution of perturbed points by iterative Bayesian update.
 
 Idea. A report from fine cell j is published in fine cell i with a known probability A[i, j]: planar
 Laplace noise, then the map into the study area. Expectation maximisation for the mixture

@@ -1,4 +1,4 @@
-"""kd-tree grown on noisy cells, whose boxes can be divided evenly with little error.
+"""kd-tree on noisy cells, whose boxes can be divided evenly with little error.
 
 It uses noisy counts and public facts alone, so growing it costs no privacy. Variances are those of
 the noise, and n counts the cells of a box that touch the study area; all others are left out.

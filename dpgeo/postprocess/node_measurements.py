@@ -1,4 +1,4 @@
-"""Noisy counts of quadtree nodes from several measurements, and their least-squares tree.
+"""Noisy counts of quadtree nodes, and their least-squares tree.
 
 Nodes are numbered by level; level l is an array (2^l, 2^l), see `pyramid`. Counts of one node from
 several measurements are combined by inverse variances. A *leaf* is a measured node below which

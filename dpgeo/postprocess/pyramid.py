@@ -1,4 +1,4 @@
-"""Square arrays at the levels of a quadtree: level l has 2^l x 2^l nodes over the same ground."""
+"""Square arrays at the levels of a quadtree: 2^l x 2^l nodes at level l."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Range answers: estimated counts in any box or polygon, from a release's measured counts.
+"""Range answers: estimated counts in any box or polygon, from measured counts.
 
 An answer adds up the measured counts whose regions lie in the query region. A measured region that
 the query's edge cuts adds the share of its ground (within the study area) that lies inside; how

@@ -1,4 +1,4 @@
-"""Surface of cells inferred from noisy counts of quadtree nodes, at no privacy cost.
+"""Surface of cells inferred from noisy counts of quadtree nodes.
 
 `infer` turns all node measurements into expected counts of cells, even within each leaf. It runs
 ROUNDS rounds. Each guesses every leaf from the others, shrinks its noisy count by empirical Bayes

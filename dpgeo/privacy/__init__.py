@@ -1,1 +1,1 @@
-"""The only way from private counts to noisy ones: views, opaque counts, the Meter, exact noise."""
+"""Private views, opaque counts, the Meter and exact noise."""

@@ -1,4 +1,4 @@
-"""Production randomness keyed by the operating system; only `dpgeo.releases` may import it.
+"""Production randomness keyed by the system; only `dpgeo.releases` imports it.
 
 Every stream is the keystream of ChaCha20 (RFC 8439) under a 256-bit key taken from the operating
 system when the stream is opened, so two streams are as independent as the operating system's keys.

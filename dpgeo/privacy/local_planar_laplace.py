@@ -1,4 +1,4 @@
-"""Planar Laplace noise for single positions, outside the server: for use on a device.
+"""Planar Laplace noise for single positions, for use on a device.
 
 `LocalPlanarLaplace(level="ln 4", radius=200).move(longitude, latitude)` needs no server, no study
 area and no Django. The caller supplies the randomness; the command `perturb` uses the operating

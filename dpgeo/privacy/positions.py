@@ -1,4 +1,4 @@
-"""Opaque private positions, streamed in chunks, with the most reports of one privacy unit."""
+"""Opaque private positions, streamed in chunks."""
 
 from __future__ import annotations
 

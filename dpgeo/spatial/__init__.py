@@ -1,1 +1,1 @@
-"""Geometry that is public: the study area, grids and projections. No noise, no private data."""
+"""Public geometry: study area, grids and projections."""

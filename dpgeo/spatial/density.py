@@ -1,4 +1,4 @@
-"""Declared public density: the number of people expected in each area, known beforehand.
+"""Declared public density: people expected in each area, known beforehand.
 
 Examples are a census grid, or the regions of a map published earlier.
 """

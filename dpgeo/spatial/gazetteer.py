@@ -1,4 +1,4 @@
-"""Gazetteer tables: a row for each place, with its position and a column for every level.
+"""Gazetteer tables: a row for each place, with its position and levels.
 
 Columns named longitude and latitude (or lon and lat) hold positions in degrees. Unless levels are
 named, all other columns except the key and name are levels, in order from the widest to the finest.

@@ -1,4 +1,4 @@
-"""Declared public places: candidate positions in a hierarchy, such as country, city and street.
+"""Declared public places: candidate positions in a hierarchy.
 
 Everything follows from public inputs: the places of each unit, their distances, and the nearest
 place to a position. A *unit* here is a region of the hierarchy.

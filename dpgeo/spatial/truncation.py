@@ -1,4 +1,4 @@
-"""Truncation of perturbed points to a study area, as a function of each point alone.
+"""Truncation of perturbed points to a study area.
 
 A point in the area stays. Any other goes to a point of the public grid in the area, close to the
 nearest point of the area's outline. The result depends neither on the point's origin nor on other

@@ -1,4 +1,4 @@
-"""Zones: declared public polygons, such as wards or tracts, in which people are counted."""
+"""Zones: declared public polygons in which people are counted."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of contours: the noisy cells, the surface computed from them, its lines and bands."""
+"""Layers of contours: noisy cells, their surface, its lines and bands."""
 
 from __future__ import annotations
 

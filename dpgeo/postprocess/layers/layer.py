@@ -1,4 +1,4 @@
-"""Layer types: boxes of cells, shapes or points, each with the error of its values."""
+"""Layer types: boxes of cells, shapes or points, with errors of their values."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of a partition grown on noisy cells: its fresh totals, and estimates of its cells."""
+"""Layers of a partition: its fresh totals, and estimates of its cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of a phased release: the boxes of the last phase, and the inferred surface."""
+"""Layers of a phased release: boxes of the last phase, and the inferred surface."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers of PriLocation: clusters, the units that stay visible, and the places drawn."""
+"""Layers of PriLocation: clusters, visible units, and the places drawn."""
 
 from __future__ import annotations
 

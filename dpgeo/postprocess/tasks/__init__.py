@@ -1,1 +1,1 @@
-"""Plans of paid tasks on a released map: who is near, who accepts, whom to ask, what to offer."""
+"""Plans of paid tasks on a released map."""

@@ -1,4 +1,4 @@
-"""Task regions as unions of a release's own regions (To, Ghinita and Shahabi 2014).
+"""Task regions as unions of released regions (To, Ghinita and Shahabi 2014).
 
 A circle cuts through regions of which only the count is known. A geocast does not: it starts with
 the region that holds the task and adds the neighbour that raises the expected acceptance most,

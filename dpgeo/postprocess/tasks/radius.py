@@ -1,4 +1,4 @@
-"""Notification radius: how far to notify people for a given task success probability.
+"""Notification radius for a given task success probability.
 
 Two models of the workers around a task, each solved exactly for all tasks at once.
 
