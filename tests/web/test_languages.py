@@ -32,7 +32,7 @@ from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.public_views import RAMPS
 from dpgeo.pages.words import ANSWERS, SLICES, TERMS, WORDS
 from dpgeo.postprocess.tasks.plan import REASONS
-from dpgeo.releases.services import publish
+from dpgeo.releases.publication import publish
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, install, partition_release
 from tests.unit.artefacts import releases
