@@ -7,12 +7,8 @@ same lack is a failure, so that nothing is left out unseen; QGIS alone is asked 
 from __future__ import annotations
 
 import os
-from pathlib import Path
 
 import pytest
-
-SHARED_DATA = Path(__file__).resolve().parent.parent.parent / "shared" / "data"
-"""Trial data kept beside the repository; it may be absent."""
 
 
 def need(condition: object, what: str) -> None:
@@ -27,11 +23,3 @@ def need(condition: object, what: str) -> None:
     if os.environ.get("DPGEO_REQUIRE_ALL") == "1":
         pytest.fail(message, pytrace=False)
     pytest.skip(message, allow_module_level=True)
-
-
-def shared_data(name: str) -> Path:
-    """A file of the trial data. Where it is absent the test is skipped, never failed."""
-    path = SHARED_DATA / name
-    if not path.exists():
-        pytest.skip(f"This needs ../shared/data/{name}.", allow_module_level=True)
-    return path

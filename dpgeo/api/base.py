@@ -19,6 +19,7 @@ from rest_framework.views import APIView
 from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import Visitor
 from dpgeo.api.access import KeyAuthentication, actor_of
+from dpgeo.api.documents import Document
 from dpgeo.api.problems import problem_of
 from dpgeo.api.queries import Query, read_queries
 from dpgeo.api.throttling import count_request
@@ -115,6 +116,10 @@ class DocumentView(ApiView):
     def answer(self, document: Any, *, personal: bool = False) -> Response:
         """A document that caches may keep if they ask again; one for a member alone they never."""
         return Response(document, headers={"Cache-Control": caching(personal)})
+
+    def write(self, document: type[Document], thing: Any, **context: Any) -> dict[str, Any]:
+        """What a document says of a thing."""
+        return document(context={"request": self.request, **context}).to_representation(thing)
 
     def text(
         self, body: bytes, *, personal: bool = False, media_type: str = "application/json"

@@ -8,7 +8,7 @@ from typing import Any
 from rest_framework.renderers import JSONRenderer
 
 from dpgeo.api import dcat
-from dpgeo.api.documents import AnyRequest, dataset_document, release_document
+from dpgeo.api.documents import AnyRequest
 from dpgeo.api.ogc import documents as ogc
 from dpgeo.api.serializers import DatasetSerializer, ReleaseSerializer
 from dpgeo.releases.list_cache import Kept, Row, make_of_datasets, make_of_releases
@@ -19,11 +19,10 @@ _releases, _datasets, _collections, _harvested = Kept(), Kept(), Kept(), Kept()
 
 def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
     """Each release in the form of ReleaseSerializer."""
-
-    def document(release: Release) -> Any:
-        return ReleaseSerializer(release_document(request, release)).data
-
-    return _of_releases(_releases, request, rows, lambda release: _json(document(release)))
+    document = ReleaseSerializer(context={"request": request})
+    return _of_releases(
+        _releases, request, rows, lambda release: _json(document.to_representation(release))
+    )
 
 
 def harvest_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
@@ -45,9 +44,8 @@ def collection_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 def dataset_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
     """Each dataset in the form of DatasetSerializer."""
-    make = make_of_datasets(
-        lambda dataset: _json(DatasetSerializer(dataset_document(request, dataset)).data)
-    )
+    document = DatasetSerializer(context={"request": request})
+    make = make_of_datasets(lambda dataset: _json(document.to_representation(dataset)))
     return _datasets.texts(rows, make, beside=request.build_absolute_uri("/"))
 
 

@@ -7,9 +7,9 @@ from typing import Any
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
 
+from dpgeo.api.documents import Address, Document, page_of
 from dpgeo.api.serializers import ObjectField
-
-Serializer = serializers.Serializer[Any]
+from dpgeo.crowdsourcing.models import Campaign
 
 NUMBER_OR_NULL: dict[str, Any] = {"type": ["number", "null"]}
 
@@ -105,7 +105,7 @@ class GeocastsField(serializers.JSONField):
     """Sums over regions."""
 
 
-class PlanSerializer(Serializer):
+class PlanSerializer(Document):
     """A plan, which nobody keeps."""
 
     release = serializers.CharField()
@@ -117,22 +117,24 @@ class PlanSerializer(Serializer):
     geocast = GeocastsField(required=False)
 
 
-class CampaignSerializer(Serializer):
+class CampaignSerializer(Document):
     """Tasks and settings that an organisation keeps."""
 
-    id = serializers.CharField()
-    url = serializers.URLField()
+    id = serializers.CharField(source="pk")
+    url = Address("api:campaign")
     page = serializers.URLField(help_text="Where it is planned on a map.")
     name = serializers.CharField()
-    organisation = serializers.SlugField()
-    release = serializers.CharField()
+    organisation = serializers.SlugField(source="organisation.slug")
+    release = serializers.CharField(source="release_id")
     settings = ObjectField()
     tasks = TasksField()
     shared = serializers.BooleanField()
 
+    def get_page(self, campaign: Campaign) -> str:
+        """The planning page with this campaign."""
+        return f"{self.address('plan')}?campaign={campaign.pk}"
 
-class CampaignListSerializer(Serializer):
-    """One page of campaigns, by name."""
 
-    results = CampaignSerializer(many=True)
-    next = serializers.URLField(allow_null=True, help_text="The next page, null on the last.")
+CampaignListSerializer = page_of(
+    CampaignSerializer, "CampaignListSerializer", "One page of campaigns, by name."
+)

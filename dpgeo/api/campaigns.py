@@ -17,7 +17,6 @@ from dpgeo.api.campaign_serializers import (
     CampaignSerializer,
     PlanSerializer,
 )
-from dpgeo.api.documents import address_of
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import LIMIT
@@ -236,11 +235,8 @@ class CampaignsView(DocumentView):
             limit=self.asked["limit"],
             cursor=self.asked["cursor"],
         )
-        document = {
-            "results": [campaign_document(request, each) for each in found],
-            "next": next_url(request, cursor),
-        }
-        return self.answer(CampaignListSerializer(document).data, personal=True)
+        shown = {"results": found, "next": next_url(request, cursor)}
+        return self.answer(self.write(CampaignListSerializer, shown), personal=True)
 
     @operation(
         "campaign_create",
@@ -263,9 +259,7 @@ class CampaignsView(DocumentView):
             shared=asked["shared"],
             created_by=self.actor,
         )
-        answer = self.answer(
-            CampaignSerializer(campaign_document(request, campaign)).data, personal=True
-        )
+        answer = self.answer(self.write(CampaignSerializer, campaign), personal=True)
         answer.status_code = 201
         return answer
 
@@ -285,7 +279,7 @@ class CampaignView(DocumentView):
     def get(self, request: Request, campaign_id: str) -> Response:
         """Your organisation's, or a shared one."""
         campaign = _found(request, campaign_id)
-        document = CampaignSerializer(campaign_document(request, campaign)).data
+        document = self.write(CampaignSerializer, campaign)
         return self.answer(document, personal=is_personal(request.user))
 
     @operation(
@@ -299,7 +293,7 @@ class CampaignView(DocumentView):
         """Forgets it, and says what it was."""
         read_body(request, ())
         campaign = _found(request, campaign_id)
-        document = CampaignSerializer(campaign_document(request, campaign)).data
+        document = self.write(CampaignSerializer, campaign)
         campaign_delete(campaign=campaign, by=self.actor)
         return self.answer(document, personal=True)
 
@@ -327,21 +321,6 @@ def read_settings(given: dict[str, Any]) -> dict[str, Any]:
         except ValueError as error:
             raise InvalidInput(str(error), field=name) from None
     return found
-
-
-def campaign_document(request: Request, campaign: Campaign) -> dict[str, Any]:
-    """One campaign."""
-    return {
-        "id": campaign.pk,
-        "url": address_of(request, "api:campaign", campaign.pk),
-        "page": address_of(request, "plan") + f"?campaign={campaign.pk}",
-        "name": campaign.name,
-        "organisation": campaign.organisation.slug,
-        "release": campaign.release_id,
-        "settings": campaign.settings,
-        "tasks": campaign.tasks,
-        "shared": campaign.shared,
-    }
 
 
 def _organisation(user: User, slug: str) -> Organisation:

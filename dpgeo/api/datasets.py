@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from django.http import Http404, HttpResponse
 from rest_framework.request import Request
@@ -13,14 +13,11 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.cached_lists import dataset_texts, listed
 from dpgeo.api.dataset_writes import CHANGED, DECLARED, change, declare
-from dpgeo.api.documents import dataset_document
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
 from dpgeo.api.request_bodies import read_body
 from dpgeo.api.serializers import DatasetListSerializer, DatasetSerializer, DeclaredSerializer
-from dpgeo.budgets.warnings import cautions_on
-from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.selectors import (
     datasets_public,
     datasets_readable_by,
@@ -77,7 +74,7 @@ class DatasetsView(DocumentView):
     def post(self, request: Request) -> Response:
         """All of it becomes public with the first map; nothing of it is read from the data."""
         dataset = declare(self.actor, read_body(request, DECLARED))
-        document = declared_document(request, dataset)
+        document = self.write(DeclaredSerializer, dataset)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)
 
@@ -102,8 +99,7 @@ class DatasetView(DocumentView):
             dataset = datasets_visible_to(request.user).filter(slug=slug).first()
         if dataset is None:
             raise Http404
-        document = DatasetSerializer(dataset_document(request, dataset)).data
-        return self.answer(document, personal=personal)
+        return self.answer(self.write(DatasetSerializer, dataset), personal=personal)
 
     @operation(
         "dataset_update",
@@ -119,12 +115,4 @@ class DatasetView(DocumentView):
         before the columns of its first file are confirmed."""
         dataset = own_dataset(self.actor, slug, "edit")
         change(self.actor, dataset, read_body(request, CHANGED))
-        return self.answer(declared_document(request, dataset), personal=True)
-
-
-def declared_document(request: Request, dataset: Dataset) -> dict[str, Any]:
-    """A dataset with what its declarer should hear."""
-    dataset.ledger.refresh_from_db()
-    document = dataset_document(request, dataset)
-    document["cautions"] = cautions_on(dataset.ledger.total)
-    return dict(DeclaredSerializer(document).data)
+        return self.answer(self.write(DeclaredSerializer, dataset), personal=True)

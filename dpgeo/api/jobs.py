@@ -1,18 +1,22 @@
-"""Background work as keys see it; see `work` for what is told and what is not."""
+"""Background work as keys see it; see JobSerializer for what is told and what is not."""
 
 from __future__ import annotations
 
 from typing import ClassVar
 from uuid import UUID
 
+from django.http import Http404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
-from dpgeo.accounts.models import Scope
+from dpgeo.accounts.models import Scope, User
+from dpgeo.accounts.selectors import organisations_of
 from dpgeo.api.base import DocumentView
-from dpgeo.api.job_documents import job_document
 from dpgeo.api.member_serializers import JobSerializer
 from dpgeo.api.openapi import in_path, operation
+from dpgeo.datasets.models import Upload
+from dpgeo.datasets.selectors import uploads_visible_to
+from dpgeo.releases.models import Release
 
 JOB_ID = in_path("job_id", "The job's id.", UUID)
 
@@ -25,5 +29,15 @@ class JobView(DocumentView):
     @operation("job", "Get a job", JobSerializer, tag="jobs", parameters=[JOB_ID])
     def get(self, request: Request, job_id: UUID) -> Response:
         """Queued, running or done. Ask again every few seconds until it is done."""
-        document = job_document(request, self.actor, job_id)
-        return self.answer(JobSerializer(document).data, personal=True)
+        return self.answer(self.write(JobSerializer, job_seen(self.actor, job_id)), personal=True)
+
+
+def job_seen(user: User, job_id: UUID) -> Release | Upload:
+    """What a job makes, of the organisations that `user` acts for. Raises Http404 for another's."""
+    mine = Release.objects.filter(dataset__organisation__in=organisations_of(user))
+    release = mine.filter(job_id=job_id).select_related("job").first()
+    upload = None if release else uploads_visible_to(user).filter(job_id=job_id).first()
+    found = release or upload
+    if found is None:
+        raise Http404
+    return found

@@ -14,13 +14,12 @@ from rest_framework.response import Response
 from dpgeo.accounts.models import Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.documents import AnyRequest, address_of
+from dpgeo.api.documents import Document, page_of
 from dpgeo.api.openapi import BODY, in_path, operation
 from dpgeo.api.request_bodies import Field, read_body, text
-from dpgeo.api.serializers import Serializer
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
 from dpgeo.datasets.layers import MAX_BYTES, public_layer_add, public_layer_remove
-from dpgeo.datasets.models import Dataset, PublicLayer
+from dpgeo.datasets.models import PublicLayer
 
 SLUG = in_path("slug", "The dataset's short name.")
 
@@ -83,7 +82,7 @@ DECLARED = (
 )
 
 
-class LayerSerializer(Serializer):
+class LayerSerializer(Document):
     """A public layer. It never changes."""
 
     name = serializers.SlugField()
@@ -96,31 +95,21 @@ class LayerSerializer(Serializer):
         help_text="Whether a release rests on it; it can then no longer be removed."
     )
 
+    def get_url(self, layer: PublicLayer) -> str:
+        """Where it is removed."""
+        return self.address("api:layer", layer.dataset.slug, layer.name)
 
-class LayerListSerializer(Serializer):
-    """All layers of a dataset, by name."""
-
-    results = LayerSerializer(many=True)
-    next = serializers.URLField(allow_null=True, help_text="Always null: there are few.")
-
-
-def layer_document(request: AnyRequest, layer: PublicLayer) -> dict[str, Any]:
-    """One layer."""
-    return {
-        "name": layer.name,
-        "url": address_of(request, "api:layer", layer.dataset.slug, layer.name),
-        "kind": layer.kind,
-        "title": layer.title,
-        "features": layer.features,
-        "sha256": layer.sha256,
-        "used": layer.releases.exists(),
-    }
+    def get_used(self, layer: PublicLayer) -> bool:
+        """Whether any release was made with it."""
+        return layer.releases.exists()
 
 
-def layer_list(request: AnyRequest, dataset: Dataset) -> Any:
-    """All layers of a dataset."""
-    found = [layer_document(request, layer) for layer in dataset.layers.all()]
-    return LayerListSerializer({"results": found, "next": None}).data
+LayerListSerializer = page_of(
+    LayerSerializer,
+    "LayerListSerializer",
+    "All layers of a dataset, by name.",
+    only="there are few",
+)
 
 
 class LayersView(DocumentView):
@@ -134,10 +123,8 @@ class LayersView(DocumentView):
     def get(self, request: Request, slug: str) -> Response:
         """What mechanisms can count in, beside grids."""
         dataset = own_dataset(self.actor, slug, "view")
-        found = [layer_document(request, layer) for layer in dataset.layers.all()]
-        return self.answer(
-            LayerListSerializer({"results": found, "next": None}).data, personal=True
-        )
+        shown = {"results": dataset.layers.all(), "next": None}
+        return self.answer(self.write(LayerListSerializer, shown), personal=True)
 
     @operation(
         "layer_add",
@@ -159,7 +146,7 @@ class LayersView(DocumentView):
         layer = asked.pop("layer")
         file = io.BytesIO((layer if isinstance(layer, str) else json.dumps(layer)).encode())
         layer = public_layer_add(dataset=dataset, file=file, created_by=self.actor, **asked)
-        document = LayerSerializer(layer_document(request, layer)).data
+        document = self.write(LayerSerializer, layer)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)
 
@@ -185,7 +172,5 @@ class LayerView(DocumentView):
         if layer is None:
             raise Http404
         public_layer_remove(layer=layer, by=self.actor)
-        found = [layer_document(request, each) for each in dataset.layers.all()]
-        return self.answer(
-            LayerListSerializer({"results": found, "next": None}).data, personal=True
-        )
+        shown = {"results": dataset.layers.all(), "next": None}
+        return self.answer(self.write(LayerListSerializer, shown), personal=True)

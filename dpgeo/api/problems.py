@@ -103,6 +103,12 @@ LENGTH_REQUIRED = Problem(
     "The length is not told",
     "Send the header Content-Length.",
 )
+PRECONDITION_FAILED = Problem(
+    HTTPStatus.PRECONDITION_FAILED,
+    "precondition-failed",
+    "Another version of the protocol",
+    "This address speaks tus 1.0.0; send the header Tus-Resumable: 1.0.0.",
+)
 TOO_LARGE = Problem(
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too-large",
@@ -150,6 +156,7 @@ KINDS = (
     BUDGET_EXCEEDED,
     *GONE,
     LENGTH_REQUIRED,
+    PRECONDITION_FAILED,
     TOO_LARGE,
     ADDRESS_TOO_LONG,
     MEDIA,
@@ -188,6 +195,13 @@ class LengthRequired(exceptions.APIException):
 
     status_code = HTTPStatus.LENGTH_REQUIRED
     default_detail = LENGTH_REQUIRED.remedy
+
+
+class PreconditionFailed(exceptions.APIException):
+    """A version of the tus protocol that is not spoken here."""
+
+    status_code = HTTPStatus.PRECONDITION_FAILED
+    default_detail = PRECONDITION_FAILED.remedy
 
 
 class TooLarge(exceptions.APIException):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import shapely
@@ -15,10 +15,10 @@ from rest_framework.response import Response
 
 from dpgeo.api.access import check_served, release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
+from dpgeo.api.documents import Document
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import SLUG, Query, read_box, read_slug
 from dpgeo.api.request_bodies import Field, members, read_body
-from dpgeo.api.serializers import Serializer
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.released import Released
@@ -106,24 +106,48 @@ ASKED = (
 )
 
 
-class AnswerSerializer(Serializer):
+class Asked(NamedTuple):
+    """The answer for a region, and the region's id."""
+
+    id: Any
+    answer: RangeAnswer
+
+
+class AnswerSerializer(Document):
     """How many are in one region."""
 
     id = serializers.JSONField(help_text="Of the feature, null where it has none.")
-    estimate = serializers.FloatField(help_text="May be negative: noise is not cut off.")
-    margin = serializers.FloatField(help_text="Half the width of the interval.")
+    estimate = serializers.FloatField(
+        source="answer.estimate", help_text="May be negative: noise is not cut off."
+    )
+    margin = serializers.FloatField(
+        source="answer.margin", help_text="Half the width of the interval."
+    )
     low = serializers.FloatField(help_text="The interval's lower end.")
     high = serializers.FloatField(help_text="Its upper end.")
     exact = serializers.BooleanField(
+        source="answer.exact",
         help_text="Whether the interval holds all of the error: the noise of whole counts. "
-        "Otherwise the notes say what is not in it."
+        "Otherwise the notes say what is not in it.",
     )
-    areas = serializers.IntegerField(help_text="Measured areas that were added up.")
-    cut = serializers.IntegerField(help_text="How many of them the region's edge cuts.")
-    notes = serializers.ListField(child=serializers.CharField())
+    areas = serializers.IntegerField(
+        source="answer.areas", help_text="Measured areas that were added up."
+    )
+    cut = serializers.IntegerField(
+        source="answer.cut", help_text="How many of them the region's edge cuts."
+    )
+    notes = serializers.ListField(source="answer.notes", child=serializers.CharField())
+
+    def get_low(self, asked: Asked) -> float:
+        """The margin below the estimate."""
+        return asked.answer.estimate - asked.answer.margin
+
+    def get_high(self, asked: Asked) -> float:
+        """The margin above it."""
+        return asked.answer.estimate + asked.answer.margin
 
 
-class AnswersSerializer(Serializer):
+class AnswersSerializer(Document):
     """How many are in each region, as measured: of the bounded counts, with noise."""
 
     release = serializers.CharField(help_text="The release's id.")
@@ -199,11 +223,10 @@ class RangesView(DocumentView):
             "bound": release.bound,
             "confidence": CONFIDENCE,
             "meaning": MEANING[Counting(release.counting)],
-            "results": [
-                _result(name, each) for (name, _), each in zip(regions, found, strict=True)
-            ],
+            "results": [Asked(name, each) for (name, _), each in zip(regions, found, strict=True)],
         }
-        return self.answer(AnswersSerializer(document).data, personal=is_personal(viewer))
+        shown = self.write(AnswersSerializer, document)
+        return self.answer(shown, personal=is_personal(viewer))
 
 
 @lru_cache(maxsize=4)
@@ -216,20 +239,6 @@ def _released(release_id: str, _sha256: str) -> Released:
 def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
     """The answers of a release, kept for the next who asks, or of one slice of it."""
     return Ranges(_released(release_id, sha256), layer=layer)
-
-
-def _result(name: Any, answer: RangeAnswer) -> dict[str, Any]:
-    return {
-        "id": name,
-        "estimate": answer.estimate,
-        "margin": answer.margin,
-        "low": answer.estimate - answer.margin,
-        "high": answer.estimate + answer.margin,
-        "exact": answer.exact,
-        "areas": answer.areas,
-        "cut": answer.cut,
-        "notes": list(answer.notes),
-    }
 
 
 def read_regions(asked: dict[str, Any]) -> list[tuple[Any, Any]]:

@@ -17,24 +17,19 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may, organisations_of
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.documents import address_of, presence_epsilon, release_document
-from dpgeo.api.job_documents import document_of
-from dpgeo.api.member_serializers import JobSerializer, QuoteSerializer
+from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.request_bodies import Field, flag, members, number, read_body, text, whole
 from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
-from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Bounding, Counting, Notion
+from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
-from dpgeo.releases.quotes import Advice
 from dpgeo.releases.requests import ReleaseRequest, read_request, request_of
 from dpgeo.releases.selectors import releases_visible_to
 from dpgeo.releases.services import (
-    Quote,
     release_cancel,
     release_publish,
     release_quote,
@@ -175,8 +170,7 @@ class QuoteView(DocumentView):
         asked = read_quoted(request)
         guess = asked.pop("guess")
         quote = release_quote(dataset=dataset, request=read_request(dataset, **asked), guess=guess)
-        document = QuoteSerializer(quote_document(dataset, quote)).data
-        return self.answer(document, personal=True)
+        return self.answer(self.write(QuoteSerializer, quote, dataset=dataset), personal=True)
 
 
 class ReleaseActionView(DocumentView):
@@ -193,8 +187,7 @@ class ReleaseActionView(DocumentView):
         asked = read_body(request, body)
         release = own_release(self.actor, release_id)
         service(release=release, by=self.actor, **asked)
-        document = ReleaseSerializer(release_document(request, release)).data
-        return self.answer(document, personal=True)
+        return self.answer(self.write(ReleaseSerializer, release), personal=True)
 
 
 class PublishView(ReleaseActionView):
@@ -316,8 +309,8 @@ def read_guess(given: dict[str, Any]) -> Guess:
         raise InvalidInput(refusal.message, field=f"guess.{refusal.field}") from None
 
 
-def request_release(request: Request, user: User) -> Response:
-    """Ask for a release: 202 and its job, or 200 and the job that the same request began before.
+def request_release(request: Request, user: User) -> tuple[Release, bool]:
+    """Ask for a release. It comes back with whether the same request was made before.
 
     Raises DpgeoError.
     """
@@ -332,17 +325,12 @@ def request_release(request: Request, user: User) -> Response:
         )
     job_id = job_named(dataset, name)
     known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
-    wanted = read_request(dataset, **{field.name: asked.pop(field.name) for field in PRICED})
+    wanted = read_request(dataset, **{each.name: asked.pop(each.name) for each in PRICED})
     release = release_request(
         dataset=dataset, request=wanted, requested_by=user, job_id=job_id, **asked
     )
     check_same(release, wanted, asked)
-    headers = {
-        "Location": address_of(request, "api:release", release.pk),
-        "Cache-Control": "private, no-store",
-    }
-    document = JobSerializer(document_of(request, release)).data
-    return Response(document, status=200 if known else 202, headers=headers)
+    return release, known
 
 
 def read_idempotency_key(request: Request) -> str:
@@ -382,64 +370,6 @@ def check_same(release: Release, wanted_request: ReleaseRequest, asked: dict[str
             "Another request of this dataset had this name; give each its own.",
             field=IDEMPOTENCY_KEY,
         )
-
-
-def quote_document(dataset: Dataset, quote: Quote) -> dict[str, Any]:
-    """A quote."""
-    forecast = quote.forecast
-    near, far = forecast.radii or (None, None)
-    return {
-        "dataset": dataset.slug,
-        "mechanism": quote.request.mechanism,
-        "parameters": dict(quote.request.parameters),
-        "notion": quote.cost.notion.value,
-        "cost": quote.words(quote.epsilon),
-        "epsilon": presence_epsilon(quote.cost),
-        "bound": quote.request.bound,
-        "counting": quote.request.counting.value,
-        "bounding": quote.request.bounding.value,
-        "plan": [
-            {
-                "what": spend.label,
-                "epsilon": format_epsilon(spend.epsilon)
-                if quote.cost.notion is Notion.PURE_DP
-                else None,
-                "cost": quote.words(spend.epsilon),
-            }
-            for spend in quote.plan
-        ],
-        "forecast": {
-            "region": forecast.region,
-            "regions": forecast.regions,
-            "margin": forecast.margin,
-            "stands_out_from": forecast.stands_out_from,
-            "radius_50": near,
-            "radius_95": far,
-            "ground_metres": forecast.ground_metres,
-            "caution": forecast.caution,
-            "facts": list(forecast.facts),
-        },
-        "left_before": quote.rest(quote.left_before),
-        "left_after": quote.rest(quote.left_after),
-        "more_like_this": quote.more_like_this,
-        "warnings": quote.warnings,
-        "advice": advice_document(quote.advice),
-    }
-
-
-def advice_document(advice: Advice | None) -> dict[str, Any] | None:
-    """Advice on the bound."""
-    if advice is None:
-        return None
-    return {
-        "best_bound": advice.best,
-        "error": advice.error,
-        "error_at_best": advice.error_at_best,
-        "curve": [
-            {"bound": bound, "error": error}
-            for bound, error in zip(advice.bounds, advice.errors, strict=True)
-        ],
-    }
 
 
 def own_release(user: User, release_id: str) -> Release:

@@ -14,7 +14,7 @@ from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import release_seen, viewer_of
 from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.cached_lists import listed, release_texts
-from dpgeo.api.documents import release_document
+from dpgeo.api.documents import address_of
 from dpgeo.api.member_serializers import JobSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
@@ -107,7 +107,13 @@ class ReleasesView(DocumentView):
     def post(self, request: Request) -> Response:
         """Pays for it and queues its job, whose address comes back. The same request sent again
         is answered with 200 and the same job."""
-        return request_release(request, self.actor)
+        release, known = request_release(request, self.actor)
+        headers = {
+            "Location": address_of(request, "api:release", release.pk),
+            "Cache-Control": "private, no-store",
+        }
+        document = self.write(JobSerializer, release)
+        return Response(document, status=200 if known else 202, headers=headers)
 
 
 class ReleaseView(DocumentView):
@@ -140,8 +146,7 @@ class ReleaseView(DocumentView):
         """Its facts and files. Of a withdrawn release the facts remain, as a tombstone."""
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
-        document = ReleaseSerializer(release_document(request, release)).data
-        return self.answer(document, personal=is_personal(viewer))
+        return self.answer(self.write(ReleaseSerializer, release), personal=is_personal(viewer))
 
 
 def narrowed(found: QuerySet[Release], asked: dict[str, Any]) -> QuerySet[Release]:

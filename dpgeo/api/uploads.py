@@ -16,13 +16,12 @@ from dpgeo.accounts.models import Scope, User
 from dpgeo.accounts.selectors import may
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
-from dpgeo.api.job_documents import transfer_document, upload_document
 from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.problems import LengthRequired, TooLarge
 from dpgeo.api.request_bodies import Field, body_length, members, read_body, text, whole
 from dpgeo.core.errors import Conflict, InvalidInput
-from dpgeo.datasets.models import Dataset, Transfer, Upload
+from dpgeo.datasets.models import Transfer, Upload
 from dpgeo.datasets.resumable_uploads import (
     transfer_append,
     transfer_begin,
@@ -78,6 +77,7 @@ class UploadsView(DocumentView):
         "upload_begin",
         "Announce a file",
         UploadSerializer,
+        deprecated=True,
         tag="uploads",
         status=201,
         parameters=[SLUG],
@@ -91,7 +91,7 @@ class UploadsView(DocumentView):
         asked = read_body(request, ANNOUNCED)
         check_size(asked["size"])
         transfer = transfer_begin(dataset=dataset, by=self.actor, **asked)
-        return transfer_answer(request, transfer, dataset, status=201)
+        return upload_answer(request, transfer, status=201)
 
 
 class UploadView(DocumentView):
@@ -102,15 +102,13 @@ class UploadView(DocumentView):
     @operation("upload", "Get an upload", UploadSerializer, tag="uploads", parameters=[UPLOAD_ID])
     def get(self, request: Request, upload_id: UUID) -> Response:
         """How many bytes have arrived, also in the header Upload-Offset; a HEAD suffices."""
-        found, dataset = find_upload_or_transfer(self.actor, upload_id)
-        if isinstance(found, Upload):
-            return upload_answer(request, found)
-        return transfer_answer(request, found, dataset)
+        return upload_answer(request, find_upload_or_transfer(self.actor, upload_id))
 
     @operation(
         "upload_append",
         "Send bytes",
         UploadSerializer,
+        deprecated=True,
         tag="uploads",
         parameters=[
             UPLOAD_ID,
@@ -124,16 +122,16 @@ class UploadView(DocumentView):
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
         """Any number at a time. After an interruption ask for the offset and go on from there."""
-        found, dataset = find_upload_or_transfer(self.actor, upload_id)
+        found = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Upload):
             raise Conflict("This file is complete already; read its address.")
         length = body_length(request)
         if not length:
             raise LengthRequired
-        offset = read_offset(request)
+        offset = read_count(request, OFFSET, "how many bytes were sent before these")
         body: Any = request._request
         transfer_append(transfer=found, offset=offset, stream=body, length=length)
-        return transfer_answer(request, found, dataset)
+        return upload_answer(request, found)
 
     @operation(
         "upload_discard",
@@ -146,11 +144,7 @@ class UploadView(DocumentView):
     def delete(self, request: Request, upload_id: UUID) -> Response:
         """Deletes what has arrived of it. What was read stays on record."""
         read_body(request, ())
-        found, _ = find_upload_or_transfer(self.actor, upload_id)
-        if isinstance(found, Transfer):
-            transfer_discard(transfer=found)
-        else:
-            upload_discard(upload=found, by=self.actor)
+        discard(self.actor, upload_id)
         return Response(status=204)
 
 
@@ -163,6 +157,7 @@ class UploadCompleteView(DocumentView):
         "upload_complete",
         "Complete an upload",
         UploadSerializer,
+        deprecated=True,
         tag="uploads",
         parameters=[UPLOAD_ID],
         errors=[409],
@@ -174,7 +169,7 @@ class UploadCompleteView(DocumentView):
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Say that all bytes are sent. Saying it again changes nothing."""
         read_body(request, ())
-        found, _ = find_upload_or_transfer(self.actor, upload_id)
+        found = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Transfer):
             found = upload_look(upload=transfer_complete(transfer=found, by=self.actor))
         return upload_answer(request, found)
@@ -196,8 +191,7 @@ class UploadPreviewView(DocumentView):
     def get(self, request: Request, upload_id: UUID) -> Response:
         """Their names, and which probably holds what. Rows are shown at the desk alone."""
         preview = upload_preview(upload=whole_upload(self.actor, upload_id))
-        document = {"columns": preview.columns, "suggested": preview.suggested.to_json()}
-        return self.answer(PreviewSerializer(document).data, personal=True)
+        return self.answer(self.write(PreviewSerializer, preview), personal=True)
 
 
 class UploadConfirmView(DocumentView):
@@ -224,59 +218,59 @@ class UploadConfirmView(DocumentView):
         return upload_answer(request, upload, status=202)
 
 
-def find_upload_or_transfer(user: User, upload_id: UUID) -> tuple[Upload | Transfer, Dataset]:
+def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
     """An upload, or the transfer that is to become it. Raises Http404 for another's as for none."""
     upload = uploads_visible_to(user).filter(pk=upload_id).first()
     if upload and may(user, upload.dataset, "upload"):
-        return upload, upload.dataset
+        return upload
     transfer = None if upload else Transfer.objects.filter(pk=upload_id).first()
     if transfer:
         dataset = datasets_visible_to(user).filter(pk=transfer.dataset_id).first()
         if dataset and may(user, dataset, "upload"):
-            return transfer, dataset
+            transfer.dataset = dataset
+            return transfer
     raise Http404
 
 
 def whole_upload(user: User, upload_id: UUID) -> Upload:
     """An upload that is complete. Raises Http404, and Conflict where bytes are missing."""
-    found, _ = find_upload_or_transfer(user, upload_id)
+    found = find_upload_or_transfer(user, upload_id)
     if isinstance(found, Transfer):
         raise Conflict("Bytes are missing; send them and complete the upload first.")
     return found
 
 
-def check_size(size: int) -> None:
+def discard(user: User, upload_id: UUID) -> None:
+    """Give up a file on its way, or remove an upload. Raises Http404 and Conflict."""
+    found = find_upload_or_transfer(user, upload_id)
+    if isinstance(found, Transfer):
+        transfer_discard(transfer=found)
+    else:
+        upload_discard(upload=found, by=user)
+
+
+def check_size(size: int, field: str = "size") -> None:
     """Raise TooLarge before a byte was sent."""
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
         raise TooLarge(
             f"The file is larger than the {limit:,} bytes allowed here; split it, or compress it "
             "as Parquet.",
-            field="size",
+            field=field,
         )
 
 
-def read_offset(request: Request) -> int:
-    """Where the bytes of a request belong. Raises InvalidInput."""
-    given = request.headers.get(OFFSET, "")
+def read_count(request: Request, header: str, meaning: str) -> int:
+    """A number of bytes from a header. Raises InvalidInput."""
+    given = request.headers.get(header, "")
     if not re.fullmatch(r"[0-9]{1,15}", given):
-        raise InvalidInput("Say how many bytes were sent before these, such as 0.", field=OFFSET)
+        raise InvalidInput(f"Say {meaning}, such as 0.", field=header)
     return int(given)
 
 
-def transfer_answer(
-    request: Request, transfer: Transfer, dataset: Dataset, status: int = 200
-) -> Response:
-    """A transfer, with its offset as a header."""
-    return _answer(transfer_document(request, transfer, dataset.slug), status)
-
-
-def upload_answer(request: Request, upload: Upload, status: int = 200) -> Response:
-    """A whole upload."""
-    return _answer(upload_document(request, upload), status)
-
-
-def _answer(document: dict[str, Any], status: int) -> Response:
+def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
+    """A file, with its offset as a header."""
+    document = UploadSerializer(context={"request": request}).to_representation(file)
     headers = {
         "Cache-Control": "private, no-store",
         OFFSET: str(document["offset"]),
@@ -284,4 +278,4 @@ def _answer(document: dict[str, Any], status: int) -> Response:
     }
     if status == 201:
         headers["Location"] = document["url"]
-    return Response(UploadSerializer(document).data, status=status, headers=headers)
+    return Response(document, status=status, headers=headers)

@@ -29,6 +29,7 @@ from dpgeo.api.release_actions import (
 )
 from dpgeo.api.releases import ReleasesView, ReleaseView
 from dpgeo.api.tiles import TileJsonView, TileView
+from dpgeo.api.tus import TusUploadsView, TusUploadView
 from dpgeo.api.uploads import (
     UploadCompleteView,
     UploadConfirmView,
@@ -52,6 +53,8 @@ urlpatterns = [
     path("v1/datasets", DatasetsView.as_view(), name="datasets"),
     path("v1/datasets/<slug:slug>", DatasetView.as_view(), name="dataset"),
     path("v1/datasets/<slug:slug>/uploads", UploadsView.as_view(), name="uploads"),
+    path("v1/datasets/<slug:slug>/uploads/tus", TusUploadsView.as_view(), name="tus-uploads"),
+    path("v1/uploads/<uuid:upload_id>/tus", TusUploadView.as_view(), name="tus-upload"),
     path("v1/datasets/<slug:slug>/layers", LayersView.as_view(), name="layers"),
     path("v1/datasets/<slug:slug>/layers/<slug:name>", LayerView.as_view(), name="layer"),
     path("v1/datasets/<slug:slug>/quote", QuoteView.as_view(), name="quote"),

@@ -107,11 +107,6 @@ class Ledger(models.Model):
         return rest_text(units, self.radius)
 
     @property
-    def total_words(self) -> str:
-        """The whole budget, for people."""
-        return self.words(self.total_units)
-
-    @property
     def left_words(self) -> str:
         """What is left of it, as a figure."""
         return self.rest(self.total_units - self.spent_units)

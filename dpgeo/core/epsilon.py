@@ -60,11 +60,6 @@ def to_micro(epsilon: Fraction) -> int:
     return micro.numerator
 
 
-def from_micro(micro: int) -> Fraction:
-    """The epsilon of a number of micro-epsilon."""
-    return Fraction(micro, MICRO)
-
-
 def format_epsilon(epsilon: Fraction) -> str:
     """The shortest exact decimal ("0.25"), or a fraction ("1/3") where there is none."""
     decimal = Decimal(epsilon.numerator) / Decimal(epsilon.denominator)

@@ -103,7 +103,6 @@ def zipped(folder: Path) -> bytes:
 
 
 TABLE = {"longitude": "lon", "latitude": "lat", "person": "who"}
-METRES = {"longitude": "x", "latitude": "y", "person": "who", "crs": "EPSG:25832"}
 POINTS = {"geometry": "geometry", "person": "who"}
 
 FORMATS: dict[str, tuple[Maker, Mapping[str, str]]] = {

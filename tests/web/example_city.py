@@ -5,14 +5,12 @@ from __future__ import annotations
 import json
 import re
 from typing import Any
-from unittest.mock import patch
 from uuid import UUID
 
 from django.test import Client
 
 from dpgeo.accounts.models import Organisation
 from dpgeo.accounts.services import key_create
-from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.releases.models import Release
 from dpgeo.releases.services import release_run
@@ -140,6 +138,7 @@ class City:
         self.program = Program({"Authorization": f"Bearer {secret}"})
         self.answers: dict[str, Any] = {}
         self._ids: dict[str, str] = {}
+        self._uuids: dict[str, str] = {}
 
     def ask(
         self,
@@ -205,10 +204,10 @@ class City:
         return re.sub(r"^20\d\d-\d\d-\d\d$", "2026-03-31", text)
 
     def _uuid(self, match: re.Match[str]) -> str:
-        if match[0] in self._ids.values():
+        if match[0] in self._uuids.values():
             return match[0]
-        numbered = UUID(int=(0x5D0C8F5A94A54C3E8F0E << 48) + len(self._ids) + 1)
-        return self._ids.setdefault(match[0], str(numbered))
+        numbered = UUID(int=(0x5D0C8F5A94A54C3E8F0E << 48) + len(self._uuids) + 1)
+        return self._uuids.setdefault(match[0], str(numbered))
 
 
 def _file(described: dict[str, Any]) -> dict[str, Any]:
@@ -274,11 +273,12 @@ def _declare(city: City) -> None:
 def _plan(city: City) -> None:
     """Tasks are planned on the published map, and kept."""
     city.ask("plan", "POST", "/api/v1/plan")
-    with patch.object(Campaign._meta.get_field("id"), "default", lambda: CAMPAIGN_ID):
-        campaign = city.ask("campaign_create", "POST", "/api/v1/campaigns", 201)["url"]
+    campaign = city.ask("campaign_create", "POST", "/api/v1/campaigns", 201)
+    city.call(campaign["id"], CAMPAIGN_ID)
+    city.answers["campaign_create"] = city.steady(campaign)
     city.ask("campaigns", "GET", "/api/v1/campaigns")
-    city.ask("campaign", "GET", campaign)
-    city.ask("campaign_delete", "DELETE", campaign)
+    city.ask("campaign", "GET", campaign["url"])
+    city.ask("campaign_delete", "DELETE", campaign["url"])
 
 
 def _request(city: City) -> None:

@@ -158,6 +158,7 @@ def test_every_example_of_a_problem_is_met(desk: Desk, release: Release, throttl
         ("release_request", 409, asked),
         ("release_file", 410, Client().get(f"{releases}/{gone.pk}/files/cells.csv")),
         ("upload_append", 411, program.send("PATCH", begun, b"", Upload_Offset="0")),
+        ("tus_create", 412, program.send("POST", f"{uploads}/tus", Upload_Length="9")),
         ("upload_begin", 413, program.send("POST", uploads, {"file_name": "a", "size": 10**15})),
         ("release_query", 415, program.send("POST", f"{releases}/{release.pk}/query", b"text")),
         (

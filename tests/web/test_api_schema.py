@@ -55,6 +55,7 @@ def test_every_address_is_described() -> None:
         "/api/v1/datasets/{slug}/layers/{name}",
         "/api/v1/datasets/{slug}/quote",
         "/api/v1/datasets/{slug}/uploads",
+        "/api/v1/datasets/{slug}/uploads/tus",
         "/api/v1/jobs/{job_id}",
         "/api/v1/mechanisms",
         "/api/v1/mechanisms/{key}",
@@ -74,6 +75,7 @@ def test_every_address_is_described() -> None:
         "/api/v1/uploads/{upload_id}/complete",
         "/api/v1/uploads/{upload_id}/confirm",
         "/api/v1/uploads/{upload_id}/preview",
+        "/api/v1/uploads/{upload_id}/tus",
     }
     assert schema()["openapi"].startswith("3.1")
 
@@ -170,7 +172,7 @@ def test_the_page_describes_every_operation_and_problem(client: Client) -> None:
     for kind in problems.KINDS:
         assert f'id="{kind.kind}"' in text
     assert "What to spend, with at most six decimals" in text
-    assert text.count("with a key</span>") == 24
+    assert text.count("with a key</span>") == 27
     assert "Example of a body" in text
 
 

@@ -143,5 +143,5 @@ def test_a_campaign_of_a_withdrawn_map_is_listed_without_a_link(client: Client) 
 
 
 def test_the_page_asks_for_no_more_regions_than_the_server_grows() -> None:
-    script = (Path(settings.BASE_DIR) / "frontend" / "src" / "planner" / "planner.ts").read_text()
+    script = (Path(settings.BASE_DIR) / "frontend" / "src" / "planner" / "ask-plan.ts").read_text()
     assert re.findall(r"const MOST_GEOCASTS = (\d+);", script) == [str(MOST_GEOCASTS)]

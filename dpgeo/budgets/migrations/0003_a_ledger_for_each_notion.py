@@ -8,7 +8,7 @@ import django.db.models.deletion
 from django.db import migrations, models
 from django.db.models import F, Q
 
-append_only = import_module("dpgeo.budgets.migrations.0002_entries_are_append_only")
+append_only = import_module("dpgeo.budgets.migrations.0001_squashed_for_0_1_0")
 
 
 class Migration(migrations.Migration):

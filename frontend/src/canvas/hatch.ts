@@ -1,4 +1,4 @@
-/** The texture of doubt: 45 degree lines in screen space where a count may well be zero. */
+/** Hatch for counts below the threshold: 45 degree lines in screen space. */
 import { parseHex } from "../colour/ramps";
 
 /** Distance between lines and their width, in CSS pixels. */
@@ -8,7 +8,7 @@ const HATCH_WIDTH = 1;
 /** The hatch is weaker on water, so that land and sea stay apart under it. */
 export const AT_SEA = 0.4;
 
-/** How much hatch colour covers a pixel centre; `x` and `y` in CSS pixels from the map's corner. */
+/** Share of a pixel that the hatch covers; `x` and `y` in CSS pixels from the map's corner. */
 export function hatchCover(x: number, y: number, pixelRatio: number): number {
   const along = (((x + y) % HATCH_PITCH) + HATCH_PITCH) % HATCH_PITCH;
   const distance = (Math.min(along, HATCH_PITCH - along) / Math.SQRT2) * pixelRatio;
@@ -23,7 +23,7 @@ float hatchCover(vec2 position, float pixelRatio) {
   return clamp(${HATCH_WIDTH.toFixed(1)} * pixelRatio / 2.0 + 0.5 - away, 0.0, 1.0);
 }`;
 
-/** One tile of the hatch, for shapes that the map library fills. */
+/** One tile of the hatch, with which the map library fills shapes. */
 export function hatchPattern(colour: string, pixelRatio: number): ImageData {
   const ratio = Math.max(1, Math.round(pixelRatio));
   const side = HATCH_PITCH * ratio;

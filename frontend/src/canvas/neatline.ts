@@ -1,4 +1,4 @@
-/** The map's frame, graduated in degrees like a chart's. */
+/** Neatline: the map's frame, graduated in degrees like a chart's. */
 import type { Palette } from "../colour/ramps";
 import { pixelOf, type Place, positionAt } from "../geometry/place";
 
@@ -8,7 +8,7 @@ const GRADUATIONS = [1, 2, 5].flatMap((digit) =>
 ).sort((a, b) => a - b);
 const WANTED_PIXELS = 44;
 
-/** Where each degree lies along the edges of a map, in CSS pixels. */
+/** Edges of a map in degrees, and the CSS pixel of each degree along them. */
 export type Edges = {
   west: number;
   east: number;
@@ -61,7 +61,7 @@ export function drawFrame(
   pen.strokeRect(BAND - 0.5, BAND - 0.5, width - 2 * BAND + 1, height - 2 * BAND + 1);
 }
 
-/** The graduation in degrees that comes nearest to the wanted length on screen. */
+/** Length of a bar in degrees: the round one that comes nearest to the wanted length on screen. */
 export function graduation(degreesPerPixel: number): number {
   const wanted = WANTED_PIXELS * degreesPerPixel;
   const distance = (step: number) => Math.abs(Math.log(step / wanted));

@@ -16,7 +16,7 @@ export function shapePath(geometry: Geometry, corner: Corner): Path2D {
   return shape;
 }
 
-/** The same as the text of an SVG path; `place` gives the pixels of a position in degrees. */
+/** A shape as the text of an SVG path; `place` gives the pixel of a position in degrees. */
 export function pathData(
   geometry: Geometry,
   place: (longitude: number, latitude: number) => { x: number; y: number },

@@ -1,4 +1,4 @@
-/** A still picture of a release on a plain 2D canvas: thumbnails, files, and without WebGL. */
+/** Static map on a 2D canvas, for thumbnails, image files and browsers without WebGL. */
 import { mix, type Palette } from "../colour/ramps";
 import { type Basemap, WATERLINES } from "../data/basemap";
 import type { Ground } from "../data/scene";
@@ -6,12 +6,12 @@ import { fit, type Place } from "../geometry/place";
 import { drawFrame, frameEdges } from "./neatline";
 import { shapePath } from "./paths";
 
-/** What is drawn between the land and the coast. */
+/** A layer as far as a static map needs it; it is drawn between the land and the coast. */
 export type Drawable = {
   draw(pen: CanvasRenderingContext2D, place: Place, pixelRatio: number): void;
 };
 
-/** Fills a canvas on the page with the study area. */
+/** Draws a map on a canvas of the page, by default of the whole study area. */
 export function drawStaticMap(
   canvas: HTMLCanvasElement,
   scene: Ground,
@@ -30,7 +30,7 @@ export function drawStaticMap(
   drawPicture(pen, scene, layer, palette, placed(width, height), ratio);
 }
 
-/** Draws ground, layer and frame over the place; the pen is scaled to CSS pixels. */
+/** Draws ground, layer and frame of a place; the pen is already scaled to CSS pixels. */
 export function drawPicture(
   pen: CanvasRenderingContext2D,
   { basemap, area }: Ground,

@@ -1,8 +1,8 @@
-/** Classes of the ramp, from the released values alone. */
+/** Classes of values for the colour ramp, computed from released values alone. */
 
 export const STEPS = 7;
 
-/** How classes divide the range of values. */
+/** Ways to divide the range of values into classes. */
 export const SCALES = ["log", "linear", "quantile"] as const;
 export type Scale = (typeof SCALES)[number];
 
@@ -13,7 +13,7 @@ const NICE = [1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8, 10];
  *
  * Edges stand a constant factor ("log": counts of places span magnitudes) or a constant amount
  * ("linear") apart up to the 99.5th percentile, so that one crowded cell does not flatten the rest,
- * or hold as many values each ("quantile"). They are rounded to be read.
+ * or hold as many values each ("quantile"). They are rounded to be easy to read.
  */
 export function classEdges(
   values: readonly number[] | Float64Array,
@@ -42,14 +42,14 @@ function edgeOf(sorted: Float64Array, step: number, whole: boolean, scale: Scale
   return nice(low * (high / low) ** share, whole);
 }
 
-/** The class of a value: the last edge it reaches. */
+/** The index of a value's class: of the last edge that it reaches. */
 export function classOf(value: number, edges: readonly number[]): number {
   let index = 0;
   while (index + 1 < edges.length && value >= edges[index + 1]!) index++;
   return index;
 }
 
-/** Which step of the ramp a class takes when there are fewer classes than steps. */
+/** The ramp step of a class; fewer classes than steps are spread over the whole ramp. */
 export function rampStep(index: number, classes: number): number {
   if (classes <= 1) return Math.floor(STEPS / 2);
   return Math.round((index * (STEPS - 1)) / (classes - 1));
@@ -63,7 +63,7 @@ function nice(value: number, whole: boolean): number {
   return whole ? Math.round(rounded) : rounded;
 }
 
-/** Two digits are enough for an edge of evenly spaced or evenly filled classes. */
+/** Rounds the edge of evenly spaced or evenly filled classes to two digits. */
 function readable(value: number, whole: boolean): number {
   const rounded = Number(value.toPrecision(2));
   return whole ? Math.round(rounded) : rounded;

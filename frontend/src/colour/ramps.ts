@@ -1,10 +1,10 @@
 /**
  * The map's colours, read from the design tokens so that a change of theme is a redraw. The ramp is
- * the one of the nearest element with `data-ramp`.
+ * that of the nearest element with `data-ramp`.
  */
 import { STEPS } from "./classes";
 
-/** The ramps a reader may choose from; their colours are tokens. */
+/** Names of the ramps that a reader may choose; their colours are design tokens. */
 export const RAMPS = ["tide", "ember", "slate"] as const;
 export type RampName = (typeof RAMPS)[number];
 
@@ -20,7 +20,7 @@ export type Palette = {
   hatch: string;
   ink: string;
   sheet: string;
-  /** From least to most. */
+  /** Colours from the lowest class to the highest. */
   ramp: readonly string[];
   label: string;
   accent: string;
@@ -54,14 +54,14 @@ export function parseHex(colour: string): Rgb {
   return [value >> 16, (value >> 8) & 255, value & 255];
 }
 
-/** `share` of `b` laid over `a`. */
+/** Colour `a` with a share of `b` mixed in. */
 export function mix(a: string, b: string, share: number): string {
   const over = parseHex(b);
   const mixed = parseHex(a).map((part, i) => Math.round(part + (over[i]! - part) * share));
   return `#${mixed.map((part) => part.toString(16).padStart(2, "0")).join("")}`;
 }
 
-/** Calls back when the reader's system turns light or dark. */
+/** Calls back when the reader's system changes between light and dark. */
 export function onThemeChange(redraw: () => void): void {
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 }

@@ -1,4 +1,4 @@
-/** The public shapes a map lies on, clipped by the server to the surroundings of a study area. */
+/** Basemap: public outlines that the server clips to the surroundings of a study area. */
 import type { LineString, MultiLineString, MultiPolygon, Polygon } from "geojson";
 import type { Bounds } from "../geometry/place";
 
@@ -11,7 +11,7 @@ export type Basemap = {
   bounds: Bounds | null;
 };
 
-/** Distances from the coast in CSS pixels of the four waterlines, and how strong each is. */
+/** The four waterlines: distance from the coast in CSS pixels, and strength of the colour. */
 export const WATERLINES: ReadonlyArray<readonly [number, number]> = [
   [20, 0.28],
   [13.5, 0.45],

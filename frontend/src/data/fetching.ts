@@ -1,8 +1,8 @@
-/** Fetches the files a map is drawn from; what goes wrong is told in words for the reader. */
+/** Fetching of the files that a map is drawn from; errors hold messages for the reader. */
 import type { Feature, FeatureCollection, Geometry } from "geojson";
 import { t } from "../ui/translate";
 
-/** Raises an Error with the message that `words` makes of a status, or of there being no answer. */
+/** Fetches a file. Throws an Error with the message that `words` gives for the HTTP status or a failed connection. */
 export async function fetchFile(
   url: string,
   words: (status: string | number) => string,

@@ -1,8 +1,8 @@
-/** A town that never was, and the noise that hides each of its people. For the page on privacy. */
+/** Invented town and simulated noise, for the page on privacy and for rehearsals. */
 
 export const COLUMNS = 18;
 export const ROWS = 9;
-/** The cell in which "you" are, or are not: a quiet one. */
+/** The cell of the reader, "you": one with few people. */
 export const YOURS = 6 * COLUMNS + 13;
 
 const HOODS = [
@@ -11,7 +11,7 @@ const HOODS = [
   { x: 3, y: 7, wide: 1.1, people: 45 },
 ];
 
-/** The same neighbourhoods in shares of a square map's side. */
+/** The same neighbourhoods for a square map, in shares of its side. */
 export const INVENTED_HOODS = HOODS.map(({ x, y, wide, people }) => ({
   x: (x + 0.5) / COLUMNS,
   y: (y + 0.5) / ROWS,
@@ -33,19 +33,19 @@ export function town(): number[] {
 
 /**
  * Discrete Laplace noise of parameter epsilon: the difference of two geometric variables, each by
- * inversion. Good enough for a picture; what is published is drawn exactly, on the server.
+ * inversion. It serves for pictures alone: the server draws published noise with an exact sampler.
  */
 export function noise(epsilon: number, uniform: () => number): number {
   const geometric = (): number => Math.floor(Math.log(1 - uniform()) / -epsilon);
   return geometric() - geometric();
 }
 
-/** What at most 5 in 100 draws exceed in size: P(|X| > k) = 2 a^(k+1) / (1 + a), a = e^-epsilon. */
+/** The 95 % margin of error: the least k with P(|X| > k) = 2 a^(k+1) / (1 + a) at most 0.05, a = e^-epsilon. */
 export function margin(epsilon: number): number {
   return tailPoint(epsilon, 0.05 / 2);
 }
 
-/** What at most one empty cell in a thousand reaches: P(X >= k) = a^k / (1 + a). */
+/** The threshold: the least k with P(X >= k) = a^k / (1 + a) at most 0.001, for an empty cell. */
 export function threshold(epsilon: number): number {
   return tailPoint(epsilon, 0.001) + 1;
 }

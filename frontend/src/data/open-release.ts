@@ -1,4 +1,4 @@
-/** Fetches what a release is drawn from: its array and the ground it lies on. */
+/** Loading of a release for drawing: its array and its basemap. */
 import { t } from "../ui/translate";
 import { type Basemap, fetchBasemap } from "./basemap";
 import { fetchFile } from "./fetching";
@@ -7,7 +7,7 @@ import type { Scene } from "./scene";
 
 export type OpenRelease = { release: ReleaseArray; scene: Scene };
 
-/** `array` is the address of map.bin, beside which the release's other files are. */
+/** Loads a release; `array` is the address of its `map.bin`, and other files stand beside that. */
 export async function openRelease(array: string, basemap: string): Promise<OpenRelease> {
   const [release, ground] = await Promise.all([
     fetchArray(array),
@@ -28,7 +28,7 @@ export async function fetchArray(url: string): Promise<ReleaseArray> {
   return decodeReleaseArray(await response.arrayBuffer());
 }
 
-/** The map is drawn without its coast rather than not at all. */
+/** An empty basemap: a map without a coast is better than none. */
 function withoutOutlines(): Basemap {
   const empty = { type: "MultiPolygon" as const, coordinates: [] };
   return { land: empty, inside: empty, coast: { type: "MultiLineString", coordinates: [] }, bounds: null };

@@ -1,18 +1,19 @@
 /**
- * Reads `map.bin`: the compact typed array a map is drawn from.
+ * Decoder of `map.bin`, the compact typed array that a map is drawn from.
  *
- * "DPGM", uint32 version, uint32 length of the header, a JSON header, then arrays at offsets from
- * the start of the data; all little-endian, as every browser's machine is.
+ * Layout: "DPGM", uint32 version, uint32 length of the header, a JSON header, then arrays at offsets
+ * from the start of the data; all little-endian, as every machine with a browser is.
  */
 import type { MultiPolygon, Polygon } from "geojson";
 import type { Grid } from "../geometry/grid";
+import type { Degrees } from "../geometry/mercator";
 import type { Bounds } from "../geometry/place";
 import { boundsOfArea } from "../geometry/shapes";
 
-/** What is known of the noise of a count: 95 % margin, and what an empty one seldom reaches. */
+/** Noise of a count: its 95 % margin, and the threshold that an empty count seldom reaches. */
 export type Noise = { margin: number; threshold: number; label: string };
 
-/** `slice`: of several that differ in their time alone. */
+/** `slice` marks one of several layers that differ in their time alone. */
 type Named = { name: string; title: string; kind: "measured" | "inferred"; slice?: boolean };
 
 /** Counts of cells or of boxes of cells. */
@@ -21,7 +22,7 @@ export type BoxLayer = Named & {
   /** The count of each box is `step * stored`. */
   step: number;
   stored: Int8Array | Int16Array | Int32Array;
-  /** Four edges a box: first row, row after the last, first and after the last column. */
+  /** Four edges for each box: first row, row after the last, first column, column after the last. */
   boxes: Uint16Array | null;
   /** Cells of each box that touch the study area; null where every box is one cell. */
   cells: Int32Array | Uint8Array | Uint16Array | Uint32Array | null;
@@ -29,7 +30,7 @@ export type BoxLayer = Named & {
   noiseIndex: Uint8Array | null;
 };
 
-/** Points in degrees, perhaps with a value each; of very many, evenly chosen ones. */
+/** Points in degrees, with or without values; where there are very many, a sample. */
 export type PointLayer = Named & {
   shape: "points";
   /** How many points the release holds; `positions` may hold fewer. */
@@ -41,20 +42,27 @@ export type PointLayer = Named & {
   step: number;
   stored: Int8Array | Int16Array | Int32Array | null;
   margins: Float32Array | null;
-  /** What a count that stands for nothing seldom reaches. */
+  /** What the noise of an empty count seldom reaches. */
   thresholds: Float32Array | null;
   names: string[] | null;
 };
 
-/** Polygons or lines, which are in a GeoJSON file of the release; null where they are too many. */
+export function positionOf({ positions, partsOfDegree }: PointLayer, index: number): Degrees {
+  return {
+    longitude: positions[2 * index]! / partsOfDegree,
+    latitude: positions[2 * index + 1]! / partsOfDegree,
+  };
+}
+
+/** Polygons or lines in a GeoJSON file of the release; `file` is null where they are too many to draw. */
 export type ShapeLayer = Named & { shape: "shapes"; length: number; file: string | null };
 
 export type Layer = BoxLayer | PointLayer | ShapeLayer;
 
 export type ReleaseArray = {
-  /** Of the layers of boxes; null where there is none. */
+  /** The grid of the layers of cells and boxes; null where there is no such layer. */
   grid: Grid | null;
-  /** Of the study area. */
+  /** Bounds of the study area. */
   bounds: Bounds;
   area: Polygon | MultiPolygon;
   counting: "people" | "visits";
@@ -62,7 +70,7 @@ export type ReleaseArray = {
   layers: Layer[];
 };
 
-/** The file is not one this page can read; the message is for the person looking at it. */
+/** Thrown for a file that cannot be read; the message is for the reader. */
 export class UnreadableArray extends Error {}
 
 const VERSION = 1;
@@ -103,7 +111,7 @@ type Header = Omit<ReleaseArray, "bounds" | "inside" | "layers"> & {
   layers: RawLayer[];
 };
 
-/** A picture of more cells takes more memory than a browser's page has. */
+/** More cells take more memory than a page has in a browser. */
 const MOST_CELLS = 4096 * 4096;
 
 export function decodeReleaseArray(file: ArrayBuffer): ReleaseArray {

@@ -1,12 +1,12 @@
-/** What is true of a release whichever of its layers is shown. */
+/** What all layers of a release share when they are drawn. */
 import type { MultiPolygon, Polygon } from "geojson";
 import type { Bounds } from "../geometry/place";
 import type { Basemap } from "./basemap";
 import type { ReleaseArray } from "./release-array";
 
-/** What a map lies on. */
+/** Study area and basemap under a layer. */
 export type Ground = {
-  /** Of the study area. */
+  /** Bounds of the study area. */
   bounds: Bounds;
   area: Polygon | MultiPolygon;
   basemap: Basemap;

@@ -1,4 +1,4 @@
-/** One layer spread over the cells of its grid, and what a single cell says. */
+/** Layer of counts spread over the cells of its grid, for lookups by cell. */
 import type { Grid } from "../geometry/grid";
 import type { BoxLayer, Noise } from "./release-array";
 
@@ -12,17 +12,17 @@ export type Reading = {
   cells: number;
   value: number;
   noise: Noise;
-  /** Whether the count stands out from what an empty box would show. */
+  /** Whether the count reaches the threshold that an empty box seldom reaches. */
   standsOut: boolean;
 };
 
 export class Surface {
   readonly grid: Grid;
   readonly layer: BoxLayer;
-  /** For each cell the number of its box, or NOWHERE outside the study area. */
+  /** The index of each cell's box, or NOWHERE outside the study area. */
   readonly boxOf: Int32Array;
 
-  /** `inside` says which cells touch the study area; null where all do. */
+  /** `inside` marks the cells that touch the study area; null where all do. */
   constructor(grid: Grid, inside: Uint8Array | null, layer: BoxLayer) {
     this.grid = grid;
     this.layer = layer;

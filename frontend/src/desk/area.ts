@@ -1,56 +1,56 @@
-/** Choosing a study area on a map, by pointer or by keys; its numbers stand beside it. */
-import { drawFrame, frameEdges } from "../canvas/neatline";
+/** Map on which a study area is chosen, by pointer or by keyboard; the fields beside it follow. */
 import { shapePath } from "../canvas/paths";
 import { onThemeChange, readPalette } from "../colour/ramps";
-import { type AreaShape, fromBounds, fromCorners, readBounds, readGeojson } from "../geometry/area-shape";
-import { toDegrees, toMercator } from "../geometry/mercator";
-import { type Bounds, type Corner as Origin, fit, type Place } from "../geometry/place";
-import { boundsOfArea } from "../geometry/shapes";
+import type { AreaShape, Corners } from "../geometry/area-shape";
+import { type Bounds, type Pixel, pixelOf, type Place, positionAt } from "../geometry/place";
 import { choices } from "../ui/controls";
 import { need } from "../ui/dom";
 import { formatNumber } from "../ui/format";
 import { t } from "../ui/translate";
+import { AreaFields, SIDES } from "./area-fields";
+import { drawPicture, type LandPath } from "./area-picture";
+import { finish, putCorner, shapeSoFar, type Tool } from "./area-sketch";
+import {
+  decimalsAt,
+  type FetchedLand,
+  landSuffices,
+  panned,
+  placeAround,
+  resized,
+  sizeOf,
+  visibleBounds,
+  zoomed,
+} from "./area-view";
 
-type Tool = "box" | "outline" | "move";
-type Pixel = { x: number; y: number };
-/** Land as a path that is made once, in pixels of the view it was fetched for. */
-type Ground = Origin & { bounds: Bounds; land: Path2D; wide: number };
-type Corner = [longitude: number, latitude: number];
-
-const SIDES = ["west", "south", "east", "north"] as const;
-const WORLD: Bounds = [-180, -60, 180, 75];
-const NOTHING: AreaShape = { type: "MultiPolygon", coordinates: [] };
-const METRES_PER_DEGREE = 111_195;
-/** Metres to a pixel, at the closest. */
-const CLOSEST = 2;
 /** Pixels within which a press is a click, and a corner the one before it. */
 const NEAR = 4;
+/** Pixels from the edge at which the map moves under the cursor. */
+const EDGE = 20;
 
 export class AreaMap {
   private readonly canvas: HTMLCanvasElement;
-  private readonly sides: HTMLInputElement[];
-  private readonly outline: HTMLTextAreaElement;
+  private readonly fields: AreaFields;
   private readonly status: HTMLElement;
   private tool: Tool = "box";
   private place!: Place;
-  private ground: Ground | null = null;
-  private wanted = "";
-  private corners: Corner[] = [];
-  private cursor: Pixel = { x: 0, y: 0 };
+  private land: (LandPath & FetchedLand) | null = null;
+  private landQuery = "";
+  private corners: Corners = [];
+  private cursor: Pixel;
   private pressed: Pixel | null = null;
 
   constructor(private readonly figure: HTMLElement) {
     this.canvas = need(figure, "canvas");
     this.status = need(figure, "[role=status]");
-    const form = figure.closest("form")!;
-    this.sides = SIDES.map((name) => need<HTMLInputElement>(form, `[name=${name}]`));
-    this.outline = need(form, "[name=outline]");
+    this.fields = new AreaFields(figure.closest("form")!);
     figure.hidden = false;
-    this.goTo(this.typed());
+    this.showTyped();
     this.cursor = this.middle();
     this.listen();
     onThemeChange(() => this.draw());
-    new ResizeObserver(() => this.resize()).observe(this.canvas);
+    new ResizeObserver(() => {
+      this.move(resized(this.place, this.canvas.clientWidth, this.canvas.clientHeight));
+    }).observe(this.canvas);
   }
 
   private listen(): void {
@@ -67,7 +67,7 @@ export class AreaMap {
       // Without a key the wheel scrolls the page, as everywhere on it.
       if (!event.ctrlKey && !event.metaKey) return;
       event.preventDefault();
-      this.zoom(2 ** (event.deltaY / 200), { x: event.offsetX, y: event.offsetY });
+      this.zoom(2 ** (event.deltaY / 200), pixelAt(event));
     }, { passive: false });
     for (const button of this.figure.querySelectorAll<HTMLElement>("[data-zoom]")) {
       button.addEventListener("click", () => this.zoom(button.dataset.zoom === "in" ? 0.5 : 2, this.middle()));
@@ -76,144 +76,88 @@ export class AreaMap {
       this.tool = tool as Tool;
       this.drop();
     });
-    for (const field of [...this.sides, this.outline]) {
-      field.addEventListener("change", () => this.goTo(this.typed()));
-    }
+    this.fields.onChange(() => this.showTyped());
   }
 
-  /** What the form's fields say; null while they say nothing. */
-  private typed(): AreaShape | null {
-    try {
-      if (this.outline.value.trim()) return readGeojson(this.outline.value);
-      return fromBounds(readBounds(this.sides.map((side) => side.value)));
-    } catch {
-      return null;
-    }
-  }
-
-  private goTo(shape: AreaShape | null): void {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    this.place = fit(shape ? reach(shape) : WORLD, width, height, Math.min(width, height) / (shape ? 4 : 40));
-    this.moved();
-  }
-
-  private resize(): void {
-    const { clientWidth: width, clientHeight: height } = this.canvas;
-    const { west, north, perPixel } = this.place;
-    this.place = {
-      west: west + ((this.place.width - width) / 2) * perPixel,
-      north: north - ((this.place.height - height) / 2) * perPixel,
-      ...{ perPixel, width, height },
-    };
-    this.moved();
+  private showTyped(): void {
+    this.move(placeAround(this.fields.read(), this.canvas.clientWidth, this.canvas.clientHeight));
   }
 
   private zoom(factor: number, about: Pixel): void {
-    const { west, north, perPixel, width } = this.place;
-    const widest = toMercator({ longitude: 360, latitude: 0 }).x / width;
-    const next = Math.min(widest, Math.max(CLOSEST, perPixel * factor));
-    this.place = {
-      ...this.place,
-      west: west + about.x * (perPixel - next),
-      north: north - about.y * (perPixel - next),
-      perPixel: next,
-    };
-    this.moved();
+    this.move(zoomed(this.place, factor, about));
   }
 
-  private pan(x: number, y: number): void {
-    const { west, north, perPixel } = this.place;
-    this.place = { ...this.place, west: west + x * perPixel, north: north - y * perPixel };
-    this.moved();
-  }
-
-  private moved(): void {
+  private move(place: Place): void {
+    this.place = place;
     this.draw();
-    void this.fetchGround();
+    void this.fetchLand();
   }
 
   /** Fetches land as fine as the view needs it, once it reaches beyond what is there. */
-  private async fetchGround(): Promise<void> {
-    const seen = this.seen();
-    const wide = seen[2] - seen[0];
-    const held = this.ground?.bounds;
-    const within = held && seen.every((side, at) => (at < 2 ? side >= held[at]! : side <= held[at]!));
-    if (within && wide > this.ground!.wide / 4) return;
-    const query = SIDES.map((name, at) => `${name}=${seen[at]!.toFixed(this.decimals())}`).join("&");
-    if (query === this.wanted) return;
-    this.wanted = query;
+  private async fetchLand(): Promise<void> {
+    const visible = visibleBounds(this.place);
+    if (landSuffices(this.land, visible)) return;
+    const query = SIDES.map((name, at) => `${name}=${visible[at]!.toFixed(decimalsAt(this.place))}`).join("&");
+    if (query === this.landQuery) return;
+    this.landQuery = query;
     const response = await fetch(`${this.figure.dataset.land}?${query}`).catch(() => null);
     // Without land the map still has its frame, and the numbers stay.
-    if (!response?.ok || query !== this.wanted) return;
+    if (!response?.ok || query !== this.landQuery) return;
     const { bounds, land } = (await response.json()) as { bounds: Bounds; land: AreaShape };
     const { west, north, perPixel } = this.place;
-    this.ground = { ...{ west, north, perPixel, bounds, wide }, land: shapePath(land, this.place) };
+    this.land = { west, north, perPixel, bounds, span: visible[2] - visible[0], path: shapePath(land, this.place) };
     this.draw();
     this.figure.dataset.state = "drawn";
-  }
-
-  /** What the view shows of the world, in degrees. */
-  private seen(): Bounds {
-    const { width, height } = this.place;
-    const [west, north] = this.degrees({ x: 0, y: 0 });
-    const [east, south] = this.degrees({ x: width, y: height });
-    return [Math.max(-180, west), Math.max(-85, south), Math.min(180, east), Math.min(85, north)];
-  }
-
-  private degrees({ x, y }: Pixel): Corner {
-    const { west, north, perPixel } = this.place;
-    const { longitude, latitude } = toDegrees(west + x * perPixel, north - y * perPixel);
-    return [longitude, latitude];
-  }
-
-  private decimals(): number {
-    return Math.min(5, Math.max(0, Math.ceil(Math.log10(METRES_PER_DEGREE / this.place.perPixel))));
   }
 
   private middle(): Pixel {
     return { x: this.place.width / 2, y: this.place.height / 2 };
   }
 
+  private cornerAt(pixel: Pixel): Corners[number] {
+    const { longitude, latitude } = positionAt(this.place, pixel);
+    return [longitude, latitude];
+  }
+
   private press(event: PointerEvent): void {
-    this.pressed = this.cursor = { x: event.offsetX, y: event.offsetY };
+    this.pressed = this.cursor = pixelAt(event);
     this.canvas.setPointerCapture(event.pointerId);
-    if (this.tool === "box") this.corners = [this.degrees(this.pressed)];
+    if (this.tool === "box") this.corners = [this.cornerAt(this.pressed)];
   }
 
   private track(event: PointerEvent): void {
     const before = this.cursor;
-    this.cursor = { x: event.offsetX, y: event.offsetY };
-    if (this.tool === "move" && this.pressed) this.pan(before.x - this.cursor.x, before.y - this.cursor.y);
-    else if (this.corners.length) this.draw();
+    this.cursor = pixelAt(event);
+    if (this.tool === "move" && this.pressed) {
+      this.move(panned(this.place, before.x - this.cursor.x, before.y - this.cursor.y));
+    } else if (this.corners.length) this.draw();
   }
 
   private release(event: PointerEvent): void {
     const from = this.pressed;
     this.pressed = null;
     if (!from) return;
-    this.cursor = { x: event.offsetX, y: event.offsetY };
-    const clicked = Math.hypot(this.cursor.x - from.x, this.cursor.y - from.y) < NEAR;
-    if (this.tool === "outline" && clicked) this.corner();
+    this.cursor = pixelAt(event);
+    const clicked = distance(this.cursor, from) < NEAR;
+    if (this.tool === "outline" && clicked) this.putCorner();
     if (this.tool === "box") {
       if (clicked) this.drop();
-      else this.corner();
+      else this.putCorner();
     }
   }
 
-  /** Puts a corner where the cursor is: the second of a box ends it, a repeated one an outline. */
-  private corner(): void {
-    const corner = this.degrees(this.cursor);
+  /** Puts a corner where the cursor is. */
+  private putCorner(): void {
     const last = this.corners.at(-1);
-    if (this.tool === "outline" && last && this.near(last)) return this.finish();
-    this.corners.push(corner);
-    if (this.tool === "box" && this.corners.length === 2) this.finish();
+    const repeatsLast = last !== undefined && distance(this.pixelOf(last), this.cursor) < NEAR;
+    const { corners, finished } = putCorner(this.tool, this.corners, this.cornerAt(this.cursor), repeatsLast);
+    this.corners = corners;
+    if (finished) this.finish();
     else this.draw();
   }
 
-  private near([longitude, latitude]: Corner): boolean {
-    const { x, y } = toMercator({ longitude, latitude });
-    const { west, north, perPixel } = this.place;
-    return Math.hypot((x - west) / perPixel - this.cursor.x, (north - y) / perPixel - this.cursor.y) < NEAR;
+  private pixelOf([longitude, latitude]: Corners[number]): Pixel {
+    return pixelOf(this.place, { longitude, latitude });
   }
 
   private drop(): void {
@@ -223,113 +167,60 @@ export class AreaMap {
   }
 
   private finish(): void {
-    const corners = this.corners.map(([x, y]): Corner => [this.rounded(x, 180), this.rounded(y, 85)]);
+    const finished = finish(this.tool, this.corners, decimalsAt(this.place));
     this.drop();
-    if (corners.length < 2) return;
-    const [west, south, east, north] = reach(fromCorners(corners));
-    if (west === east || south === north || (this.tool === "outline" && corners.length < 3)) return;
-    const box = this.tool === "box";
-    [west, south, east, north].forEach((side, at) => (this.sides[at]!.value = box ? String(side) : ""));
-    this.outline.value = box ? "" : JSON.stringify(fromCorners(corners));
-    if (!box) this.outline.closest("details")!.open = true;
-    const wide = (east - west) * METRES_PER_DEGREE * Math.cos(((south + north) / 2 / 180) * Math.PI);
-    const high = (north - south) * METRES_PER_DEGREE;
+    if (!finished) return;
+    this.fields.write(finished);
+    const { width, height } = sizeOf(finished.bounds);
     this.status.textContent = t("The study area is {width} km wide and {height} km high.", {
-      width: formatNumber(wide / 1000),
-      height: formatNumber(high / 1000),
+      width: formatNumber(width),
+      height: formatNumber(height),
     });
     this.draw();
   }
 
-  private rounded(degrees: number, most: number): number {
-    return Number(Math.min(most, Math.max(-most, degrees)).toFixed(this.decimals()));
-  }
-
   private key(event: KeyboardEvent): void {
     const far = event.shiftKey ? 50 : 10;
-    const steps: Record<string, [number, number]> = {
-      ...{ ArrowLeft: [-far, 0], ArrowRight: [far, 0], ArrowUp: [0, -far], ArrowDown: [0, far] },
+    const steps: Record<string, [x: number, y: number]> = {
+      ArrowLeft: [-far, 0],
+      ArrowRight: [far, 0],
+      ArrowUp: [0, -far],
+      ArrowDown: [0, far],
     };
     const step = steps[event.key];
     if (step) this.step(...step);
     else if (event.key === "+" || event.key === "=") this.zoom(0.5, this.cursor);
     else if (event.key === "-") this.zoom(2, this.cursor);
-    else if (event.key === "Enter" || event.key === " ") this.tool !== "move" && this.corner();
+    else if (event.key === "Enter" || event.key === " ") this.tool !== "move" && this.putCorner();
     else if (event.key === "Escape") this.drop();
     else return;
     event.preventDefault();
   }
 
-  /** The cursor walks; at an edge, or where nothing is drawn, the map moves under it. */
+  /** Moves the cursor; at an edge, or where nothing is drawn, the map moves under it. */
   private step(x: number, y: number): void {
     const { width, height } = this.place;
     const to = { x: this.cursor.x + x, y: this.cursor.y + y };
-    const inside = to.x > 20 && to.y > 20 && to.x < width - 20 && to.y < height - 20;
-    if (this.tool === "move" || !inside) return this.pan(x, y);
+    const inside = to.x > EDGE && to.y > EDGE && to.x < width - EDGE && to.y < height - EDGE;
+    if (this.tool === "move" || !inside) return this.move(panned(this.place, x, y));
     this.cursor = to;
     this.draw();
   }
 
-  /** What is being drawn, to where the cursor is. */
-  private drawn(): AreaShape | null {
-    const [first] = this.corners;
-    if (!first) return this.typed();
-    const at = this.degrees(this.cursor);
-    if (this.tool === "outline") return fromCorners([...this.corners, at]);
-    return fromBounds([Math.min(first[0], at[0]), Math.min(first[1], at[1]), Math.max(first[0], at[0]), Math.max(first[1], at[1])]);
-  }
-
   private draw(): void {
-    const { canvas, place } = this;
-    const { width, height } = place;
-    if (!width || !height) return;
-    const palette = readPalette(canvas);
-    const ratio = devicePixelRatio || 1;
-    canvas.width = Math.round(width * ratio);
-    canvas.height = Math.round(height * ratio);
-    const pen = canvas.getContext("2d")!;
-    pen.scale(ratio, ratio);
-    pen.fillStyle = palette.water;
-    pen.fillRect(0, 0, width, height);
-    this.drawLand(pen, palette.land, palette.coast);
-    this.drawShape(pen, palette.accent, palette.sheet);
-    drawFrame(pen, width, height, frameEdges(place), palette);
-  }
-
-  private drawLand(pen: CanvasRenderingContext2D, colour: string, coast: string): void {
-    if (!this.ground) return;
-    const { west, north, perPixel, land } = this.ground;
-    const scale = perPixel / this.place.perPixel;
-    pen.save();
-    pen.translate((west - this.place.west) / this.place.perPixel, (this.place.north - north) / this.place.perPixel);
-    pen.scale(scale, scale);
-    pen.fillStyle = colour;
-    pen.fill(land, "evenodd");
-    pen.strokeStyle = coast;
-    pen.lineWidth = 0.8 / scale;
-    pen.stroke(land);
-    pen.restore();
-  }
-
-  private drawShape(pen: CanvasRenderingContext2D, colour: string, casing: string): void {
-    const path = shapePath(this.drawn() ?? NOTHING, this.place);
-    pen.globalAlpha = 0.14;
-    pen.fillStyle = colour;
-    pen.fill(path);
-    pen.globalAlpha = 1;
-    if (document.activeElement === this.canvas && this.tool !== "move") {
-      const { x, y } = this.cursor;
-      path.addPath(new Path2D(`M${x - 9} ${y}h18M${x} ${y - 9}v18`));
-    }
-    for (const [stroke, width] of [[casing, 4.5], [colour, 2]] as const) {
-      pen.strokeStyle = stroke;
-      pen.lineWidth = width;
-      pen.stroke(path);
-    }
+    const { canvas, place, land } = this;
+    if (!place.width || !place.height) return;
+    const sketched = this.corners.length ? shapeSoFar(this.tool, this.corners, this.cornerAt(this.cursor)) : null;
+    const area = sketched ?? this.fields.read();
+    const cursor = document.activeElement === canvas && this.tool !== "move" ? this.cursor : null;
+    drawPicture(canvas, { place, land, area, cursor }, readPalette(canvas));
   }
 }
 
-/** West, south, east and north of a shape. */
-function reach(shape: AreaShape): Bounds {
-  return boundsOfArea(shape);
+function pixelAt({ offsetX, offsetY }: MouseEvent): Pixel {
+  return { x: offsetX, y: offsetY };
+}
+
+function distance(one: Pixel, other: Pixel): number {
+  return Math.hypot(one.x - other.x, one.y - other.y);
 }

@@ -1,4 +1,4 @@
-// The owner's desk. Every page works without this; here it becomes live.
+// Entry of the owner's desk. Every page works without it; this adds what follows input at once.
 import "./desk.css";
 import "./forms.css";
 import "./request.css";
@@ -13,7 +13,7 @@ installUpload(document);
 const map = document.querySelector<HTMLElement>("figure.area-map");
 if (map) void import("./area").then(({ AreaMap }) => new AreaMap(map));
 
-// A form that spends is sent once; the server refuses a second payment all the same.
+// A form that spends budget is sent once. The server refuses a second payment in any case.
 for (const form of document.querySelectorAll<HTMLFormElement>("form[data-once]")) {
   form.addEventListener("submit", (event) => {
     if (form.dataset["sent"]) event.preventDefault();

@@ -1,4 +1,4 @@
-/** Keeps the progress of running jobs fresh, and shows the page anew when one ends. */
+/** Progress of running jobs; the page is reloaded when one ends. */
 
 interface Progress {
   state: string;
@@ -36,7 +36,7 @@ async function follow(place: HTMLElement, pause: number): Promise<void> {
   return follow(place, PAUSE);
 }
 
-/** The job's progress; nothing while the server cannot be reached. */
+/** The job's progress; undefined while the server cannot be reached. */
 async function ask(address: string): Promise<Progress | undefined> {
   try {
     const answer = await fetch(address, { headers: { Accept: "application/json" } });
@@ -60,10 +60,10 @@ export function show(place: HTMLElement, progress: Progress): void {
   write(place, "[data-percent]", progress.percent ? `${progress.percent} %` : "");
 }
 
-/** What is true of a waiting job alone, that it can be cancelled for one, goes when it starts. */
+/** Removes what holds for waiting jobs only, such as the button that cancels one. */
 function forgetWaiting(place: HTMLElement): void {
-  for (const said of place.parentElement?.querySelectorAll("[data-while-queued]") ?? []) {
-    said.remove();
+  for (const part of place.parentElement?.querySelectorAll("[data-while-queued]") ?? []) {
+    part.remove();
   }
 }
 

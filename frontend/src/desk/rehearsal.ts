@@ -1,4 +1,4 @@
-/** A map of the noise to expect: public or invented counts with noise drawn here, before paying. */
+/** Rehearsal of a release before it is paid: public or invented counts with simulated noise. */
 import { drawStaticMap } from "../canvas/static-map";
 import { onThemeChange, readPalette } from "../colour/ramps";
 import { INVENTED_HOODS, noise } from "../data/invented-town";
@@ -22,11 +22,11 @@ type Plan = {
   people: number;
 };
 
-/** What was fetched, by address: typing fetches nothing twice. */
+/** Fetched files by address, so that typing fetches nothing twice. */
 const fetched = new Map<string, Promise<unknown>>();
 let redraw: (() => void) | null = null;
 
-/** Draws the rehearsal of the quote that is shown, with fresh noise. Rejects where it cannot. */
+/** Draws the rehearsal of the quote that is shown, with fresh noise. Throws where it cannot. */
 export async function rehearse(figure: HTMLElement): Promise<void> {
   const plan = JSON.parse(figure.dataset.rehearsal!) as Plan;
   const { ground: groundUrl, last } = figure.dataset;
@@ -41,7 +41,7 @@ export async function rehearse(figure: HTMLElement): Promise<void> {
   const canvas = figure.querySelector("canvas")!;
   figure.querySelector<HTMLElement>(`[data-of=${shown ? "public" : "invented"}]`)!.hidden = false;
   figure.hidden = false;
-  // It takes the place of the plain outline, which is for browsers without scripts.
+  // It replaces the plain outline, which is for browsers without scripts.
   figure.parentElement?.querySelector("figure.area")?.remove();
   sayShare(figure, surface);
   if (!redraw) follow();
@@ -54,7 +54,7 @@ export async function rehearse(figure: HTMLElement): Promise<void> {
   figure.dataset.state = "drawn";
 }
 
-/** Draws anew, without new noise, whenever the theme or the size changes. */
+/** Draws again, with the same noise, whenever the theme or the size changes. */
 function follow(): void {
   onThemeChange(() => redraw?.());
   addEventListener("resize", () => redraw?.());
@@ -80,14 +80,17 @@ async function publicSurface(url: string): Promise<Surface> {
   return new Surface(grid, inside, layer);
 }
 
-/** Which cells have their middle inside the study area. */
+/** Marks the cells whose middle lies inside the study area. */
 function insideOf({ area }: Ground, { west, north, cell, columns, rows }: Grid): Uint8Array {
   const place = { west, north, perPixel: cell, width: columns, height: rows };
   const mask = landMask(area, place, 1);
   return Uint8Array.from({ length: columns * rows }, (_, at) => (mask[4 * at + 3]! > 127 ? 1 : 0));
 }
 
-/** What stood out on the public map, in the cells of another grid. Its noise must not count twice. */
+/**
+ * Counts of a public map in the cells of another grid. Counts below the threshold are left out, or
+ * the map's noise would be added to the simulated one.
+ */
 export function publicCounts(shown: Surface, grid: Grid): Float64Array {
   const ratio = (grid.cell / shown.grid.cell) ** 2;
   const fine = Math.max(1, Math.ceil(grid.cell / shown.grid.cell));
@@ -107,7 +110,7 @@ export function publicCounts(shown: Surface, grid: Grid): Float64Array {
   });
 }
 
-/** So many people who never were, crowded in a few neighbourhoods of the study area. */
+/** Invented counts: `people` persons, crowded in a few neighbourhoods of the study area. */
 export function inventedCounts(
   { grid: { rows, columns }, people }: Pick<Plan, "grid" | "people">,
   inside: Uint8Array,
@@ -125,7 +128,7 @@ export function inventedCounts(
 }
 
 function noisySurface(plan: Plan, counts: Float64Array, inside: Uint8Array): Surface {
-  // A picture needs no better randomness; what is published is drawn exactly, on the server.
+  // Math.random serves for a picture; the server draws published noise with an exact sampler.
   const stored = Int32Array.from(counts, (count, at) =>
     inside[at] ? Math.floor(count + Math.random()) + noise(plan.rate, Math.random) : 0,
   );

@@ -1,4 +1,4 @@
-/** The request form: a quote that follows the fields, and a slider for epsilon. */
+/** Request form: a quote that follows the fields, and a slider for epsilon. */
 
 const PAUSE = 250;
 const STEPS = 200;
@@ -14,7 +14,7 @@ export function installRequest(page: Document): void {
   rehearse(place);
 }
 
-/** Draws the map of the noise to expect, where the quote has one; nothing else waits for it. */
+/** Draws the rehearsal, where the quote has one; nothing else waits for it. */
 function rehearse(place: HTMLElement): void {
   const figure = place.querySelector<HTMLElement>("[data-rehearsal]");
   if (!figure) return;
@@ -23,7 +23,7 @@ function rehearse(place: HTMLElement): void {
     .catch((error: unknown) => console.warn("The rehearsal could not be drawn", error));
 }
 
-/** Asks for the quote of what is typed, and drops answers that come too late. */
+/** Fetches the quote for the form's present values and ignores answers that arrive late. */
 class LiveQuote {
   private timer = 0;
   private asking: AbortController | undefined;
@@ -58,7 +58,7 @@ class LiveQuote {
     }
   }
 
-  /** Only what the quote depends on; the words stay here. */
+  /** The fields that the quote depends on; titles and descriptions are not sent. */
   private query(): string {
     const fields = new URLSearchParams();
     const words = new Set(["csrfmiddlewaretoken", "title", "description", "step"]);
@@ -69,7 +69,7 @@ class LiveQuote {
   }
 }
 
-/** A slider from a two-hundredth of what is left to all of it, kept level with the field. */
+/** Slider from a two-hundredth of the epsilon that is left to all of it, kept equal to the field. */
 function installSlider(form: HTMLFormElement, place: HTMLElement): void {
   const field = form.querySelector<HTMLInputElement>("input[name=epsilon]");
   const slider = form.querySelector<HTMLInputElement>("[data-range] input");

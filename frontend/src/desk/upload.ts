@@ -1,4 +1,4 @@
-/** Sending a file: dropped or chosen, with its progress, and stopped at will. */
+/** Upload of a chosen or dropped file, with its progress and a button that stops it. */
 
 import { language, t } from "../ui/translate";
 

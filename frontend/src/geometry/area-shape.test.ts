@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { fromBounds, fromCorners, linkCorners, readBounds, readGeojson } from "./area-shape";
+import { fromBounds, fromCorners, fromOpposite, linkCorners, readBounds, readGeojson } from "./area-shape";
 
 const square = { type: "Polygon", coordinates: [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]] };
 const feature = (geometry: object) => ({ type: "Feature", properties: {}, geometry });
@@ -40,5 +40,12 @@ describe("an area", () => {
   it("is in the link where it is simple", () => {
     expect(linkCorners(fromBounds([12.5, 55.6, 12.6, 55.7]))).toHaveLength(4);
     expect(linkCorners({ type: "Polygon", coordinates: [square.coordinates[0]!, square.coordinates[0]!] })).toBeNull();
+  });
+
+  it("lies between two corners, in whichever order they come", () => {
+    const box = fromBounds([1, 2, 3, 4]);
+    for (const [one, other] of [[[1, 2], [3, 4]], [[3, 4], [1, 2]], [[1, 4], [3, 2]], [[3, 2], [1, 4]]] as const) {
+      expect(fromOpposite([...one], [...other])).toEqual(box);
+    }
   });
 });

@@ -11,7 +11,7 @@ export type Corners = [longitude: number, latitude: number][];
 /** Larger files are refused before they are read. */
 export const MOST_BYTES = 2_000_000;
 
-/** More corners than anybody draws by hand do not fit an address. */
+/** Most corners that a link holds: more do not fit an address, and nobody draws them by hand. */
 export const MOST_CORNERS = 100;
 
 /** A hundred-thousandth of a degree is about a metre. */

@@ -20,6 +20,12 @@ export function toDegrees(x: number, y: number): Degrees {
   return { longitude: (x / RADIUS) * DEGREES, latitude: Math.atan(Math.sinh(y / RADIUS)) * DEGREES };
 }
 
+/** Metres on the ground between two positions close to each other. */
+export function distanceNearby(from: Degrees, to: Degrees): number {
+  const [here, there] = [toMercator(from), toMercator(to)];
+  return Math.hypot(there.x - here.x, there.y - here.y) * Math.cos(from.latitude / DEGREES);
+}
+
 /** Metres on the ground that one Mercator metre covers at a latitude. */
 export function groundScale(latitude: number): number {
   return (Math.cos(latitude / DEGREES) * EARTH_RADIUS) / RADIUS;

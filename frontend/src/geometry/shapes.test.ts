@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { centreOf, contains, nearestInDirection } from "./shapes";
+import { centreOf, contains, nearestInDirection, walk } from "./shapes";
 
 const square = (west: number, south: number, side: number) =>
   [[west, south], [west + side, south], [west + side, south + side], [west, south + side], [west, south]];
@@ -28,5 +28,15 @@ describe("shapes", () => {
     expect(nearestInDirection(places, places[1]!.middle, [1, 0])).toBe(places[3]);
     expect(nearestInDirection(places, places[2]!.middle, [0, 1])).toBeUndefined();
     expect(nearestInDirection(places, { longitude: 1.9, latitude: 0.1 }, null)).toBe(places[2]);
+  });
+
+  it("are walked step by step, from the nearest one at first", () => {
+    const places = [0, 1, 2, 3].map((longitude) => ({ middle: { longitude, latitude: 0 } }));
+    const near = { longitude: 0.9, latitude: 0 };
+    expect(walk(places, null, [0, 1], 10, near)).toBe(places[1]);
+    expect(walk(places, places[0], [0, 1], 2, near)).toBe(places[2]);
+    expect(walk(places, places[1], [0, 1], 10, near)).toBe(places[3]);
+    expect(walk(places, places[1], [1, 0], 1, near)).toBe(places[1]);
+    expect(walk([], null, [0, 1], 1, near)).toBeUndefined();
   });
 });

@@ -1,4 +1,4 @@
-/** Shapes in degrees: what holds a position, where a middle is, and steps between places by arrow keys. */
+/** Shapes in degrees: containment, centres, bounds, and walking between places by arrow keys. */
 import type { Geometry, MultiPolygon, Polygon, Position } from "geojson";
 import { type Degrees, toMercator } from "./mercator";
 import type { Bounds } from "./place";
@@ -15,7 +15,7 @@ export function contains(geometry: Geometry, { longitude, latitude }: Degrees): 
   });
 }
 
-/** The middle of a shape's bounding box, or of its largest part's. */
+/** The middle of a shape's bounding box, or of that of its largest part. */
 export function centreOf(geometry: Geometry): Degrees {
   const parts = partsOf(geometry).map(boundsOf);
   const area = ([west, south, east, north]: Bounds) => (east - west) * (north - south);
@@ -24,8 +24,8 @@ export function centreOf(geometry: Geometry): Degrees {
 }
 
 /**
- * What lies nearest in the direction of an arrow key, or nearest of all without one. Sideways
- * distance counts double, so that walking keeps its course.
+ * The nearest place in the direction of an arrow key, or of all places without one. Sideways
+ * distance counts double, so that walking keeps its direction.
  */
 export function nearestInDirection<T extends { middle: Degrees }>(
   places: readonly T[],
@@ -85,7 +85,7 @@ function crosses(ring: Position[], longitude: number, latitude: number): boolean
   return inside;
 }
 
-/** The positions of each part: outer rings alone, for holes reach no further. */
+/** The positions of each part. Outer rings suffice, for holes reach no further. */
 function partsOf(geometry: Geometry): Position[][] {
   switch (geometry.type) {
     case "Point":

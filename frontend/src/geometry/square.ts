@@ -1,11 +1,11 @@
-/** The square on the ground that densities are stated for: "people per 500 m square". */
+/** Square on the ground that densities are stated for, as in "people per 500 m square". */
 import { formatMetres } from "../ui/format";
 
 export type Square = {
   /** Its side in words, and in metres on the ground. */
   side: string;
   metres: number;
-  /** How many cells of the grid fill it. */
+  /** Its area in cells of the grid. */
   cells: number;
 };
 
@@ -24,7 +24,7 @@ export function squareFor(cellMetres: number, leastDensity: number): Square {
   return sameSquare(round, cellMetres);
 }
 
-/** A square of so many metres on another grid. */
+/** A square with a side in metres, on a grid with other cells. */
 export function sameSquare(metres: number, cellMetres: number): Square {
   return { side: formatMetres(metres), metres, cells: (metres / cellMetres) ** 2 };
 }

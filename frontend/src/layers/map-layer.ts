@@ -1,7 +1,6 @@
 /**
- * What every kind of layer on the map can do. One file implements it for each kind of content and
- * is named in `registry.ts`; the page, the legend, the flag, pictures and thumbnails know
- * layers only through these types.
+ * Interface of map layers. Each kind of content implements it in a folder of its own and is named in
+ * `registry.ts`; pages, legend, flag, pictures and thumbnails know layers only through these types.
  */
 import type { Geometry } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
@@ -13,30 +12,30 @@ import type { Degrees } from "../geometry/mercator";
 import type { Bounds, Place } from "../geometry/place";
 import type { Arrow } from "../geometry/shapes";
 
-/** Counts, or how unsure they are. */
+/** Counts, or their margins of error. */
 export type Show = "estimate" | "margin";
 
-/** The classes of a layer, so that another can be drawn with the same. */
+/** Classes of a layer, for drawing another one with the same. */
 export type Basis = {
   edges: readonly number[];
-  /** Side of the square on the ground that they are stated for; null where they are plain counts. */
+  /** Side of the square that the edges are stated for; null where they are counts of whole features. */
   metres: number | null;
 };
 
-/** What the reader chose for how layers look. The ramp is part of the palette. */
+/** Choices of the reader about the looks of layers. The ramp is part of the palette. */
 export type Style = {
   show: Show;
   scale: Scale;
-  /** Of what was released, not of the ground: 0 to 1. */
+  /** Opacity of what was released, not of the ground: 0 to 1. */
   opacity: number;
-  /** Classes to take over rather than to work out, where two releases are compared. */
+  /** Classes to take over rather than to compute, where two releases are compared. */
   basis?: Basis;
 };
 
 /** The style where a reader has no choice. */
 export const PLAIN_STYLE: Style = { show: "estimate", scale: "log", opacity: 1 };
 
-/** A class of the legend: where it begins and its step of the ramp. */
+/** A class of the legend: its lower edge and its step of the ramp. */
 export type LegendClass = { from: number; step: number };
 
 /** A row of the legend that is not the ramp; `swatch` is a class name of map.css. */
@@ -48,23 +47,23 @@ export type LegendContent = {
   /** What stands beside the ramp, such as "Stands out from noise". */
   words: string;
   keys: LegendKey[];
-  /** How sure the figures are, in a sentence. */
+  /** The margin of error of the figures, in a sentence. */
   note: string;
 };
 
-/** What a flag says of one cell, zone, contour, cluster or point. */
+/** One cell, zone, contour, cluster or point, as a flag describes it. */
 export type Spot = {
-  /** The same for the same feature. */
+  /** Identifies the feature within its layer. */
   key: string;
   /** Its name, or "" where it has none. */
   name: string;
-  /** What it holds; "" where there is nothing to be said, such as outside the study area. */
+  /** Its count or value; "" where there is none, as outside the study area. */
   figure: string;
   margin: string;
   note: string;
-  /** Where it is, in words to be spoken; its middle where that is enough. */
+  /** A position in it, which is spoken and to which the map moves. */
   middle: Degrees;
-  /** What is outlined: a box in degrees, any shape, or a mark around the middle. */
+  /** What is outlined: a box in degrees, a shape, or for null a mark around the middle. */
   outline: Bounds | Geometry | null;
 };
 
@@ -75,29 +74,29 @@ export interface MapLayer {
   /** Whether a scale can be chosen for its classes. */
   readonly scales: boolean;
 
-  /** Works out classes and colours. Called before anything below, and on every change. */
+  /** Computes classes and colours. Called before anything below, and on every change. */
   restyle(style: Style, palette: Palette): void;
 
   legend(): LegendContent;
-  /** The classes it was drawn with, of layers that have some to share. */
+  /** The classes that it is drawn with, of layers that can share them. */
   basis?(): Basis | null;
 
-  /** Adds itself to the interactive map, under the map layer of the id `before`. */
+  /** Adds the layer to the interactive map, under the map layer with the id `before`. */
   mount(map: MapLibre, before: string): void;
   unmount(map: MapLibre): void;
 
   /**
-   * The same picture on a 2D canvas, for thumbnails, pictures to keep, and where there is no
+   * Draws the same picture on a 2D canvas, for thumbnails, image files and browsers without
    * WebGL. `pixelRatio` device pixels make a CSS pixel; the pen is already scaled to those.
    */
   draw(pen: CanvasRenderingContext2D, place: Place, pixelRatio: number): void;
 
-  /** What lies at a position; `metres` on the ground are a pixel's width, for small targets. */
+  /** The feature at a position; `metres` is a pixel's width on the ground, for small targets. */
   at(position: Degrees, metres: number): Spot | null;
 
-  /** Where an arrow key leads from a spot, or where walking starts near a position. */
+  /** The feature that an arrow key leads to from another, or near a position at first. */
   step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null;
 }
 
-/** What a layer's file exports as `load`. Raises an Error whose message is for the reader. */
+/** The function that each kind exports as `load`. Throws an Error whose message is for the reader. */
 export type LoadLayer = (layer: Layer, release: ReleaseArray, scene: Scene) => Promise<MapLayer>;

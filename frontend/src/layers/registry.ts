@@ -1,4 +1,4 @@
-/** The kinds of layers: one line each. All but the heatmap are fetched when a page needs them. */
+/** Registry of the kinds of layers, one line each. All but the heatmap are loaded when needed. */
 import type { Layer, ReleaseArray } from "../data/release-array";
 import type { Scene } from "../data/scene";
 import { load as loadHeatmap } from "./heatmap/heatmap";
@@ -12,7 +12,7 @@ const LOOKS: Record<string, () => Promise<{ load: LoadLayer }>> = {
   points: () => import("./points/points"),
 };
 
-/** How a layer is drawn where the page does not say (`dpgeo.pages.release_summary.LayerName.look`). */
+/** The kind that draws a layer where the page names none (`dpgeo.pages.release_summary.LayerName.look`). */
 const USUAL: Record<Layer["shape"], string> = {
   cells: "heatmap",
   boxes: "heatmap",
@@ -20,14 +20,21 @@ const USUAL: Record<Layer["shape"], string> = {
   points: "points",
 };
 
-/** What draws a layer. Raises an Error for the reader where nothing can. */
+/** Loads what draws a layer. Throws an Error where no kind can. */
 export async function loadLayer(
   layer: Layer,
   release: ReleaseArray,
   scene: Scene,
-  looks: Record<string, string> = {},
+  looks: Looks = {},
 ): Promise<MapLayer> {
   const look = LOOKS[looks[layer.name] ?? USUAL[layer.shape]];
   if (!look) throw new Error(`There is no way to draw the layer ${layer.name}.`);
   return (await look()).load(layer, release, scene);
+}
+
+/** The kind that draws each layer, by the layer's name, as pages hold it in JSON. */
+export type Looks = Record<string, string>;
+
+export function readLooks(text: string | undefined): Looks {
+  return JSON.parse(text ?? "{}") as Looks;
 }

@@ -8,7 +8,7 @@ import type { ReleaseArray } from "../data/release-array";
 const STUDY_WIDTH = 1.1;
 const STUDY_DASHES = [7, 3, 1.2, 3];
 
-/** Layers under the heatmap; those over it are the coast and the outline of the study area. */
+/** Style of a map without a release: what lies under its layers, then the coast and the study area over them. */
 export function basemapStyle(basemap: Basemap, area: ReleaseArray["area"], palette: Palette) {
   return {
     version: 8 as const,
@@ -23,7 +23,7 @@ export function basemapStyle(basemap: Basemap, area: ReleaseArray["area"], palet
   };
 }
 
-/** The lowest layer that lies above the heatmap. */
+/** The lowest map layer above those of a release. */
 export const FIRST_OVER = "coast";
 
 export function recolourBasemap(map: MapLibre, palette: Palette): void {
@@ -48,7 +48,7 @@ function under(palette: Palette): LayerSpecification[] {
   ];
 }
 
-/** A line around the coast and water over all but its rim; the land later hides the inner half. */
+/** One waterline: a line along the coast, and water over all but its rim. Land later hides the inner half. */
 function waterline(palette: Palette, distance: number, strength: number): LayerSpecification[] {
   const line = (id: string, colour: string, width: number): LayerSpecification => ({
     id: `${id}-${distance}`,

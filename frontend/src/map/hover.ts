@@ -1,4 +1,4 @@
-/** The flag and the outline of what a reader points at, taps, or walks to with arrow keys. */
+/** Flag and outline of the feature that a reader points at, taps, or walks to with arrow keys. */
 import type { Geometry } from "geojson";
 import type { Map as MapLibre, MapMouseEvent } from "maplibre-gl";
 import { pathData } from "../canvas/paths";
@@ -16,7 +16,7 @@ const ARROWS: Record<string, Arrow> = {
   ArrowRight: [0, 1],
 };
 
-/** Width of the outline of something that has no extent of its own, in CSS pixels. */
+/** Width in CSS pixels of the mark around a feature without extent. */
 const MARK = 14;
 
 type Rectangle = { x: number; y: number; width: number; height: number };
@@ -33,7 +33,7 @@ export class Hover {
     private readonly map: MapLibre,
     frame: HTMLElement,
     private layer: MapLayer,
-    /** Which layer is seen at so many pixels from the left: two where releases are compared. */
+    /** The layer that is visible at a distance in pixels from the left edge. */
     private readonly seenAt: (x: number) => MapLayer = () => this.layer,
   ) {
     this.speech.setAttribute("aria-live", "polite");
@@ -49,14 +49,14 @@ export class Hover {
     map.getCanvas().addEventListener("keydown", (event) => this.key(event));
   }
 
-  /** Another layer, or the same with other classes. */
+  /** Takes another layer, or the same with other classes. */
   use(layer: MapLayer): void {
     const { spot } = this;
     this.layer = layer;
     if (spot) this.show(this.read(spot.middle));
   }
 
-  /** While the reader draws an area, pointing means something else. */
+  /** Pauses while the reader draws an area, for pointing means something else then. */
   suspend(off: boolean): void {
     this.off = off;
     if (off) this.hide();
@@ -165,11 +165,11 @@ export class Hover {
     const path = shape
       ? pathData(shape, (longitude, latitude) => this.map.project([longitude, latitude]))
       : `M${x - radius} ${y}a${radius} ${radius} 0 1 0 ${MARK} 0a${radius} ${radius} 0 1 0 ${-MARK} 0Z`;
-    // A casing of sheet under the ink, so that it is seen on every step of the ramp.
+    // A casing under the line makes it visible on every step of the ramp.
     this.shape.innerHTML = `<path class="casing" d="${path}"/><path class="line" d="${path}"/>`;
   }
 
-  /** Above and to the right of the box, turned inwards where it would leave the map. */
+  /** Places the flag above and to the right of the box, or inwards where it would leave the map. */
   private placeFlag({ x, y, width, height }: Rectangle): void {
     const room = this.map.getCanvas();
     const size = this.flag.getBoundingClientRect();

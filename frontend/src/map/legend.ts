@@ -1,9 +1,14 @@
-/** The legend: never closed, so that no picture of a map is without it. */
+/** Legend of a map. It cannot be closed, so that no picture of the map is without it. */
 import type { LegendContent } from "../layers/map-layer";
 import { element } from "../ui/dom";
 import { formatShort } from "../ui/format";
 
+/** What a legend says of the release besides its layer. */
 export type Facts = { epsilon: string; date: string };
+
+export function factsOf(frame: HTMLElement): Facts {
+  return { epsilon: frame.dataset.epsilon ?? "", date: frame.dataset.date ?? "" };
+}
 
 export function drawLegend(legend: HTMLElement, content: LegendContent, facts: Facts): void {
   const key = element("div", "key", ...ramp(content));

@@ -1,4 +1,4 @@
-/** The interactive map of a release: the ground, and one layer at a time on it. */
+/** Interactive map of a release: the basemap, and one layer at a time on it. */
 import { Map as MapLibre, setWorkerCount, setWorkerUrl } from "maplibre-gl";
 import workerUrl from "virtual:map-worker";
 import { drawNeatline } from "../canvas/neatline";
@@ -9,11 +9,11 @@ import { PADDING, type View, zoomFor } from "../geometry/place";
 import type { MapLayer } from "../layers/map-layer";
 import { basemapStyle, FIRST_OVER, recolourBasemap } from "./basemap-layer";
 
-// Version 6 is ESM only: without the name of its worker the map stays blank.
+// MapLibre 6 is ESM only: without the address of its worker the map stays blank.
 setWorkerUrl(workerUrl);
 setWorkerCount(1);
 
-/** A cell is never drawn wider than this, in CSS pixels: beyond it there is nothing to see. */
+/** Widest cell in CSS pixels, which limits the zoom: closer there is nothing more to see. */
 const WIDEST_CELL = 160;
 const CLOSEST = 18;
 
@@ -21,7 +21,7 @@ export class DrawnMap {
   readonly map: MapLibre;
   private mounted = false;
 
-  /** The layer is drawn once the ground stands, so that it is never seen without it. */
+  /** The layer is added once the basemap is drawn, so that it never appears without it. */
   constructor(
     container: HTMLElement,
     { release, scene }: OpenRelease,
@@ -64,7 +64,7 @@ export class DrawnMap {
   }
 }
 
-/** Keeps the frame's graduation in step with the view. */
+/** Draws the neatline again whenever the view changes. */
 export function frameMap(map: MapLibre, canvas: HTMLCanvasElement, palette: () => Palette): void {
   const draw = (): void => {
     const bounds = map.getBounds();

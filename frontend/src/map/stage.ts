@@ -1,4 +1,4 @@
-/** Where the layer of a release page is drawn: on an interactive map, or once on a canvas. */
+/** Stage of a release page: draws its layer on an interactive map, or without WebGL on a canvas. */
 import type { Map as MapLibre } from "maplibre-gl";
 import { drawStaticMap } from "../canvas/static-map";
 import { type Palette, readPalette } from "../colour/ramps";
@@ -9,10 +9,11 @@ import type { MapLayer } from "../layers/map-layer";
 import { need } from "../ui/dom";
 import { Hover } from "./hover";
 import type { DrawnMap } from "./map";
+import { installZoomButtons } from "./zoom-buttons";
 
 /**
- * The picture that the map will begin with, so that a reader need not wait for the map library.
- * It lies on the map, which is bare at first, until that is drawn or is moved.
+ * Draws a still picture of what the map begins with, so that readers need not wait for the map
+ * library. It lies over the map until that is drawn or moved.
  */
 export function drawAhead(
   frame: HTMLElement,
@@ -31,15 +32,15 @@ export function drawAhead(
 }
 
 export type Stage = {
-  /** Another layer, or the same after its style changed. */
+  /** Shows another layer, or the same after its style changed. */
   show(layer: MapLayer): void;
-  /** What is seen, as a link can hold it; null of a still picture. */
+  /** The view as a link can hold it; null for a still picture. */
   view(): View | null;
-  /** What is seen, for a picture of it. */
+  /** The place that is shown, for a picture of it. */
   place(): Place;
 };
 
-/** What the map does when the reader moves it, and which layer lies under the pointer. */
+/** What the page adds to the map: a reaction to moves, and another layer in a part of it. */
 export type Hooks = {
   moved: () => void;
   seenAt: (x: number) => MapLayer | null;
@@ -66,7 +67,7 @@ export class InteractiveStage implements Stage {
     module.frameMap(map, need<HTMLCanvasElement>(frame, ".neatline"), () => this.palette);
     const seenAt = (x: number): MapLayer => hooks.seenAt(x) ?? this.layer;
     this.hover = new Hover(map, need(frame, ".sheet"), layer, seenAt);
-    offerZoom(frame, map);
+    installZoomButtons(frame, map);
     map.on("moveend", (event) => {
       if (!("settling" in event)) hooks.moved();
     });
@@ -105,7 +106,7 @@ export class InteractiveStage implements Stage {
   }
 }
 
-/** Without WebGL: the same picture, still. */
+/** A still picture of the layer, for browsers without WebGL. */
 export class StillStage implements Stage {
   private readonly canvas = document.createElement("canvas");
 
@@ -146,19 +147,12 @@ function name(canvas: HTMLCanvasElement, frame: HTMLElement): void {
 
 const SETTLING = { settling: true };
 
-/** Moves the map onto the nearest view that a link can hold, so that links are exact. */
+/** Moves the map to the nearest view that a link can hold, so that links are exact. */
 function settle(map: MapLibre): View {
   const { lat, lng } = map.getCenter();
   const view = roundView({ zoom: map.getZoom(), latitude: lat, longitude: lng });
   const off = view.zoom !== map.getZoom() || view.latitude !== lat || view.longitude !== lng;
-  // Quietly: the move ends at once, and what it reports must not come back here.
+  // The move ends at once, and its event is marked so that it does not lead back here.
   if (off) map.jumpTo({ center: [view.longitude, view.latitude], zoom: view.zoom }, SETTLING);
   return view;
-}
-
-function offerZoom(frame: HTMLElement, map: { zoomIn(): unknown; zoomOut(): unknown }): void {
-  const tools = need<HTMLElement>(frame, ".tools");
-  need(tools, "[data-zoom=in]").addEventListener("click", () => map.zoomIn());
-  need(tools, "[data-zoom=out]").addEventListener("click", () => map.zoomOut());
-  tools.hidden = false;
 }

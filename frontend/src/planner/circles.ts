@@ -1,13 +1,13 @@
-/** Tasks and the circles of people they notify, drawn over the map. */
+/** Tasks, and the circles and regions that they notify, drawn over the map. */
 import type { Map as MapLibre } from "maplibre-gl";
 import type { Palette } from "../colour/ramps";
+import { groundScale } from "../geometry/mercator";
+import { perPixelAt } from "../geometry/place";
 import type { PlannedTask } from "./plan";
 
-const RADIUS = 6378137;
-const EARTH_RADIUS = 6371008.8;
-const TILE = 512;
+/** Radius of a task's mark in pixels. */
 const MARK = 10;
-/** Beyond so many tasks numbers would cover each other. */
+/** With more tasks than this the numbers would cover each other. */
 const MOST_NUMBERED = 200;
 
 export class Circles {
@@ -29,7 +29,7 @@ export class Circles {
     this.draw();
   }
 
-  /** The task whose mark is at a place on the screen. */
+  /** The index of the task whose mark is at a pixel of the map. */
   at(x: number, y: number): number | null {
     for (let index = this.tasks.length - 1; index >= 0; index--) {
       const place = this.place(this.tasks[index]!);
@@ -38,7 +38,8 @@ export class Circles {
     return null;
   }
 
-  private draw(): void {
+  /** Draws what is shown again, as after a change of theme. */
+  draw(): void {
     const { canvas } = this;
     const ratio = devicePixelRatio || 1;
     canvas.width = Math.round(canvas.clientWidth * ratio);
@@ -50,10 +51,10 @@ export class Circles {
     this.tasks.forEach((task, index) => this.drawMark(pen, task, index));
   }
 
-  private drawRegions(pen: CanvasRenderingContext2D, { cast }: PlannedTask, index: number): void {
-    if (!cast?.regions) return;
+  private drawRegions(pen: CanvasRenderingContext2D, { geocast }: PlannedTask, index: number): void {
+    if (!geocast?.regions) return;
     const { accent } = this.palette();
-    const { type, coordinates } = cast.outline;
+    const { type, coordinates } = geocast.outline;
     const path = new Path2D();
     for (const ring of type === "Polygon" ? coordinates : coordinates.flat()) {
       for (const [at, corner] of ring.entries()) {
@@ -81,12 +82,12 @@ export class Circles {
       path.arc(place.x, place.y, metres * place.perMetre, 0, 2 * Math.PI);
       return path;
     };
-    const { even, chosen } = task;
-    if (even?.radius_metres) {
+    const { uniform, chosen } = task;
+    if (uniform?.radius_metres) {
       pen.setLineDash([4, 3]);
       pen.lineWidth = 1.3;
       pen.strokeStyle = ink;
-      pen.stroke(circle(even.radius_metres));
+      pen.stroke(circle(uniform.radius_metres));
       pen.setLineDash([]);
     }
     if (!chosen?.radius_metres) return;
@@ -132,8 +133,6 @@ export class Circles {
     const { longitude, latitude } = task;
     if (longitude === null || latitude === null || Math.abs(latitude) > 85 || Math.abs(longitude) > 180) return null;
     const { x, y } = this.map.project([longitude, latitude]);
-    const ground = (Math.cos((latitude * Math.PI) / 180) * EARTH_RADIUS) / RADIUS;
-    const perMercator = (TILE * 2 ** this.map.getZoom()) / (2 * Math.PI * RADIUS);
-    return { x, y, perMetre: perMercator / ground };
+    return { x, y, perMetre: 1 / (perPixelAt(this.map.getZoom()) * groundScale(latitude)) };
   }
 }

@@ -1,15 +1,14 @@
-/** The server's answer for an area: `/api/v1/releases/{id}/query`. */
+/** Client of `/api/v1/releases/{id}/query`: how many are in an area. */
+import type { Answer, Answers, Problem } from "../data/api";
 import type { AreaShape } from "../geometry/area-shape";
 import { t } from "../ui/translate";
 
-export type AreaAnswer = { estimate: number; margin: number; notes: string[] };
-
 /**
- * `slice` names the slice of time to ask about; without, all are added up. Raises an Error whose
- * message is for the reader. Members of an organisation ask about drafts in their own name, with
- * their page's `token`; everybody else is nobody.
+ * The answer for an area; `slice` names the slice of time to ask about, all of them without. Throws
+ * an Error whose message is for the reader. Members of an organisation ask about drafts in their own
+ * name, with their page's `token`; for everybody else no cookie is sent.
  */
-export async function askArea(url: string, token: string, shape: AreaShape, slice = ""): Promise<AreaAnswer> {
+export async function askArea(url: string, token: string, shape: AreaShape, slice = ""): Promise<Answer> {
   const response = await fetch(url, {
     method: "POST",
     credentials: token ? "same-origin" : "omit",
@@ -18,15 +17,8 @@ export async function askArea(url: string, token: string, shape: AreaShape, slic
   }).catch(() => {
     throw new Error(t("The server did not answer; try again."));
   });
-  const document = (await response.json().catch(() => ({}))) as {
-    detail?: string;
-    results?: AreaAnswer[];
-  };
-  const answer = document.results?.[0];
-  if (!response.ok || !answer) {
-    throw new Error(
-      document.detail ?? t("The area could not be added up ({status}).", { status: response.status }),
-    );
-  }
-  return answer;
+  const { results, detail } = (await response.json().catch(() => ({}))) as Partial<Answers & Problem>;
+  const answer = results?.[0];
+  if (response.ok && answer) return answer;
+  throw new Error(detail ?? t("The area could not be added up ({status}).", { status: response.status }));
 }

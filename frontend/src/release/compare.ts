@@ -1,13 +1,13 @@
-/** Two releases under one divider: the second is drawn on a map of its own, cut off at the left. */
+/** Comparison of two releases: the second is drawn on a map of its own, cut off at a divider. */
 import type { Palette } from "../colour/ramps";
 import { type OpenRelease, openRelease } from "../data/open-release";
 import type { MapLayer, Style } from "../layers/map-layer";
-import { loadLayer } from "../layers/registry";
+import { loadLayer, readLooks } from "../layers/registry";
 import type { DrawnMap as Drawn } from "../map/map";
 import { element } from "../ui/dom";
 import { t } from "../ui/translate";
 
-/** A release that may be compared with the page's. */
+/** A release to compare with that of the page. */
 export type Other = { id: string; title: string; array: string; basemap: string; looks: string };
 
 const STEP = 2;
@@ -25,7 +25,7 @@ export class Comparison {
     private readonly main: Drawn,
     private readonly mapModule: typeof import("../map/map"),
     private readonly names: { left: HTMLElement; right: HTMLElement },
-    /** Where the divider stands, in per cent of the width. */
+    /** Position of the divider, in per cent of the width. */
     private percent: number,
     private readonly moved: (percent: number) => void,
   ) {
@@ -44,7 +44,7 @@ export class Comparison {
     divider.addEventListener("keydown", (event) => this.key(event));
   }
 
-  /** The layer seen at so many pixels from the left; null where it is the page's own. */
+  /** The layer at a distance in pixels from the left edge; null where it is the page's own. */
   seenAt(x: number): MapLayer | null {
     const edge = (this.frame.clientWidth * this.percent) / 100;
     return this.layer && x > edge ? this.layer : null;
@@ -58,8 +58,7 @@ export class Comparison {
     this.close();
     this.wanted = other.id;
     const opened = await openRelease(other.array, other.basemap);
-    const looks = JSON.parse(other.looks) as Record<string, string>;
-    const layer = await loadLayer(opened.release.layers[0]!, opened.release, opened.scene, looks);
+    const layer = await loadLayer(opened.release.layers[0]!, opened.release, opened.scene, readLooks(other.looks));
     if (this.wanted !== other.id) return;
     layer.restyle(style, palette);
     this.layer = layer;
@@ -89,7 +88,7 @@ export class Comparison {
     const { map } = this.main;
     const { lng, lat } = map.getCenter();
     const view = { zoom: map.getZoom(), latitude: lat, longitude: lng };
-    // The first map's bounds and zooms hold for both, so that the two never part.
+    // Both maps take the bounds and zooms of the first, so that they always show the same place.
     const limits = { bounds: map.getMaxBounds(), zoom: map.getMaxZoom() };
     this.drawn = new this.mapModule.DrawnMap(canvas, opened, layer, palette, view);
     this.drawn.map.setMaxBounds(limits.bounds);

@@ -1,5 +1,5 @@
 /**
- * The whole view in the address, such as
+ * Permalink: the whole view in the address, such as
  * `#map=12.5/55.66/12.58&layer=estimate&show=margin&ramp=ember&scale=linear&opacity=70`.
  */
 import { type Scale, SCALES } from "../colour/classes";
@@ -34,7 +34,7 @@ export const NO_LINK: Link = {
   corners: null,
 };
 
-/** Reads a hash; what makes no sense in it is left out. */
+/** Reads a hash and ignores what makes no sense in it. */
 export function parseLink(hash: string): Link {
   const parts = new URLSearchParams(hash.replace(/^#/, ""));
   const get = (name: string): string => parts.get(name) ?? "";
@@ -51,7 +51,7 @@ export function parseLink(hash: string): Link {
   };
 }
 
-/** Only what differs from a page without a hash is named. */
+/** Writes a hash that names only what differs from a page without one. */
 export function formatLink(link: Link): string {
   const parts: string[] = [];
   const { view, corners } = link;

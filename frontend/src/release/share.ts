@@ -1,5 +1,6 @@
-/** Taking a map along: its link, a frame for another page, a picture, a print. */
+/** Sharing of a map: its link, code that embeds it, a picture, a print. */
 import { need } from "../ui/dom";
+import { download } from "../ui/download";
 import { t } from "../ui/translate";
 
 export function installSharing(
@@ -8,8 +9,8 @@ export function installSharing(
   draw: () => HTMLCanvasElement,
 ): void {
   panel.hidden = false;
-  const said = need<HTMLElement>(panel, "[role=status]");
-  const say = (words: string): void => void (said.textContent = words);
+  const status = need<HTMLElement>(panel, "[role=status]");
+  const say = (words: string): void => void (status.textContent = words);
   need(panel, "[data-share=link]").addEventListener("click", () => {
     copy(location.href).then(
       () => say(t("The link is copied; it holds all that you see.")),
@@ -19,7 +20,7 @@ export function installSharing(
   need(panel, "[data-share=png]").addEventListener("click", () => {
     draw().toBlob((picture) => {
       if (!picture) return say(t("This browser could not make the picture."));
-      save(picture, frame.dataset.file ?? "map.png");
+      download(frame.dataset.file ?? "map.png", picture);
       say(t("The picture is made."));
     }, "image/png");
   });
@@ -35,7 +36,7 @@ export function installSharing(
   installPrinting(frame, draw);
 }
 
-/** What was drawn by WebGL cannot be printed, so a picture takes its place on paper. */
+/** A canvas drawn by WebGL cannot be printed, so a picture replaces it on paper. */
 function installPrinting(frame: HTMLElement, draw: () => HTMLCanvasElement): void {
   addEventListener("beforeprint", () => {
     const picture = draw();
@@ -47,14 +48,6 @@ function installPrinting(frame: HTMLElement, draw: () => HTMLCanvasElement): voi
 
 async function copy(text: string): Promise<void> {
   await navigator.clipboard.writeText(text);
-}
-
-function save(picture: Blob, name: string): void {
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(picture);
-  link.download = name;
-  link.click();
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 function embedCode(address: string, title: string): string {

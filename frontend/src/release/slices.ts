@@ -1,25 +1,25 @@
-/** Maps by time: layers that differ in their time alone, gone through with a slider. */
+/** Time slices: layers that differ in their time alone, and the slider between them. */
 import type { BoxLayer, ReleaseArray } from "../data/release-array";
 import { need } from "../ui/dom";
 import { t } from "../ui/translate";
 
-/** The slices of a release in their order; none where it has no times. */
+/** The slices of a release in order of time; empty where it has none. */
 export function slicesOf(release: ReleaseArray): BoxLayer[] {
   return release.layers.filter((layer): layer is BoxLayer => layer.slice === true && "noise" in layer);
 }
 
-/** The slice with the largest count: its classes suit all, so that a colour says the same in each. */
+/** The slice with the largest count, whose classes serve for all slices. */
 export function busiest(slices: BoxLayer[]): BoxLayer | null {
-  let [found, most]: [BoxLayer | null, number] = [null, -Infinity];
+  let [fullest, most]: [BoxLayer | null, number] = [null, -Infinity];
   for (const slice of slices) {
     for (const stored of slice.stored) {
-      if (slice.step * stored > most) [found, most] = [slice, slice.step * stored];
+      if (slice.step * stored > most) [fullest, most] = [slice, slice.step * stored];
     }
   }
-  return found;
+  return fullest;
 }
 
-/** The slider that goes from slice to slice, where a page has one. */
+/** Connects the slider between slices, where the page has one. */
 export function timeSlider(slices: BoxLayer[], chosen: string, choose: (layer: string) => void): void {
   const control = document.querySelector<HTMLElement>("#time-slices");
   if (!control || slices.length === 0) return;

@@ -1,12 +1,10 @@
+// Entry of the page on privacy: an invented map, drawn again and again with and without "you".
 import { classOf } from "../colour/classes";
 import { COLUMNS, margin, noise, ROWS, threshold, town, uniform, YOURS } from "../data/invented-town";
 import { choices } from "../ui/controls";
 import { need } from "../ui/dom";
 import { formatNumber } from "../ui/format";
 import { t } from "../ui/translate";
-
-// The page on privacy: a small invented map to be drawn again, with and without "you".
-
 
 const EDGES = [1, 8, 20, 40, 70, 110, 160];
 const EPSILONS = [0.1, 0.2, 0.5, 1, 2, 4];

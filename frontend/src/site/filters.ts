@@ -1,4 +1,4 @@
-/** Folds the catalogue's filters on narrow screens, where the maps would come too late. */
+/** Folds the catalogue's filters on narrow screens, where they would push the maps down. */
 const NARROW = "(max-width: 960px)";
 
 export function foldFilters(page: Document): void {

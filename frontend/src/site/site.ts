@@ -1,4 +1,4 @@
-// Every page: the styles, the header's menu on narrow screens, and still maps where there are any.
+// Entry of every page: styles, the header's menu on narrow screens, and thumbnails.
 import "./index.css";
 import { foldFilters } from "./filters";
 import { installMenu } from "./menu";

@@ -1,10 +1,10 @@
-/** Small still maps: drawn when they come into view, and again when the theme or size changes. */
+/** Thumbnails of maps, drawn when they come into view and again when theme or size changes. */
 import { drawStaticMap } from "../canvas/static-map";
 import { onThemeChange, readPalette } from "../colour/ramps";
 import { openRelease } from "../data/open-release";
 import type { Scene } from "../data/scene";
 import { type MapLayer, PLAIN_STYLE } from "../layers/map-layer";
-import { loadLayer } from "../layers/registry";
+import { loadLayer, readLooks } from "../layers/registry";
 
 type Loaded = { layer: MapLayer; scene: Scene };
 
@@ -42,6 +42,5 @@ export function installThumbnails(page: Document): void {
 
 async function load(canvas: HTMLCanvasElement): Promise<Loaded> {
   const { release, scene } = await openRelease(canvas.dataset.array!, canvas.dataset.basemap!);
-  const looks = JSON.parse(canvas.dataset.looks ?? "{}") as Record<string, string>;
-  return { layer: await loadLayer(release.layers[0]!, release, scene, looks), scene };
+  return { layer: await loadLayer(release.layers[0]!, release, scene, readLooks(canvas.dataset.looks)), scene };
 }

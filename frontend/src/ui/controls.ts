@@ -1,4 +1,4 @@
-/** A segmented control: buttons with `data-value`, of which one is pressed. */
+/** Connects a segmented control: buttons with `data-value`, of which one is pressed. */
 export function choices(
   control: HTMLElement,
   chosen: string,
@@ -20,7 +20,7 @@ export function choices(
   }
 }
 
-/** A range of per cents with its figure in the `output` beside it. */
+/** Connects a slider in per cent and shows its value in the `output` beside it. */
 export function slider(input: HTMLInputElement, chosen: number, choose: (value: number) => void): void {
   const output = input.parentElement?.querySelector("output");
   const say = (): void => {

@@ -1,18 +1,18 @@
-/** An element with classes and children, in one call. */
+/** Creates an element with classes and children. */
 export function element<K extends keyof HTMLElementTagNameMap>(
   tag: K,
   className: string,
   ...children: (Node | string)[]
 ): HTMLElementTagNameMap[K] {
-  const made = document.createElement(tag);
-  if (className) made.className = className;
-  made.append(...children);
-  return made;
+  const created = document.createElement(tag);
+  if (className) created.className = className;
+  created.append(...children);
+  return created;
 }
 
-/** The element a page must have for its script to work. */
+/** Returns an element that the script cannot work without. Throws where it is missing. */
 export function need<T extends Element>(root: ParentNode, selector: string): T {
-  const found = root.querySelector<T>(selector);
-  if (!found) throw new Error(`This page has no ${selector}.`);
-  return found;
+  const match = root.querySelector<T>(selector);
+  if (!match) throw new Error(`This page has no ${selector}.`);
+  return match;
 }

@@ -1,4 +1,4 @@
-/** Numbers as people read them. */
+/** Formats of numbers, lengths and positions for readers, in the page's language. */
 import { language } from "./translate";
 
 const whole = new Intl.NumberFormat(language(), { maximumFractionDigits: 0 });
@@ -23,7 +23,7 @@ export function formatMetres(metres: number): string {
     : `${fine.format(rounded / 1000)}\u00a0km`;
 }
 
-/** A margin; next to none at all is rounded up to a hundredth, rather than told to ten digits. */
+/** A margin of error; one close to zero is rounded up to a hundredth. */
 export function formatMargin(margin: number): string {
   return `\u00b1 ${formatNumber(margin > 0 ? Math.max(margin, 0.01) : margin)}`;
 }

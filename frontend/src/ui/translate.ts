@@ -1,4 +1,4 @@
-/** Words in the reader's language: the page hands over a catalogue where that is not English. */
+/** Translation of texts by the catalogue that a page holds where its language is not English. */
 
 const catalogue: Record<string, string> = readCatalogue();
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dpgeo.core.epsilon import MICRO, format_epsilon, from_micro, parse_epsilon, to_micro
+from dpgeo.core.epsilon import MICRO, format_epsilon, parse_epsilon, to_micro
 from dpgeo.core.errors import InvalidInput
 
 
@@ -64,7 +64,7 @@ def test_it_refuses_what_is_no_epsilon_and_says_why(text: str | Fraction, said: 
 
 @given(st.integers(1, 1000 * MICRO))
 def test_micro_epsilon_is_the_same_however_it_is_written(micro: int) -> None:
-    epsilon = from_micro(micro)
+    epsilon = Fraction(micro, MICRO)
 
     assert to_micro(epsilon) == micro
     assert parse_epsilon(epsilon) == epsilon

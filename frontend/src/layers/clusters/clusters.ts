@@ -1,17 +1,18 @@
-/** Clusters and units: circles as large as their counts, on the ground that they stand for. */
-import type { Feature, FeatureCollection, Geometry } from "geojson";
+/** Layer of clusters and units: circles with areas proportional to counts, and the ground of each cluster. */
+import type { Feature, Geometry } from "geojson";
 import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
 import { shapePath } from "../../canvas/paths";
 import { classEdges, classOf, rampStep } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
 import { fetchShapes } from "../../data/fetching";
-import type { PointLayer } from "../../data/release-array";
+import { type PointLayer, positionOf } from "../../data/release-array";
 import type { Scene } from "../../data/scene";
-import { type Degrees, toMercator } from "../../geometry/mercator";
-import type { Place } from "../../geometry/place";
-import { type Arrow, contains, nearestInDirection } from "../../geometry/shapes";
+import { type Degrees, distanceNearby } from "../../geometry/mercator";
+import { pixelOf, type Place } from "../../geometry/place";
+import { type Arrow, contains, walk } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
   type LegendContent,
   type LoadLayer,
@@ -23,7 +24,7 @@ import {
 } from "../map-layer";
 import { doubtNote } from "../uncertainty";
 
-/** Radii in pixels: of the least and of the largest count, areas being as the counts. */
+/** Radii in pixels of the smallest and of the largest circle. */
 const SMALLEST = 4;
 const LARGEST = 26;
 
@@ -32,18 +33,21 @@ type Properties = { cluster: number };
 type Cluster = {
   /** From 1, as in the files. */
   id: number;
-  /** Of a unit; "" where it is a cluster's. */
+  /** The name of a unit; "" for a cluster. */
   unit: string;
   middle: Degrees;
   value: number;
   margin: number;
   threshold: number;
-  /** What lies nearest to it; null where nothing of the study area does. */
+  /** The ground that is nearest to it; null where none of the study area is. */
   area: Geometry | null;
   radius: number;
-  /** Its step of the ramp, or -1 where it cannot be told from zero. */
+  /** Its step of the ramp, or HOLLOW where it cannot be told from zero. */
   step: number;
 };
+
+/** Takes the place of a step of the ramp; the map's expressions rely on its being below zero. */
+const HOLLOW = -1;
 
 const POINTS = "clusters";
 const AREAS = "clusters-areas";
@@ -71,24 +75,7 @@ class Clusters implements MapLayer {
     private readonly scene: Scene,
   ) {
     this.name = layer.name;
-    const known = new Map(areas.map((each) => [each.properties.cluster, each]));
-    const count = layer.positions.length / 2;
-    const values = Array.from({ length: count }, (_, index) => (layer.stored?.[index] ?? 0) * layer.step);
-    const largest = Math.max(1, ...values);
-    this.clusters = values.map((value, index) => ({
-      id: index + 1,
-      unit: layer.names?.[index] ?? "",
-      middle: {
-        longitude: layer.positions[2 * index]! / layer.partsOfDegree,
-        latitude: layer.positions[2 * index + 1]! / layer.partsOfDegree,
-      },
-      value,
-      margin: layer.margins?.[index] ?? 0,
-      threshold: layer.thresholds?.[index] ?? 0,
-      area: known.get(index + 1)?.geometry ?? null,
-      radius: Math.max(SMALLEST, LARGEST * Math.sqrt(Math.max(value, 0) / largest)),
-      step: -1,
-    }));
+    this.clusters = clustersOf(layer, areas);
   }
 
   restyle(style: Style, palette: Palette): void {
@@ -99,7 +86,7 @@ class Clusters implements MapLayer {
     for (const cluster of this.clusters) {
       cluster.step = standsOut(cluster)
         ? rampStep(classOf(cluster.value, this.edges), this.edges.length)
-        : -1;
+        : HOLLOW;
     }
     if (this.map) this.repaint(this.map);
   }
@@ -122,14 +109,13 @@ class Clusters implements MapLayer {
 
   mount(map: MapLibre, before: string): void {
     this.map = map;
-    const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
-    map.addSource(AREAS, { type: "geojson", data: empty });
-    map.addSource(POINTS, { type: "geojson", data: empty });
+    map.addSource(AREAS, { type: "geojson", data: collection([]) });
+    map.addSource(POINTS, { type: "geojson", data: collection([]) });
     map.addLayer({ id: AREAS, type: "line", source: AREAS, paint: { "line-width": 1 } }, before);
     map.addLayer(
       {
         id: POINTS, type: "circle", source: POINTS,
-        // Small ones over large ones, so that all can be pointed at.
+        // Small circles lie over large ones, so that each can be pointed at.
         layout: { "circle-sort-key": ["-", 0, ["get", "radius"]] },
         paint: { "circle-radius": ["get", "radius"], "circle-stroke-width": 1.5 },
       },
@@ -156,9 +142,9 @@ class Clusters implements MapLayer {
     pen.lineWidth = 1.5;
     const scale = Math.min(1, place.width / 480);
     for (const { middle, radius, step } of [...this.clusters].sort((a, b) => b.radius - a.radius)) {
-      const { x, y } = toMercator(middle);
+      const { x, y } = pixelOf(place, middle);
       pen.beginPath();
-      pen.arc((x - place.west) / place.perPixel, (place.north - y) / place.perPixel, radius * scale, 0, 2 * Math.PI);
+      pen.arc(x, y, radius * scale, 0, 2 * Math.PI);
       pen.fillStyle = step < 0 ? palette.land : palette.ramp[step]!;
       pen.strokeStyle = step < 0 ? palette.hatch : palette.sheet;
       pen.fill();
@@ -168,25 +154,18 @@ class Clusters implements MapLayer {
   }
 
   at(position: Degrees, metres: number): Spot | null {
-    const here = toMercator(position);
-    let found: Cluster | undefined;
+    let smallest: Cluster | undefined;
     for (const cluster of this.clusters) {
-      const { x, y } = toMercator(cluster.middle);
-      const pixels = (Math.hypot(x - here.x, y - here.y) * Math.cos((position.latitude * Math.PI) / 180)) / metres;
-      if (pixels <= Math.max(cluster.radius, 8) && (!found || cluster.radius < found.radius)) found = cluster;
+      const pixels = distanceNearby(position, cluster.middle) / metres;
+      if (pixels <= Math.max(cluster.radius, 8) && (!smallest || cluster.radius < smallest.radius)) smallest = cluster;
     }
-    found ??= this.clusters.find(({ area }) => area !== null && contains(area, position));
-    return found ? this.spot(found) : null;
+    const cluster = smallest ?? this.clusters.find(({ area }) => area !== null && contains(area, position));
+    return cluster ? this.spot(cluster) : null;
   }
 
   step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null {
-    let cluster = from ? this.clusters.find(({ id }) => String(id) === from.key) : undefined;
-    if (!cluster) cluster = nearestInDirection(this.clusters, near, null);
-    else {
-      for (let walked = 0; walked < times && cluster; walked++) {
-        cluster = nearestInDirection(this.clusters, cluster.middle, arrow) ?? cluster;
-      }
-    }
+    const start = from && this.clusters.find(({ id }) => String(id) === from.key);
+    const cluster = walk(this.clusters, start, arrow, times, near);
     return cluster ? this.spot(cluster) : null;
   }
 
@@ -207,32 +186,41 @@ class Clusters implements MapLayer {
   private repaint(map: MapLibre): void {
     const palette = this.palette!;
     const { opacity } = this.style;
-    const [points, areas] = [POINTS, AREAS].map(
-      (id) => map.getSource(id) as { setData(data: FeatureCollection): void } | undefined,
-    );
-    if (!points || !areas) return;
-    areas.setData({
-      type: "FeatureCollection",
-      features: this.clusters.flatMap(({ area }) =>
-        area ? [{ type: "Feature" as const, geometry: area, properties: {} }] : [],
+    if (!map.getSource(POINTS)) return;
+    setFeatures(map, AREAS, this.clusters.flatMap(({ area }) => (area ? [feature(area)] : [])));
+    setFeatures(
+      map,
+      POINTS,
+      this.clusters.map(({ id, middle: { longitude, latitude }, radius, step }) =>
+        feature({ type: "Point", coordinates: [longitude, latitude] }, { radius, step }, id),
       ),
-    });
-    points.setData({
-      type: "FeatureCollection",
-      features: this.clusters.map(({ id, middle, radius, step }) => ({
-        type: "Feature", id, properties: { radius, step },
-        geometry: { type: "Point", coordinates: [middle.longitude, middle.latitude] },
-      })),
-    });
-    const colours = palette.ramp.flatMap((colour, step) => [step, colour]);
-    const fill = ["match", ["get", "step"], ...colours, palette.land] as unknown as ExpressionSpecification;
+    );
     const edge: ExpressionSpecification = ["case", ["<", ["get", "step"], 0], palette.hatch, palette.sheet];
-    map.setPaintProperty(POINTS, "circle-color", fill);
+    map.setPaintProperty(POINTS, "circle-color", stepColours(palette));
     map.setPaintProperty(POINTS, "circle-stroke-color", edge);
     map.setPaintProperty(POINTS, "circle-opacity", opacity);
     map.setPaintProperty(AREAS, "line-color", palette.hatch);
     map.setPaintProperty(AREAS, "line-opacity", opacity);
   }
+}
+
+/** The clusters or units of a layer, with their circles' radii. */
+export function clustersOf(layer: PointLayer, areas: readonly Feature<Geometry, Properties>[]): Cluster[] {
+  const known = new Map(areas.map((each) => [each.properties.cluster, each.geometry]));
+  const count = layer.positions.length / 2;
+  const values = Array.from({ length: count }, (_, index) => (layer.stored?.[index] ?? 0) * layer.step);
+  const largest = values.reduce((most, value) => Math.max(most, value), 1);
+  return values.map((value, index) => ({
+    id: index + 1,
+    unit: layer.names?.[index] ?? "",
+    middle: positionOf(layer, index),
+    value,
+    margin: layer.margins?.[index] ?? 0,
+    threshold: layer.thresholds?.[index] ?? 0,
+    area: known.get(index + 1) ?? null,
+    radius: Math.max(SMALLEST, LARGEST * Math.sqrt(Math.max(value, 0) / largest)),
+    step: HOLLOW,
+  }));
 }
 
 function standsOut({ value, threshold }: Cluster): boolean {

@@ -1,17 +1,18 @@
-/** Bands and lines of equal density with their values, from the layer's GeoJSON file. */
-import type { Feature, FeatureCollection, Geometry } from "geojson";
-import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
+/** Layer of contour lines and the bands between them, from its GeoJSON file. */
+import type { Feature, Geometry } from "geojson";
+import type { Map as MapLibre } from "maplibre-gl";
 import { drawHatch, hatchPattern } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
 import { rampStep } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
-import { fetchShapes } from "../../data/fetching";
 import type { Scene } from "../../data/scene";
 import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
-import { type Arrow, centreOf, contains, nearestInDirection } from "../../geometry/shapes";
+import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
 import { formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import { loadShapes } from "../load-shapes";
+import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
   type LegendContent,
   type LoadLayer,
@@ -28,13 +29,16 @@ type Properties = {
 };
 type Contour = {
   id: number;
-  /** People per square kilometre at the line, or where the band begins. */
+  /** People per square kilometre on the line, or at the band's lower edge. */
   from: number;
-  /** Where the band ends; null of a line. */
+  /** The band's upper edge; null for a line. */
   to: number | null;
   geometry: Geometry;
   step: number;
 };
+
+/** Where walking by arrow keys may stop: a contour, or the position it starts from. */
+type Stop = { contour: Contour | null; middle: Degrees };
 
 const SOURCE = "contours";
 const AREA = "contours-area";
@@ -48,12 +52,8 @@ const LABEL_FONT = 11;
 /** Pixels along a line from one label to the next. */
 const LABEL_SPACING = 260;
 
-export const load: LoadLayer = async (layer, _release, scene) => {
-  if (layer.shape !== "shapes") throw new Error(`The layer ${layer.name} has no shapes.`);
-  if (!layer.file) throw new Error(t("These shapes are too many to be drawn here. Take the files."));
-  const features = await fetchShapes<Properties>(scene.urlOf(layer.file));
-  return new Contours(layer.name, features, scene);
-};
+export const load: LoadLayer = async (layer, _release, scene) =>
+  new Contours(layer.name, await loadShapes<Properties>(layer, scene), scene);
 
 class Contours implements MapLayer {
   readonly shows = ["estimate"] as const;
@@ -94,16 +94,15 @@ class Contours implements MapLayer {
     };
   }
 
-  /** Lines are where the release has them. */
+  /** No classes to share: the release itself fixes the values of its lines. */
   basis(): null {
     return null;
   }
 
   mount(map: MapLibre, before: string): void {
     this.map = map;
-    const empty: FeatureCollection = { type: "FeatureCollection", features: [] };
     map.addSource(AREA, { type: "geojson", data: this.scene.basemap.inside });
-    map.addSource(SOURCE, { type: "geojson", data: empty, tolerance: 0.2 });
+    map.addSource(SOURCE, { type: "geojson", data: collection([]), tolerance: 0.2 });
     map.addImage(PATTERN, hatchPattern(this.palette!.hatch, devicePixelRatio), { pixelRatio: devicePixelRatio });
     map.addLayer({ id: HATCH, type: "fill", source: AREA, paint: { "fill-pattern": PATTERN } }, before);
     map.addLayer({ id: FILL, type: "fill", source: SOURCE, filter: ["get", "band"] }, before);
@@ -155,17 +154,15 @@ class Contours implements MapLayer {
   }
 
   at(position: Degrees): Spot | null {
-    const found = this.contours.find(({ geometry }) => contains(geometry, position));
-    return found ? this.spot(found, position) : null;
+    const contour = this.contours.find(({ geometry }) => contains(geometry, position));
+    return contour ? this.spot(contour, position) : null;
   }
 
   step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null {
-    const places = this.contours.map((contour) => ({ contour, middle: centreOf(contour.geometry) }));
-    let place = nearestInDirection(places, from?.middle ?? near, from ? arrow : null);
-    for (let walked = 1; from && walked < times && place; walked++) {
-      place = nearestInDirection(places, place.middle, arrow) ?? place;
-    }
-    return place ? this.spot(place.contour, place.middle) : from;
+    const places: Stop[] = this.contours.map((contour) => ({ contour, middle: centreOf(contour.geometry) }));
+    const start = from && { contour: null, middle: from.middle };
+    const stop = walk(places, start, arrow, times, near);
+    return stop?.contour ? this.spot(stop.contour, stop.middle) : from;
   }
 
   private spot({ id, from, to, geometry }: Contour, middle: Degrees): Spot {
@@ -185,21 +182,18 @@ class Contours implements MapLayer {
   private repaint(map: MapLibre): void {
     const palette = this.palette!;
     const { opacity } = this.style;
-    const source = map.getSource(SOURCE) as { setData(data: FeatureCollection): void } | undefined;
-    if (!source) return;
+    if (!map.getSource(SOURCE)) return;
     for (const contour of this.contours) {
       const name = labelName(contour);
       if (map.hasImage(name)) map.removeImage(name);
       map.addImage(name, labelImage(formatNumber(round(contour.from)), palette), { pixelRatio: devicePixelRatio });
     }
-    source.setData({
-      type: "FeatureCollection",
-      features: this.contours.map(({ id, geometry, step, to }) => ({
-        type: "Feature", geometry, properties: { id, step, band: to !== null },
-      })),
-    });
-    const colours = palette.ramp.flatMap((colour, step) => [step, colour]);
-    const colour = ["match", ["get", "step"], ...colours, palette.land] as unknown as ExpressionSpecification;
+    setFeatures(
+      map,
+      SOURCE,
+      this.contours.map(({ id, geometry, step, to }) => feature(geometry, { id, step, band: to !== null })),
+    );
+    const colour = stepColours(palette);
     map.setPaintProperty(FILL, "fill-color", colour);
     map.setPaintProperty(FILL, "fill-opacity", opacity);
     map.setPaintProperty(LINE, "line-color", ["case", ["get", "band"], palette.land, colour]);
@@ -212,7 +206,7 @@ function labelName({ id }: Contour): string {
   return `contour-${id}`;
 }
 
-/** The value of a line in the page's type, cased so that it is read on every band. */
+/** Image of a line's value, with a casing so that it is legible on every band. */
 function labelImage(text: string, palette: Palette): ImageData {
   const canvas = document.createElement("canvas");
   const pen = canvas.getContext("2d")!;

@@ -1,4 +1,4 @@
-/** How each cell is to be drawn: its step of the ramp, or hatch, and where its box ends. */
+/** Image of the cells: the ramp step of each, or hatch, and the edges of its box. */
 import { classEdges, classOf, rampStep, type Scale } from "../../colour/classes";
 import { NOWHERE, type Surface } from "../../data/surface";
 import { groundCell } from "../../geometry/grid";
@@ -18,7 +18,7 @@ export const GAP_FROM = 8;
 export type CellImage = {
   columns: number;
   rows: number;
-  /** Four bytes a cell: step or HATCHED or NOTHING; edges; width and height of its box, to 255. */
+  /** Four bytes for each cell: step or HATCHED or NOTHING; edges; width and height of its box, to 255. */
   pixels: Uint8Array<ArrayBuffer>;
   /** Lower edges of the classes, in counts per `square`. */
   edges: number[];
@@ -29,7 +29,7 @@ export type CellImage = {
   hatched: number;
 };
 
-/** `basis` are classes to take over from another picture. */
+/** Computes the image; `basis` holds classes to take over from another one. */
 export function paintCells(
   surface: Surface,
   show: Show,
@@ -64,14 +64,14 @@ export function paintCells(
   return { columns, rows, pixels, edges, square, steps, coloured, hatched };
 }
 
-/** Counts and their margins are stated for the same square, in which the least count is whole. */
+/** The square that both counts and margins are stated for, in which the least count is whole. */
 function ownSquare(surface: Surface, show: Show, cell: number): Square {
   const counts = densities(surface, show === "margin" ? "estimate" : show);
   const least = counts.reduce((a, b) => Math.min(a, b), Infinity);
   return squareFor(cell, counts.length ? least : 1);
 }
 
-/** Counts or margins per cell of what is to be coloured. */
+/** Counts or margins per cell of the boxes that are coloured. */
 function densities(surface: Surface, show: Show): number[] {
   const values: number[] = [];
   for (const box of surface.visible()) {

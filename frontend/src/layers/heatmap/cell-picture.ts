@@ -1,4 +1,4 @@
-/** Cells on a plain 2D canvas, pixel by pixel with the rules of the interactive map's shader. */
+/** Picture of the cells on a 2D canvas, by the same rules as the interactive map's shader. */
 import type { Geometry } from "geojson";
 import { AT_SEA, hatchCover } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
@@ -7,7 +7,7 @@ import type { Grid } from "../../geometry/grid";
 import type { Place } from "../../geometry/place";
 import { type CellImage, GAP_FROM, HATCHED, LOWER_EDGE, NOTHING, RIGHT_EDGE } from "./cell-image";
 
-/** Which device pixels are land: four bytes each, of which the last is 255 there. */
+/** Marks the device pixels that are land: four bytes each, of which the last is 255 on land. */
 export function landMask(land: Geometry, place: Place, ratio: number): Uint8ClampedArray {
   const canvas = document.createElement("canvas");
   canvas.width = Math.round(place.width * ratio);
@@ -17,7 +17,7 @@ export function landMask(land: Geometry, place: Place, ratio: number): Uint8Clam
   return pen.getImageData(0, 0, canvas.width, canvas.height).data;
 }
 
-/** A canvas of as many device pixels as the place takes. `land` may be left out. */
+/** Draws the cells on a new canvas of the place's size in device pixels; without `land` all is taken for land. */
 export function cellsPicture(
   image: CellImage,
   grid: Grid,

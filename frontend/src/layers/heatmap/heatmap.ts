@@ -1,4 +1,4 @@
-/** Counts of cells and boxes of cells, coloured where they stand out from noise. */
+/** Heatmap: cells and boxes of cells, coloured where counts reach the threshold, else hatched. */
 import type { Map as MapLibre } from "maplibre-gl";
 import type { Palette } from "../../colour/ramps";
 import type { Scene } from "../../data/scene";

@@ -1,8 +1,8 @@
 /**
- * The heatmap as a custom layer: one texel a cell, coloured in the fragment shader.
+ * WebGL layer of the heatmap: one texel for each cell, coloured in the fragment shader.
  *
- * The map is never turned or tilted, so a cell is found from a pixel by one subtraction and one
- * division, worked out here in double precision. Every pixel belongs to exactly one cell, the
+ * The map is never turned or tilted, so a pixel's cell follows by one subtraction and one
+ * division of numbers that are computed here in double precision. Every pixel belongs to exactly one cell, the
  * hatch stays the same size at every zoom, and a change of theme changes only uniforms.
  */
 import type { Geometry } from "geojson";
@@ -15,7 +15,7 @@ import type { Grid } from "../../geometry/grid";
 import { toDegrees } from "../../geometry/mercator";
 import { type CellImage, GAP_FROM, HATCHED, LOWER_EDGE, NOTHING, RIGHT_EDGE } from "./cell-image";
 
-/** Pixels across the picture of the land. */
+/** Width of the land mask in pixels. */
 const MASK = 1024;
 
 const VERTEX = `#version 300 es
@@ -147,7 +147,7 @@ export class HeatmapLayer implements CustomLayerInterface {
   }
 }
 
-/** Where the grid's north-west corner lies and how wide a cell is, in CSS pixels of the map. */
+/** The grid's north-west corner and the width of a cell, in CSS pixels of the map. */
 function placeGrid(
   map: MapLibre,
   grid: Grid,
@@ -161,7 +161,7 @@ function placeGrid(
   return { corner, cellSize: (opposite.x - corner.x) / grid.columns };
 }
 
-/** The land of the grid's frame as a picture: opaque where it is. Finer than the outlines are. */
+/** Mask of the land in the grid's frame, opaque on land and finer than the outlines. */
 function landMask(grid: Grid, land: Geometry): HTMLCanvasElement {
   const canvas = document.createElement("canvas");
   canvas.width = MASK;
@@ -213,13 +213,13 @@ function quad(gl: WebGL2RenderingContext): WebGLVertexArrayObject {
 }
 
 function maskTexture(gl: WebGL2RenderingContext, mask: HTMLCanvasElement): WebGLTexture {
-  const made = texture(gl, gl.LINEAR);
+  const uploaded = texture(gl, gl.LINEAR);
   plainUploads(gl);
   gl.texImage2D(gl.TEXTURE_2D, 0, gl.RGBA, gl.RGBA, gl.UNSIGNED_BYTE, mask);
-  return made;
+  return uploaded;
 }
 
-/** MapLibre leaves its own settings behind; these are for rows from the top, as they are. */
+/** Resets upload settings that MapLibre leaves behind: rows from the top, bytes unchanged. */
 function plainUploads(gl: WebGL2RenderingContext): void {
   gl.pixelStorei(gl.UNPACK_ALIGNMENT, 1);
   gl.pixelStorei(gl.UNPACK_FLIP_Y_WEBGL, false);

@@ -1,4 +1,4 @@
-/** Words of the heatmap: its legend, and what a flag says of a cell or box. */
+/** Texts of the heatmap: its legend, and the figures of a cell or box. */
 import type { BoxLayer, ReleaseArray } from "../../data/release-array";
 import type { Reading } from "../../data/surface";
 import type { Square } from "../../geometry/square";
@@ -30,7 +30,7 @@ export function marginSentence(layer: BoxLayer, counting: Counting): string {
     : t("Each cell is {range} {counting}{how}.", values);
 }
 
-/** How a margin was found where it is not the exact one; labels are those of `postprocess.layers`. */
+/** How a margin was computed, where it is not exact; the labels are those of `postprocess.layers`. */
 function provenance(label: string): string {
   if (label === "nominal") return t(", by a formula");
   if (label === "calibrated") return t(", as measured on invented maps");

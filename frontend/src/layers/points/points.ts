@@ -1,18 +1,20 @@
 /**
- * Moved points: a dot each, and the circles that hold half and 95 % of where one may have gone. Or
- * places drawn: a dot for each place, as large as it was drawn often.
+ * Layer of perturbed points: a dot for each report, and the circles within which half and 95 % of
+ * them were moved; or of drawn places: a dot for each, with an area by how often it was drawn.
  */
-import type { FeatureCollection, MultiPolygon, Position } from "geojson";
+import type { MultiPolygon } from "geojson";
 import type { Map as MapLibre } from "maplibre-gl";
 import { shapePath } from "../../canvas/paths";
 import type { Palette } from "../../colour/ramps";
-import type { PointLayer } from "../../data/release-array";
+import { type PointLayer, positionOf } from "../../data/release-array";
 import type { Scene } from "../../data/scene";
-import { type Degrees, toMercator } from "../../geometry/mercator";
-import type { Bounds, Place } from "../../geometry/place";
-import { type Arrow, nearestInDirection } from "../../geometry/shapes";
+import { circleAround, degreesOf } from "../../geometry/circles";
+import { type Degrees, distanceNearby } from "../../geometry/mercator";
+import { type Bounds, pixelOf, type Place } from "../../geometry/place";
+import { type Arrow, walk } from "../../geometry/shapes";
 import { formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import { collection, feature } from "../map-features";
 import {
   type Basis,
   type LegendContent,
@@ -24,15 +26,15 @@ import {
   type Style,
 } from "../map-layer";
 
-/** Pixels. */
+/** Radii in pixels of a report's dot and of the largest place's, and the reach of the pointer. */
 const RADIUS = 2.5;
 const LARGEST = 14;
 const REACH = 8;
 
-const EARTH_RADIUS_METRES = 6_371_008.8;
+/** Corners of a circle. */
 const CORNERS = 72;
 
-/** The layer of places that stand for nobody in particular, many of them on each other. */
+/** Name of the layer of drawn places, which repeat and stand for no particular person. */
 const DRAWN = "places";
 
 const DOTS = "points";
@@ -51,7 +53,7 @@ export const load: LoadLayer = async (layer, _release, scene) => {
   return new Points(layer, radii, scene);
 };
 
-/** How far points were moved, from the privacy statement; null where it does not say. */
+/** The radii of the perturbation, from the privacy statement; null where it has none. */
 async function fetchRadii(url: string): Promise<Radii | null> {
   const response = await fetch(url).catch(() => null);
   if (!response?.ok) return null;
@@ -72,23 +74,7 @@ class Points implements MapLayer {
 
   constructor(private readonly layer: PointLayer, private readonly radii: Radii | null, scene: Scene) {
     this.name = layer.name;
-    const { positions, partsOfDegree } = layer;
-    const found = new Map<string, Point>();
-    for (let index = 0; index < positions.length; index += 2) {
-      const [x, y] = [positions[index]!, positions[index + 1]!];
-      const place = this.drawn ? `${x} ${y}` : `${index}`;
-      const point = found.get(place);
-      if (point) point.times++;
-      else {
-        const middle = { longitude: x / partsOfDegree, latitude: y / partsOfDegree };
-        found.set(place, { key: String(found.size), middle, times: 1, radius: RADIUS });
-      }
-    }
-    this.points = [...found.values()];
-    if (this.drawn) {
-      const most = this.points.reduce((least, { times }) => Math.max(least, times), 1);
-      for (const point of this.points) point.radius = Math.max(1, LARGEST * Math.sqrt(point.times / most));
-    }
+    this.points = this.drawn ? placesOf(layer) : reportsOf(layer);
     this.sample = radii && circles(corner(scene.bounds, radii.far), radii);
   }
 
@@ -138,17 +124,11 @@ class Points implements MapLayer {
 
   mount(map: MapLibre, before: string): void {
     this.map = map;
-    map.addSource(CIRCLES, { type: "geojson", data: features(this.sample ? [this.sample] : []) });
-    map.addSource(DOTS, {
-      type: "geojson",
-      data: {
-        type: "FeatureCollection",
-        features: this.points.map(({ middle, radius }) => ({
-          type: "Feature", properties: { radius },
-          geometry: { type: "Point", coordinates: [middle.longitude, middle.latitude] },
-        })),
-      },
-    });
+    map.addSource(CIRCLES, { type: "geojson", data: collection(this.sample ? [feature(this.sample)] : []) });
+    const dots = this.points.map(({ middle: { longitude, latitude }, radius }) =>
+      feature({ type: "Point", coordinates: [longitude, latitude] }, { radius }),
+    );
+    map.addSource(DOTS, { type: "geojson", data: collection(dots) });
     map.addLayer({ id: DOTS, type: "circle", source: DOTS, paint: { "circle-radius": ["get", "radius"] } }, before);
     map.addLayer(
       { id: CIRCLES, type: "line", source: CIRCLES, paint: { "line-width": 1.5, "line-dasharray": [3, 2] } },
@@ -174,10 +154,9 @@ class Points implements MapLayer {
     pen.beginPath();
     for (const { middle, radius: whole } of this.points) {
       const radius = Math.max(0.8, whole * scale);
-      const { x, y } = toMercator(middle);
-      const [across, down] = [(x - place.west) / place.perPixel, (place.north - y) / place.perPixel];
-      pen.moveTo(across + radius, down);
-      pen.arc(across, down, radius, 0, 2 * Math.PI);
+      const { x, y } = pixelOf(place, middle);
+      pen.moveTo(x + radius, y);
+      pen.arc(x, y, radius, 0, 2 * Math.PI);
     }
     pen.fill();
     pen.globalAlpha = 1;
@@ -191,26 +170,18 @@ class Points implements MapLayer {
   }
 
   at(position: Degrees, metres: number): Spot | null {
-    const here = toMercator(position);
-    const scale = Math.cos((position.latitude * Math.PI) / 180) / metres;
-    let found: Point | undefined;
+    let nearest: Point | undefined;
     let least = REACH;
     for (const point of this.points) {
-      const { x, y } = toMercator(point.middle);
-      const pixels = Math.hypot(x - here.x, y - here.y) * scale;
-      if (pixels < least) [found, least] = [point, pixels];
+      const pixels = distanceNearby(position, point.middle) / metres;
+      if (pixels < least) [nearest, least] = [point, pixels];
     }
-    return found ? this.spot(found) : null;
+    return nearest ? this.spot(nearest) : null;
   }
 
   step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null {
-    let point = from ? this.points[Number(from.key)] : undefined;
-    if (!point) point = nearestInDirection(this.points, near, null);
-    else {
-      for (let walked = 0; walked < times && point; walked++) {
-        point = nearestInDirection(this.points, point.middle, arrow) ?? point;
-      }
-    }
+    const start = from && this.points[Number(from.key)];
+    const point = walk(this.points, start, arrow, times, near);
     return point ? this.spot(point) : null;
   }
 
@@ -235,7 +206,7 @@ class Points implements MapLayer {
     return this.name === DRAWN;
   }
 
-  /** Many dots on each other would hide how dense they lie. */
+  /** Dots are fainter the more there are, or they would hide how dense they lie. */
   private get opacity(): number {
     if (this.drawn) return this.style.opacity * 0.6;
     return this.style.opacity * Math.max(0.12, Math.min(0.8, 40 / Math.sqrt(this.points.length + 1)));
@@ -249,31 +220,39 @@ class Points implements MapLayer {
   }
 }
 
-function features(geometries: FeatureCollection["features"][number]["geometry"][]): FeatureCollection {
-  return {
-    type: "FeatureCollection",
-    features: geometries.map((geometry) => ({ type: "Feature", geometry, properties: {} })),
-  };
+/** A dot of the same size for each moved report. */
+export function reportsOf(layer: PointLayer): Point[] {
+  return Array.from({ length: layer.positions.length / 2 }, (_, index) => ({
+    key: String(index),
+    middle: positionOf(layer, index),
+    times: 1,
+    radius: RADIUS,
+  }));
 }
 
-/** The circles of both radii around a place, on the ground. */
+/** A dot for each place, its area by how often the place was drawn. */
+export function placesOf(layer: PointLayer): Point[] {
+  const places = new Map<string, Point>();
+  for (const { middle } of reportsOf(layer)) {
+    const name = `${middle.longitude} ${middle.latitude}`;
+    const place = places.get(name);
+    if (place) place.times++;
+    else places.set(name, { key: String(places.size), middle, times: 1, radius: RADIUS });
+  }
+  const points = [...places.values()];
+  const most = points.reduce((least, { times }) => Math.max(least, times), 1);
+  for (const point of points) point.radius = Math.max(1, LARGEST * Math.sqrt(point.times / most));
+  return points;
+}
+
+/** Circles of both radii on the ground around a position. */
 function circles(middle: Degrees, { near, far }: Radii): MultiPolygon {
-  return { type: "MultiPolygon", coordinates: [far, near].map((metres) => [circle(middle, metres)]) };
+  return { type: "MultiPolygon", coordinates: [far, near].map((metres) => [circleAround(middle, metres, CORNERS)]) };
 }
 
-/** A ring of so many metres around a place; small against the earth. */
-function circle({ longitude, latitude }: Degrees, metres: number): Position[] {
-  const up = (metres / EARTH_RADIUS_METRES) * (180 / Math.PI);
-  const across = up / Math.cos((latitude * Math.PI) / 180);
-  return Array.from({ length: CORNERS + 1 }, (_, index) => {
-    const angle = (2 * Math.PI * (index % CORNERS)) / CORNERS;
-    return [longitude + across * Math.cos(angle), latitude + up * Math.sin(angle)];
-  });
-}
-
-/** Where the sample of the noise is drawn: in the north-east, inside the area's bounds. */
+/** The centre of the sample circles: in the north-east, inside the area's bounds. */
 function corner([west, south, east, north]: Bounds, metres: number): Degrees {
-  const up = (metres / EARTH_RADIUS_METRES) * (180 / Math.PI) * 1.3;
+  const up = degreesOf(metres) * 1.3;
   const latitude = Math.max(north - up, (south + north) / 2);
   const across = up / Math.cos((latitude * Math.PI) / 180);
   return { longitude: Math.max(east - across, (west + east) / 2), latitude };

@@ -1,17 +1,18 @@
-/** Counts of declared zones as a choropleth, from the layer's GeoJSON file. */
-import type { Feature, FeatureCollection, Geometry } from "geojson";
-import type { ExpressionSpecification, Map as MapLibre } from "maplibre-gl";
+/** Layer of zones: counts of declared zones as a choropleth, from its GeoJSON file. */
+import type { Feature, Geometry } from "geojson";
+import type { Map as MapLibre } from "maplibre-gl";
 import { drawHatch, hatchPattern } from "../../canvas/hatch";
 import { shapePath } from "../../canvas/paths";
 import { classEdges, classOf, rampStep } from "../../colour/classes";
 import type { Palette } from "../../colour/ramps";
-import { fetchShapes } from "../../data/fetching";
 import type { Scene } from "../../data/scene";
 import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
-import { type Arrow, centreOf, contains, nearestInDirection } from "../../geometry/shapes";
+import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
 import { t } from "../../ui/translate";
+import { loadShapes } from "../load-shapes";
+import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
   type Basis,
   type LegendContent,
@@ -34,9 +35,12 @@ type Zone = {
   id: number;
   feature: Feature<Geometry, Properties>;
   middle: Degrees;
-  /** Its step of the ramp, or -1 where it cannot be told from zero. */
+  /** Its step of the ramp, or HATCHED where it cannot be told from zero. */
   step: number;
 };
+
+/** Takes the place of a step of the ramp; the map's filters rely on its being below zero. */
+const HATCHED = -1;
 
 const SOURCE = "zones";
 const FILL = "zones";
@@ -44,12 +48,8 @@ const HATCH = "zones-hatch";
 const LINE = "zones-line";
 const PATTERN = "zones-hatch";
 
-export const load: LoadLayer = async (layer, _release, scene) => {
-  if (layer.shape !== "shapes") throw new Error(`The layer ${layer.name} has no shapes.`);
-  if (!layer.file) throw new Error(t("These shapes are too many to be drawn here. Take the files."));
-  const features = await fetchShapes<Properties>(scene.urlOf(layer.file));
-  return new Zones(layer.name, features, scene);
-};
+export const load: LoadLayer = async (layer, _release, scene) =>
+  new Zones(layer.name, await loadShapes<Properties>(layer, scene), scene);
 
 class Zones implements MapLayer {
   readonly shows: readonly Show[];
@@ -65,7 +65,7 @@ class Zones implements MapLayer {
     features: Feature<Geometry, Properties>[],
     private readonly scene: Scene,
   ) {
-    this.zones = features.map((feature, id) => ({ id, feature, middle: centreOf(feature.geometry), step: -1 }));
+    this.zones = features.map((feature, id) => ({ id, feature, middle: centreOf(feature.geometry), step: HATCHED }));
     const hasMargins = features.some(({ properties }) => properties.margin !== undefined);
     this.shows = hasMargins ? ["estimate", "margin"] : ["estimate"];
   }
@@ -74,15 +74,14 @@ class Zones implements MapLayer {
     this.style = style;
     this.palette = palette;
     const coloured = this.zones.filter((zone) => style.show === "margin" || standsOut(zone));
-    const valueOf = ({ feature }: Zone): number =>
-      style.show === "margin" ? (feature.properties.margin ?? 0) : feature.properties.estimate;
-    this.edges = style.basis
-      ? [...style.basis.edges]
-      : classEdges(coloured.map(valueOf), style.show === "estimate", style.scale);
-    for (const zone of this.zones) zone.step = -1;
-    for (const zone of coloured) {
-      zone.step = rampStep(classOf(valueOf(zone), this.edges), this.edges.length);
-    }
+    const values = coloured.map(({ feature: { properties } }) =>
+      style.show === "margin" ? (properties.margin ?? 0) : properties.estimate,
+    );
+    this.edges = style.basis ? [...style.basis.edges] : classEdges(values, style.show === "estimate", style.scale);
+    for (const zone of this.zones) zone.step = HATCHED;
+    coloured.forEach((zone, at) => {
+      zone.step = rampStep(classOf(values[at]!, this.edges), this.edges.length);
+    });
     if (this.map) this.repaint(this.map);
   }
 
@@ -107,7 +106,7 @@ class Zones implements MapLayer {
 
   mount(map: MapLibre, before: string): void {
     this.map = map;
-    map.addSource(SOURCE, { type: "geojson", data: { type: "FeatureCollection", features: [] } });
+    map.addSource(SOURCE, { type: "geojson", data: collection([]) });
     map.addImage(PATTERN, hatchPattern(this.palette!.hatch, devicePixelRatio), { pixelRatio: devicePixelRatio });
     map.addLayer({ id: FILL, type: "fill", source: SOURCE, filter: [">=", ["get", "step"], 0] }, before);
     map.addLayer(
@@ -152,13 +151,8 @@ class Zones implements MapLayer {
   }
 
   step(from: Spot | null, arrow: Arrow, times: number, near: Degrees): Spot | null {
-    let zone = from ? this.zones.find(({ id }) => String(id) === from.key) : undefined;
-    if (!zone) zone = nearestInDirection(this.zones, near, null);
-    else {
-      for (let walked = 0; walked < times && zone; walked++) {
-        zone = nearestInDirection(this.zones, zone.middle, arrow) ?? zone;
-      }
-    }
+    const start = from && this.zones.find(({ id }) => String(id) === from.key);
+    const zone = walk(this.zones, start, arrow, times, near);
     return zone ? this.spot(zone) : null;
   }
 
@@ -180,17 +174,9 @@ class Zones implements MapLayer {
   private repaint(map: MapLibre): void {
     const palette = this.palette!;
     const { opacity } = this.style;
-    const source = map.getSource(SOURCE) as { setData(data: FeatureCollection): void } | undefined;
-    if (!source) return;
-    source.setData({
-      type: "FeatureCollection",
-      features: this.zones.map(({ id, feature, step }) => ({
-        type: "Feature", id, geometry: feature.geometry, properties: { step },
-      })),
-    });
-    const colours = palette.ramp.flatMap((colour, step) => [step, colour]);
-    const colour = ["match", ["get", "step"], ...colours, palette.land] as unknown as ExpressionSpecification;
-    map.setPaintProperty(FILL, "fill-color", colour);
+    if (!map.getSource(SOURCE)) return;
+    setFeatures(map, SOURCE, this.zones.map(({ id, feature: { geometry }, step }) => feature(geometry, { step }, id)));
+    map.setPaintProperty(FILL, "fill-color", stepColours(palette));
     map.setPaintProperty(FILL, "fill-opacity", opacity);
     map.updateImage(PATTERN, hatchPattern(palette.hatch, devicePixelRatio));
     map.setPaintProperty(HATCH, "fill-opacity", opacity);

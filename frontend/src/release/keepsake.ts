@@ -1,4 +1,4 @@
-/** A picture to keep: what is seen, with legend, licence and epsilon burned in. */
+/** Picture file of the map, with legend, licence and privacy parameters drawn into it. */
 import { drawHatch } from "../canvas/hatch";
 import { drawPicture } from "../canvas/static-map";
 import type { Palette } from "../colour/ramps";
@@ -10,14 +10,14 @@ import { formatShort } from "../ui/format";
 /** What stands under the picture besides the legend. */
 export type Imprint = {
   title: string;
-  /** Lines below the title: publisher and date, what was promised, licence and address. */
+  /** Lines below the title: publisher and date, privacy guarantee, licence and address. */
   lines: string[];
 };
 
 const MARGIN = 16;
 const LINE = 17;
 const SWATCH = { width: 40, height: 14 };
-/** Pixels of the file to a pixel of the screen. */
+/** Pixels of the file for each pixel of the screen. */
 const SHARPNESS = 2;
 
 export function drawKeepsake(
@@ -54,7 +54,7 @@ function legendHeight({ classes, keys, note }: LegendContent): number {
   return MARGIN + LINE + rows + (note ? LINE : 0);
 }
 
-/** Returns where it ends. */
+/** Draws the legend and returns its lower edge. */
 function drawLegend(
   pen: CanvasRenderingContext2D,
   { title, classes, words, keys, note }: LegendContent,

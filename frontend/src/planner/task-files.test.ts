@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { formatPlanLink, parsePlanLink, readTasks, UnreadableTasks } from "./tasks";
+import { readTasks, UnreadableTasks } from "./task-files";
+import { MOST_TASKS } from "./tasks";
 
 describe("tasks in files", () => {
   it("are read from CSV by the names of columns, whatever separates them", () => {
@@ -34,16 +35,15 @@ describe("tasks in files", () => {
     expect(() => readTasks("{")).toThrow(UnreadableTasks);
     expect(() => readTasks("")).toThrow(UnreadableTasks);
   });
-});
 
-describe("links to plans", () => {
-  it("hold tasks and settings exactly", () => {
-    const tasks = [
-      { name: "Quay, & lamps; 1", longitude: 18.05123, latitude: -59.3, reward: 7 },
-      { name: "Nowhere", longitude: null, latitude: 59.3, reward: "4,5; or so" },
-    ];
-    const link = formatPlanLink(tasks, { target: "90", model: "field" });
-    expect(parsePlanLink(link)).toEqual({ tasks, settings: { target: "90", model: "field" } });
-    expect(formatPlanLink([], {})).toBe("");
+  it("may have line ends of any machine, a byte order mark, and quoted line ends", () => {
+    const tasks = readTasks('\uFEFFName\tX\tY\r\n"Two\nlines"\t18\t59\r\n\r\nLast\t17\t58');
+    expect(tasks.map(({ name, longitude }) => [name, longitude])).toEqual([["Two\nlines", 18], ["Last", 17]]);
+  });
+
+  it("are refused where there are more than can be planned at once", () => {
+    const rows = (count: number): string => `lon,lat\n${"18,59\n".repeat(count)}`;
+    expect(readTasks(rows(MOST_TASKS))).toHaveLength(MOST_TASKS);
+    expect(() => readTasks(rows(MOST_TASKS + 1))).toThrow("10001");
   });
 });

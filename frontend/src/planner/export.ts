@@ -1,0 +1,61 @@
+/** Plans as files to take away: CSV and GeoJSON. */
+import { circleAround } from "../geometry/circles";
+import type { Plan } from "./plan";
+
+/** Corners of a circle. */
+const CORNERS = 64;
+
+const REGIONS = ["regions", "notified", "success"] as const;
+const COLUMNS = ["reward", "radius_metres", "notified", "notified_margin", "acceptance", "success", "reason"] as const;
+
+/** One row for each task, both ways to divide the reward beside each other. */
+export function planCsv(plan: Plan): string {
+  const header = ["name", "longitude", "latitude", ...["even", "shared"].flatMap((way) => COLUMNS.map((each) => `${way}_${each}`))];
+  if (plan.geocast) header.push(...REGIONS.map((each) => `geocast_${each}`));
+  const lines = plan.tasks.map(({ task, uniform, chosen, geocast }) => [
+    task.name,
+    task.longitude,
+    task.latitude,
+    ...[uniform, chosen].flatMap((planned) => COLUMNS.map((each) => planned?.[each] ?? "")),
+    ...(plan.geocast ? REGIONS.map((each) => geocast?.[each] ?? "") : []),
+  ]);
+  return [header, ...lines].map((cells) => cells.map(quoted).join(",")).join("\r\n") + "\r\n";
+}
+
+/** A cell of CSV. Spreadsheets run cells that begin like formulas, so these get an apostrophe. */
+function quoted(cell: string | number | null): string {
+  if (typeof cell !== "string") return String(cell ?? "");
+  const safe = /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;
+  return /[",\r\n]/.test(safe) ? `"${safe.replace(/"/g, '""')}"` : safe;
+}
+
+/** A point for every task, and what it notifies as polygons: its circle and its regions. */
+export function planGeoJson(plan: Plan): string {
+  const features = plan.tasks.flatMap(({ task, uniform, chosen, geocast }) => {
+    const properties = {
+      name: task.name,
+      ...Object.fromEntries(COLUMNS.map((each) => [`even_${each}`, uniform?.[each] ?? null])),
+      ...Object.fromEntries(COLUMNS.map((each) => [each, chosen?.[each] ?? null])),
+    };
+    const { longitude, latitude } = task;
+    const placed = longitude !== null && latitude !== null;
+    const point = placed ? { type: "Point", coordinates: [longitude, latitude] } : null;
+    const parts: object[] = [{ type: "Feature", properties: { ...properties, feature: "task" }, geometry: point }];
+    if (chosen?.radius_metres && placed) {
+      const geometry = { type: "Polygon", coordinates: [circle(longitude, latitude, chosen.radius_metres)] };
+      parts.push({ type: "Feature", properties: { ...properties, feature: "circle" }, geometry });
+    }
+    if (geocast?.regions) {
+      const { outline, ...figures } = geocast;
+      parts.push({ type: "Feature", properties: { name: task.name, ...figures, feature: "regions" }, geometry: outline });
+    }
+    return parts;
+  });
+  return JSON.stringify({ type: "FeatureCollection", features });
+}
+
+function circle(longitude: number, latitude: number, metres: number): number[][] {
+  return circleAround({ longitude, latitude }, metres, CORNERS).map((corner) =>
+    corner.map((degrees) => Number(degrees.toFixed(6))),
+  );
+}

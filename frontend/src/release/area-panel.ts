@@ -1,0 +1,101 @@
+/** The panel of the area tool: ways to give an area, and the answer in words. */
+import type { Answer } from "../data/api";
+import { type AreaShape, fromBounds, MOST_BYTES, readBounds, readGeojson } from "../geometry/area-shape";
+import { element, need } from "../ui/dom";
+import { messageOf } from "../ui/errors";
+import { formatMargin, formatNumber } from "../ui/format";
+import { t } from "../ui/translate";
+import type { Tool } from "./area-sketch";
+
+export type PanelActions = {
+  draw: (tool: Tool) => void;
+  clear: () => void;
+  /** An area that was typed or read from a file. */
+  use: (shape: AreaShape) => void;
+};
+
+export class AreaPanel {
+  private readonly status: HTMLElement;
+  private readonly answer: HTMLElement;
+  private readonly clearing: HTMLElement;
+
+  constructor(private readonly panel: HTMLElement, private readonly actions: PanelActions) {
+    this.status = need(panel, "[role=status]");
+    this.answer = need(panel, ".answer");
+    this.clearing = need(panel, "[data-clear]");
+    panel.hidden = false;
+    for (const button of panel.querySelectorAll<HTMLButtonElement>("[data-draw]")) {
+      button.addEventListener("click", () => actions.draw(button.dataset.draw as Tool));
+    }
+    this.clearing.addEventListener("click", () => actions.clear());
+    const form = need<HTMLFormElement>(panel, "form");
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      const texts = ["west", "south", "east", "north"].map((side) => String(new FormData(form).get(side)));
+      this.attempt(() => fromBounds(readBounds(texts)));
+    });
+    const file = need<HTMLInputElement>(panel, "input[type=file]");
+    file.addEventListener("change", () => void this.readFile(file));
+  }
+
+  get queryAddress(): string {
+    return this.panel.dataset.query!;
+  }
+
+  get token(): string {
+    return this.panel.dataset.token ?? "";
+  }
+
+  say(words: string): void {
+    this.status.textContent = words;
+  }
+
+  /** Presses the button of the tool in use and says how it is used. */
+  showTool(tool: Tool | null): void {
+    for (const button of this.panel.querySelectorAll<HTMLElement>("[data-draw]")) {
+      button.setAttribute("aria-pressed", String(button.dataset.draw === tool));
+    }
+    if (tool === "box") this.say(t("Drag across the map from corner to corner. Escape stops."));
+    else if (tool === "polygon") this.say(t("Click each corner; click twice or press Enter at the last. Escape stops."));
+    else this.say("");
+  }
+
+  offerClearing(offered: boolean): void {
+    this.clearing.hidden = !offered;
+  }
+
+  hideAnswer(): void {
+    this.answer.hidden = true;
+  }
+
+  showAnswer({ estimate, margin, notes }: Answer, counting: string, inLink: boolean): void {
+    const figure = formatNumber(estimate);
+    need(this.answer, ".total").replaceChildren(figure, " ", element("span", "pm", formatMargin(margin)));
+    const words = t("{counting}, between {low} and {high} in 95 of 100 releases like this one.", {
+      counting: t(counting === "people" ? "People" : "Visits"),
+      low: formatNumber(estimate - margin),
+      high: formatNumber(estimate + margin),
+    });
+    const remark = inLink ? [] : [t("This outline is too detailed for the link.")];
+    need(this.answer, ".small").textContent = [words, ...notes, ...remark].join(" ");
+    this.answer.hidden = false;
+    this.say("");
+  }
+
+  private async readFile(input: HTMLInputElement): Promise<void> {
+    const file = input.files?.[0];
+    if (!file) return;
+    input.value = "";
+    if (file.size > MOST_BYTES) return this.say(t("This file is too large; outlines of up to 2 MB can be added up here."));
+    const text = await file.text();
+    this.attempt(() => readGeojson(text));
+  }
+
+  private attempt(read: () => AreaShape): void {
+    try {
+      this.actions.use(read());
+    } catch (error) {
+      this.say(messageOf(error));
+    }
+  }
+}

@@ -1,0 +1,145 @@
+/** The release page: what is shown and how, and everything on the page that follows it. */
+import { onThemeChange, readPalette } from "../colour/ramps";
+import type { OpenRelease } from "../data/open-release";
+import { drawLegend, factsOf } from "../map/legend";
+import { showNotice } from "../map/notice";
+import { drawAhead, InteractiveStage, type Stage, StillStage } from "../map/stage";
+import { need } from "../ui/dom";
+import { messageOf } from "../ui/errors";
+import { t } from "../ui/translate";
+import type { AreaTool } from "./area-tool";
+import type { Comparison, Other } from "./compare";
+import { drawKeepsake } from "./keepsake";
+import { installOptions, limitOptions } from "./options";
+import { formatLink, type Link } from "./permalink";
+import { installSharing } from "./share";
+import { timeSlider } from "./slices";
+import { sharedStyle, type StyledLayer, StyledLayers } from "./styled-layers";
+
+type MapModule = typeof import("../map/map");
+
+export class Page {
+  private readonly layers: StyledLayers;
+  private shown!: StyledLayer;
+  private stage!: Stage;
+  private comparison: Comparison | null = null;
+  private areas: AreaTool | null = null;
+
+  constructor(
+    private readonly frame: HTMLElement,
+    private readonly opened: OpenRelease,
+    private link: Link,
+  ) {
+    this.layers = new StyledLayers(frame, opened);
+  }
+
+  /** `library` is the map library while it loads, null in it where it failed; null without WebGL. */
+  async open(library: Promise<MapModule | null> | null): Promise<void> {
+    const { frame, opened } = this;
+    await this.restyle();
+    if (library) drawAhead(frame, opened, this.shown.layer, this.link.view);
+    need<HTMLElement>(frame, ".map-loading").hidden = true;
+    const module = await library;
+    if (module) await this.showInteractive(module);
+    else if (library) this.showStill(t("Part of this page did not load, so the map stands still; reload the page to try again."));
+    else this.showStill(t("This browser has no WebGL, so the map stands still. The table holds its figures."));
+    const change = (part: Partial<Link>): void => void this.change(part);
+    installOptions(this.link, this.shown.layer, change);
+    timeSlider(this.layers.slices, this.shown.layer.name, (layer) => change({ layer }));
+    const panel = document.querySelector<HTMLElement>("#share");
+    if (panel) installSharing(panel, frame, () => this.picture());
+    onThemeChange(() => change({}));
+  }
+
+  private async showInteractive(module: MapModule): Promise<void> {
+    const hooks = {
+      moved: () => this.remember({}),
+      seenAt: (x: number) => this.comparison?.seenAt(x) ?? null,
+    };
+    const stage = new InteractiveStage(this.frame, this.opened, this.shown.layer, this.link.view, module, hooks);
+    this.stage = stage;
+    await this.offerComparison(stage, module);
+    await this.offerAreas(stage);
+  }
+
+  private showStill(why: string): void {
+    this.frame.querySelector(".ahead")?.remove();
+    this.stage = new StillStage(this.frame, this.opened, this.shown.layer);
+    showNotice(this.frame, why);
+  }
+
+  /** Applies a choice of the reader. */
+  private async change(change: Partial<Link>): Promise<void> {
+    this.link = { ...this.link, ...change };
+    await this.restyle();
+    const { layer } = this.shown;
+    this.stage.show(layer);
+    this.comparison?.restyle(sharedStyle(this.shown), readPalette(this.frame));
+    limitOptions(layer);
+    this.remember({});
+    this.areas?.ask(this.layers.sliceName(layer));
+  }
+
+  private async restyle(): Promise<void> {
+    this.shown = await this.layers.styled(this.link);
+    drawLegend(need(this.frame, ".legend"), this.shown.layer.legend(), factsOf(this.frame));
+  }
+
+  /** Writes what is seen into the address. */
+  private remember(change: Partial<Link>): void {
+    const layer = this.layers.linkName(this.shown.layer);
+    this.link = { ...this.link, ...change, view: this.stage.view(), layer };
+    history.replaceState(null, "", formatLink(this.link) || location.pathname);
+  }
+
+  private async offerAreas(stage: InteractiveStage): Promise<void> {
+    const panel = document.querySelector<HTMLElement>("#area");
+    if (!panel) return;
+    const { AreaTool } = await import("./area-tool");
+    const sheet = need<HTMLElement>(this.frame, ".sheet");
+    const { counting } = this.opened.release;
+    const tool = new AreaTool(panel, sheet, stage.map, stage.hover, counting, (corners) => this.remember({ corners }));
+    this.areas = tool;
+    tool.ask(this.layers.sliceName(this.shown.layer));
+    if (this.link.corners) tool.restore(this.link.corners);
+  }
+
+  private async offerComparison(stage: InteractiveStage, module: MapModule): Promise<void> {
+    const select = document.querySelector<HTMLSelectElement>("#compare");
+    if (!select) return;
+    const { Comparison } = await import("./compare");
+    const names = {
+      left: need<HTMLElement>(this.frame, "[data-side=left]"),
+      right: need<HTMLElement>(this.frame, "[data-side=right]"),
+    };
+    const sheet = need<HTMLElement>(this.frame, ".sheet");
+    this.comparison = new Comparison(sheet, stage.drawn, module, names, this.link.divider, (divider) =>
+      this.remember({ divider }),
+    );
+    const known = [...select.options].some(({ value }) => value === this.link.compare);
+    select.value = known ? this.link.compare! : "";
+    if (!known) this.link = { ...this.link, compare: null };
+    select.addEventListener("change", () => void this.compare(select));
+    if (known) await this.compare(select);
+  }
+
+  private async compare(select: HTMLSelectElement): Promise<void> {
+    const comparison = this.comparison!;
+    const option = select.selectedOptions[0]!;
+    const { array, basemap, looks } = option.dataset;
+    this.remember({ compare: select.value || null });
+    if (!array || !basemap || !looks) return comparison.close();
+    const other: Other = { id: select.value, title: option.text, array, basemap, looks };
+    await comparison.open(other, sharedStyle(this.shown), readPalette(this.frame)).catch((error: unknown) => {
+      comparison.close();
+      showNotice(this.frame, messageOf(error));
+    });
+  }
+
+  private picture(): HTMLCanvasElement {
+    const { dataset } = this.frame;
+    const lines = JSON.parse(dataset.imprint ?? "[]") as string[];
+    const imprint = { title: dataset.title ?? "", lines };
+    return drawKeepsake(this.opened.scene, this.shown.layer, readPalette(this.frame), this.stage.place(), imprint);
+  }
+}

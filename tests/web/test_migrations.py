@@ -1,0 +1,192 @@
+"""Installations made before 0.1.0 come to the database of a fresh one, with all their rows."""
+
+from __future__ import annotations
+
+import datetime
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+from django.apps import apps
+from django.core.management import call_command
+from django.db import connection, connections, models
+from django.db.migrations.executor import MigrationExecutor
+from django.db.migrations.loader import MigrationLoader
+from django.db.migrations.recorder import MigrationRecorder
+from pytest_django.plugin import DjangoDbBlocker
+
+OURS = [each.label for each in apps.get_app_configs() if each.name.startswith("dpgeo.")]
+
+CLAUSES = {
+    "columns": """SELECT table_name, column_name, data_type, character_maximum_length,
+        is_nullable, column_default, is_identity
+        FROM information_schema.columns WHERE table_schema = 'public'""",
+    "constraints": """SELECT conrelid::regclass::text, contype::text, pg_get_constraintdef(oid),
+        CASE WHEN contype = 'c' AND conname !~ '_check$' THEN conname::text END
+        FROM pg_constraint WHERE connamespace = 'public'::regnamespace""",
+    "indexes": """SELECT tablename::text, regexp_replace(indexdef, 'INDEX \\S+ ON', 'INDEX ON')
+        FROM pg_indexes WHERE schemaname = 'public'""",
+    "triggers": """SELECT tgrelid::regclass::text, pg_get_triggerdef(oid) FROM pg_trigger
+        WHERE NOT tgisinternal""",
+}
+"""What PostgreSQL's schema consists of, without names that nobody declared: a renamed
+table keeps those of its old name."""
+
+
+@contextmanager
+def empty_database(folder: Path, name: str) -> Iterator[None]:
+    """The default connection leads to a database without tables."""
+    usual = connections["default"]
+    other = usual.copy()
+    server = other.vendor == "postgresql"
+    other.settings_dict["NAME"] = f"{name}_{uuid.uuid4().hex}" if server else str(folder / name)
+    database = other.settings_dict["NAME"]
+    if server:
+        with usual._nodb_cursor() as cursor:
+            cursor.execute(f'CREATE DATABASE "{database}"')
+    connections["default"] = other
+    try:
+        yield
+    finally:
+        other.close()
+        connections["default"] = usual
+        if server:
+            with usual._nodb_cursor() as cursor:
+                cursor.execute(f'DROP DATABASE "{database}"')
+
+
+@pytest.fixture(autouse=True)
+def _unblocked(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    with django_db_blocker.unblock():
+        yield
+
+
+def migrate_as_before(end: int) -> Any:
+    """Make the database of an older version; its models. `end` is the last migration of an app
+    that was squashed: 0 for the first, -1 for the last.
+    """
+    executor = MigrationExecutor(connection)
+    executor.loader = MigrationLoader(connection, replace_migrations=False)
+    squashed = executor.loader.replacements
+    targets = {app: (app, "0001_initial") for app in OURS if app in executor.loader.migrated_apps}
+    targets |= {app: squash.replaces[end] for (app, _), squash in squashed.items() if app in OURS}
+    if end == 0:
+        del targets["crowdsourcing"]  # which rests on later ones
+    state = executor.migrate(list(targets.values()))
+    for node in squashed:  # of which the older version knew nothing
+        MigrationRecorder(connection).record_unapplied(*node)
+    return state.apps
+
+
+def value_of(field: Any) -> Any:
+    """Something that a required field may hold."""
+    if field.is_relation:
+        return field.related_model._default_manager.get()
+    if field.choices:
+        return field.choices[0][0]
+    for kind, value in {
+        models.CharField: "x",
+        models.TextField: "x",
+        models.BinaryField: b"x",
+        models.JSONField: [],
+        models.UUIDField: uuid.UUID(int=1),
+        models.DateTimeField: datetime.datetime(2026, 5, 1, tzinfo=datetime.UTC),
+        models.FloatField: 1.0,
+        models.IntegerField: 1,
+    }.items():
+        if isinstance(field, kind):
+            return value
+    raise NotImplementedError(field)
+
+
+def fill(old: Any) -> None:
+    """Keep a row in every table of ours, those of relations between many included."""
+    waiting = [model for model in old.get_models() if model._meta.app_label in OURS]
+    kept: set[str] = set()
+    while waiting:
+        model = waiting.pop(0)
+        required = [
+            field
+            for field in model._meta.concrete_fields
+            if not (field.null or field.blank or field.has_default() or field.primary_key)
+        ]
+        many = [
+            field
+            for field in model._meta.local_many_to_many
+            if field.remote_field.through._meta.auto_created
+            and field.related_model._meta.app_label in OURS
+        ]
+        related = {field.related_model for field in (*required, *many) if field.is_relation}
+        if not {each._meta.label for each in related} <= kept:
+            waiting.append(model)
+            continue
+        row = model._default_manager.create(**{each.name: value_of(each) for each in required})
+        for each in many:
+            getattr(row, each.name).add(each.related_model._default_manager.get())
+        kept.add(model._meta.label)
+
+
+def select(query: str) -> list[tuple[Any, ...]]:
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+    return found
+
+
+def rows() -> dict[str, list[tuple[Any, ...]]]:
+    """All that the tables of ours hold."""
+    tables = [
+        name
+        for name in connection.introspection.table_names()
+        if name.partition("_")[0] in OURS and "_user_" not in name
+    ]
+    return {name: select(f'SELECT * FROM "{name}"') for name in tables}  # noqa: S608
+
+
+def schema() -> set[tuple[Any, ...]]:
+    """Columns, constraints, indexes and triggers, whatever their order."""
+    if connection.vendor == "postgresql":
+        return {(kind, *row) for kind, query in CLAUSES.items() for row in select(query)}
+    parts: set[tuple[Any, ...]] = set()
+    for kind, table, sql in select("SELECT type, tbl_name, sql FROM sqlite_master WHERE sql > ''"):
+        if kind != "table":
+            parts.add((table, sql))
+            continue
+        depth, clause = 0, ""
+        for letter in sql[sql.index("(") + 1 : sql.rindex(")")] + ",":
+            depth += {"(": 1, ")": -1}.get(letter, 0)
+            if letter == "," and depth == 0:
+                parts.add((table, clause.strip()))
+                clause = ""
+            else:
+                clause += letter
+    return parts
+
+
+def fresh_schema(folder: Path) -> set[tuple[Any, ...]]:
+    with empty_database(folder, "fresh"):
+        call_command("migrate", verbosity=0)
+        return schema()
+
+
+@pytest.mark.parametrize("end", [0, -1], ids=["the first version", "the last before 0.1.0"])
+def test_an_older_database_becomes_what_a_fresh_one_is(tmp_path: Path, end: int) -> None:
+    fresh = fresh_schema(tmp_path)
+    with empty_database(tmp_path, "older"):
+        migrate_as_before(end)
+        call_command("migrate", verbosity=0)
+        executor = MigrationExecutor(connection)
+        assert executor.migration_plan(executor.loader.graph.leaf_nodes()) == []
+        assert schema() == fresh
+
+
+def test_an_older_database_keeps_every_row(tmp_path: Path) -> None:
+    with empty_database(tmp_path, "older"):
+        fill(migrate_as_before(-1))
+        before = rows()
+        assert all(before.values()), [table for table, found in before.items() if not found]
+        call_command("migrate", verbosity=0)
+        assert rows() == before
