@@ -1,0 +1,113 @@
+"""Modules of dpgeo do not import in circles, and the site starts without heavy libraries."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from graphlib import CycleError, TopologicalSorter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+HEAVY = {"PIL", "duckdb", "geopandas", "pandas", "pyarrow", "pyogrio", "pyproj"}
+"""What takes longer to load than the site may wait: functions that need it import it."""
+
+STILL_CIRCULAR = {("dpgeo.releases.services", "dpgeo.releases.release_job")}
+"""Who imports whom within a function to leave a circle open; nothing is to be added."""
+
+Import = ast.Import | ast.ImportFrom
+Function = ast.FunctionDef | ast.AsyncFunctionDef
+
+
+def name_of(path: Path) -> str:
+    """The module in a file."""
+    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {name_of(path): path for path in sorted((ROOT / "dpgeo").rglob("*.py"))}
+
+
+def targets(statement: Import) -> Iterator[str]:
+    """The modules that a statement imports."""
+    if isinstance(statement, ast.Import):
+        yield from (each.name for each in statement.names)
+        return
+    for each in statement.names:
+        name = f"{statement.module}.{each.name}"
+        yield name if name in MODULES else str(statement.module)
+
+
+def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[Import, bool]]:
+    """Every import, and whether it is left to a function or the type checker."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, Import):
+            yield node, late
+        else:
+            typing = isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test)
+            yield from imports(node, late=late or typing or isinstance(node, Function))
+
+
+STATEMENTS = {name: list(imports(ast.parse(MODULES[name].read_text()))) for name in MODULES}
+
+
+def heavy_within(module: str, seen: set[str]) -> bool:
+    """Whether importing a module loads a heavy library."""
+    if module in seen:
+        return False
+    seen.add(module)
+    if module not in MODULES:
+        return module.partition(".")[0] in HEAVY
+    return any(
+        heavy_within(target, seen)
+        for statement, late in STATEMENTS[module]
+        if not late
+        for target in targets(statement)
+    )
+
+
+def test_no_modules_import_each_other_in_a_circle() -> None:
+    graph = {
+        name: {
+            target
+            for statement, _ in found
+            for target in targets(statement)
+            if target in MODULES and (name, target) not in STILL_CIRCULAR
+        }
+        for name, found in STATEMENTS.items()
+    }
+    try:
+        TopologicalSorter(graph).prepare()
+    except CycleError as error:
+        pytest.fail(" imports ".join(reversed(error.args[1])))
+
+
+@pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith(".apps")])
+def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
+    """An app's `ready` is where Django wants its receivers imported."""
+    light = [
+        f"line {statement.lineno}: {target}"
+        for statement, late in STATEMENTS[module]
+        if late
+        for target in targets(statement)
+        if not heavy_within(target, set()) and (module, target) not in STILL_CIRCULAR
+    ]
+    assert not light, f"Import at the top of {module}: {light}"
+
+
+def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
+    script = "import sys, dpgeo.config.wsgi, dpgeo.config.urls; print(*sys.modules)"
+    modules = subprocess.run(
+        [sys.executable, "-c", script],
+        cwd=ROOT,
+        env={**os.environ, "DPGEO_VAR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout.split()
+    assert "dpgeo.api.urls" in modules
+    assert not HEAVY.intersection(modules)
