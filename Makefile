@@ -3,7 +3,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run packages packages-full frontend test test-all test-rest audit lint lock clean
+.PHONY: help run packages packages-full frontend test test-all test-rest audit lint messages lock clean
 
 PORT ?= 8000
 SYSTEM_PYTHON ?= python3
@@ -53,7 +53,11 @@ lint: $(DONE)/full frontend  ## Style, types, import contracts, migrations
 	@.venv/bin/lint-imports
 	@$(MANAGE) makemigrations --check --dry-run
 	@$(MANAGE) check --fail-level WARNING
+	@$(PYTHON) -m translations --check
 	@$(NPM) run check
+
+messages: $(DONE)/test  ## Bring the catalogues in locale/ up to date with the sources
+	@$(PYTHON) -m translations
 
 lock:  ## Renew locks/ from pyproject.toml (needs uv)
 	@for name in run test full s3 node; do \

@@ -29,6 +29,7 @@ from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import Tally
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.services import job_create, job_wake
+from dpgeo.phrases import Phrase
 
 
 class DataChanged(Exception):
@@ -86,7 +87,7 @@ def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
 
 def erase(upload: Upload, held: JobLease) -> None:
     """Write the newest data without the person, then let every older version go."""
-    held.step("Reading rows")
+    held.step(Phrase("Reading rows"))
     current = ready_upload(upload.dataset)
     if current is None or upload.erasing is None:
         raise Conflict("This dataset has no data.")
@@ -94,7 +95,7 @@ def erase(upload: Upload, held: JobLease) -> None:
     with canonical_path(current) as source, work_folder() as folder:
         target = folder / "canonical.parquet"
         kept, erased = _copy_without(source, target, bytes(upload.erasing), held)
-        held.step("Storing")
+        held.step(Phrase("Storing"))
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
     report = {"read": kept, "accepted": kept, "refused": {}, "examples": [], "erased": erased}
     try:
@@ -117,7 +118,7 @@ def _replace(upload: Upload, current: Upload, held: JobLease, **made: Any) -> li
     Dataset.objects.select_for_update().get(pk=dataset.pk)
     if ready_upload(dataset) != current:
         raise DataChanged
-    held.step("Deleting older versions")
+    held.step(Phrase("Deleting older versions"))
     waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.QUEUED, job_id=held.job_id)
     if not waiting.update(**made, state=UploadState.READY, erasing=None):
         raise DataChanged
@@ -167,5 +168,5 @@ def _copy_without(source: Path, target: Path, digest: bytes, held: JobLease) -> 
                 rest = batch.filter(pc.invert(same))
                 writer.write_batch(rest)
                 kept, erased = kept + rest.num_rows, erased + batch.num_rows - rest.num_rows
-                held.step("Reading rows", kept + erased, total)
+                held.step(Phrase("Reading rows"), kept + erased, total)
     return kept, erased

@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, gettext
+from django.utils.translation import get_language, gettext_noop
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -33,8 +33,9 @@ from dpgeo.pages.catalogue import (
 )
 from dpgeo.pages.citation import comparable, sharing
 from dpgeo.pages.release_summary import Summary, summary_of
+from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
-from dpgeo.pages.templatetags.figures import in_language, ledger_words
+from dpgeo.pages.templatetags.figures import ledger_words
 from dpgeo.releases.list_cache import Kept, Row, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import ReleaseGone, release_visible
@@ -45,7 +46,11 @@ DAY = 24 * 60 * 60
 
 NO_MAP = "There is no such map."
 
-RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
+RAMPS = (
+    ("tide", gettext_noop("Tide")),
+    ("ember", gettext_noop("Ember")),
+    ("slate", gettext_noop("Grey")),
+)
 """Keys (`frontend/src/colour/ramps.ts`) and names of the colour ramps to choose from."""
 
 
@@ -180,7 +185,7 @@ def release_page(
     summary = summary_of(found)
     figures = {
         "summary": summary,
-        "promise": promise_of(found.dataset, Unit(summary.unit), gettext, in_language),
+        "promise": say(promise_of(found.dataset, Unit(summary.unit))),
         "ramps": RAMPS,
         "sharing": sharing(request, found, summary),
     }

@@ -41,6 +41,7 @@ from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.services import LeaseLost
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.view import PrivateView
@@ -49,7 +50,7 @@ from dpgeo.releases.requests import request_of
 
 logger = logging.getLogger(__name__)
 
-COUNTING = "Counting"
+COUNTING = Phrase("Counting")
 
 STORING_WAITS = (1, 5, 30, 120)
 """Seconds between tries to store a draw: what was drawn cannot be drawn again."""
@@ -73,7 +74,7 @@ class AnnouncedEntropy:
         if not self.announced:
             self._held.set_drawing()
             self.announced = True
-        self._held.step("Drawing noise")
+        self._held.step(Phrase("Drawing noise"))
         return self._entropy.stream()
 
 

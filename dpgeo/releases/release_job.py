@@ -22,6 +22,7 @@ from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, remove, work_folder
 from dpgeo.jobs.lease import JobLease
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, sharding
 from dpgeo.releases.blobs import blob_prefix, commit_blob, recover_draw
@@ -46,7 +47,7 @@ def work_on(release_id: str, held: JobLease) -> None:
     if release.rules.public:
         files.make_public(release)
     elif release.publish_when_done and still_may_publish(release):
-        held.step("Publishing")
+        held.step(Phrase("Publishing"))
         with suppress(Conflict):  # It stays a draft; publishing by hand says why.
             publish(release)
 
@@ -145,9 +146,10 @@ def commit(release: Release, released: Released) -> None:
 def build_files(release: Release, held: JobLease) -> None:
     """Make every artefact from the committed blob and store what is not stored yet."""
 
-    held.step("Writing files")
+    held.step(Phrase("Writing files"))
     with work_folder() as folder:
         built = build(released_of(release), folder)
         for number, file in enumerate(built, 1):
-            held.step(f"Writing files {number} of {len(built)}", number - 1, len(built))
+            step = Phrase("Writing files {number} of {count}", number=number, count=len(built))
+            held.step(step, number - 1, len(built))
             files.keep_file(release, file)

@@ -49,6 +49,7 @@ from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.jobs.services import job_create, job_give_up, job_wake
+from dpgeo.phrases import Phrase
 from dpgeo.privacy import mechanism as mechanisms
 from dpgeo.privacy.mechanism import PublicContext, combine_shards, run_shard
 from dpgeo.privacy.planar_laplace_sampler import Perturbed
@@ -66,7 +67,7 @@ FOLDER = "parts"
 
 MAX_SHARDS = 64
 
-MOVING = "Moving points"
+MOVING = Phrase("Moving points")
 
 POLL_SECONDS = 0.5
 """Between two looks at parts in other hands."""
