@@ -291,7 +291,7 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
         )
     job_id = job_named(dataset, named)
     known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
-    wanted = read_request(dataset, **{name: asked.pop(name) for name in Priced().fields})
+    wanted = read_request(dataset, **{name: asked.pop(name) for name in map(str, Priced().fields)})
     release = release_request(
         dataset=dataset, request=wanted, requested_by=user, job_id=job_id, **asked
     )
