@@ -22,7 +22,8 @@ from drf_spectacular.utils import (
     OpenApiResponse,
 )
 
-from dpgeo.api.problems import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem, of_status
+from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem
+from dpgeo.api.problems import of_status
 from dpgeo.api.queries import openapi
 from dpgeo.api.request_bodies import Body, body_schema
 from dpgeo.api.serializers import ProblemSerializer

@@ -22,7 +22,7 @@ from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.privacy_sentence import promise_of
-from dpgeo.pages import privacy_diagrams
+from dpgeo.pages import glossary, privacy_diagrams
 from dpgeo.pages.basemap import basemap
 from dpgeo.pages.catalogue import (
     area_overview,
@@ -134,6 +134,12 @@ def about_privacy(request: HttpRequest) -> HttpResponse:
     """What the maps promise, for citizens."""
     context = {"section": "privacy", "curves": privacy_diagrams.curves(0.05)}
     return render(request, "public/about_privacy.html", context)
+
+
+def about_words(request: HttpRequest) -> HttpResponse:
+    """The glossary."""
+    context = {"section": "privacy", "sections": glossary.SECTIONS}
+    return render(request, "public/glossary.html", context)
 
 
 @require_safe

@@ -37,6 +37,8 @@ from tests.web.test_desk_releases import asked
 from tests.web.test_languages import readable
 from tests.web.test_planner_page import SETTINGS
 
+pytestmark = pytest.mark.one_database
+
 GERMAN = {"Accept-Language": "de"}
 
 ODD = "it has x; it has y"

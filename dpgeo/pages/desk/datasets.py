@@ -121,7 +121,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
 
 
 def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) -> HttpResponse:
-    """The form, with the address answering 422 where something has to be mended."""
+    """The form, with the address answering 422 where something has to be fixed."""
     context = {
         "form": form,
         "dataset": dataset,
