@@ -39,9 +39,9 @@ from django.conf import settings
 from django.db import transaction
 
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Unit
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.core.parameters import layers_named, parse_parameters
+from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.layers import domain_of
@@ -50,7 +50,6 @@ from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.jobs.services import job_create, job_give_up, job_wake
-from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.phrases import Phrase
 from dpgeo.privacy import mechanism as mechanisms
 from dpgeo.privacy.mechanism import PublicContext, combine_shards, run_shard
@@ -58,6 +57,7 @@ from dpgeo.privacy.planar_laplace_sampler import Perturbed
 from dpgeo.privacy.positions import Shard
 from dpgeo.releases.models import Release, ReleaseShard
 from dpgeo.releases.private_draw import read_and_draw, store_draw
+from dpgeo.releases.requests import request_of
 
 logger = logging.getLogger(__name__)
 
@@ -94,17 +94,17 @@ def draw_in_shards(
         if not any(shard_run(job_id=job) for job in waiting):
             time.sleep(POLL_SECONDS)
         shards = _current_shards(release, lease, number)
-    mechanism = find_mechanism(release.mechanism)
-    params = parse_parameters(mechanism.params, release.parameters)
+    request = request_of(release)
+    params = request.params
     dataset = release.dataset
     context = PublicContext(
         domain_of(dataset, layers_named(params)),
         Unit(dataset.unit),
-        Counting(release.counting),
-        release.bound,
+        request.counting,
+        request.bound,
     )
     perturbed = [_read(shard) for shard in shards]
-    return combine_shards(mechanism, context, params, release.epsilon, about, perturbed)
+    return combine_shards(request.definition, context, params, request.epsilon, about, perturbed)
 
 
 def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
@@ -167,15 +167,15 @@ def _work_on(lease: JobLease) -> None:
     )
     if shard is None:
         return
-    release = shard.release
-    mechanism = find_mechanism(release.mechanism)
-    assignment = Shard(shard.number, shard.total)
+    release = part.release
+    request = request_of(release)
+    share = Shard(part.number, part.total)
     drawn = read_and_draw(
         release,
         shard.upload,
         lease,
         lambda view, params, entropy: run_shard(
-            mechanism, view, params, release.epsilon, entropy, assignment
+            request.definition, view, params, request.epsilon, entropy, share
         ),
     )
     _write(shard, drawn)
