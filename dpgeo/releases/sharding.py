@@ -167,15 +167,15 @@ def _work_on(lease: JobLease) -> None:
     )
     if shard is None:
         return
-    release = part.release
+    release = shard.release
     request = request_of(release)
-    share = Shard(part.number, part.total)
+    assignment = Shard(shard.number, shard.total)
     drawn = read_and_draw(
         release,
         shard.upload,
         lease,
         lambda view, params, entropy: run_shard(
-            request.definition, view, params, request.epsilon, entropy, share
+            request.definition, view, params, request.epsilon, entropy, assignment
         ),
     )
     _write(shard, drawn)
