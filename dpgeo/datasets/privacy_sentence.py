@@ -1,4 +1,4 @@
-"""The promise to the people in a dataset: its whole budgets, spent or not."""
+"""The privacy statement for the people in a dataset, from its whole budgets."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ def promise_of(
     say: Callable[[str], str] = str,
     figure: Callable[[str], str] = str,
 ) -> str:
-    """In one or two sentences for everybody: about presence, or whereabouts where points may be
-    published too. `unit` is whose; `say` puts sentences into a reader's language, and `figure` the
-    separators of English figures.
+    """State in one or two plain sentences what the whole budgets of a dataset protect.
+
+    The sentences speak of presence, and of whereabouts where points may be published too. `unit` is
+    the privacy unit; `say` translates a sentence, and `figure` the separators of an English figure.
     """
     total = dataset.ledger.total
     points = points_ledger(dataset.ledger)
