@@ -40,7 +40,7 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
     return release.blob_name == name
 
 
-def recover_draw(release: Release, held: JobLease | None = None) -> bool:
+def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
     """Commit a draw of an earlier attempt, if one is stored. False where there is none.
 
     What was drawn is never refunded, so `drawing` is on record first: by the worker that holds
@@ -59,19 +59,19 @@ def recover_draw(release: Release, held: JobLease | None = None) -> bool:
             except DamagedRelease:  # cut short by a kill: nobody has seen it
                 continue
             except UnreadableRelease:
-                _set_drawing(release, held)
+                _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
                 continue  # the sweep debits it by itself
-            _set_drawing(release, held)
+            _set_drawing(release, lease)
             commit_blob(release, name, blob)
             return True
     return False
 
 
-def _set_drawing(release: Release, held: JobLease | None) -> None:
-    if held:
-        held.set_drawing()
+def _set_drawing(release: Release, lease: JobLease | None) -> None:
+    if lease:
+        lease.set_drawing()
     else:
         Job.objects.filter(pk=release.job_id).update(drawing=True)
 

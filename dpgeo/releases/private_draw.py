@@ -63,24 +63,24 @@ class AnnouncedEntropy:
     Counting may fail and be refunded; from the first stream on there is no refund.
     """
 
-    def __init__(self, held: JobLease) -> None:
-        self._held = held
+    def __init__(self, lease: JobLease) -> None:
+        self._lease = lease
         self._entropy = SystemEntropy()
         self.announced = False
 
     def stream(self) -> RandomWords:
         """A fresh stream. Raises LeaseLost, with nothing drawn, if the job was taken over."""
         if not self.announced:
-            self._held.set_drawing()
+            self._lease.set_drawing()
             self.announced = True
-        self._held.step("Drawing noise")
+        self._lease.step("Drawing noise")
         return self._entropy.stream()
 
 
 def read_and_draw(
     release: Release,
     upload: Upload,
-    held: JobLease,
+    lease: JobLease,
     work: Callable[[PrivateView, Any, AnnouncedEntropy], T],
 ) -> T:
     """What `work(view, params, entropy)` draws from an upload as a release asks for it.
@@ -90,7 +90,7 @@ def read_and_draw(
 
     dataset = release.dataset
     params = parse_parameters(find_mechanism(release.mechanism).params, release.parameters)
-    held.step(COUNTING)
+    lease.step(COUNTING)
     with canonical_path(upload) as path, work_folder() as folder:
         view = DuckDBView(
             path,
@@ -100,11 +100,11 @@ def read_and_draw(
             bound=release.bound,
             salt=bytes(release.salt),
             folder=folder,
-            progress=lambda done, total: held.step(COUNTING, done, total),
+            progress=lambda done, total: lease.step(COUNTING, done, total),
         )
         if release.by_key:
-            held.set_drawing()
-        entropy = AnnouncedEntropy(held)
+            lease.set_drawing()
+        entropy = AnnouncedEntropy(lease)
         try:
             return work(view, params, entropy)
         except (LeaseLost, DatabaseError):

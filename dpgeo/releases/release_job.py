@@ -32,21 +32,21 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.releases.services import publish
 
 
-def work_on(release_id: str, held: JobLease) -> None:
+def work_on(release_id: str, lease: JobLease) -> None:
     """Do what is left to do of a release: draw unless that is done, write files, publish."""
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
     )
-    if not release.blob_name and not recover_draw(release, held):
-        commit(release, draw(release, held))
-    sharding.discard_shards(release, held)
+    if not release.blob_name and not recover_draw(release, lease):
+        commit(release, draw(release, lease))
+    sharding.discard_shards(release, lease)
     if not release.rules.served:
         return
-    build_files(release, held)
+    build_files(release, lease)
     if release.rules.public:
         files.make_public(release)
     elif release.publish_when_done and still_may_publish(release):
-        held.step("Publishing")
+        lease.step("Publishing")
         with suppress(Conflict):  # It stays a draft; publishing by hand says why.
             publish(release)
 
@@ -60,7 +60,7 @@ def still_may_publish(release: Release) -> bool:
     return by is None or may(by, release.dataset, "publish")
 
 
-def draw(release: Release, held: JobLease) -> Released:
+def draw(release: Release, lease: JobLease) -> Released:
     """Count in the private data and add noise, once; large files in parts, with other workers.
 
     Raises what the count raises before any draw, and Conflict for whatever breaks off after it.
@@ -73,12 +73,12 @@ def draw(release: Release, held: JobLease) -> Released:
     words = about(release)
     number = sharding.number_of_shards(release)
     if mechanism.sharded and number > 1:
-        return sharding.draw_in_shards(release, held, number, words)
+        return sharding.draw_in_shards(release, lease, number, words)
     bounding = Bounding(release.bounding)
     return read_and_draw(
         release,
         release.upload,
-        held,
+        lease,
         lambda view, params, entropy: run(
             mechanism, view, params, release.epsilon, entropy, words, bounding
         ),
@@ -142,12 +142,12 @@ def commit(release: Release, released: Released) -> None:
         remove(private_storage(), name)
 
 
-def build_files(release: Release, held: JobLease) -> None:
+def build_files(release: Release, lease: JobLease) -> None:
     """Make every artefact from the committed blob and store what is not stored yet."""
 
-    held.step("Writing files")
+    lease.step("Writing files")
     with work_folder() as folder:
         built = build(released_of(release), folder)
         for number, file in enumerate(built, 1):
-            held.step(f"Writing files {number} of {len(built)}", number - 1, len(built))
+            lease.step(f"Writing files {number} of {len(built)}", number - 1, len(built))
             files.keep_file(release, file)

@@ -80,18 +80,18 @@ def number_of_shards(release: Release) -> int:
 
 
 def draw_in_shards(
-    release: Release, held: JobLease, number: int, about: Mapping[str, str]
+    release: Release, lease: JobLease, number: int, about: Mapping[str, str]
 ) -> Released:
     """Move all points, with what other workers do of it, and put them together.
 
     Raises Conflict where a part failed for good.
     """
-    held.set_drawing()
-    parts = _standing(release, held, number)
+    lease.set_drawing()
+    parts = _standing(release, lease, number)
     while waiting := [part.job_id for part in parts if not part.blob_name]:
         if not any(shard_run(job_id=job) for job in waiting):
             time.sleep(POLL_SECONDS)
-        parts = _standing(release, held, number)
+        parts = _standing(release, lease, number)
     mechanism = find_mechanism(release.mechanism)
     params = parse_parameters(mechanism.params, release.parameters)
     dataset = release.dataset
@@ -105,18 +105,18 @@ def draw_in_shards(
     return combine_shards(mechanism, terms, params, release.epsilon, about, found)
 
 
-def _standing(release: Release, held: JobLease, number: int) -> list[ReleaseShard]:
+def _standing(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
     """All parts of the newest version of the data, by number, written or not.
 
     They are dealt where there are none, or others. Raises LeaseLost, and Conflict where one failed.
     """
-    held.step(MOVING)  # whoever lost the lease deals no parts
+    lease.step(MOVING)  # whoever lost the lease deals no parts
     release.refresh_from_db(fields=["upload"])
     parts = list(release.shards.select_related("job").order_by("number"))
     if not _is_whole(release, parts):
-        discard_shards(release, held)
-        parts = _deal(release, held, number)
-    held.step(MOVING, sum(bool(part.blob_name) for part in parts), len(parts))
+        discard_shards(release, lease)
+        parts = _deal(release, lease, number)
+    lease.step(MOVING, sum(bool(part.blob_name) for part in parts), len(parts))
     for part in parts:
         if part.job.state == JobState.FAILED or job_give_up(job=part.job):
             part.job.refresh_from_db()
@@ -131,10 +131,10 @@ def _is_whole(release: Release, parts: Sequence[ReleaseShard]) -> bool:
     return total > 0 and dealt == [(number, total, release.upload_id) for number in range(total)]
 
 
-def _deal(release: Release, held: JobLease, number: int) -> list[ReleaseShard]:
+def _deal(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
     """The parts, all of them or none, and a word to the workers for each. Raises LeaseLost."""
     with transaction.atomic():
-        held.renew()
+        lease.renew()
         parts = [
             ReleaseShard.objects.create(
                 release=release,
@@ -155,10 +155,10 @@ def shard_run(*, job_id: UUID) -> bool:
     return job_run(job_id=job_id, work=_work_on)
 
 
-def _work_on(held: JobLease) -> None:
+def _work_on(lease: JobLease) -> None:
     """Move the reports of a part and name what came out. Nothing to do where the release ended."""
     part = (
-        ReleaseShard.objects.filter(job_id=held.job_id, blob_name="", release__blob_name="")
+        ReleaseShard.objects.filter(job_id=lease.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)
         .select_related("release__dataset", "upload")
         .first()
@@ -171,7 +171,7 @@ def _work_on(held: JobLease) -> None:
     drawn = read_and_draw(
         release,
         part.upload,
-        held,
+        lease,
         lambda view, params, entropy: run_shard(
             mechanism, view, params, release.epsilon, entropy, share
         ),
@@ -226,15 +226,15 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
     return mechanisms.PerturbedShard(moved, trace)
 
 
-def discard_shards(release: Release, held: JobLease | None = None) -> None:
+def discard_shards(release: Release, lease: JobLease | None = None) -> None:
     """Delete the parts of a release that nobody needs any more, with their jobs and files.
 
     All or none: by who holds the release's job, or by the sweep once that has ended. Whoever works
     on a part loses the lease with its job. Raises LeaseLost.
     """
     with transaction.atomic():
-        if held:
-            held.renew()
+        if lease:
+            lease.renew()
         parts = list(release.shards.all())
         release.shards.filter(pk__in=[part.pk for part in parts]).delete()
         Job.objects.filter(pk__in=[part.job_id for part in parts]).delete()
