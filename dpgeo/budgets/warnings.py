@@ -1,4 +1,4 @@
-"""What whoever sets a budget should hear, though it is not refused."""
+"""Warnings about unusually large privacy budgets, which are allowed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from fractions import Fraction
 from dpgeo.artefacts.wording import format_odds
 
 LARGE = Fraction(10)
-"""A total from which on the promise is next to none: odds may change by a factor of 22,000."""
+"""Total epsilon above which the protection is weak: odds may change by a factor of 22,000."""
 
 
 NEXT_TO_NOTHING = (
@@ -21,8 +21,9 @@ NEXT_TO_NOTHING = (
 def cautions_on(
     total: Fraction, say: Callable[[str], str] = str, figure: Callable[[str], str] = str
 ) -> list[str]:
-    """Sentences about a total epsilon; none for a usual one. `say` puts sentences into a reader's
-    language, and `figure` the separators of English figures.
+    """Return warnings about a total epsilon; none for a usual one.
+
+    `say` translates sentences, and `figure` the separators of English figures.
     """
     if total <= LARGE:
         return []
