@@ -66,9 +66,9 @@ class Command(BaseCommand):
                     dataset=options["dataset"],
                     field="slug",
                 )
-            asked = {name: options[name] for name in PRICED}
-            asked["counting"] = asked["counting"] or usual_counting(dataset)
-            quote = release_quote(dataset=dataset, parameters=parameters, **asked)
+            chosen = {name: options[name] for name in PRICED}
+            chosen["counting"] = chosen["counting"] or usual_counting(dataset)
+            quote = release_quote(dataset=dataset, parameters=parameters, **chosen)
             self._show(quote, dataset)
             if options["dry_run"]:
                 self.stdout.write("Dry run: nothing was spent.")
@@ -80,7 +80,7 @@ class Command(BaseCommand):
                 parameters=parameters,
                 publish_when_done=options["publish"],
                 requested_by=acting_user(options["user"]),
-                **asked,
+                **chosen,
             )
         if options["publish"] and not release.publish_when_done:
             self.stdout.write("It will stay a draft: publishing needs the approver's role.")
@@ -97,7 +97,7 @@ class Command(BaseCommand):
             f"Cost: {quote.words(quote.epsilon)}; left before "
             f"{quote.rest(quote.left_before)}, after {quote.rest(quote.left_after)} "
             f"({quote.more_like_this} more like this)",
-            noise_words(noise),
+            describe_noise(noise),
         ):
             self.stdout.write(line)
 
@@ -118,8 +118,8 @@ class Command(BaseCommand):
             self.stdout.write(self.style.SUCCESS(f"Draft, not published: {release.pk}"))
 
 
-def noise_words(forecast: Forecast) -> str:
-    """How noisy it will be, in a line."""
+def describe_noise(forecast: Forecast) -> str:
+    """Describe the expected noise in one line."""
     if forecast.radii:
         near, far = forecast.radii
         return (
@@ -133,7 +133,7 @@ def noise_words(forecast: Forecast) -> str:
 
 
 def address(release: Release) -> str:
-    """The page of a release, or its id where there are no pages."""
+    """Return the address of a release's page, or its id where there are no pages."""
     try:
         return reverse("release", args=[release.pk])
     except NoReverseMatch:
@@ -141,13 +141,13 @@ def address(release: Release) -> str:
 
 
 def usual_counting(dataset: Dataset) -> str:
-    """What is counted where nothing is said."""
+    """Return what is counted by default."""
     by_person = dataset.unit == Unit.PERSON.value
     return (Counting.PEOPLE if by_person else Counting.VISITS).value
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
-    """Read name=value pairs. Raises CommandError."""
+    """Parse name=value pairs. Raises CommandError."""
     parameters: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")
