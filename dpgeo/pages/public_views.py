@@ -35,7 +35,7 @@ from dpgeo.pages.citation import comparable, sharing
 from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.seo import structured
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
-from dpgeo.releases.list_cache import Kept, Row, make_of_releases, release_rows
+from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import ReleaseGone, release_visible
 from dpgeo.releases.states import Gone
@@ -49,7 +49,7 @@ RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
 """Keys (`frontend/src/colour/ramps.ts`) and names of the colour ramps to choose from."""
 
 
-_cards = Kept()
+_cards = TextCache()
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,8 +1,9 @@
-"""Released blobs in the private storage: each draw lies under the id of the job that paid for it.
+"""Released blobs in the private storage, named by the id of the job that paid for them.
 
-So a draw whose row was lost (the database was restored from a backup, or the worker was killed
-before the commit point) is found again. It is adopted rather than drawn anew: files made from it
-may be known to the world, and a second draw would be a second measurement for the price of one.
+A draw without a row (because the database was restored from a backup, or the worker was killed
+before the commit point) is therefore recovered. It is used instead of drawing again: files made
+from it may have been published, and a second draw would be a second measurement for the price of
+one.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ FOLDER = "blobs"
 
 
 def blob_prefix(job_id: UUID) -> str:
-    """How the names of a job's blobs begin."""
+    """Return the prefix of the names of a job's blobs."""
     return f"{FOLDER}/{job_id}-"
 
 
 def commit_blob(release: Release, name: str, blob: bytes) -> bool:
-    """The commit point: one row names one blob, once. Whether this is the blob it names."""
+    """Commit a blob to its release; return whether the release names this blob.
+
+    This is the commit point: a row names one blob, once.
+    """
     Release.objects.filter(pk=release.pk, blob_name="").update(
         blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
     )
@@ -41,11 +45,11 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
 
 
 def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
-    """Commit a draw of an earlier attempt, if one is stored. False where there is none.
+    """Commit the stored draw of an earlier attempt; False if there is none.
 
-    What was drawn is never refunded, so `drawing` is on record first: by the worker that holds
-    the job, or by the sweep, which holds none. Raises LeaseLost, and UnreadableRelease for a draw
-    that was written whole and is too large or too new for this software: none is drawn beside it.
+    Drawn noise is never refunded, so `drawing` is recorded first: by the worker that holds the
+    lease, or by the sweep, which holds none. Raises LeaseLost, and UnreadableRelease for a complete
+    draw that is too large or too new for this software: no second draw is made beside it.
     """
 
     prefix = blob_prefix(release.job_id)
@@ -62,7 +66,7 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
-                continue  # the sweep debits it by itself
+                continue  # the sweep debits it separately
             _set_drawing(release, lease)
             commit_blob(release, name, blob)
             return True
@@ -77,7 +81,7 @@ def _set_drawing(release: Release, lease: JobLease | None) -> None:
 
 
 def is_anothers(release: Release, name: str) -> bool:
-    """Whether a stored blob under the id of a release's job is no draw of that release."""
+    """Whether a stored blob under the id of a release's job belongs to another release."""
 
     with private_storage().open(name, "rb") as file:
         blob = file.read()
@@ -88,17 +92,17 @@ def is_anothers(release: Release, name: str) -> bool:
 
 
 def is_draw_of(release: Release, released: Released) -> bool:
-    """Whether a blob says of itself what the release asked for, and paid for.
+    """Whether a blob states the request of a release and what it paid for.
 
-    Storages that were mixed up, or a database restored beside those of another installation, may
-    hold a blob under an id that is not its own. And an id that follows from a request's name
-    comes again where that name is used for another request after a restore.
+    If storages were mixed up, or a database was restored beside that of another installation, a
+    blob may lie under an id that is not its own. An id that is derived from a request's name may
+    also come again, if that name is used for another request after a restore.
     """
-    asked = release.parameters.items()
+    requested = release.parameters.items()
     return (
         released.about.get("dataset_slug") == release.dataset.slug
         and released.mechanism == release.mechanism
-        and all(released.parameters.get(name) == value for name, value in asked)
+        and all(released.parameters.get(name) == value for name, value in requested)
         and released.guarantee == release.cost
         and released.bound == release.bound
         and released.counting == Counting(release.counting)
@@ -107,9 +111,9 @@ def is_draw_of(release: Release, released: Released) -> bool:
 
 
 def stored_blobs() -> Iterator[tuple[UUID, str]]:
-    """The job and the name of every stored blob."""
+    """Yield the job and the name of every stored blob."""
     for name in stored_names(private_storage(), FOLDER):
         try:
             yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name
         except ValueError:
-            continue  # not a name of ours
+            continue  # not a blob's name

@@ -1,4 +1,4 @@
-"""What a release would cost and how noisy it would be: decided from public inputs alone."""
+"""Quotes for releases: cost and expected noise, from public inputs alone."""
 
 from __future__ import annotations
 
@@ -34,18 +34,19 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.ground_grid import grid_step
 
 MAX_BOUND = 100_000
-"""Contributions of one person; more noise than this leaves nothing to see."""
+"""Largest contribution bound; with more noise than this nothing is visible."""
 
 
 MOST_CROWDED = 100_000
-"""Where a count stands out only from here on, hardly any place on earth does."""
+"""If only counts above this stand out, hardly any place on earth has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What guessed public numbers say of the bound: the best one, and the errors to expect.
+    """The best contribution bound for guessed public numbers, and the expected errors.
 
-    `errors` are of bounds from 1 to the guessed places a person, at most `MOST_ADVISED` of them.
+    `errors` belong to bounds from 1 to the guessed places of a person, at most `MOST_ADVISED` of
+    them.
     """
 
     guess: Guess
@@ -61,9 +62,9 @@ MOST_ADVISED = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A valid request: its exact cost, what remains, and the noise to expect.
+    """A valid request: its exact cost, what remains, and the expected noise.
 
-    Epsilons are per metre where points are moved; `amount` and `words` tell them to people.
+    Epsilons are per metre for perturbed points; `amount` and `words` format them for people.
     """
 
     mechanism: Mechanism
@@ -82,14 +83,14 @@ class Quote:
 
     @property
     def advice(self) -> Advice | None:
-        """What was guessed says of the bound; None without a guess, or where nothing is counted."""
+        """Return advice on the bound; None without a guess, or if nothing is counted."""
         noise = self.forecast.noise
         if self.guess is None or not isinstance(noise, DiscreteLaplace):
             return None
         epsilon, most = float(noise.epsilon), self.guess.records
         best = best_bound(self.guess, epsilon)
-        shown = {round(1 + (most - 1) * k / MOST_ADVISED) for k in range(MOST_ADVISED + 1)}
-        bounds = tuple(sorted(shown | {best}))
+        candidates = {round(1 + (most - 1) * k / MOST_ADVISED) for k in range(MOST_ADVISED + 1)}
+        bounds = tuple(sorted(candidates | {best}))
         return Advice(
             guess=self.guess,
             best=best,
@@ -101,14 +102,15 @@ class Quote:
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against paying for this, from public and guessed numbers alone."""
+        """Return reasons not to pay for this release, from public and guessed numbers alone."""
         return self.warned()
 
     def warned(
         self, say: Callable[[str], str] = str, figure: Callable[[str], str] = str
     ) -> list[str]:
-        """`warnings` in the language that `say` puts sentences into, and `figure` the separators
-        of English figures.
+        """Return `warnings` in a reader's language.
+
+        `say` translates sentences, and `figure` the separators of English figures.
         """
         least = self.forecast.stands_out_from
         if least is None:
@@ -119,28 +121,28 @@ class Quote:
         numbers = {"least": f"{least:,}"}
         if self.guess:
             numbers |= {"people": f"{self.guess.people:,}", "busy": f"{self.guess.busy:,.0f}"}
-        said = say(sentence).format(**{name: figure(text) for name, text in numbers.items()})
-        return [f"{said} {say(REMEDY)}"]
+        warning = say(sentence).format(**{name: figure(text) for name, text in numbers.items()})
+        return [f"{warning} {say(REMEDY)}"]
 
     @property
     def epsilon(self) -> Fraction:
-        """What it costs, exact."""
+        """Return the exact cost."""
         return self.cost.epsilon
 
     def amount(self, epsilon: Fraction) -> str:
-        """An epsilon as a figure of the ledger: "0.5", or a level within its radius, "ln 4"."""
+        """Format an epsilon as a figure of the ledger: "0.5", or a level, "ln 4"."""
         if self.cost.notion is Notion.PURE_DP:
             return format_epsilon(epsilon)
         return self.ledger.amount(whole_units(self.cost.notion, epsilon))
 
     def rest(self, epsilon: Fraction) -> str:
-        """What is left of the ledger, as a figure that can be asked for."""
+        """Format what is left of the ledger as an amount that can be requested."""
         if self.cost.notion is Notion.PURE_DP:
             return format_epsilon(epsilon)
         return self.ledger.rest(whole_units(self.cost.notion, epsilon))
 
     def words(self, epsilon: Fraction) -> str:
-        """An epsilon with its measure: "epsilon 0.5", "level ln 4 within 200 m"."""
+        """Format an epsilon with its measure: "epsilon 0.5", "level ln 4 within 200 m"."""
         if self.cost.notion is Notion.PURE_DP:
             return f"epsilon {format_epsilon(epsilon)}"
         return self.ledger.words(whole_units(self.cost.notion, epsilon))
@@ -159,7 +161,7 @@ REMEDY = "Spend more epsilon, lower the bound, or count in larger areas."
 
 
 def _warning(least: int, guess: Guess | None) -> str:
-    """Which sentence warns that counts stand out from `least` on alone; "" where none does."""
+    """Choose the warning if only counts from `least` on stand out; "" if none applies."""
     if guess is None:
         return RARE if least > MOST_CROWDED else ""
     if least > guess.people:
@@ -178,22 +180,21 @@ def release_quote(
     bounding: str = Bounding.RANDOM.value,
     guess: Guess | None = None,
 ) -> Quote:
-    """Check a request and price it; nothing is reserved and no data are read.
+    """Validate and price a request; nothing is reserved and no data are read.
 
-    `guess` is of public numbers, for advice.
-
-    Raises InvalidInput that names the field, and BudgetExceeded with the numbers.
+    `guess` holds guessed public numbers, for advice. Raises InvalidInput, which names the field,
+    and BudgetExceeded with the numbers.
     """
     chosen = find_mechanism(mechanism)
     params = read_parameters(dataset, chosen, parameters)
     limit = parse_bound(bound, Unit(dataset.unit))
     kind = settle_counting(chosen, counting, Unit(dataset.unit))
     choice = parse_bounding(bounding, Unit(dataset.unit), chosen)
-    asked = parse_cost(chosen, params, epsilon, limit, dataset.area)
-    plan = checked_plan(chosen, params, asked, choice)
-    _, rest = split(asked, choice)
+    price = parse_cost(chosen, params, epsilon, limit, dataset.area)
+    plan = checked_plan(chosen, params, price, choice)
+    _, rest = split(price, choice)
     forecast = chosen.forecast(params, rest, limit, domain_of(dataset, layers_named(params)))
-    cost = guarantee(chosen.notion, asked, Unit(dataset.unit))
+    cost = guarantee(chosen.notion, price, Unit(dataset.unit))
     ledger = ledger_for(dataset.ledger, chosen.notion)
     ledger.refresh_from_db()
     _check_step(ledger, forecast)
@@ -210,17 +211,17 @@ def release_quote(
         counting=kind,
         bounding=choice,
         left_before=left,
-        left_after=left - asked,
-        more_like_this=int((left - asked) / asked),
+        left_after=left - price,
+        more_like_this=int((left - price) / price),
         guess=guess,
     )
 
 
 def _check_step(ledger: Ledger, forecast: Forecast) -> None:
-    """Raise InvalidInput where points are snapped to a coarser grid than a budget's radius has.
+    """Raise InvalidInput if points are snapped to a coarser grid than the radius allows.
 
-    Somebody who moves by that radius could then be moved by many times as much on the grid, and
-    the sentence that every page carries would promise too much.
+    The snapped locations of a person who moves by the budget's radius could otherwise differ by
+    many times that radius, and the statement on every page would promise too much.
     """
     radius, noise = ledger.radius, forecast.noise
     if radius is None or not isinstance(noise, PlanarLaplace) or noise.step <= grid_step(radius):
@@ -236,17 +237,17 @@ def _check_step(ledger: Ledger, forecast: Forecast) -> None:
 def read_parameters(
     dataset: Dataset, mechanism: Mechanism, parameters: Mapping[str, object]
 ) -> Any:
-    """Parameters of a mechanism, the layers they name being the dataset's. Raises InvalidInput."""
+    """Parse a mechanism's parameters and check the layers they name. Raises InvalidInput."""
     return settle_layers(parse_parameters(mechanism.params, parameters), layer_kinds(dataset))
 
 
 def parse_cost(
     mechanism: Mechanism, params: Any, epsilon: str | Fraction | None, bound: int, area: StudyArea
 ) -> Fraction:
-    """What a request costs: the epsilon asked for, or what the parameters say. Raises InvalidInput.
+    """Return the requested epsilon, or the price of the parameters. Raises InvalidInput.
 
-    Where the parameters say it, whatever was given as epsilon is passed over if it is empty and
-    refused otherwise: a price nobody reads may not look like one.
+    If the parameters determine the price, an empty epsilon is ignored and any other is refused: an
+    ignored number must not look like the price.
     """
     if mechanism.price is None:
         return parse_epsilon("" if epsilon is None else epsilon)
@@ -260,7 +261,7 @@ def parse_cost(
 
 
 def parse_bound(value: int | str, unit: Unit) -> int:
-    """The contribution bound. Raises InvalidInput."""
+    """Parse the contribution bound. Raises InvalidInput."""
     try:
         bound = int(str(value).strip())
     except ValueError:
@@ -282,14 +283,14 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """What is counted: records, whatever was asked, where they are moved. Raises InvalidInput."""
+    """Choose what is counted: always records if points are perturbed. Raises InvalidInput."""
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
     return parse_counting(value, unit)
 
 
 def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
-    """Which of a person's places are kept. Raises InvalidInput, also where none can be chosen."""
+    """Parse the contribution bounding. Raises InvalidInput, also if the mechanism has no choice."""
     try:
         bounding = Bounding(str(value))
     except ValueError:
@@ -314,7 +315,7 @@ def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
 
 
 def parse_counting(value: str, unit: Unit) -> Counting:
-    """What a cell counts. Raises InvalidInput, also for people where the data know none."""
+    """Parse what a cell counts. Raises InvalidInput, also for persons if the unit is a record."""
     try:
         counting = Counting(str(value))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Writes on releases: request, publish, reject, withdraw, cancel. `release_job.py` does the job."""
+"""Writes on releases: request, publish, reject, withdraw, cancel, retry."""
 
 from __future__ import annotations
 
@@ -51,10 +51,10 @@ logger = logging.getLogger(__name__)
 RUN_TASK = "releases.run"
 
 SALT_BYTES = 16
-"""Of the secret that chooses which contributions of a person are kept."""
+"""Length of the secret that seeds the choice of each person's contributions."""
 
 LONGEST_REJECTION = 2_000
-"""Characters of the reason why a draft is rejected."""
+"""Longest reason for rejecting a draft, in characters."""
 
 
 def release_request(
@@ -72,13 +72,13 @@ def release_request(
     publish_when_done: bool = False,
     job_id: UUID | None = None,
 ) -> Release:
-    """Pay for a release and queue its job; all of it, or nothing.
+    """Pay for a release and queue its job: both, or neither.
 
-    It will be published when done only if who asks may publish; `requested_by` is None for the
-    operator at the console, who may. A request that names its `job_id` can be sent again: it
-    leads to the release it paid for. `epsilon` is None where the mechanism's parameters say what
-    it costs. Raises InvalidInput, BudgetExceeded, NotAllowed, and
-    Conflict where the dataset has no data yet.
+    It is published when done only if the requester may publish; `requested_by` is None for the
+    operator at the console, who may. A request that names its `job_id` can be repeated: it returns
+    the release that it paid for. `epsilon` is None if the mechanism's parameters determine the
+    cost. Raises InvalidInput, BudgetExceeded, NotAllowed, and Conflict if the dataset has no data
+    yet.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -149,32 +149,35 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
 
 
 def _hold_layers(release: Release, names: list[str]) -> None:
-    """Keep the named layers from being removed. Raises Conflict if one was a moment ago."""
-    held = list(
+    """Protect the named layers from removal. Raises Conflict if one was just removed."""
+    layers = list(
         PublicLayer.objects.select_for_update().filter(dataset=release.dataset, name__in=names)
     )
-    if len(held) < len(set(names)):
+    if len(layers) < len(set(names)):
         raise Conflict("A layer was removed a moment ago; choose another.")
-    release.layers.set(held)
+    release.layers.set(layers)
 
 
 def release_run(*, release_id: str, on_progress: ProgressCallback | None = None) -> bool:
-    """Do the job of a release: draw once, write its files, publish as preset.
+    """Run the job of a release: draw once, write its files, publish if requested.
 
-    False when the job was not to be had: done, cancelled, failed, or in another worker's hands.
+    Returns False if the job cannot be leased: it is done, cancelled or failed, or another worker
+    has it.
     """
     from dpgeo.releases.release_job import work_on
 
     release = Release.objects.get(pk=release_id)
     return job_run(
-        job_id=release.job_id, work=lambda held: work_on(release_id, held), on_progress=on_progress
+        job_id=release.job_id,
+        work=lambda lease: work_on(release_id, lease),
+        on_progress=on_progress,
     )
 
 
 def release_publish(*, release: Release, by: User | None) -> Release:
-    """Make a finished draft public. `by` is None for the operator at the console.
+    """Publish a finished draft. `by` is None for the operator at the console.
 
-    Raises NotAllowed without the approver's role, Conflict for what is no finished draft.
+    Raises NotAllowed without the approver's role, and Conflict unless it is a finished draft.
     """
     _check_may(release, by, "publish")
     _check_finished(release, "publish")
@@ -184,36 +187,35 @@ def release_publish(*, release: Release, by: User | None) -> Release:
 
 
 def release_reject(*, release: Release, by: User | None, reason: object) -> Release:
-    """Decide that a finished draft is never published. Its files are deleted, its blob stays.
+    """Decide that a finished draft is never published; delete its files, keep its blob.
 
-    Why this costs nothing more: everything the decision rests on was paid for. Who rejects has the
-    draft before them, which came out of the noise, and no screen beside it holds anything of the
-    private data that could be compared with it. So whether a draft was published or rejected is
-    post-processing of it, as is any choice among several drafts: what each of them cost stays
-    spent, and the dataset's total holds for them all together, seen or unseen. Giving budget back
-    for a rejected draft would break this, for then the best of many would be had at the price of
-    one. The argument ends where somebody who knows the data holds the draft against them; nothing
-    can stop that but who is made an approver.
+    Why this costs nothing more: everything the decision is based on was paid for. The approver sees
+    the draft, which is noisy, and no page beside it shows private data that could be compared with
+    it. So the decision to publish or reject is post-processing of the draft, as is any choice among
+    several drafts: each draft's cost stays spent, and the dataset's total covers all of them
+    together, seen or unseen. A refund for rejected drafts would break this, because the best of
+    many could then be had at the price of one. The argument does not cover an approver who knows
+    the data and compares the draft with them; only the choice of approvers can prevent that.
 
-    The reason is for members. Strangers are told at its address that it was not published, and
-    nothing of what it was: no list shows it. `by` is None for the operator at the console.
+    The reason is for members. At its address strangers learn that it was not published, and nothing
+    else about it; no list shows it. `by` is None for the operator at the console.
 
     Raises NotAllowed without the approver's role, InvalidInput for a missing or overlong reason,
-    Conflict for what is no finished draft.
+    and Conflict unless it is a finished draft.
     """
     _check_may(release, by, "reject")
-    words = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
+    clean_reason = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
     _check_finished(release, "reject")
-    _move(release, "reject", rejection=words)
+    _move(release, "reject", rejection=clean_reason)
     files.remove_all(release)
     _log(release, "rejected", by)
     return release
 
 
 def _move(release: Release, name: str, **facts: object) -> None:
-    """Bring a drawn release to the state an action leads to. Raises Conflict in any other state.
+    """Move a drawn release to the target state of an action. Raises Conflict otherwise.
 
-    One conditional update, so that of two decisions at the same moment one holds.
+    One conditional update, so that only one of two simultaneous decisions takes effect.
     """
     action = ACTIONS[name]
     if action.to is None:
@@ -235,16 +237,16 @@ def _check_finished(release: Release, verb: str) -> None:
 
 
 def _log(release: Release, what: str, by: User | None) -> None:
-    """Who decided what becomes of a release, for the operator's log."""
+    """Log who decided what about a release."""
     who = "the console" if by is None else f"account {by.pk}"
     logger.info("release %s: %s by %s", release.pk, what, who)
 
 
 def publish(release: Release) -> Release:
-    """Make a drawn draft public, without asking who wants it: see `release_publish`.
+    """Publish a drawn draft without checking permissions: see `release_publish`.
 
-    The state changes first and files enter the public storage afterwards, so that no draft is
-    ever in there; until then they are read from the private one.
+    The state changes first and the files are moved to the public storage afterwards, so that no
+    draft is ever in there; until then they are read from the private storage.
     """
     files.check_stored(release)
     _check_paid(release)
@@ -256,7 +258,7 @@ def publish(release: Release) -> Release:
 
 
 def _check_paid(release: Release) -> None:
-    """Raise Conflict where a restored database has lost the debit or a part of it."""
+    """Raise Conflict if a restored database has lost the debit or a part of it."""
     if units_paid(release.job_id) < release.cost_units:
         raise Conflict(
             "The ledger does not show all that this release cost, and a publication must be paid "
@@ -266,10 +268,10 @@ def _check_paid(release: Release) -> None:
 
 
 def _promise(release: Release) -> None:
-    """Hold both totals that a release states. Raises Conflict if they are no longer true.
+    """Fix both totals that a release states. Raises Conflict if they no longer hold.
 
-    The ledger for counts is promised first: from then on no budget for points can be declared
-    beside it, so whether there is one stays as it is found here.
+    The ledger for counts comes first: from then on no budget for points can be declared beside it,
+    so its presence or absence, read next, is final.
     """
     ledger = release.dataset.ledger
     ledger_promise(ledger=ledger, total_units=release.total_units)
@@ -285,9 +287,9 @@ def _promise(release: Release) -> None:
 
 
 def release_withdraw(*, release: Release, by: User | None) -> Release:
-    """Stop serving a published release, for good; copies remain wherever they are.
+    """Stop serving a published release, for good; copies elsewhere remain.
 
-    What it cost stays spent. Raises NotAllowed, and Conflict for what is not published.
+    Its cost stays spent. Raises NotAllowed, and Conflict unless it is published.
     """
     _check_may(release, by, "withdraw")
     _move(release, "withdraw")
@@ -297,10 +299,10 @@ def release_withdraw(*, release: Release, by: User | None) -> Release:
 
 
 def release_cancel(*, release: Release, by: User | None) -> Release:
-    """Cancel a release before its job starts; what it cost is given back.
+    """Cancel and refund a release before its job starts.
 
-    Raises NotAllowed, and Conflict once the job has started, or has drawn before the database was
-    restored from a backup.
+    Raises NotAllowed, and Conflict once the job has started, or if it had drawn before the database
+    was restored from a backup.
     """
 
     _check_may(release, by, "cancel")
@@ -313,7 +315,7 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 def release_retry(*, release: Release, by: User | None) -> Release:
     """Finish a failed release from its committed draw, at no further cost.
 
-    Raises Conflict where there is none: drawing again would be a second draw for one debit.
+    Raises Conflict if there is none: drawing again would be a second draw for one debit.
     """
     _check_may(release, by, "retry")
     if not release.blob_name:
@@ -323,7 +325,7 @@ def release_retry(*, release: Release, by: User | None) -> Release:
 
 
 def _check_may(release: Release, by: User | None, name: str) -> None:
-    """Raise NotAllowed where a person's role does not suffice; None is the console's operator."""
+    """Raise NotAllowed if the user's role does not suffice; None is the operator."""
     action = ACTIONS[name]
     if by is not None and not may(by, release.dataset, action.needs):
         raise NotAllowed(action.denied)
@@ -336,4 +338,4 @@ DECISIONS: Mapping[str, Callable[..., Release]] = {
     "cancel": release_cancel,
     "retry": release_retry,
 }
-"""What does each action of `states.ACTIONS`."""
+"""The service of each action of `states.ACTIONS`."""
