@@ -3,12 +3,12 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help run packages packages-full frontend test test-all test-rest audit lint lock clean
+.PHONY: help run packages packages-full frontend test test-all test-rest audited audit lint messages lock clean
 
 PORT ?= 8000
 SYSTEM_PYTHON ?= python3
 PYTHON := .venv/bin/python
-PIP := $(PYTHON) -m pip install -qq --disable-pip-version-check --no-input --require-hashes
+INSTALL := $(PYTHON) locks/install.py
 NPM := $(PYTHON) frontend/scripts/npm.py
 MANAGE := $(PYTHON) manage.py
 DONE := .venv/done
@@ -17,6 +17,17 @@ QUICK := not statistical and not browser and not services
 PARALLEL := -n auto --maxprocesses 8 --dist worksteal
 # Each file of browser tests has a browser of its own; a picture drawn in software fills a core.
 BROWSERS := -n auto --maxprocesses 2 --dist loadfile
+# Tests of real servers wait more than they work; each process has servers of its own.
+SERVERS := -n 2 --dist loadfile
+# Every pytest is given its folder: to collect the others takes each of its processes seconds.
+QUICK_TESTS := tests/unit tests/conformance tests/web -m "$(QUICK)" $(PARALLEL)
+STATISTICAL_TESTS := tests/statistical -m statistical $(PARALLEL)
+BROWSER_TESTS := tests/browser -m browser $(BROWSERS)
+# On PostgreSQL and Redis; and what is skipped by `make test`, for it lacks packages.
+SERVER_TESTS := tests/web tests/unit/benchmarks
+SERVICES_TESTS := tests/services -m services $(SERVERS)
+PYTEST := $(PYTHON) -m pytest
+TOGETHER := $(PYTHON) -m tests.together
 SOURCES := $(shell find frontend/src frontend/scripts frontend/public -type f 2>/dev/null)
 
 help:  ## Show this
@@ -27,39 +38,45 @@ run: $(DONE)/run frontend  ## Install, build, make the demo city and serve it: m
 	@$(MANAGE) migrate -v 0
 	@exec $(MANAGE) serve --port $(PORT) --demo
 
-test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance
+test: $(DONE)/test frontend  ## Quick tests: unit, web and conformance; ends with the ten slowest
 	@$(NPM) --show test
-	@$(PYTHON) -m pytest -m "$(QUICK)" $(PARALLEL) $(ARGS)
+	@$(PYTEST) $(QUICK_TESTS) --durations 10 $(ARGS)
 
 test-all: export DPGEO_REQUIRE_ALL := 1
 test-all: test test-rest  ## Every test; a missing tool, but QGIS, is a failure
 
 test-rest: $(DONE)/full frontend  ## What test-all adds: long, real servers, browser
-	@$(PYTHON) -m pytest -m statistical $(PARALLEL) $(ARGS)
-	@$(PYTHON) -m pytest -m browser $(BROWSERS) $(ARGS)
-	@$(PYTHON) -m pytest -m services $(ARGS)
-	@$(PYTHON) -m tests.servers $(PYTHON) -m pytest tests/web -m "$(QUICK)" $(PARALLEL) $(ARGS)
+	@$(TOGETHER) "$(PYTEST) $(SERVICES_TESTS) $(ARGS)" \
+	  "$(PYTEST) $(STATISTICAL_TESTS) $$($(PYTHON) -m tests.statistical.record options) $(ARGS)"
+	@$(PYTEST) $(BROWSER_TESTS) $(ARGS)
+	@$(PYTHON) -m tests.servers $(PYTEST) $(SERVER_TESTS) -m "$(QUICK) and not one_database" $(PARALLEL) $(ARGS)
+
+audited: $(DONE)/full  ## The statistical suite under its fixed seeds; records its pass
+	@$(PYTHON) -m tests.statistical.record pass
 
 audit: export DPGEO_AUDIT := 1
-audit: $(DONE)/full frontend  ## The long suites at their full length
-	@$(PYTHON) -m pytest -m statistical --timeout 7200 $(PARALLEL) $(ARGS)
-	@$(PYTHON) -m pytest -m browser --timeout 7200 $(BROWSERS) $(ARGS)
-	@$(PYTHON) -m pytest -m services --timeout 7200 $(ARGS)
+audit: $(DONE)/full frontend audited  ## The long suites at their full length
+	@$(PYTEST) $(STATISTICAL_TESTS) --timeout 7200 $(ARGS)
+	@$(PYTEST) $(BROWSER_TESTS) --timeout 7200 $(ARGS)
+	@$(PYTEST) $(SERVICES_TESTS) --timeout 7200 $(ARGS)
+	@$(PYTHON) -m tests.servers $(PYTEST) tests/web -m "$(QUICK)" $(PARALLEL) $(ARGS)
 
 lint: $(DONE)/full frontend  ## Style, types, import contracts, migrations
 	@$(PYTHON) -m ruff check
 	@$(PYTHON) -m ruff format --check
-	@$(PYTHON) -m mypy
-	@.venv/bin/lint-imports
-	@$(MANAGE) makemigrations --check --dry-run
-	@$(MANAGE) check --fail-level WARNING
-	@$(NPM) run check
+	@$(TOGETHER) "$(PYTHON) -m mypy" ".venv/bin/lint-imports" "$(NPM) run check" \
+	  "$(MANAGE) makemigrations --check --dry-run" "$(MANAGE) check --fail-level WARNING" \
+	  "$(PYTHON) -m translations --check"
 
-lock:  ## Renew locks/ from pyproject.toml (needs uv)
-	@for name in run test full s3 node; do \
+messages: $(DONE)/test  ## Bring the catalogues in locale/ up to date with the sources
+	@$(PYTHON) -m translations
+
+lock: | $(PYTHON)  ## Renew locks/ from pyproject.toml
+	@$(INSTALL) locks/uv.txt
+	@for name in run test full s3 node uv; do \
 	  case $$name in test|full|s3) group="--group $$name";; *) group=;; esac; \
-	  case $$name in node) from=locks/node.in;; *) from=pyproject.toml;; esac; \
-	  uv pip compile $$from $$group --universal --python-version 3.11 --generate-hashes \
+	  case $$name in node|uv) from=locks/$$name.in;; *) from=pyproject.toml;; esac; \
+	  .venv/bin/uv pip compile $$from $$group --universal --python-version 3.11 --generate-hashes \
 	    --no-emit-index-url --no-annotate --no-header -q -o locks/$$name.txt || exit 1; \
 	done
 
@@ -73,12 +90,14 @@ packages-full: $(DONE)/full  ## Install what test-all, lint and the benchmarks n
 $(PYTHON):
 	@$(SYSTEM_PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
 	  echo "dpgeo needs Python 3.11 or newer: make run SYSTEM_PYTHON=python3.12" >&2; exit 1; }
+	@$(SYSTEM_PYTHON) -c 'import sys; sys.exit(sys.version_info >= (3, 14))' || \
+	  echo "  This Python is newer than those that dpgeo is tested on, 3.11 to 3.13" >&2
 	@echo "  Making a Python environment in .venv"
 	@$(SYSTEM_PYTHON) -m venv .venv
 
 $(DONE)/%: locks/%.txt | $(PYTHON)
 	@echo "  Installing Python packages from $<"
-	@$(PIP) -r $<
+	@$(INSTALL) $<
 	@mkdir -p $(DONE) && touch $@
 
 frontend: frontend/dist/manifest.json

@@ -6,6 +6,7 @@ the pages look the template up in their language's catalogue and fill in the sam
 
 from __future__ import annotations
 
+import re
 import string
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
@@ -13,8 +14,8 @@ from typing import Any, Self, TypeAlias
 Value: TypeAlias = "str | int | float | Phrase"
 """What fills a field. Plain text is data and stays as it is in every language."""
 
-LONGEST_SPEC = 8
-"""Characters of a number's format, such as ",.0f"."""
+FORMAT = re.compile(r",?(\.\d)?[fg]?")
+"""How a number may be written, such as ",.0f"; a width could make any text huge."""
 
 
 class Figure(str):
@@ -68,8 +69,10 @@ class Phrase:
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any]) -> Self:
-        """Invert `to_json`. Raises ValueError for what it did not write."""
+    def from_json(cls, document: Mapping[str, Any] | str) -> Self:
+        """Invert `to_json`; a bare text is shown as it is. Raises ValueError for anything else."""
+        if isinstance(document, str):
+            return cls("{text}", text=document) if document else cls("")
         try:
             values = {name: _value_from_json(each) for name, each in document["values"].items()}
             phrase = cls(_text(document["template"]), **values)
@@ -85,7 +88,7 @@ def translatable(text: str) -> str:
 
 
 def shown_by_scripts(text: str) -> str:
-    """Mark a text that a page's script looks up; the page hands it over with the script's own."""
+    """Mark a text that pages look up and their scripts too, to which pages hand it over."""
     return text
 
 
@@ -112,7 +115,7 @@ class _Renderer(string.Formatter):
         return kwargs[field_name], field_name
 
     def format_field(self, value: Any, format_spec: str) -> str:
-        if len(format_spec) > LONGEST_SPEC or "{" in format_spec:
+        if not FORMAT.fullmatch(format_spec):
             raise ValueError("This is no format of a number.")
         if isinstance(value, Phrase):
             return value.render(self._translate, self._figure)

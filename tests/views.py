@@ -24,7 +24,7 @@ from dpgeo.spatial.projection import to_mercator
 from dpgeo.spatial.zones import Zones
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class ArrayView:
     """Positions in degrees and, where the unit is a person, whose they are.
 

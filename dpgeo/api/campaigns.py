@@ -20,7 +20,7 @@ from dpgeo.api.campaign_serializers import (
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import LIMIT
-from dpgeo.api.request_bodies import Field, flag, members, read_body, text
+from dpgeo.api.request_bodies import Body, Flag, Items, Members, Real, Text, read_body
 from dpgeo.api.throttling import count_tasks
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
@@ -38,152 +38,100 @@ GEOCAST_WEIGHT = 200
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 
 
-def real(value: Any) -> float:
-    """A number."""
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ValueError("Must be a number, without quotation marks.")
-    try:
-        return float(value)
-    except OverflowError:
-        raise ValueError("Is too large.") from None
-
-
-def rows(value: Any) -> list[Any]:
-    """A list."""
-    if not isinstance(value, list):
-        raise ValueError("Must be a list, [...].")
-    return value
-
-
-def words(value: Any) -> list[str]:
+class Names(Items):
     """A list of texts."""
-    return [text(each) for each in rows(value)]
+
+    def to_internal_value(self, data: Any) -> list[str]:
+        """The texts."""
+        if not all(isinstance(each, str) for each in super().to_internal_value(data)):
+            raise InvalidInput("Must be a list of texts, in quotation marks.", field=self.sent_as)
+        return [*data]
 
 
-NUMBER = {"type": "number"}
+class OnAMap(Body):
+    """Tasks, and the map they are planned on."""
 
-SETTINGS = (
-    Field(
-        name="target",
-        description="The chance with which each task is to be done, above 0 and up to 1.",
-        read=real,
+    release = Text("The id of a published release.")
+    tasks = Items(
+        f"At most {MOST_TASKS:,} objects with longitude, latitude and, if you like, name and a "
+        "reward that is fixed.",
+        schema={"type": "array", "maxItems": MOST_TASKS, "items": {"type": "object"}},
+    )
+
+
+class Settings(Body):
+    """How tasks are planned."""
+
+    target = Real(
+        "The chance with which each task is to be done, above 0 and up to 1.",
         schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
         default=0.9,
-    ),
-    Field(
-        name="total_reward",
-        description="What the tasks without a reward of their own share, all rewards together.",
-        read=real,
+    )
+    total_reward = Real(
+        "What the tasks without a reward of their own share, all rewards together.",
         schema={"type": "number", "minimum": 0},
-        required=True,
-    ),
-    Field(
-        name="willingness",
-        description="c of the acceptance model tanh(c w/d): at so many metres for each unit of "
-        "reward, 76 % of workers accept.",
-        read=real,
+    )
+    willingness = Real(
+        "c of the acceptance model tanh(c w/d): at so many metres for each unit of reward, 76 % "
+        "of workers accept.",
         schema={"type": "number", "exclusiveMinimum": 0},
         default=50.0,
-    ),
-    Field(
-        name="least_reward",
-        description="w0: below it nobody accepts.",
-        read=real,
-        schema={"type": "number", "minimum": 0},
-        default=1.0,
-    ),
-    Field(
-        name="travel_metres",
-        description="MTD: from farther away nobody accepts.",
-        read=real,
+    )
+    least_reward = Real(
+        "w0: below it nobody accepts.", schema={"type": "number", "minimum": 0}, default=1.0
+    )
+    travel_metres = Real(
+        "MTD: from farther away nobody accepts.",
         schema={"type": "number", "minimum": 0, "maximum": 200_000},
         default=3000.0,
-    ),
-    Field(
-        name="worker_share",
-        description="The share of the people on the map who are workers, above 0 and up to 1.",
-        read=real,
+    )
+    worker_share = Real(
+        "The share of the people on the map who are workers, above 0 and up to 1.",
         schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
         default=1.0,
-    ),
-    Field(
-        name="model",
-        description="field: workers as a Poisson field of the released density. circle: the "
-        "density at the task all over the circle, as the source has it.",
-        read=text,
+    )
+    model = Text(
+        "field: workers as a Poisson field of the released density. circle: the density at the "
+        "task all over the circle, as the source has it.",
         schema={"type": "string", "enum": ["field", "circle"]},
         default="field",
-    ),
-    Field(
-        name="density",
-        description="Between the centres of cells: bilinear, or contours, the value of a line on "
-        "it and the mean of two lines between them.",
-        read=text,
+    )
+    density = Text(
+        "Between the centres of cells: bilinear, or contours, the value of a line on it and the "
+        "mean of two lines between them.",
         schema={"type": "string", "enum": ["bilinear", "contours"]},
         default="bilinear",
-    ),
-)
+    )
 
-TASKS = Field(
-    name="tasks",
-    description=f"At most {MOST_TASKS:,} objects with longitude, latitude and, if you like, name "
-    "and a reward that is fixed.",
-    read=rows,
-    schema={"type": "array", "maxItems": MOST_TASKS, "items": {"type": "object"}},
-    required=True,
-)
 
-RELEASE = Field(
-    name="release", description="The id of a published release.", read=text, required=True
-)
+class Planned(OnAMap, Settings):
+    """A plan that is asked for."""
 
-PLANNED = (
-    RELEASE,
-    TASKS,
-    *SETTINGS,
-    Field(
-        name="allocations",
-        description="How the reward is shared out: uniform, optimised (more where people are few, "
-        "as the source has it) or optimal (fewest people to notify).",
-        read=words,
+    allocations = Names(
+        "How the reward is shared out: uniform, optimised (more where people are few, as the "
+        "source has it) or optimal (fewest people to notify).",
         schema={"type": "array", "items": {"type": "string", "enum": ALLOCATIONS}},
         default=["uniform", "optimised"],
-    ),
-    Field(
-        name="geocast",
-        description="Whether regions of the map are grown around each task too, by the first "
-        "allocation; for at most 100 tasks.",
-        read=flag,
-        schema={"type": "boolean"},
+    )
+    geocast = Flag(
+        "Whether regions of the map are grown around each task too, by the first allocation; for "
+        "at most 100 tasks.",
         default=False,
-    ),
-)
+    )
 
-KEPT = (
-    Field(name="name", description="The campaign's name.", read=text, required=True),
-    RELEASE,
-    TASKS,
-    Field(
-        name="settings",
-        description="The settings of /api/v1/plan.",
-        read=members,
-        schema={"type": "object", "additionalProperties": True},
-        required=True,
-    ),
-    Field(
-        name="shared",
-        description="Whether whoever knows its address may read it.",
-        read=flag,
-        schema={"type": "boolean"},
-        default=False,
-    ),
-    Field(
-        name="organisation",
-        description="Whose it is, by slug; needed by members of several.",
-        read=text,
-        default="",
-    ),
-)
+
+class Named(Body):
+    """What a campaign is called."""
+
+    name = Text("The campaign's name.")
+
+
+class NewCampaign(Named, OnAMap):
+    """A campaign that is to be kept."""
+
+    settings = Members("The settings of /api/v1/plan.")
+    shared = Flag("Whether whoever knows its address may read it.", default=False)
+    organisation = Text("Whose it is, by slug; needed by members of several.", default="")
 
 
 class PlanView(DocumentView):
@@ -194,14 +142,14 @@ class PlanView(DocumentView):
         "Plan tasks",
         PlanSerializer,
         tag="campaigns",
-        body=PLANNED,
+        body=Planned,
         errors=[409],
     )
     def post(self, request: Request) -> Response:
         """Whom to ask and what to offer for each task, from a published map alone. Nothing is
         kept, no private data is read and no budget is spent. Each task that cannot be met says
         why, and the rest are planned."""
-        asked = read_body(request, PLANNED)
+        asked = read_body(request, Planned)
         release = release_to_plan_on(asked["release"])
         read = parse_plan_request(
             tasks=asked["tasks"],
@@ -244,18 +192,18 @@ class CampaignsView(DocumentView):
         CampaignSerializer,
         tag="campaigns",
         status=201,
-        body=KEPT,
+        body=NewCampaign,
         links=linked(["campaign", "campaign_delete"], campaign_id=f"{BODY}/id"),
     )
     def post(self, request: Request) -> Response:
         """Keeps tasks and settings; plans are made anew each time."""
-        asked = read_body(request, KEPT)
+        asked = read_body(request, NewCampaign)
         campaign = campaign_create(
             organisation=_organisation(self.actor, asked["organisation"]),
             release=release_to_plan_on(asked["release"]),
             name=asked["name"],
             tasks=asked["tasks"],
-            settings=read_settings(asked["settings"]),
+            settings=Settings().to_internal_value(asked["settings"]),
             shared=asked["shared"],
             created_by=self.actor,
         )
@@ -291,7 +239,7 @@ class CampaignView(DocumentView):
     )
     def delete(self, request: Request, campaign_id: str) -> Response:
         """Forgets it, and says what it was."""
-        read_body(request, ())
+        read_body(request)
         campaign = _found(request, campaign_id)
         document = self.write(CampaignSerializer, campaign)
         campaign_delete(campaign=campaign, by=self.actor)
@@ -300,27 +248,7 @@ class CampaignView(DocumentView):
 
 def settings_of(asked: dict[str, Any]) -> dict[str, Any]:
     """The settings among the fields of a body."""
-    return {each.name: asked[each.name] for each in SETTINGS}
-
-
-def read_settings(given: dict[str, Any]) -> dict[str, Any]:
-    """Settings that came as an object of their own. Raises InvalidInput that names one."""
-    known = {each.name: each for each in SETTINGS}
-    for name in given:
-        if name not in known:
-            raise InvalidInput(
-                f"There is no setting {name[:100]!r}; choose from {', '.join(known)}.",
-                field=name[:100],
-            )
-    found = {}
-    for name, each in known.items():
-        if name not in given and each.required:
-            raise InvalidInput(f"Is missing; give it: {each.description}", field=name)
-        try:
-            found[name] = each.read(given[name]) if name in given else each.default
-        except ValueError as error:
-            raise InvalidInput(str(error), field=name) from None
-    return found
+    return {name: asked[name] for name in Settings().get_fields()}
 
 
 def _organisation(user: User, slug: str) -> Organisation:

@@ -12,7 +12,7 @@ from dpgeo.accounts.models import Organisation, Scope
 from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.cached_lists import dataset_texts, listed
-from dpgeo.api.dataset_writes import CHANGED, DECLARED, change, declare
+from dpgeo.api.dataset_writes import DatasetChanges, DatasetDeclaration, change, declare
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION
@@ -65,7 +65,7 @@ class DatasetsView(DocumentView):
         DeclaredSerializer,
         tag="datasets",
         status=201,
-        body=DECLARED,
+        body=DatasetDeclaration,
         links=linked(
             ["dataset", "dataset_update", "layers", "layer_add", "quote", "upload_begin"],
             slug=f"{BODY}/slug",
@@ -73,7 +73,7 @@ class DatasetsView(DocumentView):
     )
     def post(self, request: Request) -> Response:
         """All of it becomes public with the first map; nothing of it is read from the data."""
-        dataset = declare(self.actor, read_body(request, DECLARED))
+        dataset = declare(self.actor, read_body(request, DatasetDeclaration))
         document = self.write(DeclaredSerializer, dataset)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)
@@ -107,12 +107,12 @@ class DatasetView(DocumentView):
         DeclaredSerializer,
         tag="datasets",
         parameters=[in_path("slug", "The dataset's short name.")],
-        body=CHANGED,
+        body=DatasetChanges,
         errors=[409],
     )
     def patch(self, request: Request, slug: str) -> Response:
         """Its words at any time; whose presence is hidden, where and in which time zone, only
         before the columns of its first file are confirmed."""
         dataset = own_dataset(self.actor, slug, "edit")
-        change(self.actor, dataset, read_body(request, CHANGED))
+        change(self.actor, dataset, read_body(request, DatasetChanges))
         return self.answer(self.write(DeclaredSerializer, dataset), personal=True)

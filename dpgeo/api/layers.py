@@ -16,8 +16,9 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.documents import Document, page_of
 from dpgeo.api.openapi import BODY, in_path, operation
-from dpgeo.api.request_bodies import Field, read_body, text
+from dpgeo.api.request_bodies import Anything, Body, Schema, Text, read_body
 from dpgeo.core.domain import LAYER_TYPES, LayerKind
+from dpgeo.core.errors import InvalidInput
 from dpgeo.datasets.layers import MAX_BYTES, public_layer_add, public_layer_remove
 from dpgeo.datasets.models import PublicLayer
 
@@ -26,60 +27,48 @@ SLUG = in_path("slug", "The dataset's short name.")
 KINDS = sorted(kind.value for kind in LAYER_TYPES)
 
 
-def _members_or_text(value: Any) -> dict[str, Any] | str:
+class MembersOrText(Anything):
     """An object, or a text."""
-    if not isinstance(value, dict | str):
-        raise ValueError("Must be a GeoJSON object, {...}, or the text of a CSV table.")
-    return value
+
+    schema: Schema = {"type": ["object", "string"], "additionalProperties": True}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any] | str:
+        """Either as it is."""
+        if not isinstance(data, dict | str):
+            raise InvalidInput(
+                "Must be a GeoJSON object, {...}, or the text of a CSV table.", field=self.sent_as
+            )
+        return data
 
 
-DECLARED = (
-    Field(
-        name="name",
-        description="What requests call it, such as wards: letters, digits, - and _.",
-        read=text,
-        required=True,
-    ),
-    Field(
-        name="kind",
-        description="What it is.",
-        read=text,
+class LayerDeclaration(Body):
+    """A layer as it is declared."""
+
+    name = Text("What requests call it, such as wards: letters, digits, - and _.")
+    kind = Text(
+        "What it is.",
         schema={"type": "string", "enum": KINDS},
         default=LayerKind.ZONES.value,
-    ),
-    Field(name="title", description="For readers; the name if absent.", read=text, default=""),
-    Field(
-        name="layer",
-        description="A GeoJSON FeatureCollection in degrees, longitude first, taken from a map and "
-        "not from the data: polygons, for places points. A density can be the file of a map that "
-        "is published already. Places can be the text of a CSV table instead: a row each, with "
-        "longitude, latitude and a column for every level.",
-        read=_members_or_text,
-        schema={"type": ["object", "string"], "additionalProperties": True},
-        required=True,
-    ),
-    Field(
-        name="levels",
-        description="Of places: the properties or columns that hold their units, the widest first, "
-        "as in country, city, street; all others if absent. Where a layer of zones has a level's "
-        "name, places have to lie in the zone that they name.",
-        read=text,
+    )
+    title = Text("For readers; the name if absent.", default="")
+    layer = MembersOrText(
+        "A GeoJSON FeatureCollection in degrees, longitude first, taken from a map and not from "
+        "the data: polygons, for places points. A density can be the file of a map that is "
+        "published already. Places can be the text of a CSV table instead: a row each, with "
+        "longitude, latitude and a column for every level."
+    )
+    levels = Text(
+        "Of places: the properties or columns that hold their units, the widest first, as in "
+        "country, city, street; all others if absent. Where a layer of zones has a level's name, "
+        "places have to lie in the zone that they name.",
         default="",
-    ),
-    Field(
-        name="key_property",
-        description="The property that tells features apart, in a density the number of people "
-        "in an area; found if absent.",
-        read=text,
+    )
+    key_property = Text(
+        "The property that tells features apart, in a density the number of people in an area; "
+        "found if absent.",
         default="",
-    ),
-    Field(
-        name="name_property",
-        description="The property that names features; found if absent.",
-        read=text,
-        default="",
-    ),
-)
+    )
+    name_property = Text("The property that names features; found if absent.", default="")
 
 
 class LayerSerializer(Document):
@@ -133,7 +122,7 @@ class LayersView(DocumentView):
         tag="datasets",
         status=201,
         parameters=[SLUG],
-        body=DECLARED,
+        body=LayerDeclaration,
         errors=[409],
         links={"layer_remove": {"slug": "$request.path.slug", "name": f"{BODY}/name"}},
     )
@@ -142,7 +131,7 @@ class LayersView(DocumentView):
         prior of planar-laplace. They become public with the first release that uses them, and can
         be removed until then."""
         dataset = own_dataset(self.actor, slug, "declare")
-        asked = read_body(request, DECLARED, most=MAX_BYTES)
+        asked = read_body(request, LayerDeclaration, most=MAX_BYTES)
         layer = asked.pop("layer")
         file = io.BytesIO((layer if isinstance(layer, str) else json.dumps(layer)).encode())
         layer = public_layer_add(dataset=dataset, file=file, created_by=self.actor, **asked)
@@ -166,7 +155,7 @@ class LayerView(DocumentView):
     )
     def delete(self, request: Request, slug: str, name: str) -> Response:
         """While no release rests on it. The layers that are left come back."""
-        read_body(request, ())
+        read_body(request)
         dataset = own_dataset(self.actor, slug, "declare")
         layer = dataset.layers.filter(name=name).first()
         if layer is None:

@@ -168,6 +168,14 @@ class ForecastSerializer(Document):
         help_text="What follows from public inputs: the hierarchical sensitivity of each level.",
     )
 
+    def get_caution(self, forecast: Any) -> str:
+        """All of them, one after the other."""
+        return " ".join(map(str, forecast.cautions))
+
+    def get_facts(self, forecast: Any) -> list[str]:
+        """In English."""
+        return list(map(str, forecast.facts))
+
     def get_radius_50(self, forecast: Any) -> float | None:
         """The nearer radius."""
         return forecast.radii[0] if forecast.radii else None
@@ -260,6 +268,10 @@ class QuoteSerializer(Document):
             }
             for spend in quote.plan
         ]
+
+    def get_warnings(self, quote: Quote) -> list[str]:
+        """In English."""
+        return list(map(str, quote.warnings))
 
     def get_left_before(self, quote: Quote) -> str:
         """The budget as it is."""

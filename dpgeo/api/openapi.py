@@ -22,9 +22,10 @@ from drf_spectacular.utils import (
     OpenApiResponse,
 )
 
-from dpgeo.api.problems import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem, of_status
+from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem
+from dpgeo.api.problems import of_status
 from dpgeo.api.queries import openapi
-from dpgeo.api.request_bodies import Field, body_schema
+from dpgeo.api.request_bodies import Body, body_schema
 from dpgeo.api.serializers import ProblemSerializer
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -68,7 +69,7 @@ class Operation:
     answer: Any = None
     status: int = 200
     parameters: Sequence[OpenApiParameter] = ()
-    body: Sequence[Field] = ()
+    body: type[Body] | None = None
     request: Any = None
     errors: Sequence[int] = ()
     usual: bool = True
@@ -150,7 +151,7 @@ class OperationSchema(AutoSchema):
         sample = OpenApiExample(
             stated.name, value=examples()[stated.name]["sent"], request_only=True
         )
-        return {JSON: OpenApiRequest(body_schema(stated.body), examples=[sample])}
+        return {JSON: OpenApiRequest(body_schema(stated.body()), examples=[sample])}
 
     def get_response_serializers(self) -> Any:
         """Good answers, then errors."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import logging
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
@@ -16,6 +15,7 @@ from django.http.multipartparser import MultiPartParserError
 from django.http.request import UnreadablePostError
 from rest_framework import exceptions
 
+from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE, Problem
 from dpgeo.core.errors import (
     BudgetExceeded,
     Conflict,
@@ -26,32 +26,10 @@ from dpgeo.core.errors import (
 )
 from dpgeo.releases import states
 
-MEDIA_TYPE = "application/problem+json"
-
 ADDRESSES = ("/api/", "/ogc/")
 """Where programs ask, which problems in HTML would not help."""
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class Problem:
-    """A kind of problem: its status, the last part of its type, its title and what helps."""
-
-    status: HTTPStatus
-    kind: str
-    title: str
-    remedy: str
-
-    def document(self, detail: str = "", *, field: str = "") -> dict[str, Any]:
-        """What an answer of this kind says; the remedy, where it has nothing of its own to say."""
-        said = {
-            "type": f"/api/docs#{self.kind}",
-            "title": self.title,
-            "status": int(self.status),
-            "detail": detail or self.remedy,
-        }
-        return {**said, "field": field} if field else said
 
 
 INVALID_INPUT = Problem(
@@ -114,12 +92,6 @@ TOO_LARGE = Problem(
     "too-large",
     "More than is taken here",
     "Send less.",
-)
-ADDRESS_TOO_LONG = Problem(
-    HTTPStatus.REQUEST_URI_TOO_LONG,
-    "address-too-long",
-    "The address is too long",
-    "Ask for less at once, or send it in a body where the address takes POST.",
 )
 MEDIA = Problem(
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,

@@ -18,7 +18,7 @@ from dpgeo.api.base import DocumentView, is_personal
 from dpgeo.api.documents import Document
 from dpgeo.api.openapi import in_path, operation
 from dpgeo.api.queries import SLUG, Query, read_box, read_slug
-from dpgeo.api.request_bodies import Field, members, read_body
+from dpgeo.api.request_bodies import Anything, Body, Members, Schema, read_body
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting
 from dpgeo.core.released import Released
@@ -56,54 +56,51 @@ LAYER_WORDS = (
 LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
 
 
-def read_layer(value: Any) -> str:
-    """The name of a layer. Raises ValueError."""
-    if not isinstance(value, str):
-        raise ValueError("Must be the name of a layer.")
-    return read_slug(value)
+class Layer(Anything):
+    """The name of a layer."""
+
+    schema: Schema = {"type": "string", "pattern": f"^{SLUG}$"}
+
+    def to_internal_value(self, data: Any) -> str:
+        """The name as it is."""
+        if not isinstance(data, str):
+            raise InvalidInput("Must be the name of a layer.", field=self.sent_as)
+        try:
+            return read_slug(data)
+        except ValueError as error:
+            raise InvalidInput(str(error), field=self.sent_as) from None
 
 
-def read_corners(value: Any) -> list[float]:
-    """Four numbers as `read_box` reads them. Raises ValueError."""
-    if not isinstance(value, list) or not all(
-        isinstance(each, (int, float)) and not isinstance(each, bool) for each in value
-    ):
-        raise ValueError("Must be four numbers, [west, south, east, north] in degrees.")
-    return list(read_box(",".join(repr(each) for each in value)))
+class Corners(Anything):
+    """Four numbers, as `read_box` reads them."""
+
+    schema: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
+
+    def to_internal_value(self, data: Any) -> list[float]:
+        """The numbers as floats."""
+        if not isinstance(data, list) or not all(
+            isinstance(each, (int, float)) and not isinstance(each, bool) for each in data
+        ):
+            raise InvalidInput(
+                "Must be four numbers, [west, south, east, north] in degrees.", field=self.sent_as
+            )
+        try:
+            return list(read_box(",".join(repr(each) for each in data)))
+        except ValueError as error:
+            raise InvalidInput(str(error), field=self.sent_as) from None
 
 
-ASKED = (
-    Field(
-        name="bbox",
-        description="A box: [west, south, east, north] in degrees.",
-        read=read_corners,
-        schema={
-            "type": "array",
-            "items": {"type": "number"},
-            "minItems": 4,
-            "maxItems": 4,
-        },
-    ),
-    Field(
-        name="polygon",
-        description="A GeoJSON Polygon or MultiPolygon, longitude first.",
-        read=members,
-        schema={"type": "object", "additionalProperties": True},
-    ),
-    Field(
-        name="regions",
-        description="A GeoJSON FeatureCollection of polygons, at most "
-        f"{MOST_REGIONS:,}; answers come in the same order, with the features' ids.",
-        read=members,
-        schema={"type": "object", "additionalProperties": True},
-    ),
-    Field(
-        name="layer",
-        description=LAYER_WORDS,
-        read=read_layer,
-        schema={"type": "string", "pattern": f"^{SLUG}$"},
-    ),
-)
+class Regions(Body):
+    """Where to count."""
+
+    bbox = Corners("A box: [west, south, east, north] in degrees.", default=None)
+    polygon = Members("A GeoJSON Polygon or MultiPolygon, longitude first.", default=None)
+    regions = Members(
+        f"A GeoJSON FeatureCollection of polygons, at most {MOST_REGIONS:,}; answers come in the "
+        "same order, with the features' ids.",
+        default=None,
+    )
+    layer = Layer(LAYER_WORDS, default=None)
 
 
 class Asked(NamedTuple):
@@ -199,13 +196,13 @@ class RangesView(DocumentView):
         AnswersSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
-        body=ASKED,
+        body=Regions,
         errors=[409, 410],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """The same for a box, a polygon or a collection of regions. Nothing is spent by asking:
         all answers follow from what is published."""
-        asked = read_body(request, ASKED, most=MAX_BODY_BYTES)
+        asked = read_body(request, Regions, most=MAX_BODY_BYTES)
         return self._answer(request, release_id, read_regions(asked), asked["layer"] or "")
 
     def _answer(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import asdict
 from typing import Any, ClassVar
 from uuid import UUID
@@ -20,7 +20,7 @@ from dpgeo.api.access import own_dataset
 from dpgeo.api.base import DocumentView
 from dpgeo.api.member_serializers import QuoteSerializer
 from dpgeo.api.openapi import in_path, operation
-from dpgeo.api.request_bodies import Field, flag, members, number, read_body, text, whole
+from dpgeo.api.request_bodies import Body, Decimal, Flag, Members, Real, Text, Whole, read_body
 from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
@@ -52,103 +52,78 @@ SAME_JOB = OpenApiParameter(
 
 RELEASE_ID = in_path("release_id", "The release's id.")
 
-PRICED = (
-    Field(
-        name="mechanism",
-        description="The key of a mechanism.",
-        read=text,
-        schema={"type": "string", "enum": list(MECHANISMS)},
-        required=True,
-    ),
-    Field(
-        name="parameters",
-        description="The mechanism's parameters; what is absent takes its default.",
-        read=members,
+
+class Priced(Body):
+    """What the cost of a release follows from."""
+
+    mechanism = Text("The key of a mechanism.", schema={"type": "string", "enum": list(MECHANISMS)})
+    parameters = Members(
+        "The mechanism's parameters; what is absent takes its default.",
         schema={"type": "object", "additionalProperties": ANY_JSON},
         default={},
-    ),
-    Field(
-        name="epsilon",
-        description="What to spend, with at most six decimals; text keeps it exact. Left out where "
-        "the mechanism's parameters say what it costs.",
-        read=number,
-        schema={"type": ["string", "number"]},
-    ),
-    Field(
-        name="bound",
-        description="How much of one person enters the map at most: cells (people) or records "
-        "(visits).",
-        read=whole,
+    )
+    epsilon = Decimal(
+        "What to spend, with at most six decimals; text keeps it exact. Left out where the "
+        "mechanism's parameters say what it costs.",
+        default=None,
+    )
+    bound = Whole(
+        "How much of one person enters the map at most: cells (people) or records (visits).",
         schema={"type": "integer", "minimum": 1},
-        required=True,
-    ),
-    Field(
-        name="counting",
-        description="What a cell counts.",
-        read=text,
+    )
+    counting = Text(
+        "What a cell counts.",
         schema={"type": "string", "enum": [each.value for each in Counting]},
         default=Counting.PEOPLE.value,
-    ),
-    Field(
-        name="bounding",
-        description="Which places of a person are kept, where there are more than the bound: some "
-        "at random, or the most popular ones, for which a tenth of epsilon is spent on noisy "
-        "counts of all places.",
-        read=text,
+    )
+    bounding = Text(
+        "Which places of a person are kept, where there are more than the bound: some at random, "
+        "or the most popular ones, for which a tenth of epsilon is spent on noisy counts of all "
+        "places.",
         schema={"type": "string", "enum": [each.value for each in Bounding]},
         default=Bounding.RANDOM.value,
-    ),
-)
+    )
 
-QUOTED = (
-    *PRICED,
-    Field(
-        name="guess",
-        description="Guesses in public numbers, for advice on the bound: people, the records "
+
+class Guesses(Body):
+    """Guesses in public numbers."""
+
+    people = Whole(schema={"type": "integer", "minimum": 1})
+    records = Whole(schema={"type": "integer", "minimum": 1})
+    share = Real(schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1})
+
+
+class Quoted(Priced):
+    """What a dry run is of."""
+
+    guess = Guesses(
+        help_text="Guesses in public numbers, for advice on the bound: people, the records "
         "(places) of each, and the share of them that lies in one busy place.",
-        read=members,
-        schema={
-            "type": "object",
-            "additionalProperties": False,
-            "properties": {
-                "people": {"type": "integer", "minimum": 1},
-                "records": {"type": "integer", "minimum": 1},
-                "share": {"type": "number", "exclusiveMinimum": 0, "maximum": 1},
-            },
-            "required": ["people", "records", "share"],
-        },
-    ),
-)
+        default=None,
+    )
 
-REQUESTED = (
-    Field(name="dataset", description="The dataset's slug.", read=text, required=True),
-    Field(
-        name="title",
-        description="The map's title. Public.",
-        read=text,
-        required=True,
-    ),
-    Field(name="description", description="What it shows. Public.", read=text, default=""),
-    *PRICED,
-    Field(
-        name="publish_when_done",
-        description="Whether it is published as soon as it is drawn, which needs the scope "
-        "releases:publish.",
-        read=flag,
-        schema={"type": "boolean"},
+
+class Titled(Body):
+    """What a release is of, and its words."""
+
+    dataset = Text("The dataset's slug.")
+    title = Text("The map's title. Public.")
+    description = Text("What it shows. Public.", default="")
+
+
+class Requested(Titled, Priced):
+    """A release that is asked for."""
+
+    publish_when_done = Flag(
+        "Whether it is published as soon as it is drawn, which needs the scope releases:publish.",
         default=False,
-    ),
-)
+    )
 
 
-REJECTED = (
-    Field(
-        name="reason",
-        description="Why it is not published. Seen by members alone.",
-        read=text,
-        required=True,
-    ),
-)
+class Rejection(Body):
+    """Why a draft is not published."""
+
+    reason = Text("Why it is not published. Seen by members alone.")
 
 
 class QuoteView(DocumentView):
@@ -162,7 +137,7 @@ class QuoteView(DocumentView):
         QuoteSerializer,
         tag="releases",
         parameters=[in_path("slug", "The dataset's short name.")],
-        body=QUOTED,
+        body=Quoted,
         errors=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
@@ -180,7 +155,7 @@ class ReleaseActionView(DocumentView):
         request: Request,
         release_id: str,
         service: Callable[..., Release],
-        body: Sequence[Field] = (),
+        body: type[Body] = Body,
     ) -> Response:
         """Let a service decide, and say what the release is then."""
         asked = read_body(request, body)
@@ -218,13 +193,13 @@ class RejectView(ReleaseActionView):
         ReleaseSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
-        body=REJECTED,
+        body=Rejection,
         errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
         """Never publish a finished draft, judged by the draft alone. Its files are deleted, and
         what it cost is spent."""
-        return self.act(request, release_id, release_reject, REJECTED)
+        return self.act(request, release_id, release_reject, Rejection)
 
 
 class RefuseView(RejectView):
@@ -236,7 +211,7 @@ class RefuseView(RejectView):
         ReleaseSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
-        body=REJECTED,
+        body=Rejection,
         errors=[409],
         deprecated=True,
     )
@@ -285,7 +260,7 @@ class CancelView(ReleaseActionView):
 
 def read_quoted(request: Request) -> dict[str, Any]:
     """What a dry run is of. Raises InvalidInput."""
-    asked = read_body(request, QUOTED)
+    asked = read_body(request, Quoted)
     if asked["guess"] is not None:
         asked["guess"] = read_guess(asked["guess"])
     return asked
@@ -293,19 +268,10 @@ def read_quoted(request: Request) -> dict[str, Any]:
 
 def read_guess(given: dict[str, Any]) -> Guess:
     """A guess. Raises InvalidInput that names its member."""
-    if set(given) != {"people", "records", "share"}:
-        raise InvalidInput("Give people, records and share, and nothing else.", field="guess")
     try:
-        share = given["share"]
-        if isinstance(share, bool) or not isinstance(share, (int, float)):
-            raise ValueError("Must be a number, such as 0.01.")
-        return Guess(
-            people=whole(given["people"]), records=whole(given["records"]), share=float(share)
-        )
-    except (ValueError, OverflowError) as error:
-        raise InvalidInput(str(error), field="guess") from None
+        return Guess(**given)
     except InvalidInput as refusal:
-        raise InvalidInput(refusal.message, field=f"guess.{refusal.field}") from None
+        raise InvalidInput(refusal.phrase, field=f"guess.{refusal.field}") from None
 
 
 def request_release(request: Request, user: User) -> tuple[Release, bool]:
@@ -314,7 +280,7 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
     Raises DpgeoError.
     """
     name = read_idempotency_key(request)
-    asked = read_body(request, REQUESTED)
+    asked = read_body(request, Requested)
     dataset = own_dataset(user, asked.pop("dataset"), "request")
     if asked["publish_when_done"] and not may(user, dataset, "publish"):
         raise NotAllowed(

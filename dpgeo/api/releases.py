@@ -20,7 +20,7 @@ from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
-from dpgeo.api.release_actions import REQUESTED, SAME_JOB, request_release
+from dpgeo.api.release_actions import SAME_JOB, Requested, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.core.kinds import Kind
 from dpgeo.datasets.selectors import near
@@ -98,7 +98,7 @@ class ReleasesView(DocumentView):
         tag="releases",
         status=202,
         parameters=[SAME_JOB],
-        body=REQUESTED,
+        body=Requested,
         errors=[404, 409],
         further=[BUDGET_EXCEEDED],
         repeated="Begun before, by the same request",

@@ -1,15 +1,16 @@
-"""JSON bodies: declared once, read strictly, documented from the same lines."""
+"""JSON bodies: each declared once, as a serializer that reads strictly and describes itself."""
 
 from __future__ import annotations
 
 import difflib
 import json
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import Any
+from collections.abc import Collection, Mapping
+from typing import Any, ClassVar
 
 from django.core.exceptions import BadRequest
+from rest_framework import serializers
 from rest_framework.exceptions import UnsupportedMediaType
+from rest_framework.fields import empty
 from rest_framework.request import Request
 
 from dpgeo.api.problems import LengthRequired, TooLarge
@@ -18,57 +19,179 @@ from dpgeo.core.errors import InvalidInput
 MAX_BODY_BYTES = 2 * 1024 * 1024
 """Room for a study area of 20,000 corners; files are sent to addresses of their own."""
 
-Read = Callable[[Any], Any]
+Schema = Mapping[str, Any]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Field:
-    """One member of a JSON object. `read` checks its form or raises ValueError(remedy)."""
+class Anything(serializers.Field[Any, Any, Any, Any]):
+    """A member of a body, of any form; `schema` is what the description says of it."""
 
-    name: str
-    description: str
-    read: Read
-    schema: Mapping[str, Any] = field(default_factory=lambda: {"type": "string"})
-    required: bool = False
-    default: Any = None
+    schema: Schema = {"type": "string"}
+
+    def __init__(self, help_text: str = "", *, schema: Schema | None = None, **facts: Any) -> None:
+        super().__init__(help_text=help_text, **facts)
+        self.schema = schema or self.schema
+
+    def to_internal_value(self, data: Any) -> Any:
+        """What was sent. Raises InvalidInput for another form."""
+        return data
+
+    @property
+    def sent_as(self) -> str:
+        """The member of the whole body that an error names: this one, or the one that holds it."""
+        return _sent_as(self)
+
+
+class Body(serializers.Serializer[Any]):
+    """A JSON object that is sent, or a member that is one. What it does not declare is refused.
+
+    What is absent takes its default, or is absent from what was read. `needed` are fields that
+    have to be there, though the class they are inherited from does without.
+    """
+
+    needed: ClassVar[Collection[str]] = ()
+
+    def get_fields(self) -> dict[str, Any]:
+        """The declared fields."""
+        fields: dict[str, Any] = super().get_fields()
+        for name in self.needed:
+            fields[name].required = True
+        return fields
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """The value of every field. Raises InvalidInput that names the field."""
+        outer = _sent_as(self)
+        if not isinstance(data, dict):
+            raise InvalidInput("Must be an object, {...}.", field=outer)
+        for name in data:
+            if name not in self.fields:
+                raise unknown(name, list(self.fields), field=outer or name[:100])
+        values = {name: _value(field, data.get(name, empty)) for name, field in self.fields.items()}
+        return {name: value for name, value in values.items() if value is not empty}
+
+
+class Text(Anything):
+    """Text."""
+
+    def to_internal_value(self, data: Any) -> str:
+        """The text as it is."""
+        if not isinstance(data, str):
+            raise InvalidInput("Must be text, in quotation marks.", field=self.sent_as)
+        if any("\ud800" <= sign <= "\udfff" for sign in data):
+            raise InvalidInput(
+                "Holds half of a surrogate pair; send whole characters.", field=self.sent_as
+            )
+        return data
+
+
+class Decimal(Text):
+    """A decimal number as exact text: "0.5" is as good as 0.5, and safer."""
+
+    schema: Schema = {"type": ["string", "number"]}
+
+    def to_internal_value(self, data: Any) -> str:
+        """The number's text."""
+        if isinstance(data, bool) or not isinstance(data, (str, int, float)):
+            raise InvalidInput('Must be a number, such as "0.5".', field=self.sent_as)
+        return super().to_internal_value(data) if isinstance(data, str) else str(data)
+
+
+class Whole(Anything):
+    """A whole number."""
+
+    schema: Schema = {"type": "integer"}
+
+    def to_internal_value(self, data: Any) -> int:
+        """The number."""
+        if isinstance(data, bool) or not isinstance(data, int):
+            raise InvalidInput(
+                "Must be a whole number, without quotation marks.", field=self.sent_as
+            )
+        return data
+
+
+class Real(Anything):
+    """A number."""
+
+    schema: Schema = {"type": "number"}
+
+    def to_internal_value(self, data: Any) -> float:
+        """The nearest float."""
+        if isinstance(data, bool) or not isinstance(data, (int, float)):
+            raise InvalidInput("Must be a number, without quotation marks.", field=self.sent_as)
+        try:
+            return float(data)
+        except OverflowError:
+            raise InvalidInput("Is too large.", field=self.sent_as) from None
+
+
+class Flag(Anything):
+    """True or false."""
+
+    schema: Schema = {"type": "boolean"}
+
+    def to_internal_value(self, data: Any) -> bool:
+        """The same."""
+        if not isinstance(data, bool):
+            raise InvalidInput(
+                "Must be true or false, without quotation marks.", field=self.sent_as
+            )
+        return data
+
+
+class Items(Anything):
+    """A list."""
+
+    schema: Schema = {"type": "array"}
+
+    def to_internal_value(self, data: Any) -> list[Any]:
+        """The list, its items unread."""
+        if not isinstance(data, list):
+            raise InvalidInput("Must be a list, [...].", field=self.sent_as)
+        return data
+
+
+class Members(Anything):
+    """An object of any members."""
+
+    schema: Schema = {"type": "object", "additionalProperties": True}
+
+    def to_internal_value(self, data: Any) -> dict[str, Any]:
+        """The object, its members unread."""
+        if not isinstance(data, dict):
+            raise InvalidInput("Must be an object, {...}.", field=self.sent_as)
+        return data
 
 
 def read_body(
-    request: Request, declared: Sequence[Field], *, most: int = MAX_BODY_BYTES
+    request: Request, body: type[Body] = Body, *, most: int = MAX_BODY_BYTES
 ) -> dict[str, Any]:
-    """The value of every declared field; what is absent takes its default. `most` is in bytes.
+    """What was sent of a body; without one, nothing may be. `most` is in bytes.
 
     Raises InvalidInput that names the field: unknown, given twice, missing, or of another form.
     """
-    document = _document(request, most) if body_length(request) or declared else {}
-    known = {each.name: each for each in declared}
-    for name in document:
-        if name not in known:
-            raise InvalidInput(_unknown(name, list(known)), field=name[:100])
-    return {each.name: _read(each, document) for each in declared}
+    declared = body()
+    document = _document(request, most) if body_length(request) or declared.fields else {}
+    return declared.to_internal_value(document)
 
 
-def given(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The values that were given, where the default of every field is None."""
-    return {name: value for name, value in values.items() if value is not None}
-
-
-def body_schema(declared: Sequence[Field]) -> dict[str, Any]:
+def body_schema(body: Body) -> dict[str, Any]:
     """The JSON Schema of a body."""
     schema: dict[str, Any] = {
         "type": "object",
         "additionalProperties": False,
-        "properties": {
-            each.name: {
-                **each.schema,
-                "description": each.description,
-                **({} if each.default is None else {"default": each.default}),
-            }
-            for each in declared
-        },
+        "properties": {name: _member_schema(field) for name, field in body.fields.items()},
     }
-    required = [each.name for each in declared if each.required]
+    required = [name for name, field in body.fields.items() if field.required]
     return {**schema, "required": required} if required else schema
+
+
+def _member_schema(field: Any) -> dict[str, Any]:
+    schema = body_schema(field) if isinstance(field, Body) else dict(field.schema)
+    if field.help_text:
+        schema["description"] = field.help_text
+    if field.default not in (empty, None):
+        schema["default"] = field.default
+    return schema
 
 
 def body_length(request: Request) -> int:
@@ -90,9 +213,7 @@ def _document(request: Request, most: int) -> dict[str, Any]:
     if body_length(request) > most:
         raise TooLarge(f"The body may have at most {most:,} bytes; send less.")
     try:
-        document = json.loads(
-            _text(request), parse_constant=_no_constant, object_pairs_hook=_members
-        )
+        document = json.loads(_text(request), parse_constant=_no_constant, object_pairs_hook=_once)
     except RecursionError:
         raise InvalidInput("The JSON is nested too deeply; send a plain object.") from None
     except ValueError as error:
@@ -110,7 +231,7 @@ def _text(request: Request) -> str:
         raise BadRequest from None
 
 
-def _members(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
         raise ValueError("a member of an object is given twice")
@@ -121,65 +242,41 @@ def _no_constant(name: str) -> None:
     raise ValueError(f"{name} is no JSON number")
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    shown = repr(name[:100])
+def unknown(name: str, known: list[str], *, field: str) -> InvalidInput:
+    """The error for a member that is not declared."""
+    sent = name[:100]
     if not known:
-        return f"There is no field {shown}; send no body here."
-    close = difflib.get_close_matches(name[:100], known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}."
-    return f"There is no field {shown}; {hint}"
+        return InvalidInput(
+            "There is no field {name!r}; send no body here.", name=sent, field=field
+        )
+    if close := difflib.get_close_matches(sent, known, n=1):
+        return InvalidInput(
+            "There is no field {name!r}; did you mean {close!r}?",
+            name=sent,
+            close=close[0],
+            field=field,
+        )
+    return InvalidInput(
+        "There is no field {name!r}; choose from {known}.",
+        name=sent,
+        known=", ".join(known),
+        field=field,
+    )
 
 
-def _read(declared: Field, document: Mapping[str, Any]) -> Any:
-    if declared.name not in document:
-        if declared.required:
-            raise InvalidInput(f"Is missing; give it: {declared.description}", field=declared.name)
-        return declared.default
-    try:
-        return declared.read(document[declared.name])
-    except ValueError as error:
-        raise InvalidInput(str(error), field=declared.name) from None
+def _value(field: Any, sent: Any) -> Any:
+    if sent is not empty:
+        return field.to_internal_value(sent)
+    if field.required:
+        outer = _sent_as(field)
+        if outer == field.field_name:
+            meaning = field.help_text
+            raise InvalidInput("Is missing; give it: {meaning}", meaning=meaning, field=outer)
+        raise InvalidInput("Lacks {name!r}; give it.", name=field.field_name, field=outer)
+    return field.default
 
 
-def text(value: Any) -> str:
-    """Text."""
-    if not isinstance(value, str):
-        raise ValueError("Must be text, in quotation marks.")
-    if any("\ud800" <= sign <= "\udfff" for sign in value):
-        raise ValueError("Holds half of a surrogate pair; send whole characters.")
-    return value
-
-
-def number(value: Any) -> str:
-    """A decimal number as exact text: "0.5" is as good as 0.5, and safer."""
-    if isinstance(value, bool) or not isinstance(value, (str, int, float)):
-        raise ValueError('Must be a number, such as "0.5".')
-    return text(value) if isinstance(value, str) else str(value)
-
-
-def whole(value: Any) -> int:
-    """A whole number."""
-    if isinstance(value, bool) or not isinstance(value, int):
-        raise ValueError("Must be a whole number, without quotation marks.")
-    return value
-
-
-def flag(value: Any) -> bool:
-    """True or false."""
-    if not isinstance(value, bool):
-        raise ValueError("Must be true or false, without quotation marks.")
-    return value
-
-
-def items(value: Any) -> list[Any]:
-    """A list."""
-    if not isinstance(value, list):
-        raise ValueError("Must be a list, [...].")
-    return value
-
-
-def members(value: Any) -> dict[str, Any]:
-    """An object."""
-    if not isinstance(value, dict):
-        raise ValueError("Must be an object, {...}.")
-    return value
+def _sent_as(field: Any) -> str:
+    while field.parent is not None and field.parent.parent is not None:
+        field = field.parent
+    return field.field_name or ""

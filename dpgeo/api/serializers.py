@@ -129,7 +129,7 @@ class PrivacySerializer(Document):
 
     def get_sentence(self, dataset: Dataset) -> str:
         """The promise of the whole budget, spent or not."""
-        return promise_of(dataset, Unit(dataset.unit))
+        return str(promise_of(dataset, Unit(dataset.unit)))
 
     def get_total_epsilon(self, dataset: Dataset) -> str:
         """The budget for pure differential privacy."""
@@ -329,7 +329,7 @@ class DeclaredSerializer(DatasetSerializer):
     def get_cautions(self, dataset: Dataset) -> list[str]:
         """Of its budget as it is now."""
         dataset.ledger.refresh_from_db()
-        return cautions_on(dataset.ledger.total)
+        return list(map(str, cautions_on(dataset.ledger.total)))
 
 
 DatasetListSerializer = page_of(DatasetSerializer, "DatasetListSerializer", "One page of datasets.")

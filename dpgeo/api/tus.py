@@ -115,7 +115,7 @@ class TusUploadsView(TusView):
         That address without its last part, /tus, is the upload's, to be confirmed there.
         """
         dataset = own_dataset(self.actor, slug, "upload")
-        read_body(request, ())
+        read_body(request)
         size = read_count(request, LENGTH, "the file's length in bytes")
         check_size(size, LENGTH)
         transfer = transfer_begin(
@@ -180,7 +180,7 @@ class TusUploadView(TusView):
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
         """Deletes what has arrived of it. What was read stays on record."""
-        read_body(request, ())
+        read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)
 

@@ -19,7 +19,7 @@ from dpgeo.api.base import DocumentView
 from dpgeo.api.member_serializers import PreviewSerializer, UploadSerializer
 from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.problems import LengthRequired, TooLarge
-from dpgeo.api.request_bodies import Field, body_length, members, read_body, text, whole
+from dpgeo.api.request_bodies import Body, Members, Text, Whole, body_length, read_body
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.datasets.models import Transfer, Upload
 from dpgeo.datasets.resumable_uploads import (
@@ -39,33 +39,25 @@ OFFSET = "Upload-Offset"
 
 UPLOADING = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), Scope.UPLOADS_WRITE)
 
-ANNOUNCED = (
-    Field(
-        name="file_name",
-        description="The file's name; its ending tells the format.",
-        read=text,
-        schema={"type": "string", "maxLength": 255},
-        required=True,
-    ),
-    Field(
-        name="size",
-        description="Its length in bytes.",
-        read=whole,
-        schema={"type": "integer", "minimum": 1},
-        required=True,
-    ),
-)
 
-CONFIRMED = (
-    Field(
-        name="columns",
-        description="Which column holds what: longitude and latitude, or geometry; person where "
-        "the dataset protects persons; time if there is one; crs if it is not EPSG:4326.",
-        read=members,
+class Announcement(Body):
+    """A file that is going to be sent."""
+
+    file_name = Text(
+        "The file's name; its ending tells the format.",
+        schema={"type": "string", "maxLength": 255},
+    )
+    size = Whole("Its length in bytes.", schema={"type": "integer", "minimum": 1})
+
+
+class Confirmation(Body):
+    """The columns of a file."""
+
+    columns = Members(
+        "Which column holds what: longitude and latitude, or geometry; person where the dataset "
+        "protects persons; time if there is one; crs if it is not EPSG:4326.",
         schema={"type": "object", "additionalProperties": {"type": "string"}},
-        required=True,
-    ),
-)
+    )
 
 
 class UploadsView(DocumentView):
@@ -81,14 +73,14 @@ class UploadsView(DocumentView):
         tag="uploads",
         status=201,
         parameters=[SLUG],
-        body=ANNOUNCED,
+        body=Announcement,
         errors=[409],
         links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
     )
     def post(self, request: Request, slug: str) -> Response:
         """Then send its bytes to the address that comes back, from offset 0."""
         dataset = own_dataset(self.actor, slug, "upload")
-        asked = read_body(request, ANNOUNCED)
+        asked = read_body(request, Announcement)
         check_size(asked["size"])
         transfer = transfer_begin(dataset=dataset, by=self.actor, **asked)
         return upload_answer(request, transfer, status=201)
@@ -143,7 +135,7 @@ class UploadView(DocumentView):
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
         """Deletes what has arrived of it. What was read stays on record."""
-        read_body(request, ())
+        read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)
 
@@ -168,7 +160,7 @@ class UploadCompleteView(DocumentView):
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Say that all bytes are sent. Saying it again changes nothing."""
-        read_body(request, ())
+        read_body(request)
         found = find_upload_or_transfer(self.actor, upload_id)
         if isinstance(found, Transfer):
             found = upload_look(upload=transfer_complete(transfer=found, by=self.actor))
@@ -206,14 +198,14 @@ class UploadConfirmView(DocumentView):
         tag="uploads",
         status=202,
         parameters=[UPLOAD_ID],
-        body=CONFIRMED,
+        body=Confirmation,
         errors=[409],
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
         """Starts the job that reads the rows. The first confirmation fixes what was declared."""
 
         upload = whole_upload(self.actor, upload_id)
-        columns = Columns.from_json(read_body(request, CONFIRMED)["columns"])
+        columns = Columns.from_json(read_body(request, Confirmation)["columns"])
         upload_confirm(upload=upload, columns=columns, confirmed_by=self.actor)
         return upload_answer(request, upload, status=202)
 

@@ -18,13 +18,14 @@ from numpy.typing import NDArray
 from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.table import extent
 from dpgeo.core.released import Released
+from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer
 from dpgeo.spatial.projection import to_mercator
 
 NAME = "preview.png"
 MEDIA_TYPE = "image/png"
 TITLE = "PNG"
-USE = "a picture with its legend"
+USE = translatable("a picture with its legend")
 
 WIDTH, MAP_HEIGHT, HEAD, FOOT, EDGE = 1200, 800, 110, 130, 40
 HEIGHT = HEAD + MAP_HEIGHT + FOOT

@@ -215,7 +215,7 @@ def _dataset_guarantee(released: Released) -> Any:
     return {
         "epsilon": format_epsilon(total),
         "odds_factor": wording.odds_factor(total),
-        "sentence": sentence,
+        "sentence": str(sentence),
         **places,
         "meaning": wording.DATASET_TOTAL,
     }

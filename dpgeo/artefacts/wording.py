@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from decimal import ROUND_CEILING, Context, Decimal
 from fractions import Fraction
 
 from dpgeo.artefacts.statement_schema import Proof
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit
+from dpgeo.phrases import Figure, Phrase, translatable
 from dpgeo.spatial.ground_grid import snapped_apart
 
 COUNTING = {
@@ -94,36 +94,37 @@ PICTURE = (
 
 
 PRESENCE = {
-    Unit.PERSON: "Whether you were in the data changes the odds of anything published from it by "
-    "at most a factor {odds}.",
-    Unit.RECORD: "Whether any one record was in the data changes the odds of anything published "
-    "from it by at most a factor {odds}.",
+    Unit.PERSON: translatable(
+        "Whether you were in the data changes the odds of anything published from it by at most "
+        "a factor {odds}."
+    ),
+    Unit.RECORD: translatable(
+        "Whether any one record was in the data changes the odds of anything published from it "
+        "by at most a factor {odds}."
+    ),
 }
 """What presence in the data may change, in one sentence for everybody."""
 
 WHEREABOUTS = {
-    Unit.PERSON: "Had all your reports been made up to {radius} m elsewhere, the odds of anything "
-    "published from these data would change by at most a factor {moved}. Points show that reports "
-    "were made, and how many; the maps of counts alone also hide whether you were in the data, up "
-    "to a factor {odds}.",
-    Unit.RECORD: "Had any one report been made up to {radius} m elsewhere, the odds of anything "
-    "published from these data would change by at most a factor {moved}. Points show that reports "
-    "were made, and how many; the maps of counts alone also hide whether any one record was in the "
-    "data, up to a factor {odds}.",
+    Unit.PERSON: translatable(
+        "Had all your reports been made up to {radius} m elsewhere, the odds of anything "
+        "published from these data would change by at most a factor {moved}. Points show that "
+        "reports were made, and how many; the maps of counts alone also hide whether you were in "
+        "the data, up to a factor {odds}."
+    ),
+    Unit.RECORD: translatable(
+        "Had any one report been made up to {radius} m elsewhere, the odds of anything published "
+        "from these data would change by at most a factor {moved}. Points show that reports were "
+        "made, and how many; the maps of counts alone also hide whether any one record was in "
+        "the data, up to a factor {odds}."
+    ),
 }
 """What a dataset with points promises, in place of the sentence about presence."""
 
 
-def privacy_sentence(
-    total: Fraction,
-    unit: Unit,
-    say: Callable[[str], str] = str,
-    figure: Callable[[str], str] = str,
-) -> str:
-    """PRESENCE with its figure, in the language that `say` puts sentences into, and `figure` the
-    separators of English figures.
-    """
-    return say(PRESENCE[unit]).format(odds=figure(format_odds(total)))
+def privacy_sentence(total: Fraction, unit: Unit) -> Phrase:
+    """PRESENCE with its figure."""
+    return Phrase(PRESENCE[unit], odds=Figure(format_odds(total)))
 
 
 def points_sentence(
@@ -131,19 +132,19 @@ def points_sentence(
     unit: Unit,
     per_metre: Fraction,
     radius: int,
-    say: Callable[[str], str] = str,
-    figure: Callable[[str], str] = str,
-) -> str:
-    """WHEREABOUTS with its figures, in a language as for `privacy_sentence`.
+) -> Phrase:
+    """WHEREABOUTS with its figures.
 
     Moving one unit's reports, the same number, by at most d each changes the odds by at most
     e^(2 E + e_g d): counts lose the old reports and gain the new ones, points are moved. `total`
     is E, `per_metre` e_g, and `radius` the metres within which levels are told. Snapping, to no
     grid coarser than that of the radius, can bring positions further apart, which d includes.
     """
-    moved = format_odds(2 * total + per_metre * snapped_apart(radius))
-    return say(WHEREABOUTS[unit]).format(
-        radius=figure(f"{radius:,}"), moved=figure(moved), odds=figure(format_odds(total))
+    return Phrase(
+        WHEREABOUTS[unit],
+        radius=Figure(f"{radius:,}"),
+        moved=Figure(format_odds(2 * total + per_metre * snapped_apart(radius))),
+        odds=Figure(format_odds(total)),
     )
 
 
@@ -173,9 +174,11 @@ def _exponential(epsilon: Fraction) -> Decimal:
 
 
 CHOICE = {
-    Bounding.RANDOM: "at random",
-    Bounding.POPULAR: "those in the most popular places first, by noisy counts of all places that "
-    "a tenth of epsilon paid for",
+    Bounding.RANDOM: translatable("at random"),
+    Bounding.POPULAR: translatable(
+        "those in the most popular places first, by noisy counts of all places that a tenth of "
+        "epsilon paid for"
+    ),
 }
 """How it is chosen what of a person is kept, where there is more than the bound."""
 

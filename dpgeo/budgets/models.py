@@ -16,6 +16,7 @@ from django.db import models
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.levels import level_text, rest_text
+from dpgeo.phrases import Figure, Phrase
 
 
 class NotionChoice(models.TextChoices):
@@ -113,9 +114,17 @@ class Ledger(models.Model):
 
     def words(self, units: int) -> str:
         """Format whole units with their measure: "epsilon 0.5", "level ln 4 within 200 m"."""
+        return str(self.phrase(units))
+
+    def phrase(self, units: int) -> Phrase:
+        """Return `words` as a phrase that can be translated."""
         if self.radius is None:
-            return f"epsilon {self.amount(units)}"
-        return f"level {self.amount(units)} within {self.radius:,} m"
+            return Phrase("epsilon {epsilon}", epsilon=Figure(self.amount(units)))
+        return Phrase(
+            "level {level} within {radius:,} m",
+            level=Figure(self.amount(units)),
+            radius=self.radius,
+        )
 
 
 class EntryKind(models.TextChoices):

@@ -18,6 +18,7 @@ from dpgeo.core.epsilon import parse_epsilon, to_micro
 from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.core.guarantees import Guarantee, Notion, guarantee, whole_units
 from dpgeo.core.levels import Level
+from dpgeo.phrases import Figure
 
 
 def ledger_create(*, name: str, total: Fraction) -> Ledger:
@@ -32,7 +33,6 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
     Raises Conflict if there is one, and once a release was published: a publication states what
     presence in the data can change, and points show presence.
     """
-    taken = "These people's data have a budget for points already."
     with transaction.atomic():
         counts_ledger = Ledger.objects.select_for_update().get(pk=beside.pk)
         if counts_ledger.promised_at:
@@ -52,7 +52,9 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
                     total_units=total.pico,
                 )
         except IntegrityError:
-            raise Conflict(taken, field="points_budget") from None
+            raise Conflict(
+                "These people's data have a budget for points already.", field="points_budget"
+            ) from None
 
 
 def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
@@ -70,11 +72,11 @@ def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
     if changed:
         return ledger
     if ledger.spent_units > units:
-        spent = ledger.amount(ledger.spent_units)
+        spent = Figure(ledger.amount(ledger.spent_units))
         raise Conflict(
             "{spent} is already spent; the budget cannot be less.", spent=spent, field=field
         )
-    promised = ledger.amount(ledger.total_units)
+    promised = Figure(ledger.amount(ledger.total_units))
     raise Conflict(
         "A published release promises a total of {promised} to the people in the data; the "
         "budget can be lowered, not raised.",
@@ -112,7 +114,7 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
         raise Conflict(
             "This release states a total budget of {total}, and the budget was raised since. "
             "Lower it again, or request the release anew.",
-            total=ledger.amount(total_units),
+            total=Figure(ledger.amount(total_units)),
         )
 
 
@@ -122,13 +124,13 @@ def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
     left = ledger.total_units - ledger.spent_units
     if units <= left:
         return
-    room = f"ask for at most {ledger.rest(left)}" if left > 0 else "nothing is left to ask for"
     raise BudgetExceeded(
-        "Asked for {asked}, but {left} of {total} is left; {room}.",
-        asked=ledger.words(units),
-        left=ledger.rest(left),
-        total=ledger.amount(ledger.total_units),
-        room=room,
+        "Asked for {asked}, but {left} of {total} is left; ask for at most {left}."
+        if left > 0
+        else "Asked for {asked}, but {left} of {total} is left; nothing is left to ask for.",
+        asked=ledger.phrase(units),
+        left=Figure(ledger.rest(left)),
+        total=Figure(ledger.amount(ledger.total_units)),
         field="epsilon" if ledger.radius is None else "level",
     )
 

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from fractions import Fraction
 
 from dpgeo.artefacts.wording import format_odds
+from dpgeo.phrases import Figure, Phrase
 
 LARGE = Fraction(10)
 """Total epsilon above which the protection is weak: odds may change by a factor of 22,000."""
@@ -18,13 +18,9 @@ NEXT_TO_NOTHING = (
 )
 
 
-def cautions_on(
-    total: Fraction, say: Callable[[str], str] = str, figure: Callable[[str], str] = str
-) -> list[str]:
-    """Return warnings about a total epsilon; none for a usual one.
-
-    `say` translates sentences, and `figure` the separators of English figures.
-    """
+def cautions_on(total: Fraction) -> list[Phrase]:
+    """Return warnings about a total epsilon; none for a usual one."""
     if total <= LARGE:
         return []
-    return [say(NEXT_TO_NOTHING).format(limit=LARGE, odds=figure(format_odds(total)))]
+    odds = Figure(format_odds(total))
+    return [Phrase(NEXT_TO_NOTHING, limit=Figure(str(LARGE)), odds=odds)]

@@ -16,6 +16,7 @@ from dpgeo.core.errors import DpgeoError, InvalidInput
 from dpgeo.jobs.lease import ProgressCallback
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.jobs.services import job_give_up
+from dpgeo.phrases import Phrase
 
 Output: TypeAlias = OutputWrapper | TextIO
 
@@ -36,18 +37,19 @@ class ProgressLine:
         self._shown = ""
         self._step = ""
 
-    def __call__(self, step: str, done: int, total: int) -> None:
+    def __call__(self, step: Phrase, done: int, total: int) -> None:
         """Show how far a step is."""
+        words = str(step)
         share = f" {min(100, 100 * done // total)} %" if total else ""
-        text = f"{step}{share}"
-        if not step or text == self._shown or (not self._live and step == self._step):
+        text = f"{words}{share}"
+        if not words or text == self._shown or (not self._live and words == self._step):
             return
         if self._live:
             self._output.write("\r" + text.ljust(len(self._shown)), ending="")  # type: ignore[call-arg]
         else:
-            self._output.write(step)
+            self._output.write(words)
         self._output.flush()
-        self._shown, self._step = text, step
+        self._shown, self._step = text, words
 
     def close(self) -> None:
         """End the line."""
@@ -71,7 +73,11 @@ def job_wait(
     start = time.monotonic()
     while (job := Job.objects.get(pk=job_id)).state not in ENDED:
         if not _is_nobodys(job, time.monotonic() - start, patience):
-            line(job.step or "Waiting for a worker", job.progress_done, job.progress_total)
+            line(
+                job.step_phrase or Phrase("Waiting for a worker"),
+                job.progress_done,
+                job.progress_total,
+            )
             time.sleep(POLL_SECONDS)
         elif not job_give_up(job=job):
             line.close()

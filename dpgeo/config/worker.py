@@ -12,7 +12,7 @@ from gunicorn.http.errors import LimitRequestLine
 from gunicorn.util import write_nonblock
 from gunicorn.workers.gthread import TConn, ThreadWorker
 
-from dpgeo.api.problems import ADDRESS_TOO_LONG, MEDIA_TYPE
+from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
 
 
 class SharingWorker(ThreadWorker):  # type: ignore[misc]

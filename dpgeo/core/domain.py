@@ -15,6 +15,7 @@ from typing import TypeVar
 
 from dpgeo.core.attributes import Attribute
 from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import Phrase, listed
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.density import Density
 from dpgeo.spatial.places import Places
@@ -63,8 +64,8 @@ class Domain:
         return found
 
 
-def no_such_layer(name: str, known: list[str]) -> str:
+def no_such_layer(name: str, known: list[str]) -> Phrase:
     """What to say of a layer that was not declared."""
     if not known:
-        return "None is declared yet; declare one on the dataset's page first."
-    return f"{name!r} is not declared; choose from {', '.join(known)}."
+        return Phrase("None is declared yet; declare one on the dataset's page first.")
+    return Phrase("{name!r} is not declared; choose from {known}.", name=name, known=listed(known))

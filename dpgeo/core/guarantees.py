@@ -10,19 +10,21 @@ from enum import StrEnum
 from fractions import Fraction
 from typing import ClassVar
 
+from dpgeo.phrases import shown_by_scripts, translatable
+
 
 class Unit(StrEnum):
     """Whose presence is hidden: what neighbouring datasets differ in."""
 
-    PERSON = "person"
-    RECORD = "record"
+    PERSON = translatable("person")
+    RECORD = translatable("record")
 
 
 class Counting(StrEnum):
     """What a cell counts."""
 
-    PEOPLE = "people"
-    VISITS = "visits"
+    PEOPLE = shown_by_scripts("people")
+    VISITS = shown_by_scripts("visits")
 
 
 class Bounding(StrEnum):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from enum import StrEnum
 
+from dpgeo.phrases import translatable
+
 
 class Kind(StrEnum):
     """What comes out of a mechanism."""
@@ -26,17 +28,17 @@ class Kind(StrEnum):
 
 
 _WORDS = {
-    Kind.HEATMAP: "Heatmap",
-    Kind.ZONES: "Counts of zones",
-    Kind.POINTS: "Perturbed points",
-    Kind.CLUSTERS: "Clusters",
-    Kind.CONTOURS: "Contours",
+    Kind.HEATMAP: translatable("Heatmap"),
+    Kind.ZONES: translatable("Counts of zones"),
+    Kind.POINTS: translatable("Perturbed points"),
+    Kind.CLUSTERS: translatable("Clusters"),
+    Kind.CONTOURS: translatable("Contours"),
 }
 
 _PLURALS = {
-    Kind.HEATMAP: "Heatmaps",
-    Kind.ZONES: "Counts of zones",
-    Kind.POINTS: "Perturbed points",
-    Kind.CLUSTERS: "Clusters",
-    Kind.CONTOURS: "Contours",
+    Kind.HEATMAP: translatable("Heatmaps"),
+    Kind.ZONES: translatable("Counts of zones"),
+    Kind.POINTS: translatable("Perturbed points"),
+    Kind.CLUSTERS: translatable("Clusters"),
+    Kind.CONTOURS: translatable("Contours"),
 }

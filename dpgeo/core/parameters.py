@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from dpgeo.core.domain import LayerKind, no_such_layer
 from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import Phrase, listed
 
 P = TypeVar("P")
 
@@ -142,10 +143,15 @@ def json_schema(cls: type[Any]) -> dict[str, Any]:
     }
 
 
-def _unknown(name: str, known: list[str]) -> str:
+def _unknown(name: str, known: list[str]) -> Phrase:
     close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}."
-    return f"There is no parameter {name!r}; {hint}"
+    if close:
+        return Phrase(
+            "There is no parameter {name!r}; did you mean {close!r}?", name=name, close=close[0]
+        )
+    return Phrase(
+        "There is no parameter {name!r}; choose from {known}.", name=name, known=listed(known)
+    )
 
 
 def _read(parameter: Parameter, value: object) -> int | bool | str:
@@ -164,7 +170,7 @@ def _read(parameter: Parameter, value: object) -> int | bool | str:
         raise InvalidInput(
             "{text!r} is not a choice; choose from {choices}.",
             text=text,
-            choices=", ".join(parameter.choices),
+            choices=listed(parameter.choices),
             field=parameter.name,
         )
     return text
@@ -174,7 +180,7 @@ def _read_text(parameter: Parameter, read: Callable[[str], str], text: str) -> s
     try:
         return read(text)
     except InvalidInput as error:
-        raise InvalidInput(error.message, field=parameter.name) from None
+        raise InvalidInput(error.phrase, field=parameter.name) from None
 
 
 def _read_bool(parameter: Parameter, value: object) -> bool:
@@ -200,11 +206,26 @@ def _read_int(parameter: Parameter, value: object) -> int:
         ) from None
     low, high = parameter.low, parameter.high
     if (low is not None and number < low) or (high is not None and number > high):
-        message = f"Must be a whole number from {low} to {high}; {number} is not."
-        if parameter.beyond and high is not None and number > high:
-            message += f" {parameter.beyond}"
-        raise InvalidInput(message, field=parameter.name)
+        raise _out_of_bounds(parameter, number)
     return number
+
+
+def _out_of_bounds(parameter: Parameter, number: int) -> InvalidInput:
+    low, high = str(parameter.low), str(parameter.high)
+    bounds = Phrase(
+        "Must be a whole number from {low} to {high}; {number} is not.",
+        low=low,
+        high=high,
+        number=number,
+    )
+    if not parameter.beyond or parameter.high is None or number <= parameter.high:
+        return InvalidInput(bounds, field=parameter.name)
+    return InvalidInput(
+        "{problem} {remedy}",
+        problem=bounds,
+        remedy=Phrase(parameter.beyond),
+        field=parameter.name,
+    )
 
 
 def _property(parameter: Parameter) -> dict[str, Any]:

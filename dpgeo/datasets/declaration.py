@@ -10,6 +10,7 @@ from typing import Any
 from dpgeo.core.attributes import MOST_COMBINATIONS, OTHER, Attribute, combinations
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
+from dpgeo.phrases import Phrase, phrase_of
 from dpgeo.spatial.area import StudyArea
 
 MAX_CORNERS = 20_000
@@ -61,8 +62,9 @@ def clean_area(geometry: object) -> dict[str, Any]:
     try:
         area = StudyArea.from_geojson(geometry).to_geojson()
     except (ValueError, TypeError, AttributeError) as error:
-        message = str(error) if isinstance(error, ValueError) else "Must be a GeoJSON geometry."
-        raise InvalidInput(message, field="study_area") from None
+        plain = Phrase("Must be a GeoJSON geometry.")
+        problem = phrase_of(error) if isinstance(error, ValueError) else plain
+        raise InvalidInput(problem, field="study_area") from None
     corners = _count_corners(area["coordinates"])
     if corners > MAX_CORNERS:
         raise InvalidInput(

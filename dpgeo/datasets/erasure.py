@@ -30,6 +30,7 @@ from dpgeo.ingest.batch import Sieve
 from dpgeo.ingest.report import Tally
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.services import job_create, job_wake
+from dpgeo.phrases import Phrase
 
 
 class DataChanged(Exception):
@@ -88,7 +89,7 @@ def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
 
 def erase(upload: Upload, lease: JobLease) -> None:
     """Write the newest data without the person, then delete every older version."""
-    lease.step("Reading rows")
+    lease.step(Phrase("Reading rows"))
     current = ready_upload(upload.dataset)
     if current is None or upload.erasing is None:
         raise Conflict("This dataset has no data.")
@@ -96,7 +97,7 @@ def erase(upload: Upload, lease: JobLease) -> None:
     with canonical_path(current) as source, work_folder() as folder:
         target = folder / "canonical.parquet"
         copied, erased = _copy_without(source, target, bytes(upload.erasing), lease)
-        lease.step("Storing")
+        lease.step(Phrase("Storing"))
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
     report = {"read": copied, "accepted": copied, "refused": {}, "examples": [], "erased": erased}
     try:
@@ -119,7 +120,7 @@ def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) ->
     Dataset.objects.select_for_update().get(pk=dataset.pk)
     if ready_upload(dataset) != current:
         raise DataChanged
-    lease.step("Deleting older versions")
+    lease.step(Phrase("Deleting older versions"))
     waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.QUEUED, job_id=lease.job_id)
     if not waiting.update(**result, state=UploadState.READY, erasing=None):
         raise DataChanged
@@ -169,5 +170,5 @@ def _copy_without(source: Path, target: Path, digest: bytes, lease: JobLease) ->
                 rest = batch.filter(pc.invert(same))
                 writer.write_batch(rest)
                 copied, erased = copied + rest.num_rows, erased + batch.num_rows - rest.num_rows
-                lease.step("Reading rows", copied + erased, total)
+                lease.step(Phrase("Reading rows"), copied + erased, total)
     return copied, erased

@@ -13,6 +13,7 @@ from dpgeo.datasets.uploads import schema_of, upload_forget_raw
 from dpgeo.ingest.ingestion import ingest
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.lease import JobLease, ProgressCallback, job_run
+from dpgeo.phrases import Phrase
 
 
 def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
@@ -47,7 +48,7 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
     dataset = upload.dataset
     schema = schema_of(dataset, Columns.from_json(dataset.columns))
     storage = private_storage()
-    lease.step("Reading rows")
+    lease.step(Phrase("Reading rows"))
     with local_path(storage, upload.raw_name) as source, work_folder() as folder:
         target = folder / "canonical.parquet"
         report = ingest(
@@ -56,10 +57,10 @@ def _ingest(upload: Upload, lease: JobLease) -> None:
             schema,
             bytes(dataset.person_key),
             target,
-            lambda done, total: lease.step("Reading rows", done, total),
+            lambda done, total: lease.step(Phrase("Reading rows"), done, total),
             [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
         )
-        lease.step("Storing")
+        lease.step(Phrase("Storing"))
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
     updated = Upload.objects.filter(pk=upload.pk, job_id=lease.job_id, canonical_name="").update(
         canonical_name=name, report=report.to_json(), state=UploadState.READY, preview=""

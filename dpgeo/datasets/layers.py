@@ -27,6 +27,7 @@ from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.storage import private_storage, remove
+from dpgeo.phrases import Phrase, listed, phrase_of
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.gazetteer import read_gazetteer
 from dpgeo.spatial.places import Places
@@ -77,7 +78,7 @@ def public_layer_add(
         if isinstance(layer, Places):
             _check_places(dataset, layer)
     except ValueError as error:
-        raise InvalidInput(str(error), field="file") from None
+        raise InvalidInput(phrase_of(error), field="file") from None
     content = json.dumps(layer.to_geojson(), separators=(",", ":")).encode()
     storage = private_storage()
     stored = storage.save(f"{FOLDER}/{secrets.token_hex(16)}.geojson", ContentFile(content))
@@ -95,7 +96,7 @@ def public_layer_add(
             )
     except IntegrityError:
         remove(storage, stored)
-        raise InvalidInput(_taken(slug), field="name") from None
+        raise InvalidInput(TAKEN, name=slug, field="name") from None
     except BaseException:
         remove(storage, stored)
         raise
@@ -147,7 +148,10 @@ def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
     try:
         return layer.within(StudyArea.from_geojson(json.loads(area)))
     except ValueError as error:
-        raise InvalidInput(str(error)) from None
+        raise InvalidInput(phrase_of(error)) from None
+
+
+TAKEN = "There is a layer {name!r} already; choose another name."
 
 
 def _reader(kind: str) -> Callable[..., domain.PublicLayer]:
@@ -159,7 +163,7 @@ def _reader(kind: str) -> Callable[..., domain.PublicLayer]:
         raise InvalidInput(
             "{kind!r} is not a kind of layer; choose from {known}.",
             kind=kind[:40],
-            known=", ".join(readers),
+            known=listed(readers),
             field="kind",
         )
     return readers[kind]
@@ -176,21 +180,18 @@ def _clean_name(dataset: Dataset, name: str) -> str:
     try:
         validate_slug(slug)
     except ValidationError:
-        message = "Use letters, digits, hyphens and underscores, like wards."
-        raise InvalidInput(message, field="name") from None
+        raise InvalidInput(
+            "Use letters, digits, hyphens and underscores, like wards.", field="name"
+        ) from None
     if len(slug) > 60:
         raise InvalidInput("Shorten it to at most 60 characters.", field="name")
     if dataset.layers.filter(name=slug).exists():
-        raise InvalidInput(_taken(slug), field="name")
+        raise InvalidInput(TAKEN, name=slug, field="name")
     if dataset.layers.count() >= MOST_LAYERS:
         raise Conflict(
             "A dataset has at most {most} layers; remove one that is unused.", most=MOST_LAYERS
         )
     return slug
-
-
-def _taken(slug: str) -> str:
-    return f"There is a layer {slug!r} already; choose another name."
 
 
 def _check_places(dataset: Dataset, places: Places) -> None:
@@ -206,24 +207,27 @@ def _document(file: BinaryIO, kind: str, apart: Mapping[str, str]) -> dict[str, 
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ValueError(
-            f"The file is larger than {MAX_BYTES // 1024**2} MiB; simplify the outlines."
+            Phrase(
+                "The file is larger than {most} MiB; simplify the outlines.",
+                most=MAX_BYTES // 1024**2,
+            )
         )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError("Is not text in UTF-8; export it anew.") from None
+        raise ValueError(Phrase("Is not text in UTF-8; export it anew.")) from None
     if kind == LayerKind.PLACES and not text.lstrip().startswith(("{", "[")):
         return read_gazetteer(text, **apart)
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise ValueError("Is not GeoJSON: it nests too deeply; export it anew.") from None
+        raise ValueError(Phrase("Is not GeoJSON: it nests too deeply; export it anew.")) from None
     except ValueError as error:
-        raise ValueError(f"Is not GeoJSON: {str(error)[:200]}.") from None
+        raise ValueError(Phrase("Is not GeoJSON: {problem}.", problem=str(error)[:200])) from None
     if not isinstance(document, dict):
-        raise ValueError("Must be a GeoJSON FeatureCollection.")
+        raise ValueError(Phrase("Must be a GeoJSON FeatureCollection."))
     return document
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(f"{name} is no coordinate")
+    raise ValueError(Phrase("{name} is no coordinate", name=name))

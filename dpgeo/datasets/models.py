@@ -12,6 +12,7 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.guarantees import Unit
 from dpgeo.jobs.models import Job
+from dpgeo.jobs.phrase_field import PhraseField
 from dpgeo.spatial.area import StudyArea
 
 
@@ -120,7 +121,7 @@ class Upload(models.Model):
         max_length=10, choices=UploadState.choices, default=UploadState.RECEIVED
     )
     report = models.JSONField(null=True, blank=True)
-    failure = models.TextField(
+    failure = PhraseField(
         blank=True, help_text="Why the file cannot be read, found when it was looked at. Private."
     )
     preview = models.TextField(

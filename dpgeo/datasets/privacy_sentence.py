@@ -2,27 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 from dpgeo.artefacts.wording import points_sentence, privacy_sentence
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.models import Dataset
+from dpgeo.phrases import Phrase
 
 
-def promise_of(
-    dataset: Dataset,
-    unit: Unit,
-    say: Callable[[str], str] = str,
-    figure: Callable[[str], str] = str,
-) -> str:
+def promise_of(dataset: Dataset, unit: Unit) -> Phrase:
     """State in one or two plain sentences what the whole budgets of a dataset protect.
 
     The sentences speak of presence, and of whereabouts where points may be published too. `unit` is
-    the privacy unit; `say` translates a sentence, and `figure` the separators of an English figure.
+    the privacy unit.
     """
     total = dataset.ledger.total
     points = points_ledger(dataset.ledger)
     if points is None or points.radius is None:
-        return privacy_sentence(total, unit, say, figure)
-    return points_sentence(total, unit, points.total, points.radius, say, figure)
+        return privacy_sentence(total, unit)
+    return points_sentence(total, unit, points.total, points.radius)

@@ -25,6 +25,7 @@ from dpgeo.core.levels import Level
 from dpgeo.datasets import declaration
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.storage import private_storage, remove
+from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
 BUDGETS = ("budget", "points_budget")
@@ -214,8 +215,8 @@ def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = 
             "The budget is shared with {title!r}, which protects each {other_unit} and not each "
             "{unit}; such epsilons do not add up. Choose the same unit, or a budget of its own.",
             title=other.title,
-            other_unit=other.unit,
-            unit=unit,
+            other_unit=Phrase(other.unit),
+            unit=Phrase(unit),
             field=field,
         )
 

@@ -29,6 +29,7 @@ from dpgeo.datasets.storage import local_path, private_storage, remove, work_fol
 from dpgeo.ingest.preview import Preview, preview
 from dpgeo.ingest.schema import Columns, Schema, field_of
 from dpgeo.jobs.services import job_create, job_wake
+from dpgeo.phrases import listed
 
 INGEST_TASK = "datasets.ingest"
 
@@ -94,7 +95,7 @@ def upload_preview(*, upload: Upload) -> Preview:
             seen = preview(path, upload.file_name, upload.dataset.area, folder)
     except InvalidInput as refusal:
         waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.RECEIVED)
-        waiting.update(state=UploadState.FAILED, failure=refusal.message)
+        waiting.update(state=UploadState.FAILED, failure=refusal.phrase)
         upload.refresh_from_db()
         raise
     upload.preview = json.dumps(seen.to_json())
@@ -191,7 +192,7 @@ def _check_size(size: int) -> None:
         raise InvalidInput(
             "The file is larger than the {size:g} GB allowed here; split it, or compress it as "
             "Parquet.",
-            size=limit / 1000000000.0,
+            size=limit / 1e9,
             field="file",
         )
 
@@ -250,7 +251,7 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
             raise InvalidInput(
                 "The file has no column {name!r}; it has {columns}.",
                 name=name,
-                columns=", ".join(present[:20]),
+                columns=listed(present[:20]),
                 field=field_of(role),
             )
 

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from dpgeo.ingest.crs import WGS84, suggested_code
 from dpgeo.ingest.schema import Columns
+from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
 WORDS = {
@@ -62,15 +63,17 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
 
 def hints(
     names: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns, area: StudyArea | None
-) -> list[str]:
+) -> list[Phrase]:
     """Sentences about what looks wrong in the first rows, were `columns` declared."""
     if not rows:
         return []
     said = []
     if sum(map(_is_number, names)) > len(names) / 2:
         said.append(
-            "The first line looks like data. It is taken as the header: add a line with the "
-            "columns' names above it."
+            Phrase(
+                "The first line looks like data. It is taken as the header: add a line with the "
+                "columns' names above it."
+            )
         )
     values = {name: [row[index] for row in rows] for index, name in enumerate(names)}
     if columns.longitude and columns.latitude:
@@ -82,28 +85,31 @@ def hints(
 
 def _position_hints(
     longitudes: Sequence[str], latitudes: Sequence[str], area: StudyArea | None
-) -> list[str]:
+) -> list[Phrase]:
     if any(re.fullmatch(r"-?\d+,\d+", text) for text in [*longitudes, *latitudes]):
-        return [
+        comma = Phrase(
             "The coordinates have a decimal comma. Rows with one are refused: export the numbers "
             "with a decimal point."
-        ]
+        )
+        return [comma]
     lon, lat = _numbers(longitudes), _numbers(latitudes)
     both = np.isfinite(lon) & np.isfinite(lat)
     lon, lat = lon[both], lat[both]
     if not len(lon):
-        return ["None of the first rows has a longitude and a latitude that are numbers."]
+        return [Phrase("None of the first rows has a longitude and a latitude that are numbers.")]
     if np.median(np.abs(lon)) > 360 or np.median(np.abs(lat)) > 360:
-        return [
+        projected = Phrase(
             "The coordinates look projected (metres or feet), not degrees. Declare the code of "
             "their coordinate system, or reproject them to EPSG:4326 first."
-        ]
+        )
+        return [projected]
     if _look_swapped(lon, lat, area):
-        return ["Latitude and longitude look swapped. Exchange the two columns."]
+        return [Phrase("Latitude and longitude look swapped. Exchange the two columns.")]
     if (lon > 180).any():
-        return ["Longitudes go beyond 180. Rows with one are refused: subtract 360 from those."]
+        beyond = "Longitudes go beyond 180. Rows with one are refused: subtract 360 from those."
+        return [Phrase(beyond)]
     if area is not None and not area.covers(lon, lat).any():
-        return ["None of the first rows lies in the study area."]
+        return [Phrase("None of the first rows lies in the study area.")]
     return []
 
 
@@ -118,21 +124,23 @@ def _look_swapped(
     )
 
 
-def _time_hints(name: str, texts: Sequence[str]) -> list[str]:
+def _time_hints(name: str, texts: Sequence[str]) -> list[Phrase]:
     numbers = _numbers(texts)
     numbers = numbers[np.isfinite(numbers)]
     if not len(numbers) or EARLY_NUMBER <= np.median(numbers) < 2**33:
         return []
     first = float(numbers[0])
-    read_as = (
-        f"the first is {datetime.fromtimestamp(first, UTC):%Y-%m-%d %H:%M}"
-        if abs(first) < 2**33
-        else "which puts the first far in the future or past"
+    read_as = Phrase("which puts the first far in the future or past")
+    if abs(first) < 2**33:
+        moment = f"{datetime.fromtimestamp(first, UTC):%Y-%m-%d %H:%M}"
+        read_as = Phrase("the first is {moment}", moment=moment)
+    sentence = Phrase(
+        "The numbers in {name!r} are read as seconds since 1970 ({read_as}). If they count "
+        "something else, declare no time column or export the times as ISO 8601.",
+        name=name,
+        read_as=read_as,
     )
-    return [
-        f"The numbers in {name!r} are read as seconds since 1970 ({read_as}). If they count "
-        "something else, declare no time column or export the times as ISO 8601."
-    ]
+    return [sentence]
 
 
 def _is_number(text: str) -> bool:

@@ -17,9 +17,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import Phrase
 
 WGS84 = "EPSG:4326"
 IN_DEGREES = {WGS84, "OGC:CRS84"}
+THE_FILE = Phrase("The file")
+
 CODE = re.compile(r"(?:EPSG|ESRI|OGC):[A-Z0-9]{1,12}")
 
 Bounds = tuple[float, float, float, float]
@@ -77,7 +80,7 @@ def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: B
     return longitude, latitude
 
 
-def check_stated(stated: str, declared: str, what: str = "The file") -> None:
+def check_stated(stated: str, declared: str, what: Phrase = THE_FILE) -> None:
     """Raise InvalidInput when a file states another coordinate system than the declared one.
 
     `stated` is a code, or a name where the file has no code, "" where it says nothing.
@@ -85,7 +88,11 @@ def check_stated(stated: str, declared: str, what: str = "The file") -> None:
     known = clean_crs(stated)
     if not stated or known == declared or {known, declared} <= IN_DEGREES:
         return
-    remedy = f"declare {known}" if CODE.fullmatch(known) else "reproject the file to EPSG:4326"
+    remedy = (
+        Phrase("declare {code}", code=known)
+        if CODE.fullmatch(known)
+        else Phrase("reproject the file to EPSG:4326")
+    )
     raise InvalidInput(
         "{what} is in {stated!r}, but {declared} is declared; {remedy}, or export the file in "
         "{declared} (in geopandas: .to_crs({declared!r})).",

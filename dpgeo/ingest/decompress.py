@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import IO
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import Phrase
 
 CHUNK_BYTES = 1 << 20
 MAX_BYTES = 64 << 30
@@ -110,7 +111,8 @@ def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
         raise InvalidInput(
             "This is a zipped shapefile; export it as GeoPackage or GeoParquet."
             if shapefile
-            else f"The archive holds {len(members):,} files; pack exactly one.",
+            else "The archive holds {count:,} files; pack exactly one.",
+            count=len(members),
             field="file",
         )
     return members[0]
@@ -120,13 +122,13 @@ def _check_member(info: zipfile.ZipInfo) -> None:
     """Refuse names that lead elsewhere, links, encryption, and packing that needs much memory."""
     parts = info.filename.replace("\\", "/").split("/")
     if ".." in parts or not parts[0] or ":" in parts[0]:
-        what = "a file whose name leads out of it"
+        what = Phrase("a file whose name leads out of it")
     elif stat.S_ISLNK(info.external_attr >> 16):
-        what = "a link"
+        what = Phrase("a link")
     elif info.flag_bits & 1:
-        what = "an encrypted file"
+        what = Phrase("an encrypted file")
     elif info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
-        what = "a file packed in an unusual way"
+        what = Phrase("a file packed in an unusual way")
     else:
         return
     raise InvalidInput(

@@ -44,6 +44,7 @@ from dpgeo.ingest.header import MAX_COLUMNS
 from dpgeo.ingest.report import MAX_LINE_BYTES, Reason, Tally, shorten
 from dpgeo.ingest.schema import Role, Wanted
 from dpgeo.ingest.typed_values import Refusals, Unusable, texts
+from dpgeo.phrases import Phrase
 
 GEOMETRY = "geometry"
 """The name under which a feature's geometry is declared."""
@@ -115,13 +116,13 @@ def read_document(
     with path.open("rb") as file:
         preamble = read_preamble(file)
         if preamble is None:
-            raise json_array.not_json("goes wrong before its list of features", 0)
+            raise json_array.not_json(Phrase("goes wrong before its list of features"), 0)
         _check_geometry(wanted, preamble.crs, crs)
         for records in document_records(file, preamble, block_bytes):
             yield _batch(records, wanted, tally, total, document=True)
         rest = json_array.read_rest(file)
         if "features" in rest:
-            raise json_array.not_json('has "features" twice', file.tell())
+            raise json_array.not_json(Phrase('has "features" twice'), file.tell())
         _check_geometry(wanted, _stated(rest.get("crs")), crs)
 
 
@@ -272,7 +273,7 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
             name=wanted[Role.GEOMETRY],
             field="columns.geometry",
         )
-    check_stated(stated, declared, "The geometry")
+    check_stated(stated, declared, Phrase("The geometry"))
 
 
 def parse(text: bytes) -> tuple[Any, bool]:
@@ -341,7 +342,8 @@ def _features(records: Records, sieve: Sieve, *, document: bool) -> list[Feature
             refused.add(unusable.reason, index)
         except ValueError as error:
             number = int(records.numbers[index])
-            raise json_array.not_json(f"goes wrong in feature {number:,}", records.done) from error
+            what = Phrase("goes wrong in feature {number:,}", number=number)
+            raise json_array.not_json(what, records.done) from error
     refused.tell(sieve, records.texts)
     return found
 

@@ -29,6 +29,7 @@ from dpgeo.ingest.header import check_names, positions, quoted
 from dpgeo.ingest.report import MAX_FIELD_BYTES, Reason, Tally, shorten
 from dpgeo.ingest.schema import Role, Wanted
 from dpgeo.ingest.typed_values import Refusals, Unusable, texts
+from dpgeo.phrases import Phrase
 
 BATCH_ROWS = 20_000
 MAX_VALUE_BYTES = 1 << 20
@@ -178,12 +179,12 @@ def _only_points(connection: sqlite3.Connection) -> tuple[str, str, Any]:
     of_points = [layer for layer in layers if layer[2] == "POINT"]
     found = of_points or [layer for layer in layers if layer[2] == "GEOMETRY"]
     if len(found) != 1:
-        listed = quoted([str(layer[0]) for layer in found[:10]])
         raise InvalidInput(
-            f"The GeoPackage has several layers of points ({listed}); export the one to be "
+            "The GeoPackage has several layers of points ({names}); export the one to be "
             "uploaded into a file of its own."
             if found
             else "The GeoPackage has no layer of points; export one.",
+            names=quoted([str(layer[0]) for layer in found[:10]]),
             field="file",
         )
     return str(found[0][0]), str(found[0][1]), found[0][3]
@@ -268,7 +269,7 @@ def _check_geometry(layer: Layer, name: str, declared: str) -> None:
             name=name,
             field="columns.geometry",
         )
-    check_stated(layer.crs, declared, f"The layer {quoted([layer.table])}")
+    check_stated(layer.crs, declared, Phrase("The layer {name}", name=quoted([layer.table])))
 
 
 def _batch(

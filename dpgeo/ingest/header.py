@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from difflib import get_close_matches
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.ingest.schema import Wanted, field_of
+from dpgeo.ingest.schema import Wanted, field_of, role_name
+from dpgeo.phrases import Phrase
 
 MAX_COLUMNS = 10_000
 
@@ -44,22 +45,24 @@ def positions(wanted: Wanted, names: Sequence[str]) -> dict[str, int]:
     for role, name in wanted.items():
         if name not in where:
             raise InvalidInput(
-                "The file has no column {name!r} for the {role}{advice}",
+                "The file has no column {name!r} for the {role}; {advice}",
                 name=name,
-                role=role,
+                role=role_name(role),
                 advice=_advice(name, names),
                 field=field_of(role),
             )
     return {role: where[name] for role, name in wanted.items()}
 
 
-def _advice(name: str, names: Sequence[str]) -> str:
+def _advice(name: str, names: Sequence[str]) -> Phrase:
     by_small = {other.lower(): other for other in names if other}
     close = [by_small[small] for small in get_close_matches(name.lower(), by_small, cutoff=0.5)]
     if close:
-        return f"; did you mean {quoted(close)}?"
+        return Phrase("did you mean {names}?", names=quoted(close))
     known = [other for other in names if other]
-    return f"; it has {quoted(known[:10])}{' and others' if len(known) > 10 else ''}."
+    if len(known) > 10:
+        return Phrase("it has {names} and others.", names=quoted(known[:10]))
+    return Phrase("it has {names}.", names=quoted(known))
 
 
 def quoted(names: Sequence[str]) -> str:

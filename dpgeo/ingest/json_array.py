@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import Phrase
 
 BLOCK_BYTES = 1 << 21
 MAX_ELEMENT_BYTES = 4 << 20
@@ -99,7 +100,7 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
         at = file.tell()
         block = file.read(block_bytes)
         if not block:
-            raise not_json("ends before its list of features does", at)
+            raise not_json(Phrase("ends before its list of features does"), at)
         texts, start = [], 0
         for end in scanner.ends(block).tolist():
             rest += block[start:end]
@@ -110,7 +111,7 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
         if scanner.ended_at is None:
             rest += block[start:]
         elif block[scanner.ended_at] != CLOSE:
-            raise not_json("has brackets that do not match", at + scanner.ended_at)
+            raise not_json(Phrase("has brackets that do not match"), at + scanner.ended_at)
         else:
             file.seek(at + scanner.ended_at + 1)
         if len(rest) > MAX_ELEMENT_BYTES:
@@ -132,11 +133,11 @@ def read_rest(file: IO[bytes]) -> dict[str, Any]:
     except (ValueError, RecursionError):
         members = None
     if len(rest) > MAX_REST_BYTES or not isinstance(members, dict):
-        raise not_json("goes wrong after its list of features", file.tell() - len(rest))
+        raise not_json(Phrase("goes wrong after its list of features"), file.tell() - len(rest))
     return members
 
 
-def not_json(what: str, byte: int) -> InvalidInput:
+def not_json(what: Phrase, byte: int) -> InvalidInput:
     """The refusal of a document that is not JSON throughout."""
     return InvalidInput(
         "The document is not well-formed JSON: it {what} (near byte {byte:,}). Nothing of it was "

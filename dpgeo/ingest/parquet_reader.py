@@ -19,8 +19,9 @@ from dpgeo.ingest.batch import PREVIEW_ROWS, Batch, Head, Reader, as_text
 from dpgeo.ingest.crs import WGS84, check_stated
 from dpgeo.ingest.header import check_names, positions
 from dpgeo.ingest.report import Tally
-from dpgeo.ingest.schema import Role, Wanted, field_of
+from dpgeo.ingest.schema import Role, Wanted, field_of, role_name
 from dpgeo.ingest.text import is_text
+from dpgeo.phrases import Phrase
 
 BATCH_ROWS = 65_536
 BATCH_BYTES = 32 << 20
@@ -204,8 +205,8 @@ def _check_type(role: str, field: Any) -> None:
             "{remedy}.",
             column=field.name,
             type=str(field.type)[:60],
-            role=role,
-            remedy=REMEDY.get(role, "write it as text"),
+            role=role_name(role),
+            remedy=REMEDY.get(role, Phrase("write it as text")),
             field=field_of(role),
         )
 
@@ -225,12 +226,12 @@ ALLOWED: dict[str, tuple[Callable[[Any], bool], ...]] = {
     Role.TIME: (*NUMERIC, pa.types.is_timestamp, pa.types.is_date, is_text),
     Role.GEOMETRY: (is_text,),
 }
-REMEDY: dict[str, str] = {
-    Role.LONGITUDE: "write it as a number of degrees",
-    Role.LATITUDE: "write it as a number of degrees",
-    Role.PERSON: "write it as text or as a whole number",
-    Role.TIME: "write it as a timestamp, as ISO 8601 text or as seconds since 1970",
-    Role.GEOMETRY: "write it as points in well-known binary (WKB) or text (WKT)",
+REMEDY: dict[str, Phrase] = {
+    Role.LONGITUDE: Phrase("write it as a number of degrees"),
+    Role.LATITUDE: Phrase("write it as a number of degrees"),
+    Role.PERSON: Phrase("write it as text or as a whole number"),
+    Role.TIME: Phrase("write it as a timestamp, as ISO 8601 text or as seconds since 1970"),
+    Role.GEOMETRY: Phrase("write it as points in well-known binary (WKB) or text (WKT)"),
 }
 
 
@@ -283,7 +284,7 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
             encoding=str(encoding)[:40],
             field="columns.geometry",
         )
-    check_stated(stated, declared, f"The column {name!r}")
+    check_stated(stated, declared, Phrase("The column {name!r}", name=name))
 
 
 READER = Reader(read_parquet, read_head)

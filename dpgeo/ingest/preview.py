@@ -14,6 +14,7 @@ from dpgeo.ingest.column_guess import hints, suggest
 from dpgeo.ingest.decompress import is_packed
 from dpgeo.ingest.schema import Columns
 from dpgeo.ingest.sniff import sniff
+from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
 ROWS_SHOWN = 20
@@ -30,18 +31,22 @@ class Preview:
     columns: list[str]
     rows: list[list[str]]
     suggested: Columns
-    hints: list[str]
+    hints: list[Phrase]
     complete: bool = True
     """Whether these are all columns: later features of GeoJSON may have others."""
 
     @classmethod
     def from_json(cls, document: Mapping[str, Any]) -> Self:
         """Invert `to_json`."""
-        return cls(**{**document, "suggested": Columns.from_json(document["suggested"])})
+        read = {
+            "suggested": Columns.from_json(document["suggested"]),
+            "hints": list(map(Phrase.from_json, document["hints"])),
+        }
+        return cls(**{**document, **read})
 
     def to_json(self) -> dict[str, Any]:
         """The preview as plain JSON."""
-        return asdict(self)
+        return asdict(self) | {"hints": [hint.to_json() for hint in self.hints]}
 
 
 def preview(

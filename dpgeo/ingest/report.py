@@ -11,6 +11,8 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.phrases import translatable
+
 EXAMPLES_PER_REASON = 5
 LONGEST_EXAMPLE = 60
 MAX_LINE_BYTES = 65_536
@@ -23,37 +25,45 @@ class Reason(StrEnum):
     Each depends on the row and the declared schema alone.
     """
 
-    LINE_TOO_LONG = f"the line is longer than {MAX_LINE_BYTES:,} bytes"
-    UNDECODABLE = "the text is not UTF-8; save the file with that encoding"
-    UNCLOSED_QUOTE = "an unclosed quote (a line break within quotes is not read)"
-    STRAY_QUOTE = 'a quotation mark inside a field; quote the whole field and write "" for each'
-    WRONG_FIELDS = "more or fewer fields than the header has"
-    NOT_JSON = "the line is not JSON, or JSON nested too deeply"
-    NOT_FEATURE = "the record is not a GeoJSON feature"
-    FEATURE_TOO_LONG = f"the feature is longer than {MAX_LINE_BYTES:,} bytes"
-    NOT_PLAIN = "a declared field is a list, an object, true or false, not text or a number"
-    FIELD_TOO_LONG = f"a declared field is longer than {MAX_FIELD_BYTES:,} bytes"
-    PERSON_MISSING = "the person is missing"
-    PERSON_NOT_WHOLE = "the person is a number that is not whole or too large to be exact"
-    PERSON_ERASED = "the person was erased from this dataset"
-    LATITUDE_MISSING = "the latitude is missing"
-    LATITUDE_COMMA = "the latitude has a decimal comma; write it as 40.72"
-    LATITUDE_NOT_FINITE = "the latitude is NaN or infinite"
-    LATITUDE_NOT_NUMBER = "the latitude is not a number"
-    LATITUDE_RANGE = "the latitude is outside -90 to 90 degrees"
-    LONGITUDE_MISSING = "the longitude is missing"
-    LONGITUDE_COMMA = "the longitude has a decimal comma; write it as -73.99"
-    LONGITUDE_NOT_FINITE = "the longitude is NaN or infinite"
-    LONGITUDE_NOT_NUMBER = "the longitude is not a number"
-    LONGITUDE_RANGE = "the longitude is outside -180 to 180 degrees"
-    GEOMETRY_MISSING = "the geometry is missing or empty"
-    GEOMETRY_UNREADABLE = "the geometry cannot be read"
-    GEOMETRY_NOT_POINT = "the geometry is not a point"
-    NOT_PROJECTABLE = "the position cannot be in the declared coordinate system"
-    OUTSIDE_AREA = "the position is outside the study area"
-    TIME_MISSING = "the time is missing"
-    TIME_UNREADABLE = "the time is neither ISO 8601 nor seconds since 1970"
-    TIME_RANGE = "the time is outside the years 1000 to 2999 (numbers are seconds since 1970)"
+    LINE_TOO_LONG = translatable("the line is longer than 65,536 bytes")
+    UNDECODABLE = translatable("the text is not UTF-8; save the file with that encoding")
+    UNCLOSED_QUOTE = translatable("an unclosed quote (a line break within quotes is not read)")
+    STRAY_QUOTE = translatable(
+        'a quotation mark inside a field; quote the whole field and write "" for each'
+    )
+    WRONG_FIELDS = translatable("more or fewer fields than the header has")
+    NOT_JSON = translatable("the line is not JSON, or JSON nested too deeply")
+    NOT_FEATURE = translatable("the record is not a GeoJSON feature")
+    FEATURE_TOO_LONG = translatable("the feature is longer than 65,536 bytes")
+    NOT_PLAIN = translatable(
+        "a declared field is a list, an object, true or false, not text or a number"
+    )
+    FIELD_TOO_LONG = translatable("a declared field is longer than 1,000 bytes")
+    PERSON_MISSING = translatable("the person is missing")
+    PERSON_NOT_WHOLE = translatable(
+        "the person is a number that is not whole or too large to be exact"
+    )
+    PERSON_ERASED = translatable("the person was erased from this dataset")
+    LATITUDE_MISSING = translatable("the latitude is missing")
+    LATITUDE_COMMA = translatable("the latitude has a decimal comma; write it as 40.72")
+    LATITUDE_NOT_FINITE = translatable("the latitude is NaN or infinite")
+    LATITUDE_NOT_NUMBER = translatable("the latitude is not a number")
+    LATITUDE_RANGE = translatable("the latitude is outside -90 to 90 degrees")
+    LONGITUDE_MISSING = translatable("the longitude is missing")
+    LONGITUDE_COMMA = translatable("the longitude has a decimal comma; write it as -73.99")
+    LONGITUDE_NOT_FINITE = translatable("the longitude is NaN or infinite")
+    LONGITUDE_NOT_NUMBER = translatable("the longitude is not a number")
+    LONGITUDE_RANGE = translatable("the longitude is outside -180 to 180 degrees")
+    GEOMETRY_MISSING = translatable("the geometry is missing or empty")
+    GEOMETRY_UNREADABLE = translatable("the geometry cannot be read")
+    GEOMETRY_NOT_POINT = translatable("the geometry is not a point")
+    NOT_PROJECTABLE = translatable("the position cannot be in the declared coordinate system")
+    OUTSIDE_AREA = translatable("the position is outside the study area")
+    TIME_MISSING = translatable("the time is missing")
+    TIME_UNREADABLE = translatable("the time is neither ISO 8601 nor seconds since 1970")
+    TIME_RANGE = translatable(
+        "the time is outside the years 1000 to 2999 (numbers are seconds since 1970)"
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import IO, Any
 
 from dpgeo.core.errors import Conflict, InvalidInput
+from dpgeo.phrases import Phrase
 
 ROOT = Path(__file__).resolve().parents[2]
 KEPT = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "PROJ_DATA", "PYTHONTZPATH")
@@ -117,7 +118,7 @@ def _messages(
 
 def _raise(message: Mapping[str, Any]) -> None:
     if "refused" in message:
-        raise InvalidInput(message["refused"], field=message["field"])
+        raise InvalidInput(Phrase.from_json(message["refused"]), field=message["field"])
     if "errno" in message:
         raise OSError(message["errno"], os.strerror(message["errno"]))
     raise RuntimeError(f"Reading the file went wrong here: {message['failed']}")

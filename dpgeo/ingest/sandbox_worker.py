@@ -22,6 +22,7 @@ from dpgeo.ingest.ingestion import ingest_here
 from dpgeo.ingest.preview import preview_here
 from dpgeo.ingest.schema import Schema
 from dpgeo.ingest.sniff import sniff
+from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
 MEMORY_BYTES = 512 << 20
@@ -96,14 +97,14 @@ def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
         limit_memory()
         return {"result": TASKS[task](request, say)}
     except InvalidInput as refusal:
-        return {"refused": refusal.message, "field": refusal.field}
+        return {"refused": refusal.phrase.to_json(), "field": refusal.field}
     except MemoryError:
-        return {
-            "refused": f"Reading the file takes more than {MEMORY_BYTES >> 20} MB of memory: a "
-            "value in it is huge, or it is damaged. Export only the columns a map needs, in row "
-            "groups of 100,000 rows or so.",
-            "field": "file",
-        }
+        too_much = Phrase(
+            "Reading the file takes more than {size} MB of memory: a value in it is huge, or it is "
+            "damaged. Export only the columns a map needs, in row groups of 100,000 rows or so.",
+            size=MEMORY_BYTES >> 20,
+        )
+        return {"refused": too_much.to_json(), "field": "file"}
     except OSError as error:
         if error.errno is None:
             return {"failed": _place(error)}

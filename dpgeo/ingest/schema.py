@@ -15,6 +15,7 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Unit
 from dpgeo.ingest.crs import WGS84, check_crs, clean_crs
+from dpgeo.phrases import Phrase, listed
 from dpgeo.spatial.area import StudyArea
 
 
@@ -35,6 +36,22 @@ Wanted = Mapping[str, str]
 def attribute_key(attribute: Attribute) -> str:
     """What stands for a public attribute where a column in a role has its role."""
     return f"attribute {attribute.column}"
+
+
+ROLE_NAMES = {
+    Role.LONGITUDE: Phrase("longitude"),
+    Role.LATITUDE: Phrase("latitude"),
+    Role.PERSON: Phrase("person"),
+    Role.TIME: Phrase("time"),
+    Role.GEOMETRY: Phrase("geometry"),
+}
+
+
+def role_name(key: str) -> Phrase:
+    """What people call a role, or the public attribute that a key stands for."""
+    if key in set(Role):
+        return ROLE_NAMES[Role(key)]
+    return Phrase("attribute {name}", name=key.removeprefix("attribute "))
 
 
 def field_of(key: str) -> str:
@@ -71,13 +88,13 @@ class Columns:
                 raise InvalidInput(
                     "There is no column role {name!r}; the roles are {known}.",
                     name=name,
-                    known=", ".join(sorted(known)),
+                    known=listed(sorted(known)),
                     field="columns",
                 )
             if not isinstance(value, str):
                 raise InvalidInput(
-                    "The {name} column must be given by its name, as text.",
-                    name=name,
+                    "The {role} column must be given by its name, as text.",
+                    role=Phrase(name),
                     field=f"columns.{name}",
                 )
         return cls(**document)
@@ -125,8 +142,8 @@ class Schema:
                     "The column {name!r} is declared both as {other} and as {role}; choose "
                     "another for one of them.",
                     name=name,
-                    other=taken[name],
-                    role=role,
+                    other=role_name(taken[name]),
+                    role=role_name(role),
                     field=field_of(role),
                 )
             taken[name] = role
@@ -149,7 +166,9 @@ class Schema:
         for role in () if columns.geometry else (Role.LONGITUDE, Role.LATITUDE):
             if not getattr(columns, role):
                 raise InvalidInput(
-                    "Name the column that holds the {role}.", role=role, field=f"columns.{role}"
+                    "Name the column that holds the {role}.",
+                    role=role_name(role),
+                    field=f"columns.{role}",
                 )
 
     @classmethod

@@ -6,25 +6,29 @@ from pathlib import Path
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.ingest.formats import FORMATS, InputFormat, Start
+from dpgeo.phrases import translatable
 
 HEAD_BYTES = 4_096
 
 
 FOREIGN = [
-    (b"PARE", "an encrypted Parquet file; write it without encryption"),
-    (b"\x1f\x8b", "compressed twice; compress it once"),
-    (b"PK\x03\x04", "an archive within an archive; pack the one plain file"),
-    (b"7z\xbc\xaf\x27\x1c", "a 7-zip archive; unpack it first"),
-    (b"\xfd7zXZ\x00", "compressed with xz; unpack it first"),
-    (b"BZh", "compressed with bzip2; unpack it first"),
-    (b"\x28\xb5\x2f\xfd", "compressed with zstd; unpack it first"),
-    (b"\xd0\xcf\x11\xe0", "an old Office document; save the sheet as CSV"),
-    (b"ARROW1", "an Arrow or Feather file; write it as Parquet"),
-    (b"ORC", "an ORC file; write it as Parquet"),
-    (b"\x00\x00\x27\x0a", "a shapefile; export the layer as GeoParquet or CSV"),
-    (b"%PDF", "a PDF document; export the table behind it as CSV"),
-    (b"\xff\xfe", "text in UTF-16; save it as UTF-8"),
-    (b"\xfe\xff", "text in UTF-16; save it as UTF-8"),
+    (b"PARE", translatable("This is an encrypted Parquet file; write it without encryption.")),
+    (b"\x1f\x8b", translatable("This is compressed twice; compress it once.")),
+    (b"PK\x03\x04", translatable("This is an archive within an archive; pack the one plain file.")),
+    (b"7z\xbc\xaf\x27\x1c", translatable("This is a 7-zip archive; unpack it first.")),
+    (b"\xfd7zXZ\x00", translatable("This is compressed with xz; unpack it first.")),
+    (b"BZh", translatable("This is compressed with bzip2; unpack it first.")),
+    (b"\x28\xb5\x2f\xfd", translatable("This is compressed with zstd; unpack it first.")),
+    (b"\xd0\xcf\x11\xe0", translatable("This is an old Office document; save the sheet as CSV.")),
+    (b"ARROW1", translatable("This is an Arrow or Feather file; write it as Parquet.")),
+    (b"ORC", translatable("This is an ORC file; write it as Parquet.")),
+    (
+        b"\x00\x00\x27\x0a",
+        translatable("This is a shapefile; export the layer as GeoParquet or CSV."),
+    ),
+    (b"%PDF", translatable("This is a PDF document; export the table behind it as CSV.")),
+    (b"\xff\xfe", translatable("This is text in UTF-16; save it as UTF-8.")),
+    (b"\xfe\xff", translatable("This is text in UTF-16; save it as UTF-8.")),
 ]
 
 
@@ -43,9 +47,9 @@ def sniff(path: Path, file_name: str) -> InputFormat:
     recognised = next(form for form in FORMATS if form.matches_start(start))
     if recognised.magic:
         return recognised
-    for magic, what in FOREIGN:
+    for magic, problem in FOREIGN:
         if head.startswith(magic):
-            raise InvalidInput("This is {what}.", what=what, field="file")
+            raise InvalidInput(problem, field="file")
     if recognised is FORMATS[-1]:
         _check_text(start.text, file_name)
     return recognised

@@ -19,6 +19,7 @@ from structlog.contextvars import bound_contextvars
 from dpgeo.core.errors import DpgeoError
 from dpgeo.jobs import services
 from dpgeo.jobs.services import LeaseLost
+from dpgeo.phrases import Phrase
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +36,7 @@ REPORT_SECONDS = 1.0
 class ProgressCallback(Protocol):
     """Callback for every step, in the process that runs the job, for a terminal."""
 
-    def __call__(self, step: str, done: int, total: int) -> None:
+    def __call__(self, step: Phrase, done: int, total: int) -> None:
         """Report progress; `total` is 0 if the length of the step is not known."""
 
 
@@ -52,7 +53,7 @@ class JobLease:
         self.job_id = job_id
         self.token = token
         self._on_progress = on_progress
-        self._step = ""
+        self._step = Phrase("")
         self._reported = 0.0
         self._lost = False
         self._closed = threading.Event()
@@ -74,7 +75,7 @@ class JobLease:
         self._closed.set()
         self._thread.join()
 
-    def step(self, name: str, done: int = 0, total: int = 0) -> None:
+    def step(self, name: Phrase, done: int = 0, total: int = 0) -> None:
         """Report the current step and its progress. Raises LeaseLost."""
         if self._lost:
             raise LeaseLost
@@ -140,7 +141,7 @@ def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
     try:
         work(lease)
     except DpgeoError as error:
-        services.job_fail(**names, reason=error.message)
+        services.job_fail(**names, reason=error.phrase)
         logger.info("a job was refused; the reason is on its page")
     except LeaseLost:
         raise

@@ -6,6 +6,9 @@ import uuid
 
 from django.db import models
 
+from dpgeo.jobs.phrase_field import PhraseField, read_phrase
+from dpgeo.phrases import Phrase
+
 
 class JobState(models.TextChoices):
     """States of a job; strangers see at most queued, running and done."""
@@ -33,7 +36,7 @@ class Job(models.Model):
     lease_until = models.DateTimeField(null=True, blank=True)
     attempts = models.PositiveIntegerField(default=0)
     drawing = models.BooleanField(default=False, help_text="Noise may have been drawn: no refund.")
-    failure = models.TextField(blank=True, help_text="Private: for those who see private facts.")
+    failure = PhraseField(blank=True, help_text="Private: for those who see private facts.")
     created_at = models.DateTimeField(auto_now_add=True)
     woken_at = models.DateTimeField(
         null=True, blank=True, help_text="When a worker was last asked to take it."
@@ -55,3 +58,8 @@ class Job(models.Model):
 
     def __str__(self) -> str:
         return f"{self.task} {self.state}"
+
+    @property
+    def step_phrase(self) -> Phrase:
+        """What is being done, for any language."""
+        return read_phrase(self.step)

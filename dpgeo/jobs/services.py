@@ -22,7 +22,9 @@ from structlog.contextvars import bound_contextvars, get_contextvars
 from dpgeo.budgets.services import budget_refund
 from dpgeo.core.errors import Conflict
 from dpgeo.jobs.models import Job, JobState
+from dpgeo.jobs.phrase_field import store_phrase
 from dpgeo.jobs.signals import job_failed
+from dpgeo.phrases import Phrase
 
 logger = logging.getLogger(__name__)
 
@@ -37,6 +39,10 @@ LONGEST_WAKE_AFTER = timedelta(minutes=5)
 
 MAX_ATTEMPTS = 5
 """Attempts after which an unfinished job has failed."""
+
+DONE = Phrase("Done")
+
+LONGEST_STEP = 100
 
 CLEARED = {"lease": None, "lease_until": None}
 
@@ -102,9 +108,9 @@ def job_lease(*, job_id: UUID) -> UUID | None:
     return lease if taken else None
 
 
-def job_progress(*, job_id: UUID, lease: UUID, step: str, done: int = 0, total: int = 0) -> None:
+def job_progress(*, job_id: UUID, lease: UUID, step: Phrase, done: int = 0, total: int = 0) -> None:
     """Record a job's progress and renew its lease. Raises LeaseLost."""
-    _update_leased(job_id, lease, step=step[:100], progress_done=done, progress_total=total)
+    _update_leased(job_id, lease, step=_stored_step(step), progress_done=done, progress_total=total)
 
 
 def job_renew(*, job_id: UUID, lease: UUID) -> None:
@@ -119,7 +125,9 @@ def job_set_drawing(*, job_id: UUID, lease: UUID) -> None:
 
 def job_finish(*, job_id: UUID, lease: UUID) -> None:
     """Mark the job as done. Raises LeaseLost."""
-    _release_lease(job_id, lease, state=JobState.DONE, step="Done", finished_at=timezone.now())
+    _release_lease(
+        job_id, lease, state=JobState.DONE, step=_stored_step(DONE), finished_at=timezone.now()
+    )
 
 
 def job_return(*, job_id: UUID, lease: UUID) -> None:
@@ -127,7 +135,7 @@ def job_return(*, job_id: UUID, lease: UUID) -> None:
     _release_lease(job_id, lease, state=JobState.QUEUED)
 
 
-def job_fail(*, job_id: UUID, lease: UUID, reason: str) -> None:
+def job_fail(*, job_id: UUID, lease: UUID, reason: Phrase) -> None:
     """Fail a job and refund it if it drew no noise; `reason` is for its owner alone.
 
     Raises LeaseLost.
@@ -139,7 +147,7 @@ def job_fail(*, job_id: UUID, lease: UUID, reason: str) -> None:
 def job_cancel(*, job: Job) -> None:
     """Cancel and refund a job that has not started. Raises Conflict if it has started."""
     waiting = Job.objects.filter(pk=job.pk, state=JobState.QUEUED, drawing=False)
-    if not _end_unfinished(waiting, JobState.CANCELLED, ""):
+    if not _end_unfinished(waiting, JobState.CANCELLED, Phrase("")):
         raise Conflict("The job has started or ended already; it can no longer be cancelled.")
     job.refresh_from_db()
 
@@ -150,7 +158,7 @@ def job_retry(*, job: Job) -> None:
     Raises Conflict if the job did not fail, or was refunded when it failed.
     """
     retried = Job.objects.filter(pk=job.pk, state=JobState.FAILED, drawing=True).update(
-        state=JobState.QUEUED, attempts=0, failure="", finished_at=None
+        state=JobState.QUEUED, attempts=0, failure=Phrase(""), finished_at=None
     )
     if not retried:
         raise Conflict("Only a failed job that is still paid for can be tried again; ask anew.")
@@ -205,7 +213,7 @@ def _release_lease(job_id: UUID, lease: UUID, **changes: object) -> None:
         raise LeaseLost
 
 
-def _end_unfinished(jobs: QuerySet[Job], state: JobState, reason: str) -> bool:
+def _end_unfinished(jobs: QuerySet[Job], state: JobState, reason: Phrase) -> bool:
     """End the one job of a queryset without a result; refund it if no noise was drawn."""
     ending = {**CLEARED, "state": state, "failure": reason, "finished_at": timezone.now()}
     job = jobs.first()
@@ -220,13 +228,23 @@ def _end_unfinished(jobs: QuerySet[Job], state: JobState, reason: str) -> bool:
     return True
 
 
-def _exhausted(job: Job) -> str:
+def _exhausted(job: Job) -> Phrase:
     paid = (
-        "Noise may have been drawn, or the data read for a program, so its epsilon stays spent."
+        Phrase(
+            "Noise may have been drawn, or the data read for a program, so its epsilon stays spent."
+        )
         if job.drawing
-        else "No noise was drawn, so nothing was charged; ask for it again."
+        else Phrase("No noise was drawn, so nothing was charged; ask for it again.")
     )
-    return (
-        f"The work stopped {job.attempts} times before its end, most often because the machine "
-        f"ran out of memory or was switched off. {paid}"
+    return Phrase(
+        "The work stopped {count} times before its end, most often because the machine ran out of "
+        "memory or was switched off. {paid}",
+        count=job.attempts,
+        paid=paid,
     )
+
+
+def _stored_step(step: Phrase) -> str:
+    """Return a step that fits the column; if it is too long with its values, in English."""
+    stored = store_phrase(step)
+    return stored if len(stored) <= LONGEST_STEP else str(step)[:LONGEST_STEP]

@@ -52,6 +52,7 @@ from dpgeo.core.noise import PlanarLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import PointsRelease
 from dpgeo.core.spend import Spend
+from dpgeo.phrases import phrase_of
 from dpgeo.postprocess.deconvolution import recover
 from dpgeo.postprocess.remapping import Remapping, idle
 from dpgeo.privacy.mechanism import Forecast, Mechanism, Sharded
@@ -260,7 +261,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         regions=int(np.count_nonzero(grid.inside(domain.area))),
         noise=noise,
         ground_metres=grid.ground_cell_metres,
-        caution=idle(noise, prior, domain.area) if prior else "",
+        cautions=tuple(idle(noise, prior, domain.area)) if prior else (),
     )
 
 
@@ -272,7 +273,7 @@ def _truncation(params: Params, area: StudyArea) -> Truncation:
     try:
         return Truncation(area, GroundGrid(grid_step(params.radius)))
     except ValueError as error:
-        raise InvalidInput(str(error), field="radius") from None
+        raise InvalidInput(phrase_of(error), field="radius") from None
 
 
 def _metres_across(area: StudyArea) -> float:

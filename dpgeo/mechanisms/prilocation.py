@@ -45,6 +45,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import LocationsRelease
 from dpgeo.core.spend import Spend
+from dpgeo.phrases import Phrase, phrase_of, translatable
 from dpgeo.privacy.clustering import clustered
 from dpgeo.privacy.exponential_mechanism import Bins
 from dpgeo.privacy.mechanism import Forecast, Mechanism
@@ -55,7 +56,7 @@ from dpgeo.spatial.centres import Centres, ground_metres, nearest, spread_evenly
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.places import Places
 
-BINS = "records in each unit and cluster"
+BINS = translatable("records in each unit and cluster")
 WEIGHTS = "records of each person in each bin"
 REPLACEMENT = "places in the stead of people's own"
 
@@ -199,35 +200,42 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     DiscreteLaplace(part, 3 * bound * LATTICE)
     return Forecast(
         region="unit and cluster",
+        plural="units and clusters",
         regions=bins,
         noise=DiscreteLaplace(part, bound),
         ground_metres=(domain.area.ground_square_kilometres / bins) ** 0.5 * 1000,
-        caution=f"{_alone(places, params)} {_caution(params, epsilon, bound, bins)}".strip(),
+        cautions=(*_alone(places, params), *_caution(params, epsilon, bound, bins)),
         facts=_hiding(places),
     )
 
 
-def _alone(places: Places, params: Params) -> str:
+def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
     """Which visible units hide nothing, though others do."""
     names = places.alone(params.hidden)
     if not names:
-        return ""
-    return (
-        f"A single place lies in {len(names):,} of the units that stay visible, such as "
-        f"{names[0]}: nothing is hidden there."
+        return ()
+    sentence = Phrase(
+        "A single place lies in {count:,} of the units that stay visible, such as {name}: nothing "
+        "is hidden there.",
+        count=len(names),
+        name=names[0],
     )
+    return (sentence,)
 
 
-def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> str:
+def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[Phrase, ...]:
     """How many places of a made-up person are noise, and what to take instead where it is many."""
     each = bins * fakes(params, epsilon, bound)
     if each * 4 < bound:
-        return ""
-    return (
-        f"Every made-up person gets some {each:,.0f} places that are noise, and at most {bound:,} "
+        return ()
+    sentence = Phrase(
+        "Every made-up person gets some {each:,.0f} places that are noise, and at most {bound:,} "
         "of each real one dealt to it. Private clusters show where people gather with far less "
-        "noise."
+        "noise.",
+        each=each,
+        bound=bound,
     )
+    return (sentence,)
 
 
 def fakes(params: Params, epsilon: Fraction, bound: int) -> float:
@@ -254,7 +262,7 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 
 @lru_cache(maxsize=16)
-def _hiding(places: Places) -> tuple[str, ...]:
+def _hiding(places: Places) -> tuple[Phrase, ...]:
     """The hierarchical sensitivities; kept likewise, by the layer itself."""
     return tuple(places.hiding())
 
@@ -265,7 +273,7 @@ def _visible(
     try:
         return places.paths(params.hidden)
     except ValueError as error:
-        raise InvalidInput(str(error), field="hidden") from None
+        raise InvalidInput(phrase_of(error), field="hidden") from None
 
 
 MECHANISM = Mechanism(

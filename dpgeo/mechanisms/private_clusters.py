@@ -33,6 +33,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ClustersRelease
 from dpgeo.core.spend import Spend
+from dpgeo.phrases import translatable
 from dpgeo.privacy.clustering import clustered
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
@@ -40,7 +41,7 @@ from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.centres import spread_evenly
 from dpgeo.spatial.grid import Grid
 
-COUNTS = "records around each centre"
+COUNTS = translatable("records around each centre")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

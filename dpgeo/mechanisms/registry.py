@@ -24,6 +24,7 @@ from dpgeo.mechanisms import (
     uniform_grid,
     zones,
 )
+from dpgeo.phrases import listed
 from dpgeo.privacy.mechanism import Mechanism
 
 MECHANISMS: Mapping[str, Mechanism] = {
@@ -56,7 +57,7 @@ def find_mechanism(key: str) -> Mechanism:
         raise InvalidInput(
             "There is no mechanism {key!r}; choose from {known}.",
             key=key,
-            known=", ".join(MECHANISMS),
+            known=listed(MECHANISMS),
             field="mechanism",
         )
     return MECHANISMS[key]

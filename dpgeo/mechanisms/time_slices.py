@@ -34,6 +34,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import SlicesRelease
 from dpgeo.core.spend import Spend
 from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid, TimeSlices
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.mechanism import Forecast, Mechanism
 from dpgeo.privacy.meter import Meter
@@ -100,8 +101,14 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         noise=DiscreteLaplace(epsilon, bound),
         ground_metres=grid.ground_cell_metres,
         facts=(
-            f"There are {len(slices)} maps, from {slices.titles[0]} to {slices.titles[-1]}, in "
-            f"local time ({zone}). What one person may add is for all of them together.",
+            Phrase(
+                "There are {count} maps, from {first} to {last}, in local time ({zone}). What one "
+                "person may add is for all of them together.",
+                count=len(slices),
+                first=Phrase(slices.titles[0]),
+                last=Phrase(slices.titles[-1]),
+                zone=zone,
+            ),
         ),
     )
 

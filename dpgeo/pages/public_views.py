@@ -13,7 +13,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.urls import reverse
 from django.utils.safestring import SafeString, mark_safe
-from django.utils.translation import get_language, gettext
+from django.utils.translation import get_language, gettext_noop
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
@@ -22,7 +22,7 @@ from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.privacy_sentence import promise_of
-from dpgeo.pages import privacy_diagrams
+from dpgeo.pages import glossary, privacy_diagrams
 from dpgeo.pages.basemap import basemap
 from dpgeo.pages.catalogue import (
     area_overview,
@@ -33,8 +33,9 @@ from dpgeo.pages.catalogue import (
 )
 from dpgeo.pages.citation import comparable, sharing
 from dpgeo.pages.release_summary import Summary, summary_of
+from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
-from dpgeo.pages.templatetags.figures import in_language, ledger_words
+from dpgeo.pages.templatetags.figures import ledger_words
 from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import ReleaseGone, release_visible
@@ -45,7 +46,11 @@ DAY = 24 * 60 * 60
 
 NO_MAP = "There is no such map."
 
-RAMPS = (("tide", "Tide"), ("ember", "Ember"), ("slate", "Grey"))
+RAMPS = (
+    ("tide", gettext_noop("Tide")),
+    ("ember", gettext_noop("Ember")),
+    ("slate", gettext_noop("Grey")),
+)
 """Keys (`frontend/src/colour/ramps.ts`) and names of the colour ramps to choose from."""
 
 
@@ -131,6 +136,12 @@ def about_privacy(request: HttpRequest) -> HttpResponse:
     return render(request, "public/about_privacy.html", context)
 
 
+def about_words(request: HttpRequest) -> HttpResponse:
+    """Show the glossary."""
+    context = {"section": "privacy", "sections": glossary.SECTIONS}
+    return render(request, "public/glossary.html", context)
+
+
 @require_safe
 @gzip_page
 def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
@@ -180,7 +191,7 @@ def release_page(
     summary = summary_of(found)
     figures = {
         "summary": summary,
-        "promise": promise_of(found.dataset, Unit(summary.unit), gettext, in_language),
+        "promise": say(promise_of(found.dataset, Unit(summary.unit))),
         "ramps": RAMPS,
         "sharing": sharing(request, found, summary),
     }

@@ -18,6 +18,7 @@ from dpgeo.core.released import PointsRelease, Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
+from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, layers
 from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.postprocess.profiles import profiles
@@ -256,7 +257,7 @@ def summarise(released: Released) -> Summary:
         choice=CHOICE[released.bounding],
         epsilon=released.guarantee.epsilon,
         mechanism=mechanism.title if mechanism else released.mechanism,
-        kind=kind.words if kind else "Map",
+        kind=kind.words if kind else translatable("Map"),
         software=released.software,
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(

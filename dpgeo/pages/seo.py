@@ -28,7 +28,9 @@ UNSAFE = {ord("<"): "\\u003C", ord(">"): "\\u003E", ord("&"): "\\u0026"}
 @require_safe
 def sitemap(request: HttpRequest) -> HttpResponse:
     """The addresses of all public pages; of a map the day of its publication and no more."""
-    lines = [_entry(request, reverse(name)) for name in ("catalogue", "about-privacy")]
+    lines = [
+        _entry(request, reverse(name)) for name in ("catalogue", "about-privacy", "about-words")
+    ]
     for release in releases_public()[: MOST_ADDRESSES - len(lines)]:
         day = release.published_at.date().isoformat() if release.published_at else ""
         lines.append(_entry(request, reverse("release", args=[release.pk]), day))

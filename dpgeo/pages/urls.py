@@ -12,6 +12,7 @@ urlpatterns: list[URLPattern | URLResolver] = [
     path("embed/<str:release_id>/", embedding.embed, name="embed"),
     path("plan/", planner.plan, name="plan"),
     path("about/privacy/", public_views.about_privacy, name="about-privacy"),
+    path("about/words/", public_views.about_words, name="about-words"),
     path("sitemap.xml", seo.sitemap, name="sitemap"),
     path("robots.txt", seo.robots, name="robots"),
     path("", include("dpgeo.pages.desk.urls")),

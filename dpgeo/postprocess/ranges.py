@@ -42,6 +42,7 @@ from dpgeo.core.released import (
     TreeRelease,
     ZonesRelease,
 )
+from dpgeo.phrases import listed
 from dpgeo.postprocess.layers.slices import slice_grids, slice_names
 from dpgeo.postprocess.noise_sums import margin_of_shares, margin_of_sum
 from dpgeo.spatial.area import StudyArea
@@ -442,7 +443,7 @@ def _slice_of(content: Content, layer: str) -> GridRelease:
         raise InvalidInput(
             "There is no slice {layer!r}; choose from {known}.",
             layer=layer,
-            known=", ".join(grids),
+            known=listed(grids),
             field="layer",
         )
     return grids[layer]

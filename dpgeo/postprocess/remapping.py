@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.noise import PlanarLaplace
+from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.density import Density
 from dpgeo.spatial.grid import Grid
@@ -58,25 +59,30 @@ CHUNK = 1 << 16
 """Distances in hand at a time."""
 
 
-def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> str:
-    """Why a prior would leave points about where they are, in a sentence; "" where it would not.
+def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
+    """Say why a prior would leave points about where they are; nothing where it would not.
 
     Within an area as wide as the circle that holds 95 % of the reports a prior expects people
     evenly, and most points come from no other.
     """
     if _too_coarse(_grid(area, noise), noise):
-        return (
+        none = Phrase(
             "The prior would move no point: noise as fine as this leaves reports within less than "
-            f"a cell of {FINEST_SIDE} x {FINEST_SIDE} of the study area. Leave it out."
+            "a cell of {side} x {side} of the study area. Leave it out.",
+            side=FINEST_SIDE,
         )
+        return [none]
     far = noise.radius(0.95)
     if prior.ground_metres < 2 * far:
-        return ""
-    return (
+        return []
+    few = Phrase(
         "The prior would hardly move a point: half of the people it expects are in areas at least "
-        f"{prior.ground_metres:,.0f} m wide, and 19 of 20 points lie within {far:,.0f} m of their "
-        "reports anyway. Declare one of finer areas, or leave it out."
+        "{width:,.0f} m wide, and 19 of 20 points lie within {far:,.0f} m of their reports anyway. "
+        "Declare one of finer areas, or leave it out.",
+        width=prior.ground_metres,
+        far=far,
     )
+    return [few]
 
 
 def _too_coarse(grid: Grid, noise: PlanarLaplace) -> bool:

@@ -16,6 +16,7 @@ from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Measured, Spend
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.bounding import LOOK, Popularity, Regions, split
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
@@ -31,7 +32,7 @@ class Forecast:
 
     `region` names what is counted ("cell"), `regions` how many there are at most, `noise` what
     each count carries or what moves each point, and `ground_metres` is the side of the smallest
-    region on the ground. `caution` is what whoever pays should know first, "" where nothing, and
+    region on the ground. `cautions` are what whoever pays should know first, and
     `facts` are sentences that follow from what is public, such as how far apart hidden places are.
     """
 
@@ -39,8 +40,14 @@ class Forecast:
     regions: int
     noise: Noise
     ground_metres: float
-    caution: str = ""
-    facts: tuple[str, ...] = ()
+    cautions: tuple[Phrase, ...] = ()
+    facts: tuple[Phrase, ...] = ()
+    plural: str = ""
+
+    @property
+    def region_plural(self) -> str:
+        """The regions' name where there are many; `plural` gives what is no plural in s."""
+        return self.plural or f"{self.region}s"
 
     @property
     def moves(self) -> bool:

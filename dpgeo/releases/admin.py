@@ -57,12 +57,14 @@ class ReleaseAdmin(OrganisationScoped):
         """Describe the state and the current step."""
         job = release.job
         running = job.state == JobState.RUNNING and job.step
-        return f"{job.get_state_display()}: {job.step}" if running else job.get_state_display()
+        return (
+            f"{job.get_state_display()}: {job.step_phrase}" if running else job.get_state_display()
+        )
 
     @admin.display(description="Failure (private)")
     def failure(self, release: Release) -> str:
         """Return why the job failed."""
-        return release.job.failure
+        return str(release.job.failure)
 
     @admin.display(description="Files")
     def file_list(self, release: Release) -> SafeString:

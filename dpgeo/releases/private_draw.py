@@ -42,6 +42,7 @@ from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.services import LeaseLost
 from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.view import PrivateView
@@ -49,7 +50,7 @@ from dpgeo.releases.models import Release
 
 logger = logging.getLogger(__name__)
 
-COUNTING = "Counting"
+COUNTING = Phrase("Counting")
 
 STORING_WAITS = (1, 5, 30, 120)
 """Seconds between attempts to store a draw, which cannot be drawn again."""
@@ -73,7 +74,7 @@ class AnnouncedEntropy:
         if not self.announced:
             self._lease.set_drawing()
             self.announced = True
-        self._lease.step("Drawing noise")
+        self._lease.step(Phrase("Drawing noise"))
         return self._entropy.stream()
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -28,6 +28,7 @@ from dpgeo.core.spend import Spend
 from dpgeo.datasets.layers import domain_of, layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.bounding import split
 from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan
 from dpgeo.spatial.area import StudyArea
@@ -101,28 +102,13 @@ class Quote:
         )
 
     @property
-    def warnings(self) -> list[str]:
+    def warnings(self) -> list[Phrase]:
         """Return reasons not to pay for this release, from public and guessed numbers alone."""
-        return self.warned()
-
-    def warned(
-        self, say: Callable[[str], str] = str, figure: Callable[[str], str] = str
-    ) -> list[str]:
-        """Return `warnings` in a reader's language.
-
-        `say` translates sentences, and `figure` the separators of English figures.
-        """
         least = self.forecast.stands_out_from
-        if least is None:
+        warning = None if least is None else _warning(least, self.guess)
+        if warning is None:
             return []
-        sentence = _warning(least, self.guess)
-        if not sentence:
-            return []
-        numbers = {"least": f"{least:,}"}
-        if self.guess:
-            numbers |= {"people": f"{self.guess.people:,}", "busy": f"{self.guess.busy:,.0f}"}
-        warning = say(sentence).format(**{name: figure(text) for name, text in numbers.items()})
-        return [f"{warning} {say(REMEDY)}"]
+        return [Phrase("{warning} {remedy}", warning=warning, remedy=REMEDY)]
 
     @property
     def epsilon(self) -> Fraction:
@@ -148,25 +134,31 @@ class Quote:
         return self.ledger.words(whole_units(self.cost.notion, epsilon))
 
 
-RARE = "Only counts from {least} stand out, which hardly any place has."
-NOTHING_SEEN = (
-    "Nothing can stand out: that takes {least}, and you guess that there are {people} people in "
-    "all."
-)
-NOT_BUSY = (
-    "Not even the busy place you guess would stand out: it counts some {busy}, and standing out "
-    "takes {least}."
-)
-REMEDY = "Spend more epsilon, lower the bound, or count in larger areas."
+REMEDY = Phrase("Spend more epsilon, lower the bound, or count in larger areas.")
 
 
-def _warning(least: int, guess: Guess | None) -> str:
-    """Choose the warning if only counts from `least` on stand out; "" if none applies."""
+def _warning(least: int, guess: Guess | None) -> Phrase | None:
+    """Choose the warning if only counts from `least` on stand out; None if none applies."""
     if guess is None:
-        return RARE if least > MOST_CROWDED else ""
+        rare = Phrase(
+            "Only counts from {least:,} stand out, which hardly any place has.", least=least
+        )
+        return rare if least > MOST_CROWDED else None
     if least > guess.people:
-        return NOTHING_SEEN
-    return NOT_BUSY if least > guess.busy else ""
+        return Phrase(
+            "Nothing can stand out: that takes {least:,}, and you guess that there are {people:,} "
+            "people in all.",
+            least=least,
+            people=guess.people,
+        )
+    if least > guess.busy:
+        return Phrase(
+            "Not even the busy place you guess would stand out: it counts some {busy:,.0f}, and "
+            "standing out takes {least:,}.",
+            busy=guess.busy,
+            least=least,
+        )
+    return None
 
 
 def release_quote(

@@ -23,6 +23,7 @@ from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, remove, work_folder
 from dpgeo.jobs.lease import JobLease
 from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.phrases import Phrase
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, sharding
 from dpgeo.releases.blobs import blob_prefix, commit_blob, recover_draw
@@ -46,7 +47,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
     if release.rules.public:
         files.make_public(release)
     elif release.publish_when_done and still_may_publish(release):
-        lease.step("Publishing")
+        lease.step(Phrase("Publishing"))
         with suppress(Conflict):  # It stays a draft; publishing it by hand shows the reason.
             publish(release)
 
@@ -145,9 +146,10 @@ def commit(release: Release, released: Released) -> None:
 def build_files(release: Release, lease: JobLease) -> None:
     """Build every artefact from the committed blob and store the missing ones."""
 
-    lease.step("Writing files")
+    lease.step(Phrase("Writing files"))
     with work_folder() as folder:
         built = build(released_of(release), folder)
         for number, file in enumerate(built, 1):
-            lease.step(f"Writing files {number} of {len(built)}", number - 1, len(built))
+            step = Phrase("Writing files {number} of {count}", number=number, count=len(built))
+            lease.step(step, number - 1, len(built))
             files.keep_file(release, file)

@@ -26,6 +26,7 @@ from dpgeo.datasets.selectors import ready_upload
 from dpgeo.jobs.lease import ProgressCallback, job_run
 from dpgeo.jobs.models import JobState
 from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
+from dpgeo.phrases import translatable
 from dpgeo.releases import files
 from dpgeo.releases.blobs import recover_draw
 from dpgeo.releases.models import Release, today
@@ -180,7 +181,10 @@ def release_publish(*, release: Release, by: User | None) -> Release:
     Raises NotAllowed without the approver's role, and Conflict unless it is a finished draft.
     """
     _check_may(release, by, "publish")
-    _check_finished(release, "publish")
+    _check_finished(
+        release,
+        translatable("This release is not finished yet; publish it when its job is done."),
+    )
     published = publish(release)
     _log(release, "published", by)
     return published
@@ -205,7 +209,10 @@ def release_reject(*, release: Release, by: User | None, reason: object) -> Rele
     """
     _check_may(release, by, "reject")
     clean_reason = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
-    _check_finished(release, "reject")
+    _check_finished(
+        release,
+        translatable("This release is not finished yet; reject it when its job is done."),
+    )
     _move(release, "reject", rejection=clean_reason)
     files.remove_all(release)
     _log(release, "rejected", by)
@@ -227,13 +234,11 @@ def _move(release: Release, name: str, **facts: object) -> None:
     release.refresh_from_db()
 
 
-def _check_finished(release: Release, verb: str) -> None:
+def _check_finished(release: Release, problem: str) -> None:
     if release.job.state != JobState.DONE:
         release.job.refresh_from_db()
     if release.job.state != JobState.DONE:
-        raise Conflict(
-            "This release is not finished yet; {verb} it when its job is done.", verb=verb
-        )
+        raise Conflict(problem)
 
 
 def _log(release: Release, what: str, by: User | None) -> None:

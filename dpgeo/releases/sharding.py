@@ -50,6 +50,7 @@ from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.jobs.services import job_create, job_give_up, job_wake
 from dpgeo.mechanisms.registry import find_mechanism
+from dpgeo.phrases import Phrase
 from dpgeo.privacy import mechanism as mechanisms
 from dpgeo.privacy.mechanism import PublicContext, combine_shards, run_shard
 from dpgeo.privacy.planar_laplace_sampler import Perturbed
@@ -66,7 +67,7 @@ FOLDER = "parts"
 
 MAX_SHARDS = 64
 
-MOVING = "Moving points"
+MOVING = Phrase("Moving points")
 
 POLL_SECONDS = 0.5
 """Seconds between two checks of shards that other workers have leased."""

@@ -10,6 +10,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from dpgeo.phrases import Phrase
 from dpgeo.spatial.places import MOST_PLACES
 
 LONGITUDE = ("longitude", "lon", "lng")
@@ -29,7 +30,7 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
         for number, values in enumerate(_even(rows, len(header)), 1)
     ]
     if not features:
-        raise ValueError("Has no row but the first line; give a row for each place.")
+        raise ValueError(Phrase("Has no row but the first line; give a row for each place."))
     levels = [column for column in header if column not in apart]
     return {"type": "FeatureCollection", "levels": levels, "features": features}
 
@@ -43,17 +44,26 @@ def _rows(text: str) -> Iterator[list[str]]:
             if any(cell.strip() for cell in row):
                 yield row
     except csv.Error as error:
-        raise ValueError(f"Is not a CSV table: {error}; export it anew.") from None
+        raise ValueError(
+            Phrase("Is not a CSV table: {problem}; export it anew.", problem=str(error))
+        ) from None
 
 
 def _even(rows: Iterator[list[str]], columns: int) -> Iterator[list[str]]:
     for number, row in enumerate(rows, 1):
         if number > MOST_PLACES:
-            raise ValueError(f"Has more than {MOST_PLACES:,} places; give at most so many.")
+            raise ValueError(
+                Phrase("Has more than {most:,} places; give at most so many.", most=MOST_PLACES)
+            )
         if len(row) != columns:
             raise ValueError(
-                f"Row {number} has {len(row)} cells where the first line has {columns}; quote "
-                "cells that hold separators."
+                Phrase(
+                    "Row {number} has {count} cells where the first line has {columns}; quote "
+                    "cells that hold separators.",
+                    number=number,
+                    count=len(row),
+                    columns=columns,
+                )
             )
         yield row
 
@@ -61,9 +71,11 @@ def _even(rows: Iterator[list[str]], columns: int) -> Iterator[list[str]]:
 def _check_header(header: Sequence[str]) -> None:
     twice = [column for column in header if header.count(column) > 1]
     if twice:
-        raise ValueError(f"Two columns are named {twice[0]!r}; give each its own name.")
+        raise ValueError(
+            Phrase("Two columns are named {name!r}; give each its own name.", name=twice[0])
+        )
     if "" in header:
-        raise ValueError("A column has no name; name every column in the first line.")
+        raise ValueError(Phrase("A column has no name; name every column in the first line."))
 
 
 def _column(header: Sequence[str], known: Sequence[str]) -> str:
@@ -71,7 +83,13 @@ def _column(header: Sequence[str], known: Sequence[str]) -> str:
         if column.casefold() in known:
             return column
     listed = ", ".join(header[:20]) or "none"
-    raise ValueError(f"Has no column {known[0]}; name it so in the first line. It has: {listed}.")
+    raise ValueError(
+        Phrase(
+            "Has no column {name}; name it so in the first line. It has: {listed}.",
+            name=known[0],
+            listed=listed,
+        )
+    )
 
 
 def _feature(row: Mapping[str, str], longitude: str, latitude: str, number: int) -> dict[str, Any]:
@@ -79,8 +97,13 @@ def _feature(row: Mapping[str, str], longitude: str, latitude: str, number: int)
         at = [float(row[longitude]), float(row[latitude])]
     except ValueError:
         raise ValueError(
-            f"Row {number} has no position: {longitude} and {latitude} are numbers, in degrees "
-            "and with a point."
+            Phrase(
+                "Row {number} has no position: {longitude} and {latitude} are numbers, in degrees "
+                "and with a point.",
+                number=number,
+                longitude=longitude,
+                latitude=latitude,
+            )
         ) from None
     return {
         "type": "Feature",

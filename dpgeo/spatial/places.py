@@ -14,6 +14,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.phrases import Phrase, listed
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.grid import Grid
@@ -53,15 +54,25 @@ class Places:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.levels) <= MOST_LEVELS:
-            raise ValueError(f"Name from 1 to {MOST_LEVELS} levels, such as country, city, street.")
+            raise ValueError(
+                Phrase(
+                    "Name from 1 to {most} levels, such as country, city, street.", most=MOST_LEVELS
+                )
+            )
         if len(set(self.levels)) != len(self.levels):
-            raise ValueError("Two levels have one name; give each its own.")
+            raise ValueError(Phrase("Two levels have one name; give each its own."))
         if len(self.keys) < 2:
-            raise ValueError("Give at least two places: one alone hides nothing.")
+            raise ValueError(Phrase("Give at least two places: one alone hides nothing."))
         if len(self.keys) > MOST_PLACES:
-            raise ValueError(f"Has {len(self.keys):,} places; give at most {MOST_PLACES:,}.")
+            raise ValueError(
+                Phrase(
+                    "Has {count:,} places; give at most {most:,}.",
+                    count=len(self.keys),
+                    most=MOST_PLACES,
+                )
+            )
         if not len(self.keys) == len(self.units) == len(self.longitude) == len(self.latitude):
-            raise ValueError("Every place needs a key, units and a position.")
+            raise ValueError(Phrase("Every place needs a key, units and a position."))
         self._check_words()
         self._check_positions()
         self._check_order()
@@ -80,7 +91,9 @@ class Places:
         """
         features = document.get("features") if isinstance(document, Mapping) else None
         if not isinstance(features, list) or not features:
-            raise ValueError("Must be a GeoJSON FeatureCollection of points with their units.")
+            raise ValueError(
+                Phrase("Must be a GeoJSON FeatureCollection of points with their units.")
+            )
         records = [_properties(feature, place) for place, feature in enumerate(features, 1)]
         apart = {key or "key", name or "name"}
         levels = document.get("levels")
@@ -91,14 +104,22 @@ class Places:
                 if isinstance(value, str) and each not in apart
             ]
         if not isinstance(levels, list) or not all(isinstance(each, str) for each in levels):
-            raise ValueError("The member 'levels' is a list of properties, the widest first.")
+            raise ValueError(
+                Phrase("The member 'levels' is a list of properties, the widest first.")
+            )
         if not levels:
-            raise ValueError("Has no levels: give every place a text for each, such as its city.")
+            raise ValueError(
+                Phrase("Has no levels: give every place a text for each, such as its city.")
+            )
         missing = [level for level in levels if not any(level in each for each in records)]
         if missing:
             raise ValueError(
-                f"No place has {missing[0]!r}, which is named as a level; the first place has: "
-                f"{', '.join(map(str, records[0]))[:200]}."
+                Phrase(
+                    "No place has {level!r}, which is named as a level; the first place has: "
+                    "{known}.",
+                    level=missing[0],
+                    known=", ".join(map(str, records[0]))[:200],
+                )
             )
         lon, lat = np.array([_position(each, place) for place, each in enumerate(features, 1)]).T
         return cls(
@@ -159,8 +180,10 @@ class Places:
         held = np.flatnonzero(area.covers(self.longitude, self.latitude))
         if len(held) < 2:
             raise ValueError(
-                "Fewer than two places lie in the study area; check the order of the coordinates "
-                "(longitude first) and that they are degrees."
+                Phrase(
+                    "Fewer than two places lie in the study area; check the order of the "
+                    "coordinates (longitude first) and that they are degrees."
+                )
             )
         return type(self)(
             levels=self.levels,
@@ -174,8 +197,10 @@ class Places:
         """Raises ValueError that names a place outside a study area."""
         self._refuse(
             ~area.covers(self.longitude, self.latitude),
-            "lies outside the study area; take it out, or mend its position (longitude first, in "
-            "degrees)",
+            Phrase(
+                "lies outside the study area; take it out, or correct its position (longitude "
+                "first, in degrees)"
+            ),
         )
 
     def check_inside(self, level: str, zones: Zones) -> None:
@@ -194,8 +219,13 @@ class Places:
             ]
             if not own:
                 raise ValueError(
-                    f"Place {self.keys[held[0]]!r} is an orphan: no zone of the layer {level!r} in "
-                    f"the study area is called {name!r}. Name one of them, or take the place out."
+                    Phrase(
+                        "Place {key!r} is an orphan: no zone of the layer {level!r} in the study "
+                        "area is called {name!r}. Name one of them, or take the place out.",
+                        key=self.keys[held[0]],
+                        level=level,
+                        name=name,
+                    )
                 )
             shape = shapely.union_all(zones.shapes[own])
             shapely.prepare(shape)
@@ -203,16 +233,27 @@ class Places:
             outside[held] = ~shapely.intersects_xy(shape, self.longitude[held], self.latitude[held])
             self._refuse(
                 outside,
-                f"lies outside its {level} {name!r}, as the layer {level!r} has it; mend its "
-                f"position, or name the {level} it lies in",
+                Phrase(
+                    "lies outside its {level} {name!r}, as the layer {level!r} has it; correct its "
+                    "position, or name the {level} it lies in",
+                    level=level,
+                    name=name,
+                ),
             )
 
-    def _refuse(self, wrong: NDArray[np.bool_], words: str) -> None:
+    def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
         """Raises ValueError for the first wrong place, saying how many there are."""
         found = np.flatnonzero(wrong)
         if found.size:
-            others = f" So do {found.size - 1:,} more." if found.size > 1 else ""
-            raise ValueError(f"Place {self.keys[found[0]]!r} {words}.{others}")
+            others = Phrase(" So do {count:,} more.", count=found.size - 1)
+            raise ValueError(
+                Phrase(
+                    "Place {key!r} {problem}.{others}",
+                    key=self.keys[found[0]],
+                    problem=words,
+                    others=others if found.size > 1 else "",
+                )
+            )
 
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """The units that stay visible when so many levels, from the finest on, are hidden.
@@ -227,7 +268,10 @@ class Places:
         """The same, each unit with the names of all it lies in, from the widest on."""
         if not 1 <= hidden <= len(self.levels):
             raise ValueError(
-                f"These places have {len(self.levels)} levels; hide from 1 to {len(self.levels)}."
+                Phrase(
+                    "These places have {count} levels; hide from 1 to {count}.",
+                    count=len(self.levels),
+                )
             )
         paths = [units[: len(self.levels) - hidden] for units in self.units]
         found = sorted(set(paths))
@@ -250,12 +294,17 @@ class Places:
         members = np.split(order, np.searchsorted(unit[order], np.arange(1, len(names))))
         return max(diameter(Centres(at.x[held], at.y[held])) for held in members)
 
-    def hiding(self) -> list[str]:
+    def hiding(self) -> list[Phrase]:
         """For every number of levels that can be hidden, in words, the hierarchical sensitivity."""
         return [
-            f"Hiding {', '.join(self.levels[-hidden:])}: two places of one "
-            f"{self.levels[-hidden - 1] if hidden < len(self.levels) else 'study area'} are up to "
-            f"{self.sensitivity(hidden) / 1000:,.3g} km apart."
+            Phrase(
+                "Hiding {names}: two places of one {unit} are up to {distance:,.3g} km apart.",
+                names=listed(self.levels[-hidden:]),
+                unit=(
+                    self.levels[-hidden - 1] if hidden < len(self.levels) else Phrase("study area")
+                ),
+                distance=self.sensitivity(hidden) / 1000,
+            )
             for hidden in range(1, len(self.levels) + 1)
         ]
 
@@ -272,15 +321,23 @@ class Places:
         seen: set[str] = set()
         for key, units in zip(self.keys, self.units, strict=True):
             if key in seen:
-                raise ValueError(f"Two places have the key {key!r}; give each its own.")
+                raise ValueError(
+                    Phrase("Two places have the key {key!r}; give each its own.", key=key)
+                )
             seen.add(key)
             if len(units) != len(self.levels):
-                raise ValueError(f"Place {key!r} does not have a unit at every level.")
+                raise ValueError(
+                    Phrase("Place {key!r} does not have a unit at every level.", key=key)
+                )
             for level, unit in zip(self.levels, units, strict=True):
                 if not unit.strip():
                     raise ValueError(
-                        f"Place {key!r} is an orphan: it has no {level}. Name the {level} it lies "
-                        "in, or take it out."
+                        Phrase(
+                            "Place {key!r} is an orphan: it has no {level}. Name the {level} it "
+                            "lies in, or take it out.",
+                            key=key,
+                            level=level,
+                        )
                     )
 
     def _check_positions(self) -> None:
@@ -289,8 +346,11 @@ class Places:
         wrong = np.flatnonzero(~fine)
         if wrong.size:
             raise ValueError(
-                f"Place {self.keys[wrong[0]]!r} has no position on the map; give longitude and "
-                "latitude in degrees, longitude first."
+                Phrase(
+                    "Place {key!r} has no position on the map; give longitude and latitude in "
+                    "degrees, longitude first.",
+                    key=self.keys[wrong[0]],
+                )
             )
 
     def _check_order(self) -> None:
@@ -301,8 +361,12 @@ class Places:
         for wide, fine in above:
             if wide != fine and (fine, wide) in above:
                 raise ValueError(
-                    f"The hierarchy runs in a circle: {wide!r} lies above {fine!r} and below it. "
-                    "Order the levels from the widest to the finest."
+                    Phrase(
+                        "The hierarchy runs in a circle: {wide!r} lies above {fine!r} and below "
+                        "it. Order the levels from the widest to the finest.",
+                        wide=wide,
+                        fine=fine,
+                    )
                 )
 
 
@@ -350,7 +414,7 @@ def diameter(at: Centres) -> float:
 def _properties(feature: Any, place: int) -> Mapping[str, Any]:
     found = feature.get("properties") if isinstance(feature, Mapping) else None
     if not isinstance(found, Mapping):
-        raise ValueError(f"Feature {place} has no properties; give its units.")
+        raise ValueError(Phrase("Feature {place} has no properties; give its units.", place=place))
     return found
 
 
@@ -359,8 +423,12 @@ def _position(feature: Mapping[str, Any], place: int) -> tuple[float, float]:
     at = geometry.get("coordinates") if isinstance(geometry, Mapping) else None
     kind = geometry.get("type") if isinstance(geometry, Mapping) else None
     if not isinstance(at, Sequence) or kind != "Point" or len(at) < 2:
-        raise ValueError(f"Feature {place} is not a point; give one position for each place.")
+        raise ValueError(
+            Phrase("Feature {place} is not a point; give one position for each place.", place=place)
+        )
     try:
         return float(at[0]), float(at[1])
     except (TypeError, ValueError):
-        raise ValueError(f"Feature {place} has a coordinate that is not a number.") from None
+        raise ValueError(
+            Phrase("Feature {place} has a coordinate that is not a number.", place=place)
+        ) from None

@@ -13,6 +13,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
+from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.ground_grid import GroundGrid
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
@@ -111,8 +112,11 @@ class Truncation:
                 if self._area.covers(*tried)[0]:
                     return float(tried[0][0]), float(tried[1][0])
         raise ValueError(
-            f"The study area is narrower than the {self._grid.step} m grid that points are put on; "
-            "choose a smaller radius."
+            Phrase(
+                "The study area is narrower than the {step} m grid that points are put on; choose "
+                "a smaller radius.",
+                step=self._grid.step,
+            )
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -143,6 +144,11 @@ COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not ru
 
 def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int = 1) -> ArrayView:
     """People with up to eight visits each around two centres; some lie outside the area."""
+    return _city(people, counting, seed)
+
+
+@cache
+def _city(people: int, counting: Counting, seed: int) -> ArrayView:
     generator = np.random.default_rng(seed)
     persons = np.repeat(np.arange(people), generator.integers(1, 9, people))
     centres = np.array([[0.03, 0.03], [0.07, 0.06]])[generator.integers(0, 2, persons.size)]
@@ -161,6 +167,7 @@ def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int =
     )
 
 
+@cache
 def nobody() -> ArrayView:
     """A dataset without a row."""
     return ArrayView(

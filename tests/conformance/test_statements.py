@@ -5,6 +5,8 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+import tempfile
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +16,7 @@ from jsonschema import Draft202012Validator
 from dpgeo.artefacts.files import build_files
 from dpgeo.artefacts.statement_schema import statement_schema
 from dpgeo.core.parameters import parse_parameters, settle_layers
+from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.privacy.mechanism import Mechanism
 from tests.conformance.cases import LAYERS, city, small
 from tests.conformance.test_mechanisms import every_mechanism, release
@@ -95,11 +98,20 @@ def unanswered(document: Any) -> set[str]:
 
 
 @pytest.fixture
-def stated(mechanism: Mechanism, tmp_path: Path) -> Any:
+def stated(mechanism: Mechanism) -> Any:
     """A mechanism's statement as it is published."""
+    return json.loads(statement_text(mechanism.key))
+
+
+@cache
+def statement_text(key: str) -> str:
+    """The statement among the files of a release."""
+    mechanism = MECHANISMS[key]
     params = settle_layers(parse_parameters(mechanism.params, small(mechanism.params)), LAYERS)
-    build_files(dataclasses.replace(release(mechanism, params, city()), about=ABOUT), tmp_path)
-    return json.loads((tmp_path / "statement.json").read_text(encoding="utf-8"))
+    released = dataclasses.replace(release(mechanism, params, city()), about=ABOUT)
+    with tempfile.TemporaryDirectory() as folder:
+        build_files(released, Path(folder))
+        return (Path(folder) / "statement.json").read_text(encoding="utf-8")
 
 
 def test_the_page_names_every_field_of_the_registry() -> None:

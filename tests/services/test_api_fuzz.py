@@ -29,6 +29,10 @@ pytestmark = [
 
 FUZZER = Path(sys.executable).parent / "schemathesis"
 
+ROOT = Path(__file__).parents[2]
+
+HOOKS = "tests.services.fuzz_hooks"
+
 EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
 """For each operation, beside those that its schema's limits suggest; as many walks along links."""
 
@@ -135,6 +139,7 @@ def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
                 *("--report-ndjson-path", "events", "--request-timeout", "60"),
             ],
             cwd=folder,
+            env={**os.environ, "PYTHONPATH": str(ROOT), "SCHEMATHESIS_HOOKS": HOOKS},
             stdout=said,
             stderr=subprocess.STDOUT,
         )

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from dpgeo.api.problems import ADDRESS_TOO_LONG, MEDIA_TYPE
+from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
 from dpgeo.config import gunicorn
 from tests.servers import free_port
 

@@ -99,9 +99,10 @@ def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
 
 
 def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
-    script = "import sys, dpgeo.config.wsgi, dpgeo.config.urls; print(*sys.modules)"
+    """The web server loads its worker before Django is set up."""
+    script = "import sys, dpgeo.config.worker, dpgeo.config.wsgi, dpgeo.config.urls"
     modules = subprocess.run(
-        [sys.executable, "-c", script],
+        [sys.executable, "-c", f"{script}; print(*sys.modules)"],
         cwd=ROOT,
         env={**os.environ, "DPGEO_VAR": str(tmp_path)},
         capture_output=True,

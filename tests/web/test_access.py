@@ -23,7 +23,7 @@ from tests.web.api import program
 from tests.web.published import REASON, install, make_dataset, make_member, make_organisation
 from tests.web.test_api_files import INSIDERS, VISITORS, visitor
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 KEYS: dict[str, tuple[str, list[str]]] = {
     "drafts key": ("example-city", [Scope.RELEASES_REQUEST]),

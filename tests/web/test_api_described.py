@@ -15,7 +15,7 @@ from django.test import Client
 from dpgeo.accounts.models import Scope
 from dpgeo.api.documentation import schema
 from dpgeo.api.ogc.description import description
-from dpgeo.api.problems import ADDRESS_TOO_LONG
+from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG
 from dpgeo.artefacts.statement_schema import VERSION
 from dpgeo.releases.models import Release
 from tests.unit.artefacts.releases import grid_release, partition_release

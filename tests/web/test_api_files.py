@@ -20,7 +20,7 @@ from dpgeo.releases.states import ReleaseState
 from tests.unit.artefacts.releases import partition_release
 from tests.web.published import install, make_dataset, make_member, make_organisation
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 FOR_EVER = "public, max-age=31536000, immutable"
 

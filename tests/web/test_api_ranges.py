@@ -15,7 +15,7 @@ from tests.unit.artefacts.releases import clusters_release, grid_release, slices
 from tests.web.api import Program
 from tests.web.published import install, make_dataset
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 WHOLE = [4.0, 51.9, 5.0, 52.5]
 

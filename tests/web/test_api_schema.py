@@ -20,6 +20,8 @@ from dpgeo.core import errors
 from dpgeo.core.errors import DpgeoError
 from tests.web.published import install, make_dataset
 
+pytestmark = pytest.mark.one_database
+
 
 def validator(name: str) -> jsonschema.Draft202012Validator:
     """Checks documents against one schema of the description."""

@@ -13,7 +13,7 @@ from dpgeo.postprocess.layers import layers
 from tests.unit.artefacts.releases import examples
 from tests.web.published import install, make_dataset
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 HOST = "http://testserver"
 

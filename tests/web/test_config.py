@@ -19,6 +19,8 @@ from django.test import Client, RequestFactory
 from dpgeo.config.logs import logging_settings
 from dpgeo.config.request_ids import WELL_FORMED, request_id
 
+pytestmark = pytest.mark.one_database
+
 SECRET = "b0a7-home-of-person-17"  # noqa: S105
 
 

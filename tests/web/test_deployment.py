@@ -27,6 +27,8 @@ from dpgeo.releases.services import release_publish
 from dpgeo.releases.states import ReleaseState
 from tests.makers import make_dataset, make_received, make_release
 
+pytestmark = pytest.mark.one_database
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 COMPOSE = yaml.safe_load((ROOT / "docker-compose.yml").read_text())
 SERVICES: dict[str, Any] = COMPOSE["services"]

@@ -16,6 +16,8 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from tests.web.desk import make_desk
 
+pytestmark = pytest.mark.one_database
+
 
 def width(budget: Budget) -> float:
     """Of the whole bar, in per cent."""

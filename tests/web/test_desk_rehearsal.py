@@ -13,7 +13,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.states import ReleaseState
 from tests.web.desk import Desk, make_desk
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 FIELDS = {
     "mechanism": "uniform-grid",

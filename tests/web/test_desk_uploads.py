@@ -13,6 +13,7 @@ from dpgeo.datasets.models import Upload, UploadState
 from dpgeo.datasets.storage import private_storage
 from dpgeo.jobs.models import Job
 from dpgeo.jobs.services import job_fail, job_lease, job_progress
+from dpgeo.phrases import Phrase
 from tests.web.desk import HEAD, Desk, invented_rows, make_desk
 
 pytestmark = pytest.mark.django_db
@@ -215,7 +216,7 @@ def test_it_says_why_reading_failed_and_lets_it_be_tried_again(desk: Desk) -> No
     desk.client.post(address, COLUMNS)
     lease = job_lease(job_id=Job.objects.get().pk)
     assert lease
-    job_fail(job_id=Job.objects.get().pk, lease=lease, reason="The disk is full.")
+    job_fail(job_id=Job.objects.get().pk, lease=lease, reason=Phrase("The disk is full."))
     page = desk.page(address)
     assert "The disk is full." in page
     assert "Confirm and read the file" in page
@@ -238,7 +239,7 @@ def test_it_tells_how_far_a_job_is(desk: Desk) -> None:
     assert desk.client.get(address).json()["step"] == "Waiting for a worker"
     lease = job_lease(job_id=job.pk)
     assert lease
-    job_progress(job_id=job.pk, lease=lease, step="Reading rows", done=30, total=40)
+    job_progress(job_id=job.pk, lease=lease, step=Phrase("Reading rows"), done=30, total=40)
     found = desk.signed_in("steward", role=Role.STEWARD).get(address).json()
     assert (found["step"], found["detail"], found["percent"]) == ("Reading rows", "30 of 40", 75)
     assert found["segments"] == [75, 0]

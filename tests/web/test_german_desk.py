@@ -2,34 +2,33 @@
 
 from __future__ import annotations
 
-import ast
 import gettext as gettext_module
+import html
 import io
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 from django.conf import settings
 from django.urls import reverse
 from django.utils import translation
+from django.utils.translation import gettext
 
 from dpgeo.accounts.models import Scope
 from dpgeo.accounts.services import key_create
-from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.parameters import parameters
+from dpgeo.core.errors import Conflict, DpgeoError, InvalidInput
 from dpgeo.crowdsourcing.services import campaign_create
 from dpgeo.datasets.layers import public_layer_add
-from dpgeo.datasets.models import LayerKindChoice, UploadState
-from dpgeo.datasets.uploads import upload_receive
-from dpgeo.ingest.report import Reason
+from dpgeo.datasets.models import Upload, UploadState
+from dpgeo.datasets.uploads import upload_confirm, upload_receive
+from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
+from dpgeo.jobs.phrase_field import read_phrase, store_phrase
+from dpgeo.jobs.services import job_create, job_fail, job_lease
 from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.pages.desk import words
-from dpgeo.pages.desk.jobs import step_words
-from dpgeo.pages.words import TERMS, WORDS
-from dpgeo.releases import quotes
+from dpgeo.pages.rendering import say
+from dpgeo.phrases import Phrase
 from dpgeo.releases.services import release_publish, release_run
 from dpgeo.releases.states import ReleaseState
 from tests.web.api import AREA, DECLARATION, program_of
@@ -38,7 +37,12 @@ from tests.web.test_desk_releases import asked
 from tests.web.test_languages import readable
 from tests.web.test_planner_page import SETTINGS
 
+pytestmark = pytest.mark.one_database
+
 GERMAN = {"Accept-Language": "de"}
+
+ODD = "it has x; it has y"
+"""A name of a column."""
 
 WARDS = {
     "type": "FeatureCollection",
@@ -177,8 +181,10 @@ def test_receipts_errors_and_answers_are_german(desk: Desk) -> None:
 
 @pytest.mark.usefixtures("german")
 def test_steps_of_jobs_keep_their_numbers() -> None:
-    assert step_words("Writing files 3 of 7") == "Dateien werden geschrieben 3 von 7"
-    assert step_words("Counting") == "Es wird gezählt"
+    step = Phrase("Writing files {number} of {count}", number=3, count=7)
+    assert say(step) == "Dateien werden geschrieben 3 von 7"
+    assert say(read_phrase(store_phrase(step))) == "Dateien werden geschrieben 3 von 7"
+    assert say(Phrase("Counting")) == "Es wird gezählt"
 
 
 @pytest.mark.django_db
@@ -201,62 +207,72 @@ def test_programs_are_answered_in_english(desk: Desk) -> None:
     assert said[0] == said[1]
 
 
-def test_what_other_rooms_call_things_on_the_desk_is_listed_for_translators() -> None:
-    listed = {*TERMS, *WORDS, *words.MECHANISM_WORDS, *words.STATES, *words.CHOICES}
-    said = {*UploadState.labels, *ReleaseState.labels, *JobState.labels}
-    said |= {*Scope.labels, *LayerKindChoice.labels}
-    said |= {unit.value for unit in Unit} | {counting.value for counting in Counting}
-    for mechanism in MECHANISMS.values():
-        said.add(mechanism.summary)
-        for parameter in parameters(mechanism.params):
-            said.add(parameter.name.replace("_", " ").capitalize())
-            said |= {parameter.description, *parameter.choices}
-    assert {str(text) for text in said} - listed == set()
-    assert {*words.REASONS} == {reason.value for reason in Reason}
-    warned = {quotes.RARE, quotes.NOTHING_SEEN, quotes.NOT_BUSY, quotes.REMEDY}
-    assert warned < {*words.CAUTIONS}
-
-
-def sentences() -> set[str]:
-    """The texts of all rooms but the pages, with {} for what is filled in."""
-    found = set()
-    for path in Path(settings.BASE_DIR, "dpgeo").glob("**/*.py"):
-        if "pages" in path.parts:
-            continue
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.Constant) and isinstance(node.value, str):
-                found.add(re.sub(r"{\w+[^}]*}", "{}", node.value))
-            elif isinstance(node, ast.JoinedStr):
-                pieces = (getattr(each, "value", "") for each in node.values)
-                found.add("".join(each if isinstance(each, str) else "{}" for each in pieces))
-    return found
-
-
-def test_every_listed_refusal_is_one_that_other_rooms_give() -> None:
-    given = sentences()
-    listed = {re.sub(r"{\w+}", "{}", text): text for text in (*words.REFUSALS, *words.HINTS)}
-    # The end of these two is put in where they are raised.
-    missing = {text for plain, text in listed.items() if plain not in given}
-    assert {text[:9] for text in missing} == {"Asked for"}
+def test_every_text_of_a_mechanism_is_said_in_german() -> None:
+    said = {*UploadState.labels, *ReleaseState.labels, *JobState.labels, *Scope.labels}
+    with translation.override("de"):
+        for text in map(str, said):
+            assert gettext(text) != text, text
+        for mechanism in MECHANISMS.values():
+            assert gettext(mechanism.summary) != mechanism.summary
 
 
 @pytest.mark.parametrize(
     ("refusal", "said"),
     [
-        ("This dataset has no data.", "Dieser Datensatz hat keine Daten."),
+        (Conflict("This dataset has no data."), "Dieser Datensatz hat keine Daten."),
         (
-            "'x' is not a number; write it like 0.5.",
+            InvalidInput("{value} is not a number; write it like 0.5.", value="'x'"),
             "'x' ist keine Zahl; schreiben Sie sie wie 0.5.",
         ),
-        ("Is more than the 1,200 places there are; ask for fewer.", "1.200 Orte, die es gibt;"),
-        ("The header names '{a}' more than once; give each column a name of its own.", "'{a}'"),
-        ("Something that nobody has listed, 1,200 times.", "nobody has listed, 1,200 times."),
+        (
+            InvalidInput("Is more than the {count:,} places there are; ask for fewer.", count=1200),
+            "1.200 Orte, die es gibt;",
+        ),
+        (Conflict("Something that nobody translated, {count:,} times.", count=1200), "1.200 times"),
+        (
+            InvalidInput(
+                "The file has no column {name!r}; it has {columns}.", name=ODD, columns=ODD
+            ),
+            f"Die Datei hat keine Spalte {ODD!r}; sie hat {ODD}.",
+        ),
     ],
 )
-def test_refusals_are_known_by_what_stands_around_their_figures(refusal: str, said: str) -> None:
-    assert words.translated(refusal) == refusal
-    with translation.override("de"):
-        assert said in words.translated(refusal)
+@pytest.mark.usefixtures("german")
+def test_refusals_are_said_in_german_with_their_values(refusal: DpgeoError, said: str) -> None:
+    assert said in say(refusal)
+    with translation.override("en"):
+        assert say(refusal) == refusal.message
+
+
+@pytest.mark.django_db
+@pytest.mark.usefixtures("german")
+def test_a_column_named_like_a_sentence_is_shown_as_it_is(desk: Desk) -> None:
+    dataset = desk.declare(title="Wege")
+    file = io.BytesIO(f'who,lon,lat,"{ODD}"\na,10.05,50.05,b\n'.encode())
+    upload = upload_receive(dataset=dataset, file=file, file_name="a.csv", created_by=desk.user)
+    columns = Columns(person="wer", longitude="lon", latitude="lat")
+    with pytest.raises(InvalidInput) as refused:
+        upload_confirm(upload=upload, columns=columns, confirmed_by=desk.user)
+    said = say(refused.value)
+    assert said == f"Die Datei hat keine Spalte 'wer'; sie hat who, lon, lat, {ODD}."
+    upload.job = job_create(task="datasets.ingest")
+    upload.state = UploadState.FAILED
+    upload.save()
+    lease = job_lease(job_id=upload.job.pk)
+    assert lease
+    job_fail(job_id=upload.job.pk, lease=lease, reason=refused.value.phrase)
+    page = desk.client.get(f"/desk/uploads/{upload.pk}/", headers=GERMAN).content.decode()
+    assert said in html.unescape(page)
+
+
+@pytest.mark.django_db
+def test_failures_from_before_phrases_are_shown_as_they_are(desk: Desk) -> None:
+    dataset = desk.declare(title="Wege")
+    file = io.BytesIO(invented_rows().encode())
+    upload = upload_receive(dataset=dataset, file=file, file_name="a.csv", created_by=desk.user)
+    Upload.objects.filter(pk=upload.pk).update(failure="The {old} file is broken.")
+    upload.refresh_from_db()
+    assert str(upload.failure) == "The {old} file is broken."
 
 
 @pytest.mark.django_db

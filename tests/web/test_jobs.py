@@ -41,6 +41,7 @@ from dpgeo.jobs.services import (
     job_wake,
     jobs_reap,
 )
+from dpgeo.phrases import Phrase
 
 pytestmark = pytest.mark.django_db
 
@@ -83,7 +84,7 @@ def test_a_lapsed_lease_is_taken_over_and_its_holder_told() -> None:
     let_lapse(job)
     second = take(job)
     too_late: list[Callable[[], None]] = [
-        lambda: job_progress(job_id=job.pk, lease=first, step="Counting"),
+        lambda: job_progress(job_id=job.pk, lease=first, step=Phrase("Counting")),
         lambda: job_renew(job_id=job.pk, lease=first),
         lambda: job_set_drawing(job_id=job.pk, lease=first),
         lambda: job_finish(job_id=job.pk, lease=first),
@@ -106,9 +107,9 @@ def test_progress_renews_the_lease() -> None:
     job = job_create(task="tests.nothing")
     lease = take(job)
     Job.objects.filter(pk=job.pk).update(lease_until=timezone.now() + timedelta(seconds=1))
-    job_progress(job_id=job.pk, lease=lease, step="Counting", done=3, total=9)
+    job_progress(job_id=job.pk, lease=lease, step=Phrase("Counting"), done=3, total=9)
     job.refresh_from_db()
-    assert (job.step, job.progress_done, job.progress_total) == ("Counting", 3, 9)
+    assert (str(job.step_phrase), job.progress_done, job.progress_total) == ("Counting", 3, 9)
     assert job.lease_until is not None
     assert job.lease_until > timezone.now() + timedelta(seconds=50)
 
@@ -175,7 +176,7 @@ def test_the_reaper_fails_and_refunds_what_never_drew(paid: tuple[Job, Ledger]) 
     assert jobs_reap().failed == 1
     job.refresh_from_db()
     assert job.state == JobState.FAILED
-    assert "No noise was drawn" in job.failure
+    assert "No noise was drawn" in str(job.failure)
     assert spent(ledger) == 0
 
 
@@ -186,7 +187,7 @@ def test_the_reaper_never_refunds_what_may_have_drawn(paid: tuple[Job, Ledger]) 
     Job.objects.filter(pk=job.pk).update(attempts=MAX_ATTEMPTS)
     assert jobs_reap().failed == 1
     job.refresh_from_db()
-    assert "stays spent" in job.failure
+    assert "stays spent" in str(job.failure)
     assert spent(ledger) == 250_000
 
 
@@ -233,7 +234,7 @@ def test_an_error_a_person_can_mend_fails_the_job_and_refunds(paid: tuple[Job, L
 
     assert job_run(job_id=job.pk, work=refuse)
     job.refresh_from_db()
-    assert (job.state, job.failure) == (JobState.FAILED, "The bound is too large; lower it.")
+    assert (job.state, str(job.failure)) == (JobState.FAILED, "The bound is too large; lower it.")
     assert spent(ledger) == 0
 
 
@@ -249,7 +250,7 @@ def test_an_unknown_error_returns_the_job_and_is_logged_without_its_words(
 
     assert job_run(job_id=job.pk, work=break_down)
     job.refresh_from_db()
-    assert (job.state, job.failure, job.lease) == (JobState.QUEUED, "", None)
+    assert (job.state, str(job.failure), job.lease) == (JobState.QUEUED, "", None)
     assert "RuntimeError" in caplog.text
     assert "Ann" not in caplog.text
     assert spent(ledger) == 250_000
@@ -300,7 +301,7 @@ def test_a_job_taken_over_meanwhile_is_left_to_the_other() -> None:
 
     def lose(held: JobLease) -> None:
         Job.objects.filter(pk=job.pk).update(lease=other)
-        held.step("Counting")
+        held.step(Phrase("Counting"))
 
     assert job_run(job_id=job.pk, work=lose)
     job.refresh_from_db()
@@ -313,7 +314,7 @@ def test_progress_within_a_step_is_written_at_most_once_a_second(
     job = job_create(task="tests.nothing")
     with JobLease(job.pk, take(job)) as held, django_assert_max_num_queries(3):
         for done in range(1000):
-            held.step("Counting", done, 1000)
+            held.step(Phrase("Counting"), done, 1000)
 
 
 @pytest.mark.django_db(transaction=True)

@@ -6,7 +6,6 @@ import gettext as gettext_module
 import html
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Callable, Iterator
 from fractions import Fraction
@@ -15,72 +14,20 @@ from pathlib import Path
 import pytest
 from django.conf import settings
 from django.core.cache import cache
-from django.core.management import call_command
 from django.test import Client
 from django.urls import reverse
 from django.utils import translation
 
-from dpgeo.artefacts.files import LAYER_FORMATS
-from dpgeo.artefacts.wording import CHOICE, PRESENCE, WHEREABOUTS
 from dpgeo.budgets.models import Ledger
-from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.kinds import Kind
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
-from dpgeo.core.time_slices import TIME_SLICES
-from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.pages.public_views import RAMPS
-from dpgeo.pages.words import ANSWERS, SLICES, TERMS, WORDS
 from dpgeo.postprocess.tasks.plan import REASONS
 from dpgeo.releases.services import publish
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, install, partition_release
 from tests.unit.artefacts import releases
 from tests.web import published
-
-SCRIPTS = Path(settings.BASE_DIR) / "frontend" / "src"
-LITERAL = re.compile(r'(?:^\(|[?:])\s*("(?:[^"\\]|\\.)*")')
-
-
-def calls(script: str) -> Iterator[str]:
-    """The arguments of every call of t(), with the opening parenthesis."""
-    for match in re.finditer(r"(?<![\w.])t\(", script):
-        depth, quote, at = 1, "", match.end()
-        while depth:
-            letter = script[at]
-            if quote:
-                at += letter == "\\"
-                quote = "" if letter == quote else quote
-            elif letter in "\"'`":
-                quote = letter
-            else:
-                depth += (letter == "(") - (letter == ")")
-            at += 1
-        yield script[match.end() - 1 : at - 1]
-
-
-def scripts() -> dict[str, str]:
-    return {
-        str(path.relative_to(SCRIPTS)): path.read_text()
-        for path in SCRIPTS.rglob("*.ts")
-        if not path.name.endswith(".test.ts") and path.name != "translate.ts"
-    }
-
-
-def test_every_word_of_the_scripts_is_listed_and_every_listed_word_is_used() -> None:
-    said = {
-        json.loads(literal)
-        for script in scripts().values()
-        for call in calls(script)
-        for literal in LITERAL.findall(call)
-    }
-    assert said - set(WORDS) == set()
-    everything = "".join(scripts().values()).replace("\\u2026", "…")
-    assert [word for word in WORDS if f'"{word}"' not in everything] == []
-
-
-def test_every_reason_of_the_planner_can_be_said_in_another_language() -> None:
-    assert set(ANSWERS) == set(REASONS.values()) - {""}
+from translations.catalogue import read_po, write_mo
 
 
 @pytest.mark.django_db
@@ -96,7 +43,11 @@ def test_pages_hand_their_scripts_the_words_of_their_language(
     assert '<html lang="de">' in page
     handed = re.search(r'<script id="words" type="application/json">(.*?)</script>', page)
     assert handed
-    assert set(json.loads(handed[1])) == {*WORDS, *ANSWERS, *SLICES}
+    words = json.loads(handed[1])
+    catalogue = read_po(settings.LOCALE_PATHS[0] / "de/LC_MESSAGES/djangojs.po")
+    assert words == {message.text: said for message, (said,) in catalogue.items()}
+    assert {*REASONS.values()} - {""} <= set(words)
+    assert words["People per zone"] == "Menschen pro Zone"
 
 
 @pytest.mark.django_db
@@ -202,71 +153,25 @@ def test_pages_for_programmers_say_that_they_are_english(name: str) -> None:
     assert '<main class="page api-docs" id="content" lang="en">' in page.read_text()
 
 
-def test_what_other_rooms_call_things_is_listed_for_translators() -> None:
-    known = {*TERMS, *WORDS}
-    called = {kind.words for kind in Kind} | {kind.plural for kind in Kind}
-    called |= {*PRESENCE.values(), *WHEREABOUTS.values(), *CHOICE.values()}
-    called |= {each.use for each in LAYER_FORMATS} | {name for _, name in RAMPS}
-    called |= {unit.value for unit in Unit} | {counting.value for counting in Counting}
-    assert called - known == set()
-    assert {title for each in TIME_SLICES.values() for title in each.titles} == {*SLICES}
-    # Names of their own stay what they are.
-    own = {"DPCube", "PrivTree", "PriLocation"}
-    assert {each.title for each in MECHANISMS.values()} - known <= own
-
-
-@pytest.mark.skipif(not Path("/usr/bin/xgettext").exists(), reason="needs GNU gettext")
-def test_german_is_whole_and_compiled(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Remedy: `manage.py makemessages -l de`, translate, and `manage.py compilemessages`.
-
-    What is empty, or fuzzy, is not compiled.
-    """
-    (tmp_path / "locale").mkdir()
-    # A copy, as templates are rewritten beside themselves meanwhile.
-    shutil.copytree(Path(settings.BASE_DIR) / "dpgeo", tmp_path / "dpgeo")
-    monkeypatch.chdir(tmp_path)
-    call_command("makemessages", locale=["de"], verbosity=0, no_wrap=True)
-    wanted = messages_of(tmp_path / "locale/de/LC_MESSAGES/django.po")
-    assert len(wanted) > 800
-    german = gettext_module.translation("django", settings.LOCALE_PATHS[0], ["de"])
-    compiled = {
-        text[0] if isinstance(text, tuple) else text
-        for text in german._catalog  # type: ignore[attr-defined]
-    }
-    assert wanted - compiled == set()
-
-
-def messages_of(catalogue: Path) -> set[str]:
-    """The keys of a catalogue, as they are compiled: with their context before them."""
-    keys = re.findall(r'^(?:msgctxt (".+")\n)?msgid (".+")$', catalogue.read_text(), re.M)
-    found = {
-        f"{json.loads(context)}\x04{json.loads(text)}" if context else json.loads(text)
-        for context, text in keys
-    }
-    return found - {""}
+@pytest.mark.parametrize("domain", ["django", "djangojs"])
+def test_the_compiled_catalogue_is_the_written_one(domain: str, tmp_path: Path) -> None:
+    """Remedy: `make messages`."""
+    folder = settings.LOCALE_PATHS[0] / "de" / "LC_MESSAGES"
+    write_mo(tmp_path / "made.mo", "de", read_po(folder / f"{domain}.po"))
+    assert (tmp_path / "made.mo").read_bytes() == (folder / f"{domain}.mo").read_bytes()
 
 
 @pytest.mark.skipif(not Path("/usr/bin/msgfmt").exists(), reason="needs GNU gettext")
-def test_what_is_compiled_is_what_is_written(tmp_path: Path) -> None:
+@pytest.mark.parametrize("domain", ["django", "djangojs"])
+def test_gettext_reads_the_catalogue_alike(domain: str, tmp_path: Path) -> None:
     folder = settings.LOCALE_PATHS[0] / "de" / "LC_MESSAGES"
-    made = tmp_path / "django.mo"
-    subprocess.run(["/usr/bin/msgfmt", "-c", "-o", made, folder / "django.po"], check=True)
+    made = tmp_path / "made.mo"
+    subprocess.run(["/usr/bin/msgfmt", "-c", "-o", made, folder / f"{domain}.po"], check=True)
     found = []
-    for path in (made, folder / "django.mo"):
+    for path in (made, folder / f"{domain}.mo"):
         with path.open("rb") as file:
             found.append(gettext_module.GNUTranslations(file)._catalog)  # type: ignore[attr-defined]
-    assert found[0] == found[1]
-
-
-@pytest.mark.skipif(not Path("/usr/bin/xgettext").exists(), reason="needs GNU gettext")
-def test_translators_get_a_catalogue(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "locale").mkdir()
-    shutil.copytree(Path(settings.BASE_DIR) / "dpgeo" / "pages", tmp_path / "dpgeo")
-    monkeypatch.chdir(tmp_path)
-    call_command("makemessages", locale=["de"], verbosity=0, no_location=True)
-    text = (tmp_path / "locale/de/LC_MESSAGES/django.po").read_text()
-    assert 'msgid "Cannot be told from zero"' in text
-    assert 'msgid "Draw a box"' in text
+    assert {**found[0], "": ""} == {**found[1], "": ""}
 
 
 @pytest.mark.django_db

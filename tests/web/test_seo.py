@@ -95,6 +95,7 @@ def test_the_sitemap_lists_public_pages_by_day(client: Client, release: Release)
     assert listed == {
         f"{HOST}/": None,
         f"{HOST}/about/privacy/": None,
+        f"{HOST}/about/words/": None,
         f"{HOST}/maps/{release.pk}/": timezone.now().date().isoformat(),
     }
     robots = client.get("/robots.txt").content.decode()

@@ -15,7 +15,7 @@ from tests.unit.artefacts.releases import grid_release
 from tests.web.published import install, make_dataset
 from tests.web.test_api_files import FOR_EVER, VISITORS, expected_status, visitor
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 
 @pytest.fixture

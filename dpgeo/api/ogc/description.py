@@ -6,7 +6,8 @@ from typing import Any
 
 from dpgeo.api.ogc.documents import GEOJSON, HTML, JSON, OPENAPI
 from dpgeo.api.ogc.query_parameters import COLLECTIONS, FORM, ITEMS, openapi_parameters
-from dpgeo.api.problems import MEDIA_TYPE, of_status
+from dpgeo.api.problem_kinds import MEDIA_TYPE
+from dpgeo.api.problems import of_status
 from dpgeo.api.queries import Query
 
 Document = dict[str, Any]

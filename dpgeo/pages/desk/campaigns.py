@@ -17,7 +17,7 @@ from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.selectors import campaigns_of
 from dpgeo.crowdsourcing.services import campaign_change, campaign_delete
 from dpgeo.pages.desk.access import person
-from dpgeo.pages.desk.words import translated
+from dpgeo.pages.rendering import say
 
 PAGE_CAMPAIGNS = 50
 
@@ -49,7 +49,7 @@ def change(request: HttpRequest, campaign_id: str) -> HttpResponse:
             by=person(request),
         )
     except InvalidInput as refusal:
-        messages.error(request, translated(refusal.message))
+        messages.error(request, say(refusal))
     else:
         messages.success(request, gettext("Saved: {name}.").format(name=campaign.name))
     return redirect("desk-campaigns")

@@ -25,8 +25,7 @@ from dpgeo.pages.basemap import plain_land
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.figures import budget_of, outline_of
 from dpgeo.pages.desk.forms import DatasetForm, licence_choices
-from dpgeo.pages.desk.words import translated
-from dpgeo.pages.templatetags.figures import in_language
+from dpgeo.pages.rendering import say
 from dpgeo.spatial.area import StudyArea
 
 REFUSED = 422
@@ -52,7 +51,7 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
 def caution(request: HttpRequest, dataset: Dataset) -> None:
     """Say what is unusual about the budget."""
     dataset.ledger.refresh_from_db()
-    for sentence in cautions_on(dataset.ledger.total, gettext, in_language):
+    for sentence in map(say, cautions_on(dataset.ledger.total)):
         messages.warning(request, sentence)
 
 
@@ -122,7 +121,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
 
 
 def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) -> HttpResponse:
-    """The form, with the address answering 422 where something has to be mended."""
+    """The form, with the address answering 422 where something has to be fixed."""
     context = {
         "form": form,
         "dataset": dataset,
@@ -183,7 +182,7 @@ def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
     try:
         version = person_erase(dataset=found, person=typed, by=person(request))
     except DpgeoError as refusal:
-        messages.error(request, translated(refusal.message))
+        messages.error(request, say(refusal))
         return redirect("desk-dataset", slug=slug)
     messages.success(request, gettext("A version without this person is being made."))
     return redirect("desk-upload", upload_id=version.pk)

@@ -24,8 +24,9 @@ from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES
-from dpgeo.pages.desk.words import translated
+from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import odds
+from dpgeo.phrases import Phrase, phrase_of
 from dpgeo.spatial.area import StudyArea
 
 
@@ -44,7 +45,7 @@ class DeskForm(forms.Form):
     def add_refusal(self, refusal: DpgeoError) -> None:
         """Show a service's refusal at the field it names, or above the form."""
         name = self.field_of(refusal.field)
-        said = translated(refusal.message)
+        said = say(refusal)
         self.add_error(name if name in self.fields else None, said)
 
     def field_of(self, name: str) -> str:
@@ -258,7 +259,7 @@ class DatasetForm(DeskForm):
         try:
             return parse_epsilon(text, field="budget")
         except DpgeoError as refusal:
-            raise ValidationError(translated(refusal.message)) from None
+            raise ValidationError(say(refusal)) from None
 
     def clean(self) -> dict[str, Any]:
         """Read the study area and see that there is exactly one budget."""
@@ -287,7 +288,7 @@ class DatasetForm(DeskForm):
             self.points_budget = make_level(level, radius or DEFAULT_RADIUS, field="points_level")
         except DpgeoError as refusal:
             field = "points_radius" if refusal.field == "radius" else "points_level"
-            self.add_error(field, translated(refusal.message))
+            self.add_error(field, say(refusal))
 
     def _read_area(self, values: Mapping[str, Any]) -> None:
         sides = [values.get(name) for name in self.side_names]
@@ -310,9 +311,9 @@ class DatasetForm(DeskForm):
         try:
             self.study_area = make().to_geojson()
         except ValueError as error:
-            message = str(error)
-            at = "south" if field == "west" and "south" in message else field
-            self.add_error(at, translated(message))
+            problem = phrase_of(error)
+            at = "south" if field == "west" and "south" in problem.values else field
+            self.add_error(at, say(problem))
 
 
 def budget_help() -> str:
@@ -341,16 +342,14 @@ def read_outline(text: str) -> StudyArea:
     try:
         document = json.loads(text)
     except ValueError:
-        raise ValueError(gettext("This is not JSON; paste the whole GeoJSON text.")) from None
+        raise ValueError(Phrase("This is not JSON; paste the whole GeoJSON text.")) from None
     if isinstance(document, dict) and document.get("type") == "FeatureCollection":
         features = document.get("features")
         if not isinstance(features, list) or len(features) != 1:
-            words = gettext("A collection must hold exactly one feature: the outline.")
-            raise ValueError(words)
+            raise ValueError(Phrase("A collection must hold exactly one feature: the outline."))
         document = features[0]
     if not isinstance(document, dict):
-        words = gettext("The study area is not a GeoJSON geometry; give a Polygon.")
-        raise ValueError(words)
+        raise ValueError(Phrase("The study area is not a GeoJSON geometry; give a Polygon."))
     return StudyArea.from_geojson(document)
 
 

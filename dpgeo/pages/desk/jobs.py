@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import uuid
 from dataclasses import dataclass
 from typing import Any
@@ -18,7 +17,7 @@ from django.views.decorators.http import require_safe
 from dpgeo.accounts.selectors import may
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.pages.desk.access import dataset_of_job, need, person
-from dpgeo.pages.desk.words import translated
+from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
 
 STATE_WORDS = {
@@ -76,21 +75,13 @@ def progress_of(job: Job, *, sees_private: bool) -> Progress:
         id=job.id,
         state=state.value,
         active=state in UNFINISHED,
-        step=step_words(job.step if sees_private and state is JobState.RUNNING else "")
+        step=(say(job.step_phrase) if sees_private and state is JobState.RUNNING else "")
         or gettext(STATE_WORDS[state]),
-        detail=so_far(done, total) if counted and " of " not in job.step else "",
+        detail=so_far(done, total) if counted and not job.step_phrase.values else "",
         percent=percent,
         segments=segments_of(job, percent) if sees_private else [0],
-        failure=translated(job.failure) if sees_private else "",
+        failure=say(job.failure) if sees_private else "",
     )
-
-
-def step_words(step: str) -> str:
-    """A step in the page's language, with its numbers: "Writing files 3 of 7"."""
-    numbered = re.fullmatch(r"(.+) (\d+) of (\d+)", step)
-    if not numbered:
-        return translated(step)
-    return f"{gettext(numbered[1])} {so_far(int(numbered[2]), int(numbered[3]))}"
 
 
 def so_far(done: int, total: int) -> str:
@@ -101,7 +92,7 @@ def so_far(done: int, total: int) -> str:
 def segments_of(job: Job, percent: int) -> list[int]:
     """How full each step is, in per cent."""
     steps = STEPS.get(job.task, ("",))
-    found = [place for place, step in enumerate(steps) if job.step.startswith(step)]
+    found = [place for place, step in enumerate(steps) if str(job.step_phrase).startswith(step)]
     at = found[0] if found and job.state == JobState.RUNNING else -1
     return [100 if place < at else percent if place == at else 0 for place in range(len(steps))]
 

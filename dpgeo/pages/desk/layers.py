@@ -19,7 +19,7 @@ from dpgeo.datasets.models import Dataset, LayerKindChoice
 from dpgeo.pages.desk.access import dataset_for, person
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.forms import DeskForm
-from dpgeo.pages.desk.words import translated
+from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import figure
 
 
@@ -128,7 +128,7 @@ def layer_remove(request: HttpRequest, slug: str, name: str) -> HttpResponse:
     try:
         public_layer_remove(layer=layer, by=person(request))
     except DpgeoError as refusal:
-        messages.error(request, translated(refusal.message))
+        messages.error(request, say(refusal))
     else:
         messages.success(request, gettext("Removed: {name}.").format(name=layer.title))
     return redirect("desk-layers", slug=slug)

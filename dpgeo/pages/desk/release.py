@@ -15,14 +15,26 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dpgeo.accounts.selectors import may
 from dpgeo.core.errors import DpgeoError
+from dpgeo.core.parameters import parameters
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.desk.access import person, release_for
 from dpgeo.pages.desk.jobs import job_context
-from dpgeo.pages.desk.words import translated
+from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import open_actions
 from dpgeo.releases.services import DECISIONS, LONGEST_REJECTION
 from dpgeo.releases.states import ACTIONS
+
+
+def chosen_parameters(release: Release) -> list[tuple[str, object]]:
+    """Labels and values of a release's parameters; names of layers and numbers stay as they are."""
+    mechanism = MECHANISMS.get(release.mechanism)
+    known = parameters(mechanism.params) if mechanism else []
+    choices = {each.name: each.choices for each in known}
+    return [
+        (parameter_label(name), gettext(value) if value in choices.get(name, ()) else value)
+        for name, value in release.parameters.items()
+    ]
 
 
 @login_required
@@ -36,6 +48,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
     context: dict[str, Any] = {
         "release": found,
         "dataset": found.dataset,
+        "parameters": chosen_parameters(found),
         "mechanism_title": mechanism.title if mechanism else found.mechanism,
         "files": found.files.all(),
         "may_publish": may(user, found.dataset, "publish"),
@@ -71,7 +84,7 @@ def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
     try:
         DECISIONS[action](release=found, by=person(request), **asked)
     except DpgeoError as refusal:
-        messages.error(request, translated(refusal.message))
+        messages.error(request, say(refusal))
     else:
         messages.success(request, gettext(ACTIONS[action].done))
     return redirect("desk-release", release_id=found.id)

@@ -23,7 +23,7 @@ from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
 from dpgeo.pages.desk.forms import DeskForm
-from dpgeo.pages.desk.words import parameter_label, translated
+from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.pages.templatetags.figures import figure
 
 COUNTING_WORDS = [
@@ -170,7 +170,7 @@ class ReleaseForm(DeskForm):
         try:
             return Guess(**given)
         except DpgeoError as refusal:
-            self.add_error(f"guess_{refusal.field}", translated(refusal.message))
+            self.add_error(f"guess_{refusal.field}", say(refusal))
             return None
 
     def clean_bounding(self) -> str:
@@ -185,7 +185,7 @@ class ReleaseForm(DeskForm):
         try:
             return parse_epsilon(self.cleaned_data["epsilon"])
         except DpgeoError as refusal:
-            raise ValidationError(translated(refusal.message)) from None
+            raise ValidationError(say(refusal)) from None
 
     def clean(self) -> dict[str, Any]:
         """Read the chosen mechanism's parameters, each error at its own field."""
@@ -201,7 +201,7 @@ class ReleaseForm(DeskForm):
             try:
                 parse_parameters(mechanism.params, {parameter.name: value})
             except DpgeoError as refusal:
-                self.add_error(name, translated(refusal.message))
+                self.add_error(name, say(refusal))
             self.parameters[parameter.name] = value
         return values
 

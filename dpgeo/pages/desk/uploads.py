@@ -31,7 +31,7 @@ from dpgeo.pages.desk.access import dataset_for, person, upload_for
 from dpgeo.pages.desk.datasets import REFUSED
 from dpgeo.pages.desk.forms import ColumnsForm, UploadForm
 from dpgeo.pages.desk.jobs import job_context
-from dpgeo.pages.desk.words import translated
+from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import in_language
 
 TOO_LARGE = 413
@@ -70,7 +70,7 @@ def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
             )
             upload_look(upload=upload)
         except DpgeoError as refusal:
-            form.add_error("file", translated(refusal.message))
+            form.add_error("file", say(refusal))
         else:
             address = reverse("desk-upload", args=[upload.id])
             return JsonResponse({"next": address}) if wants_json(request) else redirect(address)
@@ -136,7 +136,7 @@ def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     try:
         upload_discard(upload=found, by=person(request))
     except DpgeoError as refusal:
-        messages.error(request, translated(refusal.message))
+        messages.error(request, say(refusal))
         return redirect("desk-upload", upload_id=found.id)
     messages.success(request, gettext("Removed: {name}.").format(name=found.file_name))
     return redirect("desk-dataset", slug=found.dataset.slug)
@@ -146,14 +146,14 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
     """The file's head and which column holds what; confirming starts the ingest job."""
     dataset = found.dataset
     sees_private = may(person(request), dataset, "see_private")
-    failure = translated(found.job.failure) if found.job and sees_private else ""
+    failure = say(found.job.failure) if found.job and sees_private else ""
     chooses = may_choose_columns(found)
     context: dict[str, Any] = {"upload": found, "dataset": dataset, "failure": failure}
     context["fixed"], context["removable"] = not chooses, found.state != UploadState.READY
     try:
         preview = upload_preview(upload=found)
     except DpgeoError as refusal:
-        context["unreadable"] = translated(refusal.message)
+        context["unreadable"] = say(refusal)
         return render(request, "desk/upload_columns.html", context)
     form = ColumnsForm(
         exchanged(request.POST) if "exchange" in request.POST else request.POST or None,
@@ -165,7 +165,7 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
     confirms = request.method == "POST" and "exchange" not in request.POST
     if confirms and form.is_valid() and confirm(request, found, form):
         return redirect("desk-upload", upload_id=found.id)
-    hints = [] if "exchange" in request.POST else [translated(each) for each in preview.hints]
+    hints = [] if "exchange" in request.POST else [say(each) for each in preview.hints]
     context |= {"preview": preview, "form": form, "hints": hints}
     return render(request, "desk/upload_columns.html", context, status=REFUSED if confirms else 200)
 

@@ -7,7 +7,7 @@ from django.utils.safestring import SafeString
 from django_vite.core.asset_loader import DjangoViteAssetLoader
 from django_vite.core.exceptions import DjangoViteAssetNotFoundError
 
-from dpgeo.pages.words import script_words
+from dpgeo.pages.rendering import script_words
 
 register = template.Library()
 register.simple_tag(script_words)

@@ -8,41 +8,19 @@ from django.utils.translation import gettext
 from dpgeo.budgets.models import Ledger
 from dpgeo.datasets.models import Dataset
 from dpgeo.pages.desk.figures import budget_of
-from dpgeo.pages.desk.words import REGIONS, parameter_label, translated
+from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import in_language, ledger_words
-from dpgeo.releases.quotes import Quote
 
 register = template.Library()
 
 
-@register.filter
-def region(name: str) -> str:
-    """One region of a forecast: "cell"."""
-    return gettext(name)
+register.filter(say)
 
 
 @register.filter
-def regions(name: str) -> str:
-    """Many of them: "cells"."""
-    return gettext(REGIONS[name])
-
-
-@register.filter
-def parameter(name: str) -> str:
-    """What the forms call a mechanism's parameter: "look_share" is "Look share"."""
-    return parameter_label(name)
-
-
-@register.filter
-def said(value: object) -> object:
-    """A text in the page's language, where it has one; whatever is no text as it is."""
-    return translated(value) if isinstance(value, str) else value
-
-
-@register.filter
-def warnings(quote: Quote) -> list[str]:
-    """What speaks against paying for this."""
-    return quote.warned(gettext, in_language)
+def word(text: str) -> str:
+    """A text that is marked where another room wrote it, in the page's language."""
+    return gettext(text)
 
 
 @register.filter

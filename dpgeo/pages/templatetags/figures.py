@@ -64,9 +64,7 @@ def cost(paid: Release | Entry, decimals: int = 0) -> str:
 
 def ledger_words(ledger: Ledger, units: int) -> str:
     """Whole units of a ledger for points, with their measure: "level ln 4 within 200 m"."""
-    return gettext("level {level} within {radius} m").format(
-        level=in_language(ledger.amount(units)), radius=figure(ledger.radius or 0)
-    )
+    return ledger.phrase(units).render(gettext, in_language)
 
 
 @register.filter

@@ -7,6 +7,7 @@ import dataclasses
 import numpy as np
 
 from dpgeo.core.released import GridRelease
+from dpgeo.phrases import translatable
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     BoxLayer,
@@ -61,7 +62,7 @@ def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
     return dataclasses.replace(
         cells,
         name="estimate",
-        title="Counts above the threshold",
+        title=translatable("Counts above the threshold"),
         kind="inferred",
         value=np.where(kept, cells.value, 0),
         margin=np.where(kept, float(margin), float(margin + content.threshold - 1)),

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import shown_by_scripts
 from dpgeo.postprocess.tasks import rewards
 from dpgeo.postprocess.tasks.acceptance import Acceptance
 from dpgeo.postprocess.tasks.density import DensityRule, DensitySurface, ring_edges
@@ -61,20 +62,34 @@ class Reason(StrEnum):
 
 REASONS = {
     Reason.PLANNED: "",
-    Reason.NOT_A_PLACE: "Its coordinates are not a longitude and latitude in degrees; correct "
-    "them.",
-    Reason.OUTSIDE_AREA: "It lies outside the study area, where the map says nothing; move it.",
-    Reason.TARGET_CERTAIN: "A target of 100 % is never reached: nobody is sure to accept. Lower "
-    "the target.",
-    Reason.NO_TRAVEL: "Nobody travels 0 metres; raise the travel limit.",
-    Reason.NOBODY_NEAR: "The map shows nobody within the travel limit; move it or raise the limit.",
-    Reason.TOO_FEW_NEAR: "Too few people live within the travel limit, whatever is paid; lower the "
-    "target, raise the limit or move it.",
-    Reason.REWARD_TOO_LOW: "Its reward is below the least that anybody accepts; raise it.",
-    Reason.TOTAL_TOO_LOW: "The total reward does not give every task the least that anybody "
-    "accepts; raise it or plan fewer tasks.",
-    Reason.OUT_OF_REACH: "At this reward the target would take people from beyond the travel "
-    "limit; raise the reward or lower the target.",
+    Reason.NOT_A_PLACE: shown_by_scripts(
+        "Its coordinates are not a longitude and latitude in degrees; correct them."
+    ),
+    Reason.OUTSIDE_AREA: shown_by_scripts(
+        "It lies outside the study area, where the map says nothing; move it."
+    ),
+    Reason.TARGET_CERTAIN: shown_by_scripts(
+        "A target of 100 % is never reached: nobody is sure to accept. Lower the target."
+    ),
+    Reason.NO_TRAVEL: shown_by_scripts("Nobody travels 0 metres; raise the travel limit."),
+    Reason.NOBODY_NEAR: shown_by_scripts(
+        "The map shows nobody within the travel limit; move it or raise the limit."
+    ),
+    Reason.TOO_FEW_NEAR: shown_by_scripts(
+        "Too few people live within the travel limit, whatever is paid; lower the "
+        "target, raise the limit or move it."
+    ),
+    Reason.REWARD_TOO_LOW: shown_by_scripts(
+        "Its reward is below the least that anybody accepts; raise it."
+    ),
+    Reason.TOTAL_TOO_LOW: shown_by_scripts(
+        "The total reward does not give every task the least that anybody "
+        "accepts; raise it or plan fewer tasks."
+    ),
+    Reason.OUT_OF_REACH: shown_by_scripts(
+        "At this reward the target would take people from beyond the travel "
+        "limit; raise the reward or lower the target."
+    ),
 }
 
 
@@ -178,10 +193,10 @@ def plan_tasks(
 
 def _check(value: float, name: str, low: float, high: float, *, above: bool = False) -> None:
     if not math.isfinite(value) or value < low or value > high or (above and value == low):
-        words = "above" if above else "at least"
         raise InvalidInput(
-            "Must be a number {words} {low:g} and at most {high:g}.",
-            words=words,
+            "Must be a number above {low:g} and at most {high:g}."
+            if above
+            else "Must be a number at least {low:g} and at most {high:g}.",
             low=low,
             high=high,
             field=name,

@@ -3,12 +3,17 @@
 const catalogue: Record<string, string> = readCatalogue();
 
 /**
- * The text in the page's language, with `{name}` filled in. The English text is its own key; every
- * one is listed in `dpgeo/pages/words.py`, from where translators get it.
+ * The text in the page's language, with `{name}` filled in. The English text is its own key:
+ * `make messages` collects the literals that stand in calls of this and of `message`.
  */
 export function t(text: string, values: Record<string, string | number> = {}): string {
   const template = catalogue[text] ?? text;
   return template.replace(/\{(\w+)\}/g, (whole, name: string) => String(values[name] ?? whole));
+}
+
+/** Marks a text for translators that `t` is given elsewhere. */
+export function message(text: string): string {
+  return text;
 }
 
 /** The page's language, by which numbers are written. */

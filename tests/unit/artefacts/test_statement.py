@@ -145,7 +145,7 @@ def test_the_factor_is_never_understated(epsilon: Fraction) -> None:
     factor = float(Decimal(format_odds(epsilon).replace(",", "")))
     exact = math.exp(epsilon)
     assert exact * (1 - 1e-12) <= factor <= exact * 1.011
-    assert f"factor {format_odds(epsilon)}." in privacy_sentence(epsilon, Unit.PERSON)
+    assert f"factor {format_odds(epsilon)}." in str(privacy_sentence(epsilon, Unit.PERSON))
 
 
 def test_a_budget_for_points_replaces_the_sentence_about_presence() -> None:

@@ -155,7 +155,7 @@ def test_it_hints_at_what_looks_wrong(
     tmp_path: Path, content: str, area: StudyArea | None, words: str
 ) -> None:
     (hint,) = of(tmp_path, content, area).hints
-    assert words in hint
+    assert words in str(hint)
 
 
 @pytest.mark.parametrize(

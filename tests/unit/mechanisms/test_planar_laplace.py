@@ -346,7 +346,8 @@ def test_a_prior_coarser_than_the_noise_is_said_to_be_idle_before_it_is_paid(
     side: int, params: Params, said: str
 ) -> None:
     domain = Domain(AREA, {"census": census(side)})
-    caution = MECHANISM.forecast(params, price(params, 1, AREA), 1, domain).caution
+    forecast = MECHANISM.forecast(params, price(params, 1, AREA), 1, domain)
+    caution = " ".join(map(str, forecast.cautions))
     assert said in caution
     assert bool(said) == bool(caution)
 

@@ -163,7 +163,8 @@ def test_the_form_says_how_many_places_are_noise_before_anything_is_paid() -> No
     def caution(epsilon: int) -> str:
         params = prilocation.Params(clusters=80, hidden=3, cells=64)
         asked = Fraction(epsilon)
-        return prilocation.forecast(params, asked, 1, Domain(TRIANGLE)).caution
+        forecast = prilocation.forecast(params, asked, 1, Domain(TRIANGLE))
+        return " ".join(map(str, forecast.cautions))
 
     # About two for each of 80 bins.
     assert "some 158 places that are noise" in caution(1)

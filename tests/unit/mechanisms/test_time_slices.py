@@ -99,4 +99,4 @@ def test_the_forecast_counts_the_cells_of_all_slices() -> None:
 
     inside = int(Grid.over(TRIANGLE, 8).inside(TRIANGLE).sum())
     assert forecast.regions == 2 * inside
-    assert "Europe/Berlin" in forecast.facts[0]
+    assert "Europe/Berlin" in str(forecast.facts[0])

@@ -124,7 +124,7 @@ def test_bad_hierarchies_are_refused_by_name(rows: list[tuple[Any, ...]], words:
 
 
 def test_the_sensitivity_of_every_level_is_told_in_words() -> None:
-    street, city = places().hiding()
+    street, city = map(str, places().hiding())
     assert street == "Hiding street: two places of one city are up to 28.5 km apart."
     assert city.startswith("Hiding city, street: two places of one study area are up to 57")
 

@@ -24,6 +24,7 @@ from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_receiv
 from dpgeo.ingest.preview import preview
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
+from dpgeo.phrases import phrase_of
 from dpgeo.spatial.area import StudyArea
 
 ROLES = ("person", "latitude", "longitude", "time", "geometry")
@@ -209,4 +210,4 @@ def parse_area(text: str) -> StudyArea:
     try:
         return StudyArea.from_bounds(west, south, east, north)
     except ValueError as error:
-        raise InvalidInput(str(error), field="study_area") from None
+        raise InvalidInput(phrase_of(error), field="study_area") from None

@@ -11,7 +11,7 @@ import { type Degrees, distanceNearby } from "../../geometry/mercator";
 import { pixelOf, type Place } from "../../geometry/place";
 import { type Arrow, contains, walk } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
-import { t } from "../../ui/translate";
+import { message, t } from "../../ui/translate";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
   type LegendContent,
@@ -94,7 +94,7 @@ class Clusters implements MapLayer {
   legend(): LegendContent {
     const { counting } = this.scene;
     const { names, title } = this.layer;
-    const people = counting === "people" ? "People per cluster, once in each small cell" : "Visits per cluster";
+    const people = message(counting === "people" ? "People per cluster, once in each small cell" : "Visits per cluster");
     const margins = this.clusters.map(({ margin }) => margin);
     return {
       title: names ? title : t(people),

@@ -3,15 +3,18 @@ import type { BoxLayer, ReleaseArray } from "../../data/release-array";
 import type { Reading } from "../../data/surface";
 import type { Square } from "../../geometry/square";
 import { formatMargin, formatNumber } from "../../ui/format";
-import { t } from "../../ui/translate";
+import { message, t } from "../../ui/translate";
 import type { Show } from "../map-layer";
 import { doubtNote, marginRange } from "../uncertainty";
 
 type Counting = ReleaseArray["counting"];
 
 const TITLES: Record<Show, Record<Counting, string>> = {
-  estimate: { people: "People per {side} square", visits: "Visits per {side} square" },
-  margin: { people: "Margin (±) of people per {side} square", visits: "Margin (±) of visits per {side} square" },
+  estimate: { people: message("People per {side} square"), visits: message("Visits per {side} square") },
+  margin: {
+    people: message("Margin (±) of people per {side} square"),
+    visits: message("Margin (±) of visits per {side} square"),
+  },
 };
 
 export function legendTitle(show: Show, counting: Counting, { side }: Square, { slice, title }: BoxLayer): string {

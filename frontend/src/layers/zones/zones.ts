@@ -10,7 +10,7 @@ import type { Degrees } from "../../geometry/mercator";
 import type { Place } from "../../geometry/place";
 import { type Arrow, centreOf, contains, walk } from "../../geometry/shapes";
 import { formatMargin, formatNumber } from "../../ui/format";
-import { t } from "../../ui/translate";
+import { message, t } from "../../ui/translate";
 import { loadShapes } from "../load-shapes";
 import { collection, feature, setFeatures, stepColours } from "../map-features";
 import {
@@ -89,8 +89,8 @@ class Zones implements MapLayer {
     const { counting } = this.scene;
     const margin = this.style.show === "margin";
     const heads = counting === "people"
-      ? { estimate: "People per zone", margin: "Margin (±) of people per zone" }
-      : { estimate: "Visits per zone", margin: "Margin (±) of visits per zone" };
+      ? { estimate: message("People per zone"), margin: message("Margin (±) of people per zone") }
+      : { estimate: message("Visits per zone"), margin: message("Margin (±) of visits per zone") };
     return {
       title: t(heads[this.style.show]),
       classes: this.edges.map((from, index) => ({ from, step: rampStep(index, this.edges.length) })),

@@ -1,0 +1,45 @@
+"""Phrases in a text column, so that any page can say them in its language later."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from django.db import models
+
+from dpgeo.phrases import Phrase
+
+if TYPE_CHECKING:
+    _TextField = models.TextField[Phrase | str, Phrase]
+else:
+    _TextField = models.TextField
+
+START = '{"template": '
+"""What every stored phrase begins with, and no sentence does."""
+
+
+def read_phrase(text: str) -> Phrase:
+    """A stored phrase. Texts that were stored before phrases were are shown as they are."""
+    return Phrase.from_json(json.loads(text) if text.startswith(START) else text)
+
+
+def store_phrase(phrase: Phrase) -> str:
+    """A phrase as text; "" where it says nothing."""
+    return json.dumps(phrase.to_json()) if phrase else ""
+
+
+class PhraseField(_TextField):
+    """A text column whose values are phrases. Migrations know it as the text that it is."""
+
+    def from_db_value(self, value: str | None, *_: object) -> Phrase:
+        return read_phrase(value or "")
+
+    def to_python(self, value: Any) -> Phrase:
+        return value if isinstance(value, Phrase) else read_phrase(str(value or ""))
+
+    def get_prep_value(self, value: Any) -> str:
+        return store_phrase(value) if isinstance(value, Phrase) else str(value or "")
+
+    def deconstruct(self) -> Any:
+        name, _, arguments, options = super().deconstruct()
+        return name, "django.db.models.TextField", arguments, options

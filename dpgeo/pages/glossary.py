@@ -1,0 +1,274 @@
+"""Glossary of the field's words: one list for the page and for docs/glossary.md.
+
+`python manage.py glossary` renews the document; a test holds the two equal.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from django.utils.functional import Promise
+from django.utils.translation import gettext_lazy as _
+from django.utils.translation import override
+
+
+class Term(NamedTuple):
+    """A word, its meaning, and the plainer one that pages use ("" for the same)."""
+
+    word: Promise | str
+    meaning: Promise | str
+    plain: Promise | str = ""
+
+
+SECTIONS: tuple[tuple[Promise | str, tuple[Term, ...]], ...] = (
+    (
+        _("Privacy"),
+        (
+            Term(
+                _("privacy unit"),
+                _("whose presence is hidden: a person (all of their records together) or a record"),
+                _("whom it protects"),
+            ),
+            Term(
+                _("neighbouring datasets"),
+                _("two datasets that differ by one privacy unit, added or removed"),
+            ),
+            Term(
+                _("pure differential privacy, epsilon"),
+                _(
+                    "no outcome is more than e^epsilon times as likely on one of two neighbouring"
+                    " datasets as on the other (Dwork et al. 2006)"
+                ),
+            ),
+            Term(
+                _("delta"),
+                _(
+                    "how far a probability may exceed that bound, in approximate differential "
+                    "privacy; 0 in every release today"
+                ),
+            ),
+            Term(
+                _("rho"),
+                _("the parameter of zero-concentrated differential privacy (Bun and Steinke 2016)"),
+            ),
+            Term(
+                _("geo-indistinguishability"),
+                _(
+                    "the same bound for positions: reports d metres apart give outcomes whose "
+                    "odds differ by at most e^(epsilon d), with epsilon per metre (Andrés et al. "
+                    "2013)"
+                ),
+            ),
+            Term(
+                _("level, radius"),
+                _(
+                    "geo-indistinguishability told by two numbers: level ln(r) within so many "
+                    "metres means a factor of at most r for positions that close"
+                ),
+            ),
+            Term(
+                _("privacy budget"),
+                _("the most that all releases of one dataset may spend together, ever"),
+            ),
+            Term(
+                _("ledger, debit, refund"),
+                _("the append-only record of a budget, and its entries"),
+            ),
+            Term(
+                _("plan, spend"),
+                _(
+                    "what a mechanism declares that it will spend, before it sees data; one "
+                    "labelled line of it"
+                ),
+            ),
+            Term(
+                _("unallocated epsilon"),
+                _("the part of a plan that is divided after a pilot measurement"),
+            ),
+            Term(
+                _("pilot measurement"),
+                _("a small noisy measurement that decides how the rest is spent"),
+            ),
+            Term(
+                _("post-processing"),
+                _("anything computed from a release alone; it costs nothing"),
+            ),
+        ),
+    ),
+    (
+        _("Measurement"),
+        (
+            Term(
+                _("study area"),
+                _("the declared public region in which positions count"),
+            ),
+            Term(
+                _("contribution bound (l)"),
+                _("the most regions (cells, zones, pairs) to which one privacy unit adds"),
+            ),
+            Term(
+                _("contribution bounding"),
+                _(
+                    "the choice of which contributions are kept where there are more: random, or "
+                    "popular by a paid pilot measurement"
+                ),
+            ),
+            Term(
+                _("sensitivity"),
+                _(
+                    "the largest change of a measured vector between neighbouring datasets, in L1"
+                    " or L2 norm"
+                ),
+            ),
+            Term(
+                _("measurement"),
+                _("one noisy vector, with the distribution of its noise"),
+            ),
+            Term(
+                _("noise scale, rate"),
+                _("b of Laplace noise, and 1/b"),
+            ),
+            Term(
+                _("margin of error"),
+                _(
+                    "the half-width of the interval that holds the true bounded count in 95 of "
+                    "100 releases; margin for short"
+                ),
+                _("±"),
+            ),
+            Term(
+                _("below threshold, suppressed"),
+                _("of a count that cannot be told from zero at 95 %"),
+                _("too few to tell from none"),
+            ),
+            Term(
+                _("measured counts"),
+                _("noisy counts as they were drawn"),
+            ),
+            Term(
+                _("estimate, inferred counts"),
+                _("counts after post-processing, by least squares or empirical Bayes"),
+            ),
+            Term(
+                _("shard"),
+                _(
+                    "one of the parts into which a large perturbation job is divided; every "
+                    "privacy unit is in exactly one"
+                ),
+            ),
+            Term(
+                _("virtual user"),
+                _(
+                    "one of a declared number of pseudo-persons to whom real persons are assigned"
+                    " at random"
+                ),
+            ),
+        ),
+    ),
+    (
+        _("Mechanisms"),
+        (
+            Term(
+                _("uniform grid, quadtree, kd-tree, adaptive grid"),
+                _("the decompositions of the literature; each has a page"),
+            ),
+            Term(
+                _("partition, leaf, box"),
+                _("one region of such a decomposition"),
+            ),
+            Term(
+                _("perturbed location"),
+                _("a position after planar Laplace noise"),
+                _("moved point"),
+            ),
+            Term(
+                _("prior, posterior, remapping"),
+                _(
+                    "Bayes' terms, for the optimal remapping of perturbed locations "
+                    "(Chatzikokolakis et al. 2017)"
+                ),
+            ),
+            Term(
+                _("deconvolution"),
+                _(
+                    "recovery of a density from perturbed locations by expectation maximisation "
+                    "(iterative Bayesian update)"
+                ),
+            ),
+        ),
+    ),
+    (
+        _("Data and releases"),
+        (
+            Term(
+                _("dataset"),
+                _(
+                    "what an owner declares and uploads to; in DCAT, the published releases are "
+                    "its distributions"
+                ),
+            ),
+            Term(
+                _("canonical file"),
+                _("the validated Parquet file that an upload becomes"),
+            ),
+            Term(
+                _("release"),
+                _(
+                    "the immutable outcome of one run of a mechanism; everything public is "
+                    "computed from releases"
+                ),
+                _("map"),
+            ),
+            Term(
+                _("kind"),
+                _("what a release shows: a heatmap, zones, points, clusters or contours"),
+            ),
+            Term(
+                _("draft, published, rejected, withdrawn"),
+                _("the states of a release"),
+            ),
+            Term(
+                _("blob"),
+                _("the one file that holds a release exactly; all other files are made from it"),
+            ),
+        ),
+    ),
+    (
+        _("Planning tasks"),
+        (
+            Term(
+                _("task region, notification radius"),
+                _(
+                    "where the people are notified of a task: a circle of that radius, or a "
+                    "region of the map's own boxes (To et al. 2014)"
+                ),
+            ),
+            Term(
+                _("acceptance probability"),
+                _("the probability that a notified person does the task"),
+            ),
+            Term(
+                _("task success probability"),
+                _("the probability that at least one does"),
+            ),
+        ),
+    ),
+)
+
+
+INTRODUCTION = (
+    "# Glossary\n\nOne concept has one name, here and in the code, the API and the pages. Where "
+    "pages use a plainer word for readers, the last column gives it. Made from "
+    "`dpgeo/pages/glossary.py` by `python manage.py glossary`.\n"
+)
+
+
+def markdown() -> str:
+    """docs/glossary.md, in English."""
+    with override("en"):
+        tables = [
+            f"## {title}\n\n| term | meaning | on pages |\n|---|---|---|\n"
+            + "".join(f"| {term.word} | {term.meaning} | {term.plain} |\n" for term in terms)
+            for title, terms in SECTIONS
+        ]
+    return "\n".join([INTRODUCTION, *tables])

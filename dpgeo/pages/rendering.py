@@ -1,0 +1,39 @@
+"""Phrases and errors of other rooms, said in the page's language."""
+
+from __future__ import annotations
+
+from functools import cache
+from gettext import translation
+
+from django.conf import settings
+from django.utils.translation import get_language, gettext, to_locale
+
+from dpgeo.core.errors import DpgeoError
+from dpgeo.pages.templatetags.figures import in_language
+from dpgeo.phrases import Phrase
+
+
+def say(what: Phrase | DpgeoError) -> str:
+    """The sentence with its values, in the page's language and with its separators."""
+    phrase = what.phrase if isinstance(what, DpgeoError) else what
+    return phrase.render(gettext, in_language)
+
+
+def script_words() -> dict[str, str]:
+    """The scripts' English words and what they are in the page's language; none in English."""
+    language = to_locale(get_language() or "en")
+    return _catalogue_of_scripts(language)
+
+
+@cache
+def _catalogue_of_scripts(language: str) -> dict[str, str]:
+    words: dict[str, str] = {}
+    for folder in settings.LOCALE_PATHS:
+        found = translation("djangojs", folder, [language], fallback=True)
+        words |= getattr(found, "_catalog", {})
+    return {text: said for text, said in words.items() if text}
+
+
+def parameter_label(name: str) -> str:
+    """The name of a mechanism's parameter on a page: "look_share" is "Look share"."""
+    return gettext(name.replace("_", " ").capitalize())

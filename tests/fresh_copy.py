@@ -1,0 +1,182 @@
+"""`make test` or `make run` in a fresh copy of the project, where nothing is installed.
+
+`python -m tests.fresh_copy PYTHON test` passes on the answer of `make test`. With `run` the demo
+city has to be published and every map's data to arrive over HTTP; then the site is stopped.
+`python -m tests.fresh_copy newest` prints the newest Python that is found here, if it is newer
+than this one. Only the standard library is used.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from tests.servers import free_port
+
+ROOT = Path(__file__).resolve().parent.parent
+
+PATIENCE_SECONDS = 900.0
+"""For installing, building and publishing: a few times what a slow machine takes."""
+
+GREETING = "dpgeo is at "
+
+HERE = {"DATABASE_URL", "CELERY_BROKER_URL", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL"}
+"""What a copy takes over from nobody; beside everything that begins with DPGEO_ and DJANGO_."""
+
+
+def newest_python() -> str | None:
+    """The newest supported Python on PATH or of pyenv that starts, if newer than this one."""
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
+    for minor in reversed(supported_minors()):
+        if minor <= sys.version_info.minor:
+            return None
+        name = f"python3.{minor}"
+        on_path = [folder / name for folder in map(Path, os.get_exec_path())]
+        of_pyenv = sorted(pyenv.glob(f"3.{minor}.*/bin/{name}"), reverse=True)
+        for program in (*on_path, *of_pyenv):
+            if program.exists() and starts(program):
+                return str(program)
+    return None
+
+
+def supported_minors() -> range:
+    """The minor versions of Python 3 that `requires-python` names."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    bounds = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"])
+    assert bounds is not None
+    return range(int(bounds[1]), int(bounds[2]))
+
+
+def starts(program: Path) -> bool:
+    """Whether it is a Python that makes environments, rather than a shim that leads nowhere."""
+    words = [str(program), "-c", "import ensurepip, ssl, sqlite3, venv"]
+    return subprocess.run(words, capture_output=True, check=False).returncode == 0
+
+
+@contextmanager
+def fresh_copy() -> Iterator[Path]:
+    """A folder with the project's files as they are, and with nothing built from them."""
+    listed = subprocess.run(
+        ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        check=True,
+    )
+    with tempfile.TemporaryDirectory(prefix="dpgeo-fresh-") as name:
+        folder = Path(name) / "project"
+        for path in filter(None, listed.stdout.decode().split("\0")):
+            if (ROOT / path).is_file():
+                (folder / path).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy2(ROOT / path, folder / path)
+        yield folder
+
+
+def run_tests(folder: Path, python: str) -> int:
+    """The exit code of `make test`."""
+    words = ["make", "test", f"SYSTEM_PYTHON={python}"]
+    return subprocess.run(words, cwd=folder, env=environment(), check=False).returncode
+
+
+def publish_demo(folder: Path, python: str) -> int:
+    """0 when `make run` has published a demo city whose maps can be fetched."""
+    port, log = free_port(), folder.parent / "log"
+    words = ["make", "run", f"PORT={port}", f"SYSTEM_PYTHON={python}"]
+    began = time.monotonic()
+    with log.open("wb") as written:
+        process = subprocess.Popen(
+            words,
+            cwd=folder,
+            env=environment(),
+            stdout=written,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+    try:
+        wait_for_greeting(process, log)
+        maps = fetch_maps(f"http://127.0.0.1:{port}")
+    finally:
+        stop(process)
+    seconds = time.monotonic() - began
+    sys.stdout.write(f"{maps} maps published and fetched after {seconds:.0f} s\n")
+    return 0
+
+
+def environment() -> dict[str, str]:
+    """This environment without what is meant for an installation that stands already."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if name not in HERE and not name.startswith(("DPGEO_", "DJANGO_"))
+    }
+
+
+def wait_for_greeting(process: subprocess.Popen[bytes], log: Path) -> None:
+    """Wait until the site says where it is. Raises AssertionError if it ends or takes too long."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while GREETING not in (said := log.read_text(errors="replace")):
+        assert process.poll() is None, said
+        assert not re.search(r"\bfailed\b", said), said
+        assert time.monotonic() < deadline, said
+        time.sleep(0.5)
+
+
+def fetch_maps(site: str) -> int:
+    """How many maps the catalogue lists. Raises where there is none or one has no data."""
+    pages, maps = f"{site}/api/v1/releases", 0
+    kinds: set[str] = set()
+    for release in json.loads(fetch(pages))["results"]:
+        content = fetch(f"{pages}/{release['id']}/files/map.bin")
+        assert content, release
+        kinds.add(release["kind"])
+        maps += 1
+    assert "heatmap" in kinds, kinds
+    return maps
+
+
+def fetch(address: str) -> bytes:
+    """The body of an answer that is no error."""
+    with urllib.request.urlopen(address, timeout=60) as answer:  # noqa: S310
+        content: bytes = answer.read()
+    return content
+
+
+def stop(process: subprocess.Popen[Any]) -> None:
+    """End the site as Ctrl-C does, and all that it started."""
+    for number, seconds in ((signal.SIGINT, 30), (signal.SIGKILL, 30)):
+        if process.poll() is None:
+            os.killpg(process.pid, number)
+            try:
+                process.wait(timeout=seconds)
+            except subprocess.TimeoutExpired:
+                continue
+    try:
+        os.killpg(process.pid, signal.SIGKILL)
+    except ProcessLookupError:
+        return
+
+
+def main(words: list[str]) -> int:
+    """The exit code."""
+    if words == ["newest"]:
+        sys.stdout.write(f"{newest_python() or ''}\n")
+        return 0
+    python, target = words
+    with fresh_copy() as folder:
+        return {"test": run_tests, "run": publish_demo}[target](folder, python)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,49 @@
+"""Several commands at once, so that one that waits leaves the processor to another.
+
+`python -m tests.together "COMMAND" "COMMAND"...` shows what each of them wrote, whole, when it has
+ended, and fails if any failed. None is stopped because another failed.
+"""
+
+from __future__ import annotations
+
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
+
+from dpgeo.commands.supervisor import tie_to_parent
+
+
+def run_together(commands: Sequence[str]) -> int:
+    """The worst exit code."""
+    with ThreadPoolExecutor(len(commands)) as pool:
+        ended = as_completed([pool.submit(_run, command) for command in commands])
+        return max(future.result() for future in ended)
+
+
+def _run(command: str) -> int:
+    began = time.monotonic()
+    process = subprocess.Popen(
+        shlex.split(command),
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        preexec_fn=tie_to_parent(),
+    )
+    written, _ = process.communicate()
+    seconds = time.monotonic() - began
+    heading = f"-- {command}: {_verdict(process.returncode)} after {seconds:.0f} s\n"
+    sys.stdout.buffer.write(heading.encode() + written)
+    sys.stdout.flush()
+    code: int = process.returncode
+    return abs(code)
+
+
+def _verdict(code: int) -> str:
+    return f"exit code {code}" if code else "passed"
+
+
+if __name__ == "__main__":
+    sys.exit(run_together(sys.argv[1:]))

@@ -1,0 +1,89 @@
+"""Phrases keep their values apart from their words, in every language and in storage."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from dpgeo.core.errors import InvalidInput
+from dpgeo.phrases import Figure, Phrase, phrase_of
+
+SENTENCE = Phrase(
+    "{name!r} has {count:,} rows, {share:.1f} % of {whole}; {remedy}",
+    name="it has {x}; it has y",
+    count=1200,
+    share=2.5,
+    whole=Figure("1,386.29"),
+    remedy=Phrase("ask for {most:,}.", most=1000),
+)
+
+
+def german(text: str) -> str:
+    known = {"ask for {most:,}.": "höchstens {most:,}."}
+    return known.get(text, text)
+
+
+def separated(figure: str) -> str:
+    return figure.translate(str.maketrans(",.", ".,"))
+
+
+def test_a_phrase_is_english_unless_it_is_rendered_in_a_language() -> None:
+    assert str(SENTENCE) == (
+        "'it has {x}; it has y' has 1,200 rows, 2.5 % of 1,386.29; ask for 1,000."
+    )
+    assert SENTENCE.render(german, separated) == (
+        "'it has {x}; it has y' has 1.200 rows, 2,5 % of 1.386,29; höchstens 1.000."
+    )
+
+
+def test_without_values_braces_are_braces() -> None:
+    assert str(Phrase("Must be an object, {...}.")) == "Must be an object, {...}."
+
+
+def test_a_phrase_survives_storage() -> None:
+    stored = json.dumps(SENTENCE.to_json())
+    assert Phrase.from_json(json.loads(stored)) == SENTENCE
+    assert Phrase.from_json(json.loads(stored)).render(german, separated) == SENTENCE.render(
+        german, separated
+    )
+    assert str(Phrase.from_json("An {old} text")) == "An {old} text"
+    assert not Phrase.from_json("")
+
+
+@pytest.mark.parametrize(
+    "document",
+    [
+        {},
+        {"template": "{x.__class__}", "values": {"x": "a"}},
+        {"template": "{x[0]}", "values": {"x": "a"}},
+        {"template": "{x:999999999}", "values": {"x": "a"}},
+        {"template": "{x:{y}}", "values": {"x": "a", "y": "9"}},
+        {"template": "{y}", "values": {"x": "a"}},
+        {"template": "{x}", "values": {"x": ["a"]}},
+        {"template": 5, "values": {}},
+        {"template": "a", "values": "b"},
+        5,
+    ],
+)
+def test_what_is_no_phrase_is_refused(document: object) -> None:
+    with pytest.raises(ValueError, match=r"no phrase|no format"):
+        Phrase.from_json(document)  # type: ignore[arg-type]
+
+
+def test_an_error_keeps_its_template_and_values() -> None:
+    error = InvalidInput("The file has no column {name!r}.", name="lon", field="columns")
+    assert (error.template, dict(error.values)) == (
+        "The file has no column {name!r}.",
+        {"name": "lon"},
+    )
+    assert (error.message, str(error), error.field) == (
+        "The file has no column 'lon'.",
+        "The file has no column 'lon'.",
+        "columns",
+    )
+
+
+def test_errors_of_lower_rooms_hand_their_phrase_on() -> None:
+    assert phrase_of(ValueError(SENTENCE)) is SENTENCE
+    assert str(phrase_of(ValueError("plain {text}"))) == "plain {text}"

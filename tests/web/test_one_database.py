@@ -1,0 +1,39 @@
+"""Which modules leave PostgreSQL to `make audit`: those marked `one_database`, within limits."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+MARK = "pytest.mark.one_database"
+
+FOLDER = Path(__file__).parent
+
+DATABASE = re.compile(
+    r"""transaction=True | captureOnCommit | on_commit | \batomic\b | select_for_update
+    | IntegrityError | DatabaseError | OperationalError
+    | from\ django\.db\ import | from\ django\.core\.cache\ import | Thread | \bBarrier\b
+    | \border_by\b | \bJSONField\b | assert_num_queries | assertNumQueries | \bbudget_debit\b
+    | throttl | _MINUTE\b | _SIGN_INS\b | MigrationExecutor""",
+    re.VERBOSE,
+)
+"""Locks, constraints, transactions, JSON in rows, ordering, and counters in the cache."""
+
+MODULES = sorted(FOLDER.glob("test_*.py"))
+MARKED = [path for path in MODULES if MARK in path.read_text() and path.name != Path(__file__).name]
+
+
+def test_most_modules_run_on_both_databases() -> None:
+    assert 0 < len(MARKED) < len(MODULES) / 2
+
+
+@pytest.mark.parametrize("path", MARKED, ids=lambda path: path.stem)
+def test_what_depends_on_the_database_is_not_marked(path: Path) -> None:
+    assert not DATABASE.findall(path.read_text())
+
+
+def test_what_depends_on_the_database_would_be_found() -> None:
+    kept = {path.stem for path in MODULES if DATABASE.search(path.read_text())}
+    assert {"test_jobs", "test_lists", "test_api_throttling", "test_sign_in_limits"} <= kept

@@ -1,0 +1,1 @@
+"""Catalogues of messages: found in the sources, kept in `locale/`, compiled for the pages."""
