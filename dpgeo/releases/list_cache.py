@@ -69,7 +69,7 @@ class TextCache:
             known[key] = text
             if final:
                 self._keep(key, text)
-        return [text for key in keys if (text := known[key])]
+        return [cached for key in keys if (cached := known[key])]
 
     def _keep(self, key: bytes, text: bytes) -> None:
         with self._lock:
