@@ -20,8 +20,8 @@ from dpgeo.datasets.services import dataset_create
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, ReleaseFile, make_public_id
+from dpgeo.releases.publication import publish
 from dpgeo.releases.release_job import about, commit
-from dpgeo.releases.services import publish
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 

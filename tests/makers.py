@@ -14,12 +14,14 @@ import numpy as np
 from dpgeo.accounts.models import Organisation, Role, User
 from dpgeo.accounts.services import membership_set, organisation_create
 from dpgeo.artefacts.files import LAYER_FORMATS, WHOLE_RELEASE
+from dpgeo.core.advice import Guess
 from dpgeo.datasets.models import Dataset, Upload, UploadState
 from dpgeo.datasets.services import dataset_create
 from dpgeo.datasets.storage import private_storage, store
 from dpgeo.datasets.uploads import upload_receive
 from dpgeo.releases.models import Release
-from dpgeo.releases.services import release_request, release_run
+from dpgeo.releases.requests import read_request
+from dpgeo.releases.services import Quote, release_quote, release_request, release_run
 from dpgeo.spatial.projection import to_mercator
 
 AREA = {
@@ -114,7 +116,21 @@ def make_request(dataset: Dataset, by: User | None = None, **changes: Any) -> Re
         "counting": "people",
         "requested_by": by,
     }
-    return release_request(**{**asked, **changes})
+    return request_release(**{**asked, **changes})
+
+
+REQUEST = ("mechanism", "parameters", "epsilon", "bound", "counting", "bounding")
+
+
+def request_release(dataset: Dataset, **asked: Any) -> Release:
+    """A release of what is asked, read as every door reads it."""
+    request = read_request(dataset, **{name: asked.pop(name) for name in REQUEST if name in asked})
+    return release_request(dataset=dataset, request=request, **asked)
+
+
+def quote_release(dataset: Dataset, guess: Guess | None = None, **asked: Any) -> Quote:
+    """The quote of what is asked."""
+    return release_quote(dataset=dataset, request=read_request(dataset, **asked), guess=guess)
 
 
 def make_release(dataset: Dataset, by: User | None = None, **changes: Any) -> Release:

@@ -11,7 +11,6 @@ are no times and no progress here.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Any
 
 from rest_framework import serializers
@@ -210,7 +209,7 @@ class QuoteSerializer(Document):
     """What a release would cost and how noisy it would be. Nothing is reserved."""
 
     dataset = serializers.SlugField()
-    mechanism = serializers.CharField(source="mechanism.key")
+    mechanism = serializers.CharField(source="request.mechanism")
     parameters = ParametersField(help_text="All of them, with their defaults.")
     notion = serializers.ChoiceField(
         source="cost.notion.value", choices=[each.value for each in Notion]
@@ -219,12 +218,12 @@ class QuoteSerializer(Document):
     epsilon = serializers.CharField(
         allow_null=True, help_text=f"For pure-dp; null where points are moved. {EPSILON}"
     )
-    bound = serializers.IntegerField()
+    bound = serializers.IntegerField(source="request.bound")
     counting = serializers.ChoiceField(
-        source="counting.value", choices=[each.value for each in Counting]
+        source="request.counting.value", choices=[each.value for each in Counting]
     )
     bounding = serializers.ChoiceField(
-        source="bounding.value",
+        source="request.bounding.value",
         choices=[each.value for each in Bounding],
         help_text="Which places of a person are kept, where there are more than the bound.",
     )
@@ -247,7 +246,7 @@ class QuoteSerializer(Document):
 
     def get_parameters(self, quote: Quote) -> dict[str, Any]:
         """The parameters, defaults filled in."""
-        return asdict(quote.params)
+        return dict(quote.request.parameters)
 
     def get_cost(self, quote: Quote) -> str:
         """The cost as the notion tells it."""

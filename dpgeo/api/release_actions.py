@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
-from dataclasses import asdict
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -24,11 +23,11 @@ from dpgeo.api.request_bodies import Body, Decimal, Flag, Members, Real, Text, W
 from dpgeo.api.serializers import ANY_JSON, FORMER_REJECTED, ReleaseSerializer
 from dpgeo.core.advice import Guess
 from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
-from dpgeo.core.guarantees import Bounding, Counting, Unit, whole_units
+from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.datasets.models import Dataset
-from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
+from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.releases.models import Release
-from dpgeo.releases.quotes import parse_cost, read_parameters, settle_counting
+from dpgeo.releases.requests import ReleaseRequest, read_request, request_of
 from dpgeo.releases.selectors import releases_visible_to
 from dpgeo.releases.services import (
     release_cancel,
@@ -143,7 +142,9 @@ class QuoteView(DocumentView):
     def post(self, request: Request, slug: str) -> Response:
         """What it would cost, what would be left, and the noise to expect. Spends nothing."""
         dataset = own_dataset(self.actor, slug, "request")
-        quote = release_quote(dataset=dataset, **read_quoted(request))
+        asked = read_quoted(request)
+        guess = asked.pop("guess")
+        quote = release_quote(dataset=dataset, request=read_request(dataset, **asked), guess=guess)
         return self.answer(self.write(QuoteSerializer, quote, dataset=dataset), personal=True)
 
 
@@ -279,7 +280,7 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
 
     Raises DpgeoError.
     """
-    name = read_idempotency_key(request)
+    named = read_idempotency_key(request)
     asked = read_body(request, Requested)
     dataset = own_dataset(user, asked.pop("dataset"), "request")
     if asked["publish_when_done"] and not may(user, dataset, "publish"):
@@ -288,10 +289,13 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
             "out, and let somebody publish it who may.",
             field="publish_when_done",
         )
-    job_id = job_named(dataset, name)
+    job_id = job_named(dataset, named)
     known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
-    release = release_request(dataset=dataset, requested_by=user, job_id=job_id, **asked)
-    check_same(release, asked)
+    wanted = read_request(dataset, **{name: asked.pop(name) for name in map(str, Priced().fields)})
+    release = release_request(
+        dataset=dataset, request=wanted, requested_by=user, job_id=job_id, **asked
+    )
+    check_same(release, wanted, asked)
     return release, known
 
 
@@ -323,35 +327,11 @@ def job_named(dataset: Dataset, name: str) -> UUID:
     return UUID(bytes=digest[:16], version=5)
 
 
-def check_same(release: Release, asked: dict[str, Any]) -> None:
+def check_same(release: Release, wanted_request: ReleaseRequest, asked: dict[str, Any]) -> None:
     """Raise Conflict if a release is not what was asked for: its name was used before."""
-    mechanism = find_mechanism(asked["mechanism"])
-    params = read_parameters(release.dataset, mechanism, asked["parameters"])
-    area = release.dataset.area
-    asked_epsilon = parse_cost(mechanism, params, asked["epsilon"], asked["bound"], area)
-    wanted = (
-        asked["title"].strip(),
-        asked["description"].strip(),
-        mechanism.key,
-        asdict(params),
-        asked["bound"],
-        settle_counting(mechanism, asked["counting"], Unit(release.dataset.unit)).value,
-        asked["bounding"],
-        asked["publish_when_done"],
-        whole_units(mechanism.notion, asked_epsilon),
-    )
-    made = (
-        release.title,
-        release.description,
-        release.mechanism,
-        release.parameters,
-        release.bound,
-        release.counting,
-        release.bounding,
-        release.publish_when_done,
-        release.cost_units,
-    )
-    if wanted != made:
+    wanted = (asked["title"].strip(), asked["description"].strip(), asked["publish_when_done"])
+    made = (release.title, release.description, release.publish_when_done)
+    if wanted != made or wanted_request != request_of(release):
         raise Conflict(
             "Another request of this dataset had this name; give each its own.",
             field=IDEMPOTENCY_KEY,

@@ -6,6 +6,7 @@ import datetime
 from dataclasses import dataclass
 from typing import Any
 
+from django.db.models import prefetch_related_objects
 from django.urls import reverse
 from drf_spectacular.utils import extend_schema_field
 from rest_framework import serializers
@@ -255,8 +256,11 @@ class ReleaseSerializer(Document):
         return _day(release.withdrawn_at)
 
     def get_files(self, release: Release) -> list[ReleaseFile]:
-        """Its files; none of a tombstone."""
-        return list(release.files.all()) if release.rules.served else []
+        """Its files, read once; none of a tombstone."""
+        if not release.rules.served:
+            return []
+        prefetch_related_objects([release], "files")
+        return list(release.files.all())
 
     def get_statement_url(self, release: Release) -> str | None:
         """Where the statement is, among the files."""

@@ -33,6 +33,7 @@ from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.lease import ProgressCallback
 from dpgeo.jobs.models import JobState
 from dpgeo.releases.models import Release
+from dpgeo.releases.requests import read_request
 from dpgeo.releases.selectors import releases_public
 from dpgeo.releases.services import release_request, release_run
 
@@ -130,9 +131,12 @@ class Demo:
         cost = f" (ε = {wanted['epsilon']})" if wanted["epsilon"] else ""
         self.output.write(f"  Making a map: {wanted['title']}{cost}")
         try:
+            facts = dict(wanted)
+            said = {name: facts.pop(name) for name in ("title", "description") if name in facts}
             release = release_request(
                 dataset=dataset,
-                **wanted,
+                request=read_request(dataset, **facts),
+                **said,
                 publish_when_done=True,
                 requested_by=self.owner,
                 job_id=job_id,

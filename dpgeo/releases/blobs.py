@@ -14,13 +14,13 @@ from collections.abc import Iterator
 from uuid import UUID
 
 from dpgeo.artefacts.codec import DamagedRelease, UnreadableRelease, decode
-from dpgeo.core.guarantees import Bounding, Counting
 from dpgeo.core.released import Released
 from dpgeo.datasets.orphan_files import stored_names
 from dpgeo.datasets.storage import private_storage
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.models import Job
 from dpgeo.releases.models import Release
+from dpgeo.releases.requests import request_of, request_of_draw
 
 logger = logging.getLogger(__name__)
 
@@ -98,15 +98,10 @@ def is_draw_of(release: Release, released: Released) -> bool:
     blob may lie under an id that is not its own. An id that is derived from a request's name may
     also come again, if that name is used for another request after a restore.
     """
-    requested = release.parameters.items()
     return (
         released.about.get("dataset_slug") == release.dataset.slug
-        and released.mechanism == release.mechanism
-        and all(released.parameters.get(name) == value for name, value in requested)
         and released.guarantee == release.cost
-        and released.bound == release.bound
-        and released.counting == Counting(release.counting)
-        and released.bounding == Bounding(release.bounding)
+        and request_of_draw(released, release.parameters) == request_of(release)
     )
 
 

@@ -32,8 +32,8 @@ from typing import Any, TypeVar
 from django.db import Error as DatabaseError
 
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.parameters import layers_named, parse_parameters
+from dpgeo.core.guarantees import Unit
+from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.layers import domain_of
 from dpgeo.datasets.models import Upload
 from dpgeo.datasets.selectors import canonical_path
@@ -41,12 +41,12 @@ from dpgeo.datasets.storage import private_storage, store, work_folder
 from dpgeo.engine.duckdb_view import DuckDBView
 from dpgeo.jobs.lease import JobLease
 from dpgeo.jobs.services import LeaseLost
-from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.view import PrivateView
 from dpgeo.releases.models import Release
+from dpgeo.releases.requests import request_of
 
 logger = logging.getLogger(__name__)
 
@@ -90,15 +90,16 @@ def read_and_draw(
     """
 
     dataset = release.dataset
-    params = parse_parameters(find_mechanism(release.mechanism).params, release.parameters)
+    request = request_of(release)
+    params = request.params
     lease.step(COUNTING)
     with canonical_path(upload) as path, work_folder() as folder:
         view = DuckDBView(
             path,
             domain=domain_of(dataset, layers_named(params)),
             unit=Unit(dataset.unit),
-            counting=Counting(release.counting),
-            bound=release.bound,
+            counting=request.counting,
+            bound=request.bound,
             salt=bytes(release.salt),
             folder=folder,
             progress=lambda done, total: lease.step(COUNTING, done, total),

@@ -18,19 +18,19 @@ from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Bounding, Notion, from_units
+from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.released import Released
 from dpgeo.datasets.storage import private_storage, remove, work_folder
 from dpgeo.jobs.lease import JobLease
-from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, sharding
 from dpgeo.releases.blobs import blob_prefix, commit_blob, recover_draw
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
+from dpgeo.releases.publication import publish
+from dpgeo.releases.requests import request_of
 from dpgeo.releases.selectors import released_of
-from dpgeo.releases.services import publish
 
 
 def work_on(release_id: str, lease: JobLease) -> None:
@@ -70,18 +70,18 @@ def draw(release: Release, lease: JobLease) -> Released:
     """
 
     check_encodable()
-    mechanism = find_mechanism(release.mechanism)
-    texts = about(release)
+    request = request_of(release)
+    mechanism = request.definition
+    words = about(release)
     number = sharding.number_of_shards(release)
     if mechanism.sharded and number > 1:
-        return sharding.draw_in_shards(release, lease, number, texts)
-    bounding = Bounding(release.bounding)
+        return sharding.draw_in_shards(release, lease, number, words)
     return read_and_draw(
         release,
         release.upload,
         lease,
         lambda view, params, entropy: run(
-            mechanism, view, params, release.epsilon, entropy, texts, bounding
+            mechanism, view, params, request.epsilon, entropy, words, request.bounding
         ),
     )
 

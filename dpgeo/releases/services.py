@@ -5,20 +5,17 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict
-from fractions import Fraction
 from typing import Any
 from uuid import UUID
 
 from django.db import IntegrityError, transaction
-from django.utils import timezone
 
 from dpgeo.accounts.models import User
 from dpgeo.accounts.selectors import may
-from dpgeo.budgets.selectors import points_ledger, units_paid
-from dpgeo.budgets.services import budget_debit, ledger_promise
+from dpgeo.budgets.selectors import points_ledger
+from dpgeo.budgets.services import budget_debit
 from dpgeo.core.errors import Conflict, NotAllowed
-from dpgeo.core.guarantees import Bounding, whole_units
+from dpgeo.core.guarantees import whole_units
 from dpgeo.core.parameters import layers_named
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
@@ -29,9 +26,12 @@ from dpgeo.jobs.services import job_cancel, job_create, job_retry, job_wake
 from dpgeo.phrases import translatable
 from dpgeo.releases import files
 from dpgeo.releases.blobs import recover_draw
-from dpgeo.releases.models import Release, today
+from dpgeo.releases.models import Release
+from dpgeo.releases.publication import move, publish
 from dpgeo.releases.quotes import Quote, release_quote
-from dpgeo.releases.states import ACTIONS, STATES, states_from
+from dpgeo.releases.release_job import work_on
+from dpgeo.releases.requests import ReleaseRequest, columns_of
+from dpgeo.releases.states import ACTIONS
 
 __all__ = [
     "DECISIONS",
@@ -62,13 +62,8 @@ def release_request(
     *,
     dataset: Dataset,
     title: str,
-    mechanism: str,
-    parameters: Mapping[str, object],
-    epsilon: str | Fraction | None,
-    bound: int | str,
-    counting: str,
+    request: ReleaseRequest,
     requested_by: User | None,
-    bounding: str = Bounding.RANDOM.value,
     description: str = "",
     publish_when_done: bool = False,
     job_id: UUID | None = None,
@@ -77,9 +72,8 @@ def release_request(
 
     It is published when done only if the requester may publish; `requested_by` is None for the
     operator at the console, who may. A request that names its `job_id` can be repeated: it returns
-    the release that it paid for. `epsilon` is None if the mechanism's parameters determine the
-    cost. Raises InvalidInput, BudgetExceeded, NotAllowed, and Conflict if the dataset has no data
-    yet.
+    the release that it paid for. Raises InvalidInput, BudgetExceeded, NotAllowed, and Conflict if
+    the dataset has no data yet.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -90,15 +84,7 @@ def release_request(
     upload = ready_upload(dataset)
     if upload is None:
         raise Conflict("This dataset has no data yet; upload a file and confirm its columns.")
-    quote = release_quote(
-        dataset=dataset,
-        mechanism=mechanism,
-        parameters=parameters,
-        epsilon=epsilon,
-        bound=bound,
-        counting=counting,
-        bounding=bounding,
-    )
+    quote = release_quote(dataset=dataset, request=request)
     may_publish = requested_by is None or may(requested_by, dataset, "publish")
     fields = {
         "dataset": dataset,
@@ -127,20 +113,16 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
         ledger=quote.ledger,
         job=job.pk,
         cost=quote.cost,
-        what=f"{fields['title']} ({quote.mechanism.key})",
+        what=f"{fields['title']} ({quote.request.mechanism})",
         who=str(fields["created_by"] or "console"),
     )
     release = Release.objects.create(
         **fields,
-        mechanism=quote.mechanism.key,
-        parameters=asdict(quote.params),
+        **columns_of(quote.request),
         notion=quote.cost.notion.value,
         cost_units=whole_units(quote.cost.notion, quote.cost.epsilon),
         total_units=dataset.ledger.total_units,
         points_total_units=points.total_units if points else None,
-        bound=quote.bound,
-        counting=quote.counting.value,
-        bounding=quote.bounding.value,
         job=job,
         salt=os.urandom(SALT_BYTES),
     )
@@ -165,8 +147,6 @@ def release_run(*, release_id: str, on_progress: ProgressCallback | None = None)
     Returns False if the job cannot be leased: it is done, cancelled or failed, or another worker
     has it.
     """
-    from dpgeo.releases.release_job import work_on
-
     release = Release.objects.get(pk=release_id)
     return job_run(
         job_id=release.job_id,
@@ -213,25 +193,10 @@ def release_reject(*, release: Release, by: User | None, reason: object) -> Rele
         release,
         translatable("This release is not finished yet; reject it when its job is done."),
     )
-    _move(release, "reject", rejection=clean_reason)
+    move(release, "reject", rejection=clean_reason)
     files.remove_all(release)
     _log(release, "rejected", by)
     return release
-
-
-def _move(release: Release, name: str, **facts: object) -> None:
-    """Move a drawn release to the target state of an action. Raises Conflict otherwise.
-
-    One conditional update, so that only one of two simultaneous decisions takes effect.
-    """
-    action = ACTIONS[name]
-    if action.to is None:
-        raise ValueError(name)
-    facts |= {"state": action.to, STATES[action.to].since: timezone.now()}
-    fitting = Release.objects.filter(pk=release.pk, state__in=states_from(name))
-    if not fitting.exclude(blob_name="").update(**facts):
-        raise Conflict(action.untimely)
-    release.refresh_from_db()
 
 
 def _check_finished(release: Release, problem: str) -> None:
@@ -247,57 +212,13 @@ def _log(release: Release, what: str, by: User | None) -> None:
     logger.info("release %s: %s by %s", release.pk, what, who)
 
 
-def publish(release: Release) -> Release:
-    """Publish a drawn draft without checking permissions: see `release_publish`.
-
-    The state changes first and the files are moved to the public storage afterwards, so that no
-    draft is ever in there; until then they are read from the private storage.
-    """
-    files.check_stored(release)
-    _check_paid(release)
-    with transaction.atomic():
-        _promise(release)
-        _move(release, "publish", day=today())
-    files.make_public(release)
-    return release
-
-
-def _check_paid(release: Release) -> None:
-    """Raise Conflict if a restored database has lost the debit or a part of it."""
-    if units_paid(release.job_id) < release.cost_units:
-        raise Conflict(
-            "The ledger does not show all that this release cost, and a publication must be paid "
-            "for in full. If a backup was restored, the next round of `manage.py reap` debits it "
-            "again, as far as the budget holds it; if that was not enough, reject the draft."
-        )
-
-
-def _promise(release: Release) -> None:
-    """Fix both totals that a release states. Raises Conflict if they no longer hold.
-
-    The ledger for counts comes first: from then on no budget for points can be declared beside it,
-    so its presence or absence, read next, is final.
-    """
-    ledger = release.dataset.ledger
-    ledger_promise(ledger=ledger, total_units=release.total_units)
-    points = points_ledger(ledger)
-    if points is None:
-        return
-    if release.points_total_units is None:
-        raise Conflict(
-            "A budget for points was declared since this was requested, and the release does not "
-            "state it. Request the release anew."
-        )
-    ledger_promise(ledger=points, total_units=release.points_total_units)
-
-
 def release_withdraw(*, release: Release, by: User | None) -> Release:
     """Stop serving a published release, for good; copies elsewhere remain.
 
     Its cost stays spent. Raises NotAllowed, and Conflict unless it is published.
     """
     _check_may(release, by, "withdraw")
-    _move(release, "withdraw")
+    move(release, "withdraw")
     files.remove_all(release)
     _log(release, "withdrawn", by)
     return release

@@ -38,9 +38,9 @@ from django.conf import settings
 from django.db import transaction
 
 from dpgeo.core.errors import Conflict
-from dpgeo.core.guarantees import Counting, Unit
+from dpgeo.core.guarantees import Unit
 from dpgeo.core.noise import PlanarLaplace
-from dpgeo.core.parameters import layers_named, parse_parameters
+from dpgeo.core.parameters import layers_named
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.datasets.layers import domain_of
@@ -49,7 +49,6 @@ from dpgeo.datasets.storage import private_storage, remove
 from dpgeo.jobs.lease import JobLease, job_run
 from dpgeo.jobs.models import UNFINISHED, Job, JobState
 from dpgeo.jobs.services import job_create, job_give_up, job_wake
-from dpgeo.mechanisms.registry import find_mechanism
 from dpgeo.phrases import Phrase
 from dpgeo.privacy import mechanism as mechanisms
 from dpgeo.privacy.mechanism import PublicContext, combine_shards, run_shard
@@ -57,6 +56,7 @@ from dpgeo.privacy.planar_laplace_sampler import Perturbed
 from dpgeo.privacy.positions import Shard
 from dpgeo.releases.models import Release, ReleaseShard
 from dpgeo.releases.private_draw import read_and_draw, store_draw
+from dpgeo.releases.requests import request_of
 
 logger = logging.getLogger(__name__)
 
@@ -93,17 +93,17 @@ def draw_in_shards(
         if not any(shard_run(job_id=job) for job in waiting):
             time.sleep(POLL_SECONDS)
         parts = _current_shards(release, lease, number)
-    mechanism = find_mechanism(release.mechanism)
-    params = parse_parameters(mechanism.params, release.parameters)
+    request = request_of(release)
+    params = request.params
     dataset = release.dataset
     terms = PublicContext(
         domain_of(dataset, layers_named(params)),
         Unit(dataset.unit),
-        Counting(release.counting),
-        release.bound,
+        request.counting,
+        request.bound,
     )
-    outputs = [_read(part) for part in parts]
-    return combine_shards(mechanism, terms, params, release.epsilon, about, outputs)
+    found = [_read(part) for part in parts]
+    return combine_shards(request.definition, terms, params, request.epsilon, about, found)
 
 
 def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
@@ -168,14 +168,14 @@ def _work_on(lease: JobLease) -> None:
     if part is None:
         return
     release = part.release
-    mechanism = find_mechanism(release.mechanism)
+    request = request_of(release)
     share = Shard(part.number, part.total)
     drawn = read_and_draw(
         release,
         part.upload,
         lease,
         lambda view, params, entropy: run_shard(
-            mechanism, view, params, release.epsilon, entropy, share
+            request.definition, view, params, request.epsilon, entropy, share
         ),
     )
     _commit_shard(part, drawn)

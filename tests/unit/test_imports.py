@@ -16,9 +16,6 @@ ROOT = Path(__file__).parents[2]
 HEAVY = {"PIL", "duckdb", "geopandas", "pandas", "pyarrow", "pyogrio", "pyproj"}
 """What takes longer to load than the site may wait: functions that need it import it."""
 
-STILL_CIRCULAR = {("dpgeo.releases.services", "dpgeo.releases.release_job")}
-"""Who imports whom within a function to leave a circle open; nothing is to be added."""
-
 Import = ast.Import | ast.ImportFrom
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
@@ -72,10 +69,7 @@ def heavy_within(module: str, seen: set[str]) -> bool:
 def test_no_modules_import_each_other_in_a_circle() -> None:
     graph = {
         name: {
-            target
-            for statement, _ in found
-            for target in targets(statement)
-            if target in MODULES and (name, target) not in STILL_CIRCULAR
+            target for statement, _ in found for target in targets(statement) if target in MODULES
         }
         for name, found in STATEMENTS.items()
     }
@@ -93,7 +87,7 @@ def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
         for statement, late in STATEMENTS[module]
         if late
         for target in targets(statement)
-        if not heavy_within(target, set()) and (module, target) not in STILL_CIRCULAR
+        if not heavy_within(target, set())
     ]
     assert not light, f"Import at the top of {module}: {light}"
 

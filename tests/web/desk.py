@@ -16,8 +16,8 @@ from dpgeo.datasets.services import dataset_create
 from dpgeo.datasets.uploads import upload_confirm, upload_receive
 from dpgeo.ingest.schema import Columns
 from dpgeo.releases.models import Release
-from dpgeo.releases.services import release_request
 from dpgeo.spatial.area import StudyArea
+from tests.makers import request_release
 
 PASSWORD = "secret-words"  # noqa: S105
 
@@ -114,7 +114,7 @@ class Desk:
             "counting": "people",
             "requested_by": self.user,
         }
-        return release_request(dataset=dataset, **(asked | changes))
+        return request_release(dataset, **(asked | changes))
 
 
 def make_desk(name: str = "Invented house", owner: str = "owner") -> Desk:

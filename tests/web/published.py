@@ -24,8 +24,9 @@ from dpgeo.datasets.services import dataset_create
 from dpgeo.jobs.models import Job, JobState
 from dpgeo.releases import files
 from dpgeo.releases.models import Release, make_public_id
+from dpgeo.releases.publication import publish
 from dpgeo.releases.release_job import commit
-from dpgeo.releases.services import publish, release_reject, release_withdraw
+from dpgeo.releases.services import release_reject, release_withdraw
 from dpgeo.spatial.area import StudyArea
 from tests.unit.artefacts.releases import TRIANGLE, grid_release
 

@@ -12,8 +12,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Bounding
 from dpgeo.privacy.bounding import LOOK
 from dpgeo.releases.selectors import released_of
-from dpgeo.releases.services import release_quote
-from tests.makers import make_dataset, make_ready, make_release
+from tests.makers import make_dataset, make_ready, make_release, quote_release
 from tests.web.api import REQUEST, program_of
 from tests.web.desk import make_desk
 
@@ -44,8 +43,7 @@ def test_popular_places_cost_a_tenth_and_the_release_says_so(tmp_path: Path) -> 
 def test_the_quote_foretells_the_noise_of_what_is_left() -> None:
     dataset = make_dataset()
     quotes = [
-        release_quote(dataset=dataset, **ASKED, bounding=bounding)
-        for bounding in ("random", "popular")
+        quote_release(dataset, **ASKED, bounding=bounding) for bounding in ("random", "popular")
     ]
     assert [quote.forecast.noise.epsilon for quote in quotes] == [1, Fraction(9, 10)]
     assert [quote.epsilon for quote in quotes] == [1, 1]
@@ -54,14 +52,14 @@ def test_the_quote_foretells_the_noise_of_what_is_left() -> None:
 
 def test_what_cannot_be_chosen_is_refused() -> None:
     with pytest.raises(InvalidInput, match="random or popular"):
-        release_quote(dataset=make_dataset(), **ASKED, bounding="best")
+        quote_release(make_dataset(), **ASKED, bounding="best")
     records = make_dataset(unit="record")
     asked = {**ASKED, "counting": "visits", "bound": 1}
     with pytest.raises(InvalidInput, match="nothing to choose"):
-        release_quote(dataset=records, **asked, bounding="popular")
+        quote_release(records, **asked, bounding="popular")
     clusters = {**ASKED, "mechanism": "private-clusters", "parameters": {}}
     with pytest.raises(InvalidInput, match="does not count in public places"):
-        release_quote(dataset=make_dataset(), **clusters, bounding="popular")
+        quote_release(make_dataset(), **clusters, bounding="popular")
 
 
 def test_programs_and_the_desk_choose_it() -> None:

@@ -22,7 +22,7 @@ from dpgeo.budgets.models import Ledger
 from dpgeo.core.levels import make_level
 from dpgeo.core.released import Released
 from dpgeo.postprocess.tasks.plan import REASONS
-from dpgeo.releases.services import publish
+from dpgeo.releases.publication import publish
 from dpgeo.spatial.area import StudyArea
 from tests.maps import BOUNDS, grid_release, install, partition_release
 from tests.unit.artefacts import releases

@@ -20,8 +20,9 @@ from dpgeo.datasets.services import dataset_update
 from dpgeo.pages import public_views
 from dpgeo.releases.list_cache import TextCache
 from dpgeo.releases.models import Release
+from dpgeo.releases.publication import publish
 from dpgeo.releases.selectors import releases_visible_to
-from dpgeo.releases.services import publish, release_withdraw
+from dpgeo.releases.services import release_withdraw
 from dpgeo.spatial.area import StudyArea
 from tests.web.published import install, make_dataset, make_member, make_organisation
 

@@ -38,10 +38,10 @@ from dpgeo.releases import sharding
 from dpgeo.releases.models import Release, ReleaseShard
 from dpgeo.releases.reconciliation import releases_sweep
 from dpgeo.releases.selectors import released_of
-from dpgeo.releases.services import release_publish, release_quote, release_run
+from dpgeo.releases.services import release_publish, release_run
 from dpgeo.releases.sharding import SHARD_TASK
 from dpgeo.releases.states import ReleaseState
-from tests.makers import make_dataset, make_ready, make_release, make_request
+from tests.makers import make_dataset, make_ready, make_release, make_request, quote_release
 
 pytestmark = pytest.mark.django_db
 
@@ -142,7 +142,7 @@ def test_a_radius_with_a_coarser_grid_than_that_of_the_budget_is_refused(
 
 
 def test_a_quote_tells_how_far_points_move(dataset: Dataset) -> None:
-    quote = release_quote(dataset=dataset, counting="people", **POINTS)
+    quote = quote_release(dataset, counting="people", **POINTS)
     assert quote.forecast.radii is not None
     assert quote.forecast.radii[0] == pytest.approx(488, abs=3)
     assert quote.more_like_this == 1

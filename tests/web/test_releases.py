@@ -47,7 +47,6 @@ from dpgeo.releases.services import (
     LONGEST_REJECTION,
     release_cancel,
     release_publish,
-    release_quote,
     release_reject,
     release_retry,
     release_run,
@@ -62,6 +61,7 @@ from tests.makers import (
     make_release,
     make_request,
     make_user,
+    quote_release,
 )
 
 pytestmark = pytest.mark.django_db
@@ -83,7 +83,7 @@ def quote(dataset: Dataset, **changes: Any) -> Any:
         "bound": 10,
         "counting": "people",
     }
-    return release_quote(dataset=dataset, **{**asked, **changes})
+    return quote_release(dataset, **{**asked, **changes})
 
 
 def spent(dataset: Dataset) -> int:

@@ -38,18 +38,9 @@ def quote_for(form: ReleaseForm) -> Quote | None:
     """The quote of a form; None, with the errors on the form, where there is none."""
     if not form.is_valid():
         return None
-    values = form.cleaned_data
     try:
-        return release_quote(
-            dataset=form.dataset,
-            mechanism=values["mechanism"],
-            parameters=form.parameters,
-            epsilon=values["epsilon"],
-            bound=values["bound"],
-            counting=values["counting"],
-            bounding=values["bounding"],
-            guess=form.guess(),
-        )
+        request = form.release_request()
+        return release_quote(dataset=form.dataset, request=request, guess=form.guess())
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return None
@@ -67,7 +58,7 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
         "outline": outline,
         "mesh": mesh_of(dataset.area, outline, quote.forecast.ground_metres) if quote else None,
         "circles": circles_of(dataset.area, outline, quote.forecast.radii) if quote else None,
-        "chart": chart_of(quote.advice, quote.bound) if quote and quote.advice else None,
+        "chart": chart_of(quote.advice, quote.request.bound) if quote and quote.advice else None,
         "rehearsal": rehearsal_of(dataset, quote) if quote else None,
         "alternatives": alternatives(quote) if quote else [],
         "problems": [] if quote else problems_of(trial),

@@ -59,7 +59,7 @@ class Rehearsal:
             "rate": float(self.noise.rate),
             "margin": self.noise.margin(),
             "threshold": self.noise.threshold(),
-            "counting": self.quote.counting.value,
+            "counting": self.quote.request.counting.value,
             "people": self.people,
         }
         return json.dumps(facts)
@@ -85,7 +85,7 @@ def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
     """The newest published release that counts the same in cells."""
     drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind in DRAWN_KINDS]
     published = dataset.releases.filter(
-        state__in=PUBLIC, mechanism__in=drawn, counting=quote.counting.value
+        state__in=PUBLIC, mechanism__in=drawn, counting=quote.request.counting.value
     )
     return published.order_by("-published_at").first()
 

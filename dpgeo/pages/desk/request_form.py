@@ -25,6 +25,7 @@ from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
 from dpgeo.pages.desk.forms import DeskForm
 from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.pages.templatetags.figures import figure
+from dpgeo.releases.requests import ReleaseRequest, read_request
 
 COUNTING_WORDS = [
     (Counting.PEOPLE.value, _("People: each person once per cell")),
@@ -172,6 +173,12 @@ class ReleaseForm(DeskForm):
         except DpgeoError as refusal:
             self.add_error(f"guess_{refusal.field}", say(refusal))
             return None
+
+    def release_request(self) -> ReleaseRequest:
+        """What is asked. Raises InvalidInput."""
+        named = ("mechanism", "epsilon", "bound", "counting", "bounding")
+        asked: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
+        return read_request(self.dataset, parameters=self.parameters, **asked)
 
     def clean_bounding(self) -> str:
         """At random unless something else is chosen."""

@@ -17,6 +17,7 @@ from dpgeo.jobs.models import JobState
 from dpgeo.mechanisms.registry import DEFAULT
 from dpgeo.privacy.mechanism import Forecast
 from dpgeo.releases.models import Release
+from dpgeo.releases.requests import read_request
 from dpgeo.releases.services import Quote, release_quote, release_request, release_run
 
 PRICED = ("mechanism", "epsilon", "bound", "counting", "bounding")
@@ -66,9 +67,10 @@ class Command(BaseCommand):
                     dataset=options["dataset"],
                     field="slug",
                 )
-            chosen = {name: options[name] for name in PRICED}
-            chosen["counting"] = chosen["counting"] or usual_counting(dataset)
-            quote = release_quote(dataset=dataset, parameters=parameters, **chosen)
+            asked = {name: options[name] for name in PRICED}
+            asked["counting"] = asked["counting"] or usual_counting(dataset)
+            request = read_request(dataset, parameters=parameters, **asked)
+            quote = release_quote(dataset=dataset, request=request)
             self._show(quote, dataset)
             if options["dry_run"]:
                 self.stdout.write("Dry run: nothing was spent.")
@@ -77,10 +79,9 @@ class Command(BaseCommand):
                 dataset=dataset,
                 title=options["title"] or dataset.title,
                 description=options["description"],
-                parameters=parameters,
+                request=request,
                 publish_when_done=options["publish"],
                 requested_by=acting_user(options["user"]),
-                **chosen,
             )
         if options["publish"] and not release.publish_when_done:
             self.stdout.write("It will stay a draft: publishing needs the approver's role.")
@@ -91,8 +92,8 @@ class Command(BaseCommand):
     def _show(self, quote: Quote, dataset: Dataset) -> None:
         noise = quote.forecast
         for line in (
-            f"{quote.mechanism.title} of {dataset.title}, counting {quote.counting.value}, "
-            f"at most {quote.bound} of each {dataset.unit}",
+            f"{quote.mechanism.title} of {dataset.title}, counting {quote.request.counting.value}, "
+            f"at most {quote.request.bound} of each {dataset.unit}",
             *(f"  {spend.label}: {quote.words(spend.epsilon)}" for spend in quote.plan),
             f"Cost: {quote.words(quote.epsilon)}; left before "
             f"{quote.rest(quote.left_before)}, after {quote.rest(quote.left_after)} "

@@ -1,0 +1,72 @@
+"""Changing the state of a release, and making a draft public with what that promises."""
+
+from __future__ import annotations
+
+from django.db import transaction
+from django.utils import timezone
+
+from dpgeo.budgets.selectors import points_ledger, units_paid
+from dpgeo.budgets.services import ledger_promise
+from dpgeo.core.errors import Conflict
+from dpgeo.releases import files
+from dpgeo.releases.models import Release, today
+from dpgeo.releases.states import ACTIONS, STATES, states_from
+
+
+def move(release: Release, name: str, **facts: object) -> None:
+    """Bring a drawn release to the state an action leads to. Raises Conflict in any other state.
+
+    One conditional update, so that of two decisions at the same moment one holds.
+    """
+    action = ACTIONS[name]
+    if action.to is None:
+        raise ValueError(name)
+    facts |= {"state": action.to, STATES[action.to].since: timezone.now()}
+    fitting = Release.objects.filter(pk=release.pk, state__in=states_from(name))
+    if not fitting.exclude(blob_name="").update(**facts):
+        raise Conflict(action.untimely)
+    release.refresh_from_db()
+
+
+def publish(release: Release) -> Release:
+    """Make a drawn draft public, without asking who wants it: see `services.release_publish`.
+
+    The state changes first and files enter the public storage afterwards, so that no draft is
+    ever in there; until then they are read from the private one.
+    """
+    files.check_stored(release)
+    _check_paid(release)
+    with transaction.atomic():
+        _promise(release)
+        move(release, "publish", day=today())
+    files.make_public(release)
+    return release
+
+
+def _check_paid(release: Release) -> None:
+    """Raise Conflict where a restored database has lost the debit or a part of it."""
+    if units_paid(release.job_id) < release.cost_units:
+        raise Conflict(
+            "The ledger does not show all that this release cost, and a publication must be paid "
+            "for in full. If a backup was restored, the next round of `manage.py reap` debits it "
+            "again, as far as the budget holds it; if that was not enough, reject the draft."
+        )
+
+
+def _promise(release: Release) -> None:
+    """Hold both totals that a release states. Raises Conflict if they are no longer true.
+
+    The ledger for counts is promised first: from then on no budget for points can be declared
+    beside it, so whether there is one stays as it is found here.
+    """
+    ledger = release.dataset.ledger
+    ledger_promise(ledger=ledger, total_units=release.total_units)
+    points = points_ledger(ledger)
+    if points is None:
+        return
+    if release.points_total_units is None:
+        raise Conflict(
+            "A budget for points was declared since this was requested, and the release does not "
+            "state it. Request the release anew."
+        )
+    ledger_promise(ledger=points, total_units=release.points_total_units)
