@@ -1,4 +1,4 @@
-"""What a visitor takes along of a map: its imprint, a citation, and maps to compare it with."""
+"""Citation, imprint and comparable maps of a release."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class Comparable:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """`imprint` is a JSON list of the lines that are burned into every picture."""
+    """The texts for citing and reusing a map.
+
+    `imprint` is a JSON list of the lines that are printed into every picture.
+    """
 
     address: str
     imprint: str
@@ -42,7 +45,7 @@ class Sharing:
 
 
 def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing:
-    """What names a release outside of this site; a function of its public facts alone."""
+    """Return the texts that identify a release elsewhere, from public facts alone."""
     address = request.build_absolute_uri(reverse("release", args=[release.pk]))
     publisher = release.dataset.organisation.name
     draft = gettext("draft")
@@ -87,7 +90,7 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
 
 
 def comparable(release: Release) -> list[Comparable]:
-    """Other public maps of the same dataset and kind, newest first."""
+    """Return other public maps of the same dataset and kind, newest first."""
     kind = kind_of(release.mechanism)
     others = releases_public().filter(dataset=release.dataset).exclude(pk=release.pk)
     alike = [other for other in others[: 3 * MOST_COMPARED] if kind_of(other.mechanism) is kind]

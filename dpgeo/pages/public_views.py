@@ -1,4 +1,4 @@
-"""The public pages: the catalogue, a release with its map, and how it was made private."""
+"""Public pages: the catalogue, a release with its map, and its privacy."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ _cards = TextCache()
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One file to take away."""
+    """A file to download."""
 
     file: ReleaseFile
     url: str
@@ -69,7 +69,7 @@ class Download:
 
 @require_safe
 def catalogue(request: HttpRequest) -> HttpResponse:
-    """The published maps that are asked for, newest first."""
+    """List the published maps that match the filters, newest first."""
     wanted = read_wanted(request.GET)
     found = release_rows(releases_wanted(wanted))
     page = Paginator(found, MAPS_PER_PAGE).get_page(request.GET.get("page"))
@@ -88,7 +88,7 @@ def catalogue(request: HttpRequest) -> HttpResponse:
 
 
 def cards(rows: Sequence[Row]) -> list[SafeString]:
-    """Maps of the catalogue, each in a few words."""
+    """Return the catalogue's cards of maps, as HTML."""
 
     def write(found: Release) -> bytes:
         about = {"release": found, "summary": summary_of(found)}
@@ -101,7 +101,7 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
-    """One map with its figures and files."""
+    """Show one map with its figures and files."""
 
     def context(found: Release, summary: Summary) -> dict[str, Any]:
         public = found.rules.public
@@ -116,7 +116,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 
 @require_safe
 def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
-    """How one map was made private, each spend in words."""
+    """Show how one map was made private, with each of its measurements."""
 
     def context(found: Release, summary: Summary) -> dict[str, Any]:
         return {
@@ -131,7 +131,7 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
 
 @require_safe
 def about_privacy(request: HttpRequest) -> HttpResponse:
-    """What the maps promise, for citizens."""
+    """Explain to citizens what the maps promise."""
     context = {"section": "privacy", "curves": privacy_diagrams.curves(0.05)}
     return render(request, "public/about_privacy.html", context)
 
@@ -145,7 +145,7 @@ def about_words(request: HttpRequest) -> HttpResponse:
 @require_safe
 @gzip_page
 def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
-    """The land around a release's study area; see `basemap.basemap`."""
+    """Return the land around a release's study area; see `basemap.basemap`."""
     try:
         found = release_visible(request.user, release_id)
     except Release.DoesNotExist:
@@ -162,7 +162,7 @@ def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
 
 
 def gone_page(request: HttpRequest, gone: Gone, found: Release | None = None) -> HttpResponse:
-    """What is said where a release has ended; `found` where who asks may read its facts."""
+    """Show that a release has ended; `found` is given if the user may read its facts."""
     told = release_context(found) if found else {"section": "maps"}
     return render(request, f"public/gone/{gone.kind}.html", told, status=410)
 
@@ -173,9 +173,9 @@ def release_page(
     template: str,
     context: Callable[[Release, Summary], dict[str, Any]],
 ) -> HttpResponse:
-    """A page of a release that has been drawn; of one that has ended, that it has.
+    """Render a page of a drawn release, or show that the release has ended.
 
-    Raises Http404, for a stranger's draft as for no release.
+    Raises Http404, for a stranger's draft as for an unknown release.
     """
     try:
         found = release_visible(request.user, release_id)
@@ -200,7 +200,7 @@ def release_page(
 
 
 def drawn_from(found: Release) -> dict[str, Any]:
-    """What a map is drawn from, with its size in bytes, and the picture to show without."""
+    """Return the address and size of a map's data, and its picture for browsers without scripts."""
     kept = dict(found.files.values_list("name", "size"))
     return {
         "array_url": file_url(found, map_array.NAME),
@@ -210,7 +210,7 @@ def drawn_from(found: Release) -> dict[str, Any]:
 
 
 def release_context(found: Release) -> dict[str, Any]:
-    """What every page of one release shows: the dataset's whole budget, never what is left."""
+    """Return the common context of a release's pages: the whole budget, never the rest."""
     points = points_ledger(found.dataset.ledger)
     return {
         "section": "maps",
@@ -224,7 +224,7 @@ def release_context(found: Release) -> dict[str, Any]:
 
 
 def downloads(found: Release, summary: Summary) -> list[Download]:
-    """The files for people, layer by layer as they are measured; the map's own array is not one."""
+    """Return the files for people, layer by layer; without the map's own array."""
     titles = {layer.name: layer.title for layer in summary.layers}
     order = [*titles, ""]
     listed = []
@@ -237,5 +237,5 @@ def downloads(found: Release, summary: Summary) -> list[Download]:
 
 
 def file_url(found: Release, name: str) -> str:
-    """Where a file of a release is served."""
+    """Return the address of a release's file."""
     return reverse("api:release-file", args=[found.pk, name])

@@ -1,4 +1,4 @@
-"""Declaring a dataset, changing what may still change, and its page."""
+"""Pages to declare a dataset, to change it and to show it."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
 
 
 def caution(request: HttpRequest, dataset: Dataset) -> None:
-    """Say what is unusual about the budget."""
+    """Show a message if the budget is unusual."""
     dataset.ledger.refresh_from_db()
     for sentence in map(say, cautions_on(dataset.ledger.total)):
         messages.warning(request, sentence)
 
 
 def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
-    """Ask the service; a refusal is put on the form and nothing typed is lost."""
+    """Declare the dataset; show an error of the service on the form, with all its input."""
     values = form.cleaned_data
     try:
         return dataset_create(
@@ -83,7 +83,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Change a dataset's words and, before the first upload is confirmed, its domain."""
+    """Change a dataset's texts and, before the first confirmed upload, its domain."""
     dataset = dataset_for(request, slug, "edit")
     form = DatasetForm(
         request.POST or None,
@@ -105,7 +105,7 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def changes_of(form: DatasetForm) -> dict[str, Any]:
-    """What was typed, by the model's names."""
+    """Return the form's values under the model's field names."""
     names = (
         *("title", "description", "licence", "attribution"),
         *("unit", "time_zone", "budget", "keep_raw"),
@@ -121,7 +121,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
 
 
 def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) -> HttpResponse:
-    """The form, with the address answering 422 where something has to be fixed."""
+    """Show the form, with status 422 if it has errors."""
     context = {
         "form": form,
         "dataset": dataset,
@@ -136,7 +136,7 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
 @require_safe
 @gzip_page
 def land(request: HttpRequest) -> HttpResponse:
-    """The land around four sides in degrees, to choose a study area on; see `plain_land`."""
+    """Return the land within four sides in degrees, for choosing a study area; see `plain_land`."""
     try:
         sides = [float(request.GET[name]) for name in DatasetForm.side_names]
         area = StudyArea.from_bounds(*sides)
@@ -150,7 +150,7 @@ def land(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def dataset(request: HttpRequest, slug: str) -> HttpResponse:
-    """Facts, uploads, releases and the ledger of one dataset."""
+    """Show the facts, uploads, releases and ledger of a dataset."""
     found = dataset_for(request, slug)
     user = person(request)
     releases = found.releases.select_related("job", "created_by").order_by("-created_at")
@@ -176,7 +176,7 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
-    """Queue the erasure of one person, for the person who asked."""
+    """Queue the erasure of one person from a dataset."""
     found = dataset_for(request, slug, "upload")
     typed = request.POST.get("person", "")
     try:
@@ -191,7 +191,7 @@ def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def dataset_ledger(request: HttpRequest, slug: str) -> HttpResponse:
-    """The dataset's ledger as a file, for those who see private facts: it lists drafts."""
+    """Send the ledger as a file to users who see private facts: it lists drafts."""
     found = dataset_for(request, slug, "see_private")
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
     answer["Content-Disposition"] = f'attachment; filename="{found.slug}-ledger.csv"'

@@ -1,4 +1,4 @@
-"""One release on the desk: its progress, its draft, and what may be done with it."""
+"""The desk's page of one release: progress, draft, and actions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dpgeo.releases.states import ACTIONS
 
 
 def chosen_parameters(release: Release) -> list[tuple[str, object]]:
-    """Labels and values of a release's parameters; names of layers and numbers stay as they are."""
+    """Return labels and values of a release's parameters; layer names and numbers are unchanged."""
     mechanism = MECHANISMS.get(release.mechanism)
     known = parameters(mechanism.params) if mechanism else []
     choices = {each.name: each.choices for each in known}
@@ -40,7 +40,7 @@ def chosen_parameters(release: Release) -> list[tuple[str, object]]:
 @login_required
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Progress while it runs, then the draft or the published release."""
+    """Show progress while the job runs, then the draft or the published release."""
     found = release_for(request, release_id)
     user = person(request)
     sees_private = may(user, found.dataset, "see_private")
@@ -64,7 +64,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def standing_of(found: Release) -> str:
-    """What the state of a release means, and since when."""
+    """Describe the state of a release and since when it lasts."""
     moment = localtime(getattr(found, found.rules.since))
     said = date_format(moment, gettext("j F Y, H:i"))
     return gettext(found.rules.standing).format(moment=said)
@@ -73,9 +73,9 @@ def standing_of(found: Release) -> str:
 @login_required
 @require_POST
 def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
-    """Do one thing to a release and say what happened, or why not, on its page.
+    """Run an action on a release and report its result on the page.
 
-    Raises Http404 for no such action.
+    Raises Http404 for an unknown action.
     """
     if action not in ACTIONS:
         raise Http404

@@ -1,4 +1,4 @@
-"""A file on its way in: sent, looked at, its columns confirmed, read, and privately reported."""
+"""Pages of uploads: send a file, confirm its columns, follow the job, read the report."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from dpgeo.pages.templatetags.figures import in_language
 TOO_LARGE = 413
 
 
-@csrf_exempt  # The token sits in the body: it is checked below, once the sender may send one.
+@csrf_exempt  # The token is in the body and is checked below, once the user may send a file.
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Send a file. Strangers, and files above the limit, are turned away before the body is read.
+    """Receive a file; refuse strangers and files that are too large before reading the body.
 
     Scripts that accept JSON get {"next": address} or {"errors": [...]} instead of a page.
     """
@@ -58,7 +58,7 @@ def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
 
 @csrf_protect
 def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
-    """The form, and the file it brings."""
+    """Show the form, or store the file that it sends."""
     if request.method != "POST":
         return render(request, "desk/upload_new.html", {"dataset": dataset, "form": UploadForm()})
     form = UploadForm(request.POST, request.FILES)
@@ -81,7 +81,7 @@ def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
 def refuse(
     request: HttpRequest, dataset: Dataset, form: UploadForm, errors: list[str], status: int
 ) -> HttpResponse:
-    """Say what is wrong with the file, to a script or to a person."""
+    """Report errors with the file, to a script or to a person."""
     if wants_json(request):
         return JsonResponse({"errors": errors}, status=status)
     context = {"dataset": dataset, "form": form, "errors": errors if not form.errors else []}
@@ -89,14 +89,14 @@ def refuse(
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether a script asks."""
+    """Whether the client accepts JSON."""
     return request.headers.get("Accept") == "application/json"
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """An upload's own page: columns to confirm, then progress, then the private report."""
+    """Show an upload: columns to confirm, then progress, then the private report."""
     found = upload_for(request, upload_id)
     user = person(request)
     waiting = {UploadState.RECEIVED, UploadState.FAILED}
@@ -116,7 +116,7 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Other columns for a file that has been read, while no release rests on them."""
+    """Change the columns of a file that was read, while no release depends on them."""
     found = upload_for(request, upload_id, "upload")
     if found.state != UploadState.READY or not may_choose_columns(found):
         return redirect("desk-upload", upload_id=found.id)
@@ -124,14 +124,14 @@ def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 
 
 def may_choose_columns(upload: Upload) -> bool:
-    """Whether the columns may become others."""
+    """Whether the columns may still change."""
     return not rests_on_columns(upload.dataset)
 
 
 @login_required
 @require_POST
 def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Delete a file that nothing was made from."""
+    """Delete an unused file."""
     found = upload_for(request, upload_id, "upload")
     try:
         upload_discard(upload=found, by=person(request))
@@ -143,7 +143,7 @@ def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 
 
 def columns(request: HttpRequest, found: Upload) -> HttpResponse:
-    """The file's head and which column holds what; confirming starts the ingest job."""
+    """Show the first rows and the columns; confirming them starts the ingestion job."""
     dataset = found.dataset
     sees_private = may(person(request), dataset, "see_private")
     failure = say(found.job.failure) if found.job and sees_private else ""
@@ -171,13 +171,13 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
 
 
 def exchanged(data: Any) -> dict[str, str]:
-    """The form with longitude and latitude in each other's place."""
+    """Return the form's data with longitude and latitude swapped."""
     values = {name: data.get(name, "") for name in Columns().to_json()}
     return values | {"longitude": values["latitude"], "latitude": values["longitude"]}
 
 
 def confirm(request: HttpRequest, found: Upload, form: ColumnsForm) -> bool:
-    """Confirm the columns; a refusal goes on the form."""
+    """Confirm the columns; show an error of the service on the form."""
     try:
         upload_confirm(
             upload=found, columns=Columns(**form.cleaned_data), confirmed_by=person(request)
