@@ -90,32 +90,34 @@ def read_wanted(given: Mapping[str, str]) -> Wanted:
 
 def releases_wanted(wanted: Wanted) -> QuerySet[Release]:
     """Return the published releases that match the filters, newest day first."""
-    found = releases_public()
+    releases = releases_public()
     for word in wanted.search.split():
-        found = found.filter(
+        releases = releases.filter(
             Q(title__icontains=word)
             | Q(description__icontains=word)
             | Q(dataset__title__icontains=word)
             | Q(dataset__organisation__name__icontains=word)
         )
     if wanted.kind:
-        found = found.filter(mechanism__in=_mechanisms(Kind(wanted.kind)))
+        releases = releases.filter(mechanism__in=_mechanisms(Kind(wanted.kind)))
     if wanted.publisher:
-        found = found.filter(dataset__organisation__slug=wanted.publisher)
+        releases = releases.filter(dataset__organisation__slug=wanted.publisher)
     if wanted.first:
-        found = found.filter(published_at__gte=_midnight(wanted.first))
+        releases = releases.filter(published_at__gte=_midnight(wanted.first))
     if wanted.last:
-        found = found.filter(published_at__lt=_midnight(wanted.last) + datetime.timedelta(days=1))
+        releases = releases.filter(
+            published_at__lt=_midnight(wanted.last) + datetime.timedelta(days=1)
+        )
     if wanted.bounds:
-        found = found.filter(near(wanted.bounds, "dataset__"))
-    return found
+        releases = releases.filter(near(wanted.bounds, "dataset__"))
+    return releases
 
 
 def kind_facets(wanted: Wanted) -> list[Facet]:
     """Return the kinds of published maps, counted under the other filters."""
-    found = releases_wanted(replace(wanted, kind="")).order_by().values_list("mechanism")
+    mechanisms = releases_wanted(replace(wanted, kind="")).order_by().values_list("mechanism")
     counts: Counter[Kind | None] = Counter()
-    for key, count in found.annotate(count=Count("pk")):
+    for key, count in mechanisms.annotate(count=Count("pk")):
         counts[kind_of(key)] += count
     return [
         Facet(
@@ -131,8 +133,8 @@ def kind_facets(wanted: Wanted) -> list[Facet]:
 
 def publisher_facets(wanted: Wanted) -> list[Facet]:
     """Return the publishers of maps, counted under the other filters."""
-    found = releases_wanted(replace(wanted, publisher="")).order_by()
-    named = found.values_list("dataset__organisation__slug", "dataset__organisation__name")
+    releases = releases_wanted(replace(wanted, publisher="")).order_by()
+    named = releases.values_list("dataset__organisation__slug", "dataset__organisation__name")
     return [
         Facet(
             name,

@@ -55,7 +55,7 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
     used = (
         gettext("epsilon {epsilon}").format(epsilon=paid) if release.ledger.radius is None else paid
     )
-    words = {
+    values = {
         "publisher": publisher,
         "day": day,
         "year": release.published_at.year if release.published_at else draft,
@@ -80,10 +80,10 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
         )
     imprint = [
         f"{publisher}, {day}. {release.dataset.title}.",
-        notion.format(**words),
-        gettext("{licence}. Outlines: Natural Earth. {address}").format(**words),
+        notion.format(**values),
+        gettext("{licence}. Outlines: Natural Earth. {address}").format(**values),
     ]
-    citation = cited.format(**words | {"licence": release.dataset.licence})
+    citation = cited.format(**values | {"licence": release.dataset.licence})
     return Sharing(
         address, json.dumps(imprint), citation, f"{slugify(release.title)[:60] or 'map'}.png"
     )

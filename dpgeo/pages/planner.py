@@ -59,10 +59,10 @@ def plan(request: HttpRequest) -> HttpResponse:
 
 def plannable() -> list[Release]:
     """Return the maps to plan on: contours first, newest first, at most MAPS_OFFERED."""
-    found: list[Release] = []
+    maps: list[Release] = []
     for kind in PLANNABLE:
-        found += _of_kinds((kind,))[: MAPS_OFFERED - len(found)]
-    return found
+        maps += _of_kinds((kind,))[: MAPS_OFFERED - len(maps)]
+    return maps
 
 
 def _of_kinds(kinds: tuple[Kind, ...]) -> QuerySet[Release]:

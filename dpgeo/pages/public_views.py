@@ -71,8 +71,8 @@ class Download:
 def catalogue(request: HttpRequest) -> HttpResponse:
     """List the published maps that match the filters, newest first."""
     wanted = read_wanted(request.GET)
-    found = release_rows(releases_wanted(wanted))
-    page = Paginator(found, MAPS_PER_PAGE).get_page(request.GET.get("page"))
+    rows = release_rows(releases_wanted(wanted))
+    page = Paginator(rows, MAPS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "section": "maps",
         "page": page,
@@ -90,9 +90,9 @@ def catalogue(request: HttpRequest) -> HttpResponse:
 def cards(rows: Sequence[Row]) -> list[SafeString]:
     """Return the catalogue's cards of maps, as HTML."""
 
-    def write(found: Release) -> bytes:
-        about = {"release": found, "summary": summary_of(found)}
-        about["array_url"] = file_url(found, map_array.NAME)
+    def write(release: Release) -> bytes:
+        about = {"release": release, "summary": summary_of(release)}
+        about["array_url"] = file_url(release, map_array.NAME)
         return render_to_string("public/_card.html", about).encode()
 
     texts = _cards.texts(rows, make_of_releases(write), beside=get_language())
@@ -147,24 +147,24 @@ def about_words(request: HttpRequest) -> HttpResponse:
 def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
     """Return the land around a release's study area; see `basemap.basemap`."""
     try:
-        found = release_visible(request.user, release_id)
+        release = release_visible(request.user, release_id)
     except Release.DoesNotExist:
         raise Http404(NO_MAP) from None
-    key = f"dpgeo.pages.basemap.{found.dataset_id}.{found.blob_sha256}"
+    key = f"dpgeo.pages.basemap.{release.dataset_id}.{release.blob_sha256}"
     shapes = cache.get(key)
     if shapes is None:
-        shapes = basemap(found.dataset.area)
+        shapes = basemap(release.dataset.area)
         cache.set(key, shapes, DAY)
     response = JsonResponse(shapes)
-    public = found.rules.public
+    public = release.rules.public
     response["Cache-Control"] = f"public, max-age={DAY}" if public else "private, no-store"
     return response
 
 
-def gone_page(request: HttpRequest, gone: Gone, found: Release | None = None) -> HttpResponse:
+def gone_page(request: HttpRequest, gone: Gone, release: Release | None = None) -> HttpResponse:
     """Show that a release has ended; `found` is given if the user may read its facts."""
-    told = release_context(found) if found else {"section": "maps"}
-    return render(request, f"public/gone/{gone.kind}.html", told, status=410)
+    context = release_context(release) if release else {"section": "maps"}
+    return render(request, f"public/gone/{gone.kind}.html", context, status=410)
 
 
 def release_page(
@@ -199,43 +199,43 @@ def release_page(
     return render(request, template, common | figures | drawn)
 
 
-def drawn_from(found: Release) -> dict[str, Any]:
+def drawn_from(release: Release) -> dict[str, Any]:
     """Return the address and size of a map's data, and its picture for browsers without scripts."""
-    kept = dict(found.files.values_list("name", "size"))
+    sizes = dict(release.files.values_list("name", "size"))
     return {
-        "array_url": file_url(found, map_array.NAME),
-        "array_size": kept.get(map_array.NAME, 0),
-        "picture_url": file_url(found, preview.NAME) if preview.NAME in kept else "",
+        "array_url": file_url(release, map_array.NAME),
+        "array_size": sizes.get(map_array.NAME, 0),
+        "picture_url": file_url(release, preview.NAME) if preview.NAME in sizes else "",
     }
 
 
-def release_context(found: Release) -> dict[str, Any]:
+def release_context(release: Release) -> dict[str, Any]:
     """Return the common context of a release's pages: the whole budget, never the rest."""
-    points = points_ledger(found.dataset.ledger)
+    points = points_ledger(release.dataset.ledger)
     return {
         "section": "maps",
-        "release": found,
-        "dataset": found.dataset,
-        "publisher": found.dataset.organisation,
-        "total_epsilon": found.dataset.ledger.total,
+        "release": release,
+        "dataset": release.dataset,
+        "publisher": release.dataset.organisation,
+        "total_epsilon": release.dataset.ledger.total,
         "points_total": ledger_words(points, points.total_units) if points else "",
-        "is_draft": not found.rules.public,
+        "is_draft": not release.rules.public,
     }
 
 
-def downloads(found: Release, summary: Summary) -> list[Download]:
+def downloads(release: Release, summary: Summary) -> list[Download]:
     """Return the files for people, layer by layer; without the map's own array."""
     titles = {layer.name: layer.title for layer in summary.layers}
     order = [*titles, ""]
     listed = []
-    for file in found.files.all():
+    for file in release.files.all():
         kind = file_kind(file.name)
         if kind.layer in titles or file.name == preview.NAME:
-            url = file_url(found, file.name)
+            url = file_url(release, file.name)
             listed.append(Download(file, url, kind, titles.get(kind.layer, "")))
     return sorted(listed, key=lambda each: (order.index(each.kind.layer), each.kind.title))
 
 
-def file_url(found: Release, name: str) -> str:
+def file_url(release: Release, name: str) -> str:
     """Return the address of a release's file."""
-    return reverse("api:release-file", args=[found.pk, name])
+    return reverse("api:release-file", args=[release.pk, name])

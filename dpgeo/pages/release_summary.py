@@ -236,9 +236,9 @@ def summary_of(release: Release) -> Summary:
     Raises Conflict before there is a blob.
     """
     key = f"dpgeo.pages.summary.{FIELDS}.{release.blob_sha256}"
-    kept = cache.get(key) if release.blob_sha256 else None
-    if isinstance(kept, Summary):
-        return kept
+    cached = cache.get(key) if release.blob_sha256 else None
+    if isinstance(cached, Summary):
+        return cached
     summary = summarise(released_of(release))
     cache.set(key, summary, FOR_EVER)
     return summary
@@ -246,9 +246,11 @@ def summary_of(release: Release) -> Summary:
 
 def summarise(released: Released) -> Summary:
     """Compute the figures of a release from its blob alone."""
-    shown = layers(released)
-    counts = [layer for layer in shown if layer.kind == "measured" and layer.value is not None]
-    slices = [each for each in shown if isinstance(each, BoxLayer) and each.time_slice]
+    drawn_layers = layers(released)
+    counts = [
+        layer for layer in drawn_layers if layer.kind == "measured" and layer.value is not None
+    ]
+    slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.time_slice]
     if slices:
         counts = [stacked(slices)]
     mechanism = MECHANISMS.get(released.mechanism)
@@ -265,12 +267,12 @@ def summarise(released: Released) -> Summary:
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(
             LayerName(layer.name, layer.title, layer.kind == "measured", _look(layer, kind))
-            for layer in shown
+            for layer in drawn_layers
         ),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
-        moved=_moved(released, shown),
+        moved=_moved(released, drawn_layers),
         figures=_figures(counts[0]) if counts else None,
-        bands=_bands(shown),
+        bands=_bands(drawn_layers),
         slices=_slice_totals(slices),
         ranking=_ranking(counts[0]) if counts else (),
         profiles=_profiles(counts[0]) if counts and not slices else (),
@@ -363,15 +365,15 @@ def _name(layer: Layer, index: int) -> str:
     return ", ".join(str(column[index]) for column in columns)
 
 
-def _bands(shown: list[Layer]) -> tuple[Band, ...]:
-    for layer in shown:
+def _bands(drawn_layers: list[Layer]) -> tuple[Band, ...]:
+    for layer in drawn_layers:
         if isinstance(layer, ShapeLayer) and layer.name == "bands":
             columns = layer.columns["from_people_per_km2"], layer.columns["to_people_per_km2"]
             ground = ground_square_kilometres(layer.shapes)
             return tuple(
-                Band(float(low), float(high), float(held))
-                for low, high, held in zip(*columns, ground, strict=True)
-                if held > 0
+                Band(float(low), float(high), float(people))
+                for low, high, people in zip(*columns, ground, strict=True)
+                if people > 0
             )
     return ()
 
@@ -392,7 +394,7 @@ def _spend(line: Measured, whole: Fraction) -> SpendLine:
     )
 
 
-def _moved(released: Released, shown: list[Layer]) -> Moved | None:
+def _moved(released: Released, drawn_layers: list[Layer]) -> Moved | None:
     content = released.content
     if not isinstance(content, PointsRelease):
         return None
@@ -411,5 +413,5 @@ def _moved(released: Released, shown: list[Layer]) -> Moved | None:
         attributes=", ".join(attribute.column for attribute in content.attributes),
         updates=content.updates,
         cell_metres=content.grid.ground_cell_metres,
-        rows=_rows(next(layer for layer in shown if isinstance(layer, BoxLayer))),
+        rows=_rows(next(layer for layer in drawn_layers if isinstance(layer, BoxLayer))),
     )

@@ -28,16 +28,16 @@ def need(user: User, dataset: Dataset, action: str) -> Dataset:
 
 def dataset_for(request: HttpRequest, slug: str, action: str = "view") -> Dataset:
     """Return the dataset of an address. Raises Http404."""
-    found = get_object_or_404(Dataset.objects.select_related("organisation", "ledger"), slug=slug)
-    return need(person(request), found, action)
+    dataset = get_object_or_404(Dataset.objects.select_related("organisation", "ledger"), slug=slug)
+    return need(person(request), dataset, action)
 
 
 def upload_for(request: HttpRequest, upload_id: object, action: str = "view") -> Upload:
     """Return the upload of an address. Raises Http404."""
     uploads = Upload.objects.select_related("dataset__organisation", "dataset__ledger", "job")
-    found = get_object_or_404(uploads, id=upload_id)
-    need(person(request), found.dataset, action)
-    return found
+    upload = get_object_or_404(uploads, id=upload_id)
+    need(person(request), upload.dataset, action)
+    return upload
 
 
 def release_for(request: HttpRequest, release_id: str, action: str = "view") -> Release:
@@ -45,9 +45,9 @@ def release_for(request: HttpRequest, release_id: str, action: str = "view") -> 
     releases = Release.objects.select_related(
         "dataset__organisation", "dataset__ledger", "upload", "job", "created_by"
     )
-    found = get_object_or_404(releases, id=release_id)
-    need(person(request), found.dataset, action)
-    return found
+    release = get_object_or_404(releases, id=release_id)
+    need(person(request), release.dataset, action)
+    return release
 
 
 def dataset_of_job(job: Job) -> Dataset:

@@ -31,8 +31,8 @@ def campaigns(request: HttpRequest) -> HttpResponse:
     if not organisations_of(user).exists():
         raise Http404("No such page.")
     # Each may have thousands of tasks, which are not shown here.
-    kept = campaigns_of(user).select_related("created_by").defer("tasks", "settings")
-    page = Paginator(kept, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
+    stored = campaigns_of(user).select_related("created_by").defer("tasks", "settings")
+    page = Paginator(stored, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
     context = {"nav": "campaigns", "page": page}
     return render(request, "desk/campaigns.html", context)
 
@@ -61,8 +61,8 @@ def delete(request: HttpRequest, campaign_id: str) -> HttpResponse:
     """Delete a campaign."""
     campaign = _own(request, campaign_id)
     campaign_delete(campaign=campaign, by=person(request))
-    words = gettext("Deleted: {name}. Its link opens nothing any more.")
-    messages.success(request, words.format(name=campaign.name))
+    message = gettext("Deleted: {name}. Its link opens nothing any more.")
+    messages.success(request, message.format(name=campaign.name))
     return redirect("desk-campaigns")
 
 

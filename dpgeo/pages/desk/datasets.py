@@ -151,24 +151,24 @@ def land(request: HttpRequest) -> HttpResponse:
 @require_safe
 def dataset(request: HttpRequest, slug: str) -> HttpResponse:
     """Show the facts, uploads, releases and ledger of a dataset."""
-    found = dataset_for(request, slug)
+    the_dataset = dataset_for(request, slug)
     user = person(request)
-    releases = found.releases.select_related("job", "created_by").order_by("-created_at")
+    releases = the_dataset.releases.select_related("job", "created_by").order_by("-created_at")
     context = {
-        "dataset": found,
-        "budget": budget_of(found),
-        "points": points_ledger(found.ledger),
-        "outline": outline_of(found.area),
-        "uploads": found.uploads.select_related("job", "created_by"),
+        "dataset": the_dataset,
+        "budget": budget_of(the_dataset),
+        "points": points_ledger(the_dataset.ledger),
+        "outline": outline_of(the_dataset.area),
+        "uploads": the_dataset.uploads.select_related("job", "created_by"),
         "releases": releases,
-        "ready": found.uploads.filter(state=UploadState.READY).exists(),
-        "layers": found.layers.all(),
-        "entries": entries_of(found.ledger),
-        "shares": found.ledger.datasets.exclude(id=found.id),
-        "may_edit": may(user, found, "edit"),
-        "may_upload": may(user, found, "upload"),
-        "may_request": may(user, found, "request"),
-        "sees_private": may(user, found, "see_private"),
+        "ready": the_dataset.uploads.filter(state=UploadState.READY).exists(),
+        "layers": the_dataset.layers.all(),
+        "entries": entries_of(the_dataset.ledger),
+        "shares": the_dataset.ledger.datasets.exclude(id=the_dataset.id),
+        "may_edit": may(user, the_dataset, "edit"),
+        "may_upload": may(user, the_dataset, "upload"),
+        "may_request": may(user, the_dataset, "request"),
+        "sees_private": may(user, the_dataset, "see_private"),
     }
     return render(request, "desk/dataset.html", context)
 
@@ -177,10 +177,10 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
 @require_POST
 def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
     """Queue the erasure of one person from a dataset."""
-    found = dataset_for(request, slug, "upload")
+    the_dataset = dataset_for(request, slug, "upload")
     typed = request.POST.get("person", "")
     try:
-        version = person_erase(dataset=found, person=typed, by=person(request))
+        version = person_erase(dataset=the_dataset, person=typed, by=person(request))
     except DpgeoError as refusal:
         messages.error(request, say(refusal))
         return redirect("desk-dataset", slug=slug)
@@ -192,9 +192,9 @@ def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
 @require_safe
 def dataset_ledger(request: HttpRequest, slug: str) -> HttpResponse:
     """Send the ledger as a file to users who see private facts: it lists drafts."""
-    found = dataset_for(request, slug, "see_private")
+    the_dataset = dataset_for(request, slug, "see_private")
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{found.slug}-ledger.csv"'
+    answer["Content-Disposition"] = f'attachment; filename="{the_dataset.slug}-ledger.csv"'
     answer["Cache-Control"] = "private, no-store"
-    write_entries(found.ledger, answer)
+    write_entries(the_dataset.ledger, answer)
     return answer

@@ -82,7 +82,7 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
 
 
 def net_by_job(ledger: Ledger) -> dict[object, int]:
-    """Return what each job has spent, in the ledger's units, without refunded jobs."""
+    """Return each job's net spending in units, oldest first, without refunded jobs."""
     entries = ledger.entries.order_by("id").values_list("job", "units")
     net: dict[object, int] = {}
     for job, units in entries:

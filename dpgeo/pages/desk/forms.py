@@ -45,8 +45,8 @@ class DeskForm(forms.Form):
     def add_refusal(self, refusal: DpgeoError) -> None:
         """Show an error of a service at the field it names, or above the form."""
         name = self.field_of(refusal.field)
-        said = say(refusal)
-        self.add_error(name if name in self.fields else None, said)
+        message = say(refusal)
+        self.add_error(name if name in self.fields else None, message)
 
     def field_of(self, name: str) -> str:
         """Return the form's field for an input as services name it."""
@@ -318,21 +318,21 @@ class DatasetForm(DeskForm):
 
 def budget_help() -> str:
     """Explain what a total budget means, with the odds that it allows."""
-    words = gettext(
+    sentence = gettext(
         "All releases together may spend this much, ever. At 1, whether a person is in the data "
         "changes the odds of anything published by at most a factor {one}; at 2, {two}; at 4, "
         "{four}; above 10 it promises next to nothing. It can't be raised once something is "
         "published."
     )
-    return words.format(one=odds(1), two=odds(2), four=odds(4))
+    return sentence.format(one=odds(1), two=odds(2), four=odds(4))
 
 
 def read_attribute(line: str) -> dict[str, Any]:
     """Parse a line such as "app: 1.4, 2.0". Raises ValidationError."""
     column, colon, values = line.rpartition(":")
     if not colon:
-        words = gettext("{line} has no colon; write a column and its values, like app: 1.4, 2.0.")
-        raise ValidationError(words.format(line=repr(line[:60])))
+        message = gettext("{line} has no colon; write a column and its values, like app: 1.4, 2.0.")
+        raise ValidationError(message.format(line=repr(line[:60])))
     listed = [value.strip() for value in values.split(",")]
     return {"column": column.strip(), "values": [value for value in listed if value]}
 

@@ -92,8 +92,8 @@ def so_far(done: int, total: int) -> str:
 def segments_of(job: Job, percent: int) -> list[int]:
     """Return how complete each step is, in per cent."""
     steps = STEPS.get(job.task, ("",))
-    found = [place for place, step in enumerate(steps) if str(job.step_phrase).startswith(step)]
-    at = found[0] if found and job.state == JobState.RUNNING else -1
+    places = [place for place, step in enumerate(steps) if str(job.step_phrase).startswith(step)]
+    at = places[0] if places and job.state == JobState.RUNNING else -1
     return [100 if place < at else percent if place == at else 0 for place in range(len(steps))]
 
 
@@ -107,7 +107,7 @@ def job_context(job: Job, *, sees_private: bool) -> dict[str, Any]:
 @never_cache
 def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
     """Return a job's progress as JSON, to members of the dataset's organisation."""
-    found = get_object_or_404(Job, id=job_id)
-    dataset = need(person(request), dataset_of_job(found), "view")
+    the_job = get_object_or_404(Job, id=job_id)
+    dataset = need(person(request), dataset_of_job(the_job), "view")
     sees_private = may(person(request), dataset, "see_private")
-    return JsonResponse(progress_of(found, sees_private=sees_private).to_json())
+    return JsonResponse(progress_of(the_job, sees_private=sees_private).to_json())

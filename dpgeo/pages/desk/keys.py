@@ -89,6 +89,6 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
     """Revoke a key."""
     key = get_object_or_404(keys_managed_by(person(request)), pk=key_id)
     key_revoke(key=key, by=person(request))
-    words = gettext("Revoked: {name}. It opens nothing any more.")
-    messages.success(request, words.format(name=key.name))
+    message = gettext("Revoked: {name}. It opens nothing any more.")
+    messages.success(request, message.format(name=key.name))
     return redirect("desk-keys")

@@ -110,12 +110,12 @@ def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return False
-    words = ngettext(
+    message = ngettext(
         "Declared: {title}, {number} feature.",
         "Declared: {title}, {number} features.",
         layer.features,
     )
-    messages.success(request, words.format(title=layer.title, number=figure(layer.features)))
+    messages.success(request, message.format(title=layer.title, number=figure(layer.features)))
     return True
 
 

@@ -87,18 +87,18 @@ def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
 
 def alternatives(quote: Quote) -> list[Alternative]:
     """Quote half, the same and twice the epsilon, as far as the budget allows."""
-    found: list[Alternative] = []
+    quotes: list[Alternative] = []
     noise = quote.forecast.noise
     if not isinstance(noise, DiscreteLaplace):
-        return found
+        return quotes
     for factor in (Fraction(1, 2), Fraction(1), Fraction(2)):
         epsilon = quote.epsilon * factor
         if epsilon > quote.left_before or (epsilon * MICRO).denominator != 1:
             continue
         scaled = DiscreteLaplace(noise.epsilon * factor, noise.sensitivity)
         more = int((quote.left_before - epsilon) // epsilon)
-        found.append(Alternative(epsilon, scaled.margin(), more, factor == 1))
-    return found
+        quotes.append(Alternative(epsilon, scaled.margin(), more, factor == 1))
+    return quotes
 
 
 def like(release: Release) -> dict[str, Any]:

@@ -41,33 +41,33 @@ def chosen_parameters(release: Release) -> list[tuple[str, object]]:
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show progress while the job runs, then the draft or the published release."""
-    found = release_for(request, release_id)
+    the_release = release_for(request, release_id)
     user = person(request)
-    sees_private = may(user, found.dataset, "see_private")
-    mechanism = MECHANISMS.get(found.mechanism)
+    sees_private = may(user, the_release.dataset, "see_private")
+    mechanism = MECHANISMS.get(the_release.mechanism)
     context: dict[str, Any] = {
-        "release": found,
-        "dataset": found.dataset,
-        "parameters": chosen_parameters(found),
-        "mechanism_title": mechanism.title if mechanism else found.mechanism,
-        "files": found.files.all(),
-        "may_publish": may(user, found.dataset, "publish"),
-        "may_request": may(user, found.dataset, "request"),
+        "release": the_release,
+        "dataset": the_release.dataset,
+        "parameters": chosen_parameters(the_release),
+        "mechanism_title": mechanism.title if mechanism else the_release.mechanism,
+        "files": the_release.files.all(),
+        "may_publish": may(user, the_release.dataset, "publish"),
+        "may_request": may(user, the_release.dataset, "request"),
         "sees_private": sees_private,
-        "served": found.rules.served,
-        "standing": standing_of(found),
-        "actions": open_actions(user, found),
+        "served": the_release.rules.served,
+        "standing": standing_of(the_release),
+        "actions": open_actions(user, the_release),
         "longest_rejection": LONGEST_REJECTION,
     }
-    context |= job_context(found.job, sees_private=sees_private)
+    context |= job_context(the_release.job, sees_private=sees_private)
     return render(request, "desk/release.html", context)
 
 
-def standing_of(found: Release) -> str:
+def standing_of(release: Release) -> str:
     """Describe the state of a release and since when it lasts."""
-    moment = localtime(getattr(found, found.rules.since))
-    said = date_format(moment, gettext("j F Y, H:i"))
-    return gettext(found.rules.standing).format(moment=said)
+    moment = localtime(getattr(release, release.rules.since))
+    day_and_time = date_format(moment, gettext("j F Y, H:i"))
+    return gettext(release.rules.standing).format(moment=day_and_time)
 
 
 @login_required
@@ -79,12 +79,12 @@ def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
     """
     if action not in ACTIONS:
         raise Http404
-    found: Release = release_for(request, release_id, ACTIONS[action].needs)
-    asked = {"reason": request.POST.get("reason", "")} if action == "reject" else {}
+    release: Release = release_for(request, release_id, ACTIONS[action].needs)
+    inputs = {"reason": request.POST.get("reason", "")} if action == "reject" else {}
     try:
-        DECISIONS[action](release=found, by=person(request), **asked)
+        DECISIONS[action](release=release, by=person(request), **inputs)
     except DpgeoError as refusal:
         messages.error(request, say(refusal))
     else:
         messages.success(request, gettext(ACTIONS[action].done))
-    return redirect("desk-release", release_id=found.id)
+    return redirect("desk-release", release_id=release.id)

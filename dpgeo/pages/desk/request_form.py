@@ -217,34 +217,34 @@ def parameter_field(
     parameter: Parameter, declared: Mapping[str, LayerKind], dataset: Dataset
 ) -> forms.Field:
     """Return the form field of a parameter; `declared` are the dataset's layers."""
-    words: dict[str, Any] = {
+    options: dict[str, Any] = {
         "required": False,
         "initial": parameter.default,
         "label": parameter_label(parameter.name),
         "help_text": gettext(parameter.description),
     }
     if parameter.kind is bool:
-        return forms.BooleanField(**words)
+        return forms.BooleanField(**options)
     if parameter.layer:
-        words["help_text"] = format_html(
+        options["help_text"] = format_html(
             '{} <a href="{}">{}</a>',
-            words["help_text"],
+            options["help_text"],
             reverse("desk-layers", args=[dataset.slug]),
             gettext("See or declare public layers"),
         )
-        return forms.ChoiceField(choices=layer_choices(parameter, declared), **words)
+        return forms.ChoiceField(choices=layer_choices(parameter, declared), **options)
     if parameter.choices:
         return forms.ChoiceField(
-            choices=[(text, gettext(text)) for text in parameter.choices], **words
+            choices=[(text, gettext(text)) for text in parameter.choices], **options
         )
     if parameter.read:
-        return forms.CharField(**words)
+        return forms.CharField(**options)
     if parameter.low is not None and parameter.high is not None:
         within = gettext("From {low} to {high}.").format(
             low=figure(parameter.low), high=figure(parameter.high)
         )
-        words["help_text"] += f" {within}"
-    return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **words)
+        options["help_text"] += f" {within}"
+    return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **options)
 
 
 def layer_choices(parameter: Parameter, declared: Mapping[str, LayerKind]) -> list[tuple[str, str]]:

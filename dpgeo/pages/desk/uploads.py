@@ -97,19 +97,21 @@ def wants_json(request: HttpRequest) -> bool:
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     """Show an upload: columns to confirm, then progress, then the private report."""
-    found = upload_for(request, upload_id)
+    the_upload = upload_for(request, upload_id)
     user = person(request)
     waiting = {UploadState.RECEIVED, UploadState.FAILED}
-    may_upload = may(user, found.dataset, "upload")
-    if found.state in waiting and may_upload:
-        return columns(request, found)
-    context: dict[str, Any] = {"upload": found, "dataset": found.dataset}
-    context["sees_private"] = may(user, found.dataset, "see_private")
-    context["may_choose"] = may_upload and bool(found.raw_name) and may_choose_columns(found)
-    if found.report:
-        context["refused"] = found.report["read"] - found.report["accepted"]
-    if found.job:
-        context |= job_context(found.job, sees_private=context["sees_private"])
+    may_upload = may(user, the_upload.dataset, "upload")
+    if the_upload.state in waiting and may_upload:
+        return columns(request, the_upload)
+    context: dict[str, Any] = {"upload": the_upload, "dataset": the_upload.dataset}
+    context["sees_private"] = may(user, the_upload.dataset, "see_private")
+    context["may_choose"] = (
+        may_upload and bool(the_upload.raw_name) and may_choose_columns(the_upload)
+    )
+    if the_upload.report:
+        context["refused"] = the_upload.report["read"] - the_upload.report["accepted"]
+    if the_upload.job:
+        context |= job_context(the_upload.job, sees_private=context["sees_private"])
     return render(request, "desk/upload.html", context)
 
 
@@ -117,10 +119,10 @@ def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     """Change the columns of a file that was read, while no release depends on them."""
-    found = upload_for(request, upload_id, "upload")
-    if found.state != UploadState.READY or not may_choose_columns(found):
-        return redirect("desk-upload", upload_id=found.id)
-    return columns(request, found)
+    the_upload = upload_for(request, upload_id, "upload")
+    if the_upload.state != UploadState.READY or not may_choose_columns(the_upload):
+        return redirect("desk-upload", upload_id=the_upload.id)
+    return columns(request, the_upload)
 
 
 def may_choose_columns(upload: Upload) -> bool:
@@ -132,26 +134,26 @@ def may_choose_columns(upload: Upload) -> bool:
 @require_POST
 def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
     """Delete an unused file."""
-    found = upload_for(request, upload_id, "upload")
+    the_upload = upload_for(request, upload_id, "upload")
     try:
-        upload_discard(upload=found, by=person(request))
+        upload_discard(upload=the_upload, by=person(request))
     except DpgeoError as refusal:
         messages.error(request, say(refusal))
-        return redirect("desk-upload", upload_id=found.id)
-    messages.success(request, gettext("Removed: {name}.").format(name=found.file_name))
-    return redirect("desk-dataset", slug=found.dataset.slug)
+        return redirect("desk-upload", upload_id=the_upload.id)
+    messages.success(request, gettext("Removed: {name}.").format(name=the_upload.file_name))
+    return redirect("desk-dataset", slug=the_upload.dataset.slug)
 
 
-def columns(request: HttpRequest, found: Upload) -> HttpResponse:
+def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
     """Show the first rows and the columns; confirming them starts the ingestion job."""
-    dataset = found.dataset
+    dataset = upload.dataset
     sees_private = may(person(request), dataset, "see_private")
-    failure = say(found.job.failure) if found.job and sees_private else ""
-    chooses = may_choose_columns(found)
-    context: dict[str, Any] = {"upload": found, "dataset": dataset, "failure": failure}
-    context["fixed"], context["removable"] = not chooses, found.state != UploadState.READY
+    failure = say(upload.job.failure) if upload.job and sees_private else ""
+    chooses = may_choose_columns(upload)
+    context: dict[str, Any] = {"upload": upload, "dataset": dataset, "failure": failure}
+    context["fixed"], context["removable"] = not chooses, upload.state != UploadState.READY
     try:
-        preview = upload_preview(upload=found)
+        preview = upload_preview(upload=upload)
     except DpgeoError as refusal:
         context["unreadable"] = say(refusal)
         return render(request, "desk/upload_columns.html", context)
@@ -163,8 +165,8 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
         initial=dataset.columns or preview.suggested.to_json(),
     )
     confirms = request.method == "POST" and "exchange" not in request.POST
-    if confirms and form.is_valid() and confirm(request, found, form):
-        return redirect("desk-upload", upload_id=found.id)
+    if confirms and form.is_valid() and confirm(request, upload, form):
+        return redirect("desk-upload", upload_id=upload.id)
     hints = [] if "exchange" in request.POST else [say(each) for each in preview.hints]
     context |= {"preview": preview, "form": form, "hints": hints}
     return render(request, "desk/upload_columns.html", context, status=REFUSED if confirms else 200)
@@ -176,11 +178,11 @@ def exchanged(data: Any) -> dict[str, str]:
     return values | {"longitude": values["latitude"], "latitude": values["longitude"]}
 
 
-def confirm(request: HttpRequest, found: Upload, form: ColumnsForm) -> bool:
+def confirm(request: HttpRequest, upload: Upload, form: ColumnsForm) -> bool:
     """Confirm the columns; show an error of the service on the form."""
     try:
         upload_confirm(
-            upload=found, columns=Columns(**form.cleaned_data), confirmed_by=person(request)
+            upload=upload, columns=Columns(**form.cleaned_data), confirmed_by=person(request)
         )
     except DpgeoError as refusal:
         form.add_refusal(refusal)
