@@ -1,1 +1,1 @@
-"""Request, run and publish releases; the only opener of production noise (Django app)."""
+"""Releases: requested, drawn and published; the only use of production noise (Django app)."""

@@ -1,24 +1,24 @@
-"""Large files of points, moved in parts: each by whichever worker takes it, the first one too.
+"""Perturbation of large files of points in shards, divided among the workers.
 
-The job of the release deals its people into parts, each with a job of its own, and wakes the
-workers. It then takes parts itself while there are any, waits for those in other hands, and puts
-all of them together. So one worker alone comes to the end, and any number help.
+The job of the release divides its people into shards, each with a job of its own, and wakes the
+workers. It then perturbs shards itself while any are left, waits for those that other workers have
+leased, and combines them all. So a single worker finishes the release, and any number can help.
 
-Privacy argument. The whole cost is charged, and `drawing` set, before there is a part. Every
-person is in one part of one version of the data, so that their reports are moved once
-(`privacy.mechanism.Sharded`). What came out of a part is written once: the first blob that
-`ReleaseShard.blob_name` names stands, a later draw deletes its own. Until the release's own blob is
-committed nothing of any part is seen by anybody, and afterwards the parts are deleted. So a worker
-that is killed before its part is named has shown nothing, and its part is drawn again; one killed
-later has left it behind. Whether a worker is killed does not depend on its noise. A part that
-breaks off after its noise was drawn ends the release, as any mechanism that does.
+Privacy argument. The whole cost is charged, and `drawing` set, before any shard exists. Every
+person is in one shard of one version of the data, so that their points are perturbed once
+(`privacy.mechanism.Sharded`). A shard's output is committed once: the first blob that
+`ReleaseShard.blob_name` names is final, a later draw is deleted. Until the release's own blob is
+committed nobody sees anything of any shard, and afterwards the shards are deleted. So a worker that
+is killed before its shard is named has revealed nothing, and the shard is drawn again; a worker
+that is killed later has committed its shard. Whether a worker is killed does not depend on its
+noise. A shard that fails after drawing noise ends the release, as with any mechanism.
 
-A part bears the number of parts it is one of from when it is dealt, and its people follow from
-that alone, whatever became of the others. Parts are dealt, and thrown away, all or none, by who
-holds the lease of the release; and only a whole set of one version and one number is put together.
-So nobody is in two parts of a release. Where a person is erased meanwhile, all parts are thrown
-away and drawn from the new version. How many parts there are follows from the number of rows. It is
-shown to nobody who may not see that number, and a release of points says how many there are.
+A shard records the number of shards when it is created, and its people follow from that alone,
+independently of the other shards. Shards are created and discarded all together, by the holder of
+the release's lease; and only a complete set of one version and one number is combined. So nobody is
+in two shards of a release. If a person is erased meanwhile, all shards are discarded and drawn from
+the new version. The number of shards follows from the number of rows. It is shown only to those who
+may see that number, and a release of points states how many there are.
 """
 
 from __future__ import annotations
@@ -63,36 +63,36 @@ logger = logging.getLogger(__name__)
 SHARD_TASK = "releases.part"
 
 FOLDER = "parts"
-"""Of the private storage."""
+"""Folder in the private storage."""
 
 MAX_SHARDS = 64
 
 MOVING = Phrase("Moving points")
 
 POLL_SECONDS = 0.5
-"""Between two looks at parts in other hands."""
+"""Seconds between two checks of shards that other workers have leased."""
 
 
 def number_of_shards(release: Release) -> int:
-    """Into how many parts a release is dealt, if its mechanism can be: by the file's rows."""
+    """Return the number of shards of a release, from its file's rows."""
     rows = int((release.upload.report or {}).get("accepted", 0))
     most: int = settings.DPGEO_ROWS_A_PART
     return max(1, min(-(-rows // most), MAX_SHARDS))
 
 
 def draw_in_shards(
-    release: Release, held: JobLease, number: int, about: Mapping[str, str]
+    release: Release, lease: JobLease, number: int, about: Mapping[str, str]
 ) -> Released:
-    """Move all points, with what other workers do of it, and put them together.
+    """Perturb all points together with other workers, and combine the shards.
 
-    Raises Conflict where a part failed for good.
+    Raises Conflict if a shard failed for good.
     """
-    held.set_drawing()
-    parts = _standing(release, held, number)
+    lease.set_drawing()
+    parts = _current_shards(release, lease, number)
     while waiting := [part.job_id for part in parts if not part.blob_name]:
         if not any(shard_run(job_id=job) for job in waiting):
             time.sleep(POLL_SECONDS)
-        parts = _standing(release, held, number)
+        parts = _current_shards(release, lease, number)
     request = request_of(release)
     params = request.params
     dataset = release.dataset
@@ -106,18 +106,19 @@ def draw_in_shards(
     return combine_shards(request.definition, terms, params, request.epsilon, about, found)
 
 
-def _standing(release: Release, held: JobLease, number: int) -> list[ReleaseShard]:
-    """All parts of the newest version of the data, by number, written or not.
+def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
+    """Return all shards of the newest version of the data, by number, written or not.
 
-    They are dealt where there are none, or others. Raises LeaseLost, and Conflict where one failed.
+    Creates them if there are none, or if those that exist do not match. Raises LeaseLost, and
+    Conflict if a shard failed.
     """
-    held.step(MOVING)  # whoever lost the lease deals no parts
+    lease.step(MOVING)  # a process without the lease creates no shards
     release.refresh_from_db(fields=["upload"])
     parts = list(release.shards.select_related("job").order_by("number"))
     if not _is_whole(release, parts):
-        discard_shards(release, held)
-        parts = _deal(release, held, number)
-    held.step(MOVING, sum(bool(part.blob_name) for part in parts), len(parts))
+        discard_shards(release, lease)
+        parts = _create_shards(release, lease, number)
+    lease.step(MOVING, sum(bool(part.blob_name) for part in parts), len(parts))
     for part in parts:
         if part.job.state == JobState.FAILED or job_give_up(job=part.job):
             part.job.refresh_from_db()
@@ -126,16 +127,16 @@ def _standing(release: Release, held: JobLease, number: int) -> list[ReleaseShar
 
 
 def _is_whole(release: Release, parts: Sequence[ReleaseShard]) -> bool:
-    """Whether these are all parts of one deal, of the version of the data that is to be read."""
+    """Whether these shards form one complete set for the current version of the data."""
     dealt = [(part.number, part.total, part.upload_id) for part in parts]
     total = len(parts)
     return total > 0 and dealt == [(number, total, release.upload_id) for number in range(total)]
 
 
-def _deal(release: Release, held: JobLease, number: int) -> list[ReleaseShard]:
-    """The parts, all of them or none, and a word to the workers for each. Raises LeaseLost."""
+def _create_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
+    """Create all shards or none, and wake the workers for each. Raises LeaseLost."""
     with transaction.atomic():
-        held.renew()
+        lease.renew()
         parts = [
             ReleaseShard.objects.create(
                 release=release,
@@ -152,14 +153,14 @@ def _deal(release: Release, held: JobLease, number: int) -> list[ReleaseShard]:
 
 
 def shard_run(*, job_id: UUID) -> bool:
-    """Do the job of a part. False when it was not to be had."""
+    """Run the job of a shard; False if it cannot be leased."""
     return job_run(job_id=job_id, work=_work_on)
 
 
-def _work_on(held: JobLease) -> None:
-    """Move the reports of a part and name what came out. Nothing to do where the release ended."""
+def _work_on(lease: JobLease) -> None:
+    """Perturb the points of a shard and commit them; do nothing if the release has ended."""
     part = (
-        ReleaseShard.objects.filter(job_id=held.job_id, blob_name="", release__blob_name="")
+        ReleaseShard.objects.filter(job_id=lease.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)
         .select_related("release__dataset", "upload")
         .first()
@@ -172,16 +173,16 @@ def _work_on(held: JobLease) -> None:
     drawn = read_and_draw(
         release,
         part.upload,
-        held,
+        lease,
         lambda view, params, entropy: run_shard(
             request.definition, view, params, request.epsilon, entropy, share
         ),
     )
-    _write(part, drawn)
+    _commit_shard(part, drawn)
 
 
-def _write(part: ReleaseShard, drawn: mechanisms.PerturbedShard) -> None:
-    """Store what came out of a part, and name it if it is the first."""
+def _commit_shard(part: ReleaseShard, drawn: mechanisms.PerturbedShard) -> None:
+    """Store a shard's output, and commit it unless another output is committed."""
     data = encode_shard(drawn)
     name = store_draw(part.release, f"{FOLDER}/{part.job_id}-{secrets.token_hex(16)}", data)
     unnamed = ReleaseShard.objects.filter(pk=part.pk, blob_name="")
@@ -198,7 +199,7 @@ def _read(part: ReleaseShard) -> mechanisms.PerturbedShard:
 
 
 def encode_shard(part: mechanisms.PerturbedShard) -> bytes:
-    """Arrays of what came out, and the trace, as an .npz without pickles."""
+    """Encode the perturbed points and the trace as an .npz file without pickles."""
     moved = part.moved
     arrays: dict[str, Any] = {"longitude": moved.longitude, "latitude": moved.latitude}
     if moved.time is not None:
@@ -212,7 +213,7 @@ def encode_shard(part: mechanisms.PerturbedShard) -> bytes:
 
 
 def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
-    """Invert `encode_shard`."""
+    """Decode the output of `encode_shard`."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         lines = json.loads(archive["trace"].tobytes())
         trace = tuple(Measured.from_json(line) for line in lines)
@@ -227,15 +228,15 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
     return mechanisms.PerturbedShard(moved, trace)
 
 
-def discard_shards(release: Release, held: JobLease | None = None) -> None:
-    """Delete the parts of a release that nobody needs any more, with their jobs and files.
+def discard_shards(release: Release, lease: JobLease | None = None) -> None:
+    """Delete the shards of a release that has its blob or has ended, with jobs and files.
 
-    All or none: by who holds the release's job, or by the sweep once that has ended. Whoever works
-    on a part loses the lease with its job. Raises LeaseLost.
+    All or none: by the holder of the release's lease, or by the sweep once the release has ended.
+    Workers on a shard lose their lease together with its job. Raises LeaseLost.
     """
     with transaction.atomic():
-        if held:
-            held.renew()
+        if lease:
+            lease.renew()
         parts = list(release.shards.all())
         release.shards.filter(pk__in=[part.pk for part in parts]).delete()
         Job.objects.filter(pk__in=[part.job_id for part in parts]).delete()
@@ -244,10 +245,10 @@ def discard_shards(release: Release, held: JobLease | None = None) -> None:
 
 
 def sweep_shards() -> int:
-    """Discard the parts of releases that came to an end, and delete files that no part names."""
+    """Discard the shards of releases that have ended, and delete unnamed files."""
     ended = Release.objects.filter(shards__isnull=False).exclude(job__state__in=UNFINISHED)
     for release in ended.distinct():
         discard_shards(release)
-    found = list(stored_names(private_storage(), FOLDER))
+    stored = list(stored_names(private_storage(), FOLDER))
     named = ReleaseShard.objects.exclude(blob_name="").values_list("blob_name", flat=True)
-    return sweep(private_storage(), found, keep=set(named))
+    return sweep(private_storage(), stored, keep=set(named))

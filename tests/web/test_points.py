@@ -348,7 +348,7 @@ def test_a_part_that_was_written_is_not_drawn_again(
 ) -> None:
     """The worker is told to end when two of four parts are written."""
     release = make_request(dataset, **POINTS)
-    write = sharding._write
+    write = sharding._commit_shard
     written: list[int] = []
 
     def told(part: ReleaseShard, drawn: Any) -> None:
@@ -357,14 +357,14 @@ def test_a_part_that_was_written_is_not_drawn_again(
         written.append(part.number)
         write(part, drawn)
 
-    monkeypatch.setattr(sharding, "_write", told)
+    monkeypatch.setattr(sharding, "_commit_shard", told)
     with pytest.raises(SystemExit):
         release_run(release_id=release.pk)
     named = dict(ReleaseShard.objects.exclude(blob_name="").values_list("number", "blob_sha256"))
     assert len(named) == 2
     release.refresh_from_db()
     assert (release.blob_name, release.job.drawing) == ("", True)
-    monkeypatch.setattr(sharding, "_write", write)
+    monkeypatch.setattr(sharding, "_commit_shard", write)
     read: dict[int, str] = {}
     real = sharding._read
     monkeypatch.setattr(
@@ -385,7 +385,7 @@ def test_only_whole_sets_of_parts_are_put_together(
 ) -> None:
     """Two of four parts are written and one is lost: nobody may fall into two of what is left."""
     release = make_request(dataset, **POINTS)
-    write, read = sharding._write, sharding._read
+    write, read = sharding._commit_shard, sharding._read
     written: list[tuple[int, int]] = []
 
     def lose_one(part: ReleaseShard, drawn: Any) -> None:
@@ -395,7 +395,7 @@ def test_only_whole_sets_of_parts_are_put_together(
             ReleaseShard.objects.filter(blob_name="").first().delete()  # type: ignore[union-attr]
             raise SystemExit
 
-    monkeypatch.setattr(sharding, "_write", lose_one)
+    monkeypatch.setattr(sharding, "_commit_shard", lose_one)
     with pytest.raises(SystemExit):
         release_run(release_id=release.pk)
     assert ReleaseShard.objects.count() == 3
@@ -425,7 +425,7 @@ def test_who_lost_the_lease_neither_deals_nor_discards_parts(
     release = make_request(dataset, **POINTS)
     stale = JobLease(release.job_id, uuid.uuid4())
     with pytest.raises(LeaseLost):
-        sharding._deal(release, stale, 4)
+        sharding._create_shards(release, stale, 4)
     assert not ReleaseShard.objects.exists()
     monkeypatch.setattr(sharding, "shard_run", Mock(side_effect=SystemExit))
     with pytest.raises(SystemExit):
@@ -470,7 +470,7 @@ def test_parts_of_two_versions_of_the_data_are_never_put_together(
 ) -> None:
     """A person is erased when one part is written: all are drawn from the new version."""
     release = make_request(dataset, **POINTS)
-    write = sharding._write
+    write = sharding._commit_shard
     uploads: list[Any] = []
 
     def erase_then(part: ReleaseShard, drawn: Any) -> None:
@@ -480,7 +480,7 @@ def test_parts_of_two_versions_of_the_data_are_never_put_together(
             newer = make_ready(dataset, tmp_path, rows=100)
             Release.objects.filter(pk=release.pk).update(upload=newer)
 
-    monkeypatch.setattr(sharding, "_write", erase_then)
+    monkeypatch.setattr(sharding, "_commit_shard", erase_then)
     assert release_run(release_id=release.pk)
     newest = Release.objects.get(pk=release.pk).upload_id
     assert uploads[0] != newest
