@@ -1,4 +1,4 @@
-"""Privacy ledgers: append-only entries in whole units; the database enforces limits.
+"""Privacy ledgers: append-only entries in whole units, limited by the database.
 
 There is one ledger for each notion of privacy, and it serves all datasets that share people. Its
 units are millionths of epsilon, or pico-epsilon per metre for perturbed points

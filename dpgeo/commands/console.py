@@ -1,4 +1,4 @@
-"""Shared code of the commands: acting user, progress line, waiting for jobs, errors."""
+"""Shared code of the commands: acting user, progress, waiting for jobs, errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Celery application, loaded with the settings so that any process can enqueue."""
+"""The Celery application, loaded with the settings so that all can enqueue."""
 
 from __future__ import annotations
 

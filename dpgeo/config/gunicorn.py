@@ -1,4 +1,4 @@
-"""Settings of gunicorn: `gunicorn -c python:dpgeo.config.gunicorn dpgeo.config.wsgi`."""
+"""Settings of gunicorn (`-c python:dpgeo.config.gunicorn dpgeo.config.wsgi`)."""
 
 from dpgeo.config.logs import logging_settings
 

@@ -1,4 +1,4 @@
-"""Validation of a dataset's declaration; each error names its field and the remedy."""
+"""Validation of a dataset's declaration; errors name the field and the remedy."""
 
 from __future__ import annotations
 

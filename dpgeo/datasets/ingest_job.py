@@ -1,4 +1,4 @@
-"""The ingestion job of an upload, which writes its canonical file or erases a person."""
+"""The job of an upload, which writes its canonical file or erases a person."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes on datasets: declare, change, discard. `uploads.py` writes on their files."""
+"""Writes on datasets: declare, change, discard. For their files see `uploads.py`."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Celery transport in a folder, for one machine, that never shows a partial message.
+"""Celery transport in a folder, for one machine, without partial messages.
 
 kombu's own filesystem transport lets a worker take a message after its file is created and before
 its content is written, which ends the worker. It also moves messages through the system's temporary

@@ -1,4 +1,7 @@
-"""The table of background jobs: the authoritative queue; the broker only wakes workers."""
+"""The table of background jobs, the authoritative queue.
+
+The broker only wakes workers.
+"""
 
 from __future__ import annotations
 

@@ -123,7 +123,7 @@ def _near_land(
     area: StudyArea,
     detail: int = DETAIL,
 ) -> NDArray[np.object_]:
-    """Return the polygons that reach into the bounds, simplified to a map's resolution."""
+    """Return the whole polygons that reach into the bounds, simplified to a map's resolution."""
     near: NDArray[np.object_] = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
     west, south, east, north = area.bounds
     tolerance = max(east - west, north - south) / detail

@@ -1,4 +1,4 @@
-"""Facts and figures of a release for the public pages, from its Released blob alone."""
+"""Facts and figures of a release for the public pages, from its blob alone."""
 
 from __future__ import annotations
 

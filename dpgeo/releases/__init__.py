@@ -1,1 +1,1 @@
-"""Releases: requested, drawn and published; the only use of production noise (Django app)."""
+"""Releases, the only users of production noise (Django app)."""

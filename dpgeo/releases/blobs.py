@@ -1,4 +1,4 @@
-"""Released blobs in the private storage, named by the id of the job that paid for them.
+"""Released blobs in the private storage, named by the jobs that paid for them.
 
 A draw without a row (because the database was restored from a backup, or the worker was killed
 before the commit point) is therefore recovered. It is used instead of drawing again: files made

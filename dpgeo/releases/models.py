@@ -1,4 +1,4 @@
-"""Releases: requested, drawn once, published or rejected by a person, perhaps withdrawn."""
+"""Releases: requested, drawn once, published or rejected, perhaps withdrawn."""
 
 from __future__ import annotations
 

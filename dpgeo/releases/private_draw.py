@@ -1,4 +1,4 @@
-"""The only access to private data and production noise: a view is opened and drawn from.
+"""The only access to private data and production noise.
 
 Privacy argument for discarded draws. Drawing again until an attempt succeeds selects among draws,
 unless success is independent of the noise. A mechanism may fail because of what it drew, and a blob

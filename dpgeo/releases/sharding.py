@@ -74,7 +74,7 @@ POLL_SECONDS = 0.5
 
 
 def number_of_shards(release: Release) -> int:
-    """Return the number of shards of a release, from its file's rows."""
+    """Return the number of shards, if the mechanism has them, from the file's rows."""
     rows = int((release.upload.report or {}).get("accepted", 0))
     most: int = settings.DPGEO_ROWS_A_PART
     return max(1, min(-(-rows // most), MAX_SHARDS))
@@ -229,9 +229,9 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
 
 
 def discard_shards(release: Release, lease: JobLease | None = None) -> None:
-    """Delete the shards of a release that has its blob or has ended, with jobs and files.
+    """Delete the shards that a release no longer needs, with their jobs and files.
 
-    All or none: by the holder of the release's lease, or by the sweep once the release has ended.
+    All or none: by the holder of the release's lease, or by the sweep once that job has ended.
     Workers on a shard lose their lease together with its job. Raises LeaseLost.
     """
     with transaction.atomic():

@@ -1,4 +1,4 @@
-"""Forms of the desk: they parse the input and name the wrong field; services decide."""
+"""Forms of the desk, which parse input and name the wrong field; services decide."""
 
 from __future__ import annotations
 

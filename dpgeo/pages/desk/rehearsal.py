@@ -1,6 +1,7 @@
-"""A simulated map of the expected noise, drawn by the browser before anything is paid.
+"""A simulated map of the expected noise, drawn before anything is paid.
 
-Its counts are invented, or those of the dataset's last public map; the private table is not read.
+The browser draws it. Its counts are invented, or those of the dataset's last public map; the
+private table is not read.
 """
 
 from __future__ import annotations

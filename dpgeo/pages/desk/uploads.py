@@ -1,4 +1,4 @@
-"""Pages of uploads: send a file, confirm its columns, follow the job, read the report."""
+"""Pages of uploads: send a file, confirm columns, follow the job, read the report."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""`python manage.py perturb --lat .. --lon .. --level "ln(4)" --radius 200`: perturb points.
+"""`python manage.py perturb --level "ln(4)" --radius 200 ...`: perturb points.
 
-For a person's own location, or a file of them. Nothing is stored and no budget is charged: whoever
-publishes the output is responsible for how often it is run.
+For a person's own location (`--lat`, `--lon`), or a file of them. Nothing is stored and no budget
+is charged: whoever publishes the output is responsible for how often it is run.
 """
 
 from __future__ import annotations
