@@ -1,1 +1,1 @@
-"""Organisations, roles and the people who sign in (Django app)."""
+"""Organisations, roles and user accounts (Django app)."""

@@ -1,4 +1,4 @@
-"""People and publishers in the admin."""
+"""Admin pages of users, organisations and API keys."""
 
 from __future__ import annotations
 
@@ -23,32 +23,32 @@ admin.site.register(User, UserAdmin)
 
 
 class MembershipInline(TabularInline):
-    """Who belongs to an organisation; its administrators decide."""
+    """The members of an organisation, which its administrators edit."""
 
     model = Membership
     extra = 0
     raw_id_fields = ["user"]
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Every member sees who else is one."""
+        """Let every member see the other members."""
         return organisations_of(request.user).exists()
 
     def has_add_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """Superusers, and the organisation's administrators."""
+        """Allow superusers and the organisation's administrators."""
         return bool(request.user.is_superuser) if obj is None else may_administer(request.user, obj)
 
     def has_change_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """As for adding."""
+        """Apply the rule for adding."""
         return self.has_add_permission(request, obj)
 
     def has_delete_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """As for adding."""
+        """Apply the rule for adding."""
         return self.has_add_permission(request, obj)
 
 
 @admin.register(Organisation)
 class OrganisationAdmin(OrganisationScoped):
-    """Publishers. Superusers add them; their administrators keep them."""
+    """Publishers: superusers add them, their own administrators edit them."""
 
     list_display = ["name", "slug", "contact"]
     prepopulated_fields = {"slug": ["name"]}
@@ -56,16 +56,16 @@ class OrganisationAdmin(OrganisationScoped):
     organisation_path = "pk"
 
     def get_prepopulated_fields(self, request: HttpRequest, obj: Any = None) -> dict[str, Any]:
-        """Only where the fields can be written."""
+        """Prepopulate fields only where they can be edited."""
         writable = self.has_change_permission(request, obj) if obj else True
         return dict(self.prepopulated_fields) if writable else {}
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Superusers."""
+        """Allow superusers."""
         return bool(request.user.is_superuser)
 
     def has_change_permission(self, request: HttpRequest, obj: Organisation | None = None) -> bool:
-        """Superusers, and the organisation's administrators."""
+        """Allow superusers and the organisation's administrators."""
         return bool(request.user.is_superuser) if obj is None else may_administer(request.user, obj)
 
 
@@ -83,7 +83,7 @@ KEY_FIELDS = (
 
 @admin.register(ApiKey)
 class ApiKeyAdmin(OrganisationScoped):
-    """Keys of programs: made at the desk, revoked there or here, never shown again."""
+    """API keys: created on the desk, revoked there or here, never shown again."""
 
     list_display = ["name", "organisation", "prefix", "created_by", "last_used_on", "revoked_at"]
     fields = KEY_FIELDS
@@ -92,7 +92,7 @@ class ApiKeyAdmin(OrganisationScoped):
 
     @admin.action(description="Revoke the chosen keys, for good", permissions=["view"])
     def revoke(self, request: HttpRequest, queryset: QuerySet[ApiKey]) -> None:
-        """End keys; those of organisations that the person does not administer stay."""
+        """Revoke keys; keys of organisations that the user does not administer stay."""
         person = cast(User, request.user)
         for key in queryset.select_related("organisation"):
             try:

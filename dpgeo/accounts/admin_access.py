@@ -1,4 +1,4 @@
-"""What staff see in the admin: their own organisations' things, mostly to read."""
+"""Access of staff to the admin: their own organisations' rows, mostly read-only."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.urls import NoReverseMatch, reverse
 from dpgeo.accounts.selectors import organisations_of
 
 if TYPE_CHECKING:
-    # Generic for the type checker alone.
+    # ModelAdmin is generic for the type checker only.
     ModelAdmin: TypeAlias = admin.ModelAdmin[Any]
     TabularInline: TypeAlias = admin.TabularInline[Any, Any]
 else:
@@ -20,7 +20,7 @@ else:
 
 
 def desk_url(name: str, *args: object) -> str:
-    """The address of a desk page, or "" where there is none."""
+    """Return the address of a desk page, or "" where there is none."""
     try:
         return reverse(name, args=args)
     except NoReverseMatch:
@@ -28,17 +28,17 @@ def desk_url(name: str, *args: object) -> str:
 
 
 class OrganisationScoped(ModelAdmin):
-    """Read-only, and only what belongs to the organisations of who looks.
+    """A read-only admin page, limited to the rows of the user's organisations.
 
-    `organisation_path` is the lookup from the model to its organisation, `other_path` a second
-    one where a row may have either.
+    `organisation_path` is the lookup from the model to its organisation; `other_path` is an
+    alternative lookup for rows that have only that one.
     """
 
     organisation_path = "organisation"
     other_path = ""
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
-        """The rows of the person's organisations."""
+        """Return the rows of the user's organisations."""
         rows = super().get_queryset(request)
         if request.user.is_superuser:
             return rows
@@ -48,29 +48,32 @@ class OrganisationScoped(ModelAdmin):
         return rows.filter(mine).distinct()
 
     def lookup_allowed(self, lookup: str, value: str, request: HttpRequest | None = None) -> bool:
-        """Filter by what the page offers. Django lets addresses ask for any column of a model,
-        hidden ones such as a secret key or salt included, and with `__regex` letter by letter."""
+        """Allow the filters that the page offers.
+
+        Django lets addresses filter by any column of a model, hidden ones such as a secret key or
+        salt included, and with `__regex` letter by letter.
+        """
         offered = self.list_filter if request is None else self.get_list_filter(request)
         names = [str(each[0] if isinstance(each, tuple | list) else each) for each in offered]
-        asked = any(lookup == name or lookup.startswith(f"{name}__") for name in names)
-        return asked and super().lookup_allowed(lookup, value, request)
+        is_offered = any(lookup == name or lookup.startswith(f"{name}__") for name in names)
+        return is_offered and super().lookup_allowed(lookup, value, request)
 
     def has_module_permission(self, request: HttpRequest) -> bool:
-        """Staff who belong to an organisation."""
+        """Allow staff who belong to an organisation."""
         return request.user.is_staff and organisations_of(request.user).exists()
 
     def has_view_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """As the module; which rows is up to the queryset."""
+        """Allow whoever sees the module; the queryset limits the rows."""
         return self.has_module_permission(request)
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """No: services add."""
+        """Refuse: services add rows."""
         return False
 
     def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """No: services change."""
+        """Refuse: services change rows."""
         return False
 
     def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """No: what was paid for stays on record."""
+        """Refuse: what was paid for stays on record."""
         return False

@@ -1,4 +1,4 @@
-"""A cache of counts in files, for all processes of one machine."""
+"""A cache of counters in files, shared by all processes of one machine."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ MAX_COUNTS = 10_000
 
 
 class CountsInFiles(BaseCache):
-    """Whole numbers that processes add to at once, none of them lost before its time.
+    """Counters that concurrent processes increment without losing any before it expires.
 
-    Django's cache of files is not fit for counting. It reads a count and writes it back, so that
-    of two processes which do so at once one is forgotten; it lets a count end 300 seconds after
-    it was last added to; and above 300 entries it deletes any third of them, so that whoever asks
-    in many names wipes out what was counted of one. Here a lock makes each step whole, a count
-    ends when it was to end, and beyond `MAX_COUNTS` those that have ended go, then those that end
-    first.
+    Django's file cache is unfit for counting. It reads a counter and writes it back, so one of two
+    concurrent increments is lost; it extends a counter's life to 300 seconds after each increment;
+    and above 300 entries it deletes a random third, so that a client who asks under many names
+    erases the counter of one. Here a lock makes each step atomic, a counter expires when it was
+    meant to, and beyond `MAX_COUNTS` the expired counters are deleted first, then those that expire
+    next.
     """
 
     def __init__(self, folder: str, params: dict[str, Any]) -> None:
@@ -33,9 +33,9 @@ class CountsInFiles(BaseCache):
     def add(
         self, key: str, value: int, timeout: Any = DEFAULT_TIMEOUT, version: int | None = None
     ) -> bool:
-        """Begin a count that is not there yet; whether it was not."""
+        """Create a counter unless it exists; return whether it was created."""
         path = self._path(key, version)
-        with self._alone():
+        with self._locked():
             if _read(path):
                 return False
             self._make_room()
@@ -44,24 +44,24 @@ class CountsInFiles(BaseCache):
             return True
 
     def get(self, key: str, default: Any = None, version: int | None = None) -> Any:
-        """A count, or `default` where there is none."""
-        with self._alone():
-            found = _read(self._path(key, version))
-        return found[0] if found else default
+        """Return a counter, or `default` if there is none."""
+        with self._locked():
+            counter = _read(self._path(key, version))
+        return counter[0] if counter else default
 
     def incr(self, key: str, delta: int = 1, version: int | None = None) -> int:
-        """Add to a count, and say what it is then. Raises ValueError where there is none."""
+        """Increment a counter and return its value. Raises ValueError if there is none."""
         path = self._path(key, version)
-        with self._alone():
-            found = _read(path)
-            if found is None:
+        with self._locked():
+            counter = _read(path)
+            if counter is None:
                 raise ValueError(f"Nothing is counted as {key!r}.")
-            _write(path, found[0] + delta, found[1])
-        return found[0] + delta
+            _write(path, counter[0] + delta, counter[1])
+        return counter[0] + delta
 
     def clear(self) -> None:
-        """Forget all counts."""
-        with self._alone():
+        """Delete all counters."""
+        with self._locked():
             for path in self._paths():
                 path.unlink()
 
@@ -73,8 +73,8 @@ class CountsInFiles(BaseCache):
         return list(self._folder.glob("*.count"))
 
     @contextmanager
-    def _alone(self) -> Iterator[None]:
-        """One thread of one process at a time."""
+    def _locked(self) -> Iterator[None]:
+        """Lock the counters for one thread of one process."""
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         with (self._folder / "lock").open("wb") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
@@ -84,20 +84,20 @@ class CountsInFiles(BaseCache):
         paths = self._paths()
         if len(paths) < MAX_COUNTS:
             return
-        ends = {path: found[1] for path in paths if (found := _read(path))}
+        ends = {path: counter[1] for path in paths if (counter := _read(path))}
         first = sorted(ends, key=lambda path: ends[path])[: max(0, len(ends) - MAX_COUNTS // 2)]
         for path in {*paths} - {*ends} | {*first}:
             path.unlink()
 
 
 def _read(path: Path) -> tuple[int, float] | None:
-    """A count and when it ends. None for one that is not there, has ended or was cut short."""
+    """Read a counter and when it expires; None if it is missing, expired or incomplete."""
     try:
         value, ends = path.read_text().split()
-        found = int(value), float(ends)
+        counter = int(value), float(ends)
     except (FileNotFoundError, ValueError):
         return None
-    return found if found[1] > time.time() else None
+    return counter if counter[1] > time.time() else None
 
 
 def _write(path: Path, value: int, ends: float) -> None:

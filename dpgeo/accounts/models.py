@@ -1,4 +1,4 @@
-"""Organisations, the role a person has in one, and the keys programs act with."""
+"""Organisations, members' roles, and API keys."""
 
 from __future__ import annotations
 
@@ -7,10 +7,10 @@ from django.db import models
 
 
 class User(AbstractUser):
-    """A person who signs in.
+    """A user account.
 
-    Where a program acts in the person's name, `acting_key` is the key it showed: selectors then
-    grant what both the person's role and the key's scopes allow, in the key's organisation alone.
+    When a program authenticates with an API key, `acting_key` is that key: selectors then grant
+    what both the user's role and the key's scopes allow, in the key's organisation alone.
     """
 
     acting_key: ApiKey | None = None
@@ -21,7 +21,7 @@ class User(AbstractUser):
 
 
 class Sector(models.TextChoices):
-    """Which kind of body publishes, as the registry of deployments divides them."""
+    """Kinds of publishing bodies, as in the registry of deployments."""
 
     GOVERNMENT = "Government", "Government"
     INDUSTRY = "Industry", "Industry"
@@ -29,7 +29,7 @@ class Sector(models.TextChoices):
 
 
 class Organisation(models.Model):
-    """A publisher: the body whose name stands on a map."""
+    """A publisher: the body named on a map."""
 
     name = models.CharField(max_length=200, unique=True)
     slug = models.SlugField(unique=True)
@@ -54,7 +54,7 @@ class Organisation(models.Model):
 
 
 class Role(models.TextChoices):
-    """What a member may do; each role includes those before it."""
+    """Roles of members; each includes the roles before it."""
 
     STEWARD = "steward", "Steward: declares datasets, uploads, requests releases"
     APPROVER = "approver", "Approver: also publishes and withdraws"
@@ -62,7 +62,7 @@ class Role(models.TextChoices):
 
 
 class Membership(models.Model):
-    """One person's role in one organisation."""
+    """One user's role in one organisation."""
 
     organisation = models.ForeignKey(
         Organisation, on_delete=models.CASCADE, related_name="memberships"
@@ -85,7 +85,7 @@ class Membership(models.Model):
 
 
 class Scope(models.TextChoices):
-    """What a key may be used for. None of them shows private facts or changes what a budget is."""
+    """Scopes of API keys; none of them shows private facts or changes a budget."""
 
     DATASETS_WRITE = "datasets:write", "Declare datasets and change what is not fixed yet"
     UPLOADS_WRITE = "uploads:write", "Send files and confirm their columns"
@@ -98,11 +98,12 @@ class Scope(models.TextChoices):
 
 
 class ApiKey(models.Model):
-    """What a program shows in place of a password. Only a hash of it is kept.
+    """An API key, which replaces a password for programs; only its hash is stored.
 
-    A key acts in the name of who made it, in one organisation, and stops with that person's
-    membership. The secret has 256 random bits, so one SHA-256 hides it as well as a slow hash
-    would. When it was used is kept to the day: enough to find forgotten keys.
+    A key acts in the name of the user who created it, in one organisation, and stops working when
+    that user's membership ends. The secret has 256 random bits, so one SHA-256 protects it as well
+    as a slow hash would. Its last use is recorded by day only, which is enough to find forgotten
+    keys.
     """
 
     organisation = models.ForeignKey(Organisation, on_delete=models.CASCADE, related_name="keys")

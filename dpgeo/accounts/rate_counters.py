@@ -1,10 +1,10 @@
-"""How often somebody asks, so that nobody keeps the others from being served or guesses passwords.
+"""Rate limits that keep the site available and bound password guesses.
 
-The counts are in the cache "throttle", which all processes share: files beside the database by
-default (no further server, and no write to the database per request), Redis where several machines
-serve. Neither holds an address: only a keyed hash of it, for two windows. A cache that fails lets
-requests pass: nobody is shut out of a site whose cache is down, and a password takes a tenth of a
-second of processor time to try even then.
+The counters are in the cache "throttle", which all processes share: by default files beside the
+database (no additional server, and no database write per request), or Redis if several machines
+serve the site. Neither holds an address: only a keyed hash of it, for two windows. If the cache
+fails, requests pass: a broken cache closes the site to nobody, and even then trying a password
+takes a tenth of a second of processor time.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ logger = logging.getLogger(__name__)
 
 
 def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | None:
-    """So many more of `who` in this window of so many seconds; a limit of 0 is none.
+    """Count `more` events of `who` in the current window of `window` seconds.
 
-    Answers None within the limit, and beyond it the seconds until the window ends.
+    Returns None within the limit; beyond it, the seconds until the window ends. A limit of 0 is no
+    limit.
     """
     if not limit:
         return None
@@ -34,14 +35,15 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
         counts = caches["throttle"]
         counts.add(name, 0, timeout=2 * window)
         seen = counts.incr(name, more)
-    except Exception as error:  # Redis and files fail in many ways; none may close the site.
+    # Redis and files fail in many ways; none of them may close the site.
+    except Exception as error:
         logger.warning("Requests are not counted: %s", type(error).__name__)
         return None
     return window - now % window if seen > limit else None
 
 
 def address_of(request: Any) -> str:
-    """Where a request comes from: an IPv4 address, or the network that one IPv6 customer gets."""
+    """Return a request's origin: an IPv4 address, or the IPv6 network of one customer."""
 
     text = str(BaseThrottle().get_ident(request))
     try:

@@ -1,4 +1,4 @@
-"""Who may do what: the one place where roles become permissions."""
+"""Permissions: the one place that derives them from roles and scopes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from django.db.models import QuerySet
 from dpgeo.accounts.models import ApiKey, Membership, Organisation, Role, Scope, User
 
 Visitor: TypeAlias = User | AnonymousUser
-"""Whoever made a request, signed in or not."""
+"""The user of a request, signed in or anonymous."""
 
 NEEDED_ROLE: dict[str, Role] = {
     "view": Role.STEWARD,
@@ -23,7 +23,7 @@ NEEDED_ROLE: dict[str, Role] = {
     "publish": Role.APPROVER,
     "set_budget": Role.ADMINISTRATOR,
 }
-"""The least role that each action on a dataset needs."""
+"""The lowest role that may do each action on a dataset."""
 
 NEEDED_SCOPE: dict[str, Scope | None] = {
     "view": None,
@@ -33,20 +33,22 @@ NEEDED_SCOPE: dict[str, Scope | None] = {
     "request": Scope.RELEASES_REQUEST,
     "publish": Scope.RELEASES_PUBLISH,
 }
-"""The scope that a key needs beside its maker's role; None needs no particular one. Actions that
-are not here, such as seeing private facts, are open to no key."""
+"""The scope that an API key needs in addition to its user's role; None needs no scope.
+
+Actions that are missing here, such as seeing private facts, are closed to every key.
+"""
 
 RANK = {role: rank for rank, role in enumerate(Role)}
 
 
 class Owned(Protocol):
-    """Whatever belongs to an organisation, such as a dataset."""
+    """An object that belongs to an organisation, such as a dataset."""
 
     organisation_id: int
 
 
 def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
-    """The role a person has in an organisation (or its primary key), None for strangers."""
+    """Return a user's role in an organisation (or its primary key); None for strangers."""
     if not isinstance(user, User) or not user.is_active:
         return None
     wanted = organisation.pk if isinstance(organisation, Organisation) else organisation
@@ -57,19 +59,23 @@ def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
 
 
 def organisations_of(user: Visitor) -> QuerySet[Organisation]:
-    """The organisations a person belongs to; all of them for a superuser; a key's only one."""
+    """Return a user's organisations: all for a superuser, a single one for a key."""
     if not isinstance(user, User) or not user.is_active:
         return Organisation.objects.none()
-    found = Organisation.objects.order_by("name")
+    organisations = Organisation.objects.order_by("name")
     if not user.is_superuser:
-        found = found.filter(memberships__user=user)
-    return found.filter(pk=user.acting_key.organisation_id) if user.acting_key else found
+        organisations = organisations.filter(memberships__user=user)
+    return (
+        organisations.filter(pk=user.acting_key.organisation_id)
+        if user.acting_key
+        else organisations
+    )
 
 
 def may(user: Visitor, dataset: Owned, action: str) -> bool:
-    """Whether a person may do an action of `NEEDED_ROLE` on a dataset; a superuser may do all.
+    """Whether a user may do an action of `NEEDED_ROLE` on a dataset; superusers may do all.
 
-    Where a key acts, its scopes must allow it too.
+    If an API key acts, its scopes must allow the action too.
     """
     needed = NEEDED_ROLE[action]
     if not isinstance(user, User) or not user.is_active:
@@ -83,7 +89,7 @@ def may(user: Visitor, dataset: Owned, action: str) -> bool:
 
 
 def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
-    """Whether a person sets the budgets, members and keys of an organisation; no key does."""
+    """Whether a user sets the budgets, members and keys of an organisation; no key does."""
     if isinstance(user, User) and user.acting_key:
         return False
     if isinstance(user, User) and user.is_active and user.is_superuser:
@@ -92,9 +98,11 @@ def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
 
 
 def may_grant_budget(user: Visitor, organisation: Organisation | int) -> bool:
-    """Whether a new dataset may get a budget of its own: by an administrator, or by a key in an
-    administrator's name that has the scope for it. Others declare datasets that share a budget;
-    else every new declaration of the same people would mint privacy anew.
+    """Whether a user may give a new dataset a budget of its own.
+
+    An administrator may, and so may an administrator's key with the scope for it. Others declare
+    datasets that share a budget: otherwise every new declaration about the same people would add to
+    their budget.
     """
     key = user.acting_key if isinstance(user, User) else None
     if key and Scope.BUDGETS_GRANT not in key.scopes:
@@ -105,7 +113,7 @@ def may_grant_budget(user: Visitor, organisation: Organisation | int) -> bool:
 
 
 def key_allows(key: ApiKey, dataset: Owned, action: str) -> bool:
-    """Whether a key is of the dataset's organisation and has the scope of an action."""
+    """Whether a key belongs to the dataset's organisation and has the scope of an action."""
     if dataset.organisation_id != key.organisation_id or action not in NEEDED_SCOPE:
         return False
     scope = NEEDED_SCOPE[action]
@@ -113,7 +121,7 @@ def key_allows(key: ApiKey, dataset: Owned, action: str) -> bool:
 
 
 def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:
-    """The keys of the organisations a person administers, revoked ones included."""
+    """Return the keys of the organisations a user administers, revoked keys included."""
     managed = [each.pk for each in organisations_of(user) if may_administer(user, each)]
     return ApiKey.objects.filter(organisation__in=managed).select_related(
         "organisation", "created_by"
@@ -121,9 +129,10 @@ def keys_managed_by(user: Visitor) -> QuerySet[ApiKey]:
 
 
 def bearer_of(secret: str) -> User | None:
-    """The person in whose name a key acts, with `acting_key` set.
+    """Return the user that a key acts for, with `acting_key` set.
 
-    None for what is no key, is revoked, or whose maker is gone, inactive or no longer a member.
+    Returns None for an unknown or revoked key, and for a key whose user was deleted, is inactive or
+    is no longer a member.
     """
     key = (
         ApiKey.objects.filter(sha256=digest_of(secret), revoked_at__isnull=True)
@@ -138,5 +147,5 @@ def bearer_of(secret: str) -> User | None:
 
 
 def digest_of(secret: str) -> str:
-    """What is kept of a key's secret."""
+    """Return the stored hash of a key's secret."""
     return hashlib.sha256(secret.encode()).hexdigest()

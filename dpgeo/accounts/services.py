@@ -1,4 +1,4 @@
-"""Writes on organisations, memberships and keys."""
+"""Writes on organisations, memberships and API keys."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from dpgeo.accounts.selectors import digest_of, may_administer
 from dpgeo.core.errors import InvalidInput, NotAllowed
 
 KEY_BEGINS = "dpg_"
-"""By this, people and scanners of published code recognise a key."""
+"""Prefix by which people and scanners of published code recognise a key."""
 
 SECRET_BYTES = 32
 SHOWN = 12
-"""Signs of a key that lists show; the other 35 keep 210 random bits."""
+"""Number of characters of a key that lists show; the other 35 keep 210 random bits."""
 
 
 def organisation_create(
@@ -30,7 +30,7 @@ def organisation_create(
     sector: str = "",
     administrator: User | None = None,
 ) -> Organisation:
-    """A new publisher, with its first administrator. Raises InvalidInput if the name is taken."""
+    """Create a publisher with its first administrator. Raises InvalidInput if the name is taken."""
     name = name.strip()
     if not name or len(name) > 200:
         raise InvalidInput("Give the organisation a name of 1 to 200 characters.", field="name")
@@ -53,7 +53,7 @@ def organisation_create(
 
 
 def _free_slug(name: str) -> str:
-    """A short name that is not taken."""
+    """Return an unused slug for a name."""
     base = slugify(name)[:40] or "organisation"
     taken = set(Organisation.objects.filter(slug__startswith=base).values_list("slug", flat=True))
     numbered = (f"{base}-{number}" for number in range(2, len(taken) + 3))
@@ -61,7 +61,7 @@ def _free_slug(name: str) -> str:
 
 
 def membership_set(*, organisation: Organisation, user: User, role: Role) -> Membership:
-    """Give a person a role in an organisation, in place of the one they had."""
+    """Give a user a role in an organisation, in place of any earlier one."""
     membership, _ = Membership.objects.update_or_create(
         organisation=organisation, user=user, defaults={"role": role}
     )
@@ -71,9 +71,9 @@ def membership_set(*, organisation: Organisation, user: User, role: Role) -> Mem
 def key_create(
     *, organisation: Organisation, name: str, scopes: Collection[str], created_by: User
 ) -> tuple[ApiKey, str]:
-    """A new key and its secret, which is told here and never again.
+    """Create an API key; return it with its secret, which is shown only once.
 
-    Raises NotAllowed for who does not administer the organisation, and InvalidInput.
+    Raises NotAllowed unless the user administers the organisation, and InvalidInput.
     """
     _check_administers(created_by, organisation)
     name = name.strip()
@@ -101,7 +101,7 @@ def key_create(
 
 
 def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
-    """End a key, at once and for good; repeatable. Raises NotAllowed."""
+    """Revoke a key at once and for good; repeatable. Raises NotAllowed."""
     _check_administers(by, key.organisation)
     ApiKey.objects.filter(pk=key.pk, revoked_at__isnull=True).update(revoked_at=timezone.now())
     key.refresh_from_db()
@@ -109,7 +109,7 @@ def key_revoke(*, key: ApiKey, by: User) -> ApiKey:
 
 
 def key_mark_used(*, key: ApiKey) -> None:
-    """Remember the day on which a key was last used: one write a day."""
+    """Record the day on which a key was last used, with one write a day."""
     today = timezone.now().date()
     if key.last_used_on != today:
         before = Q(last_used_on__isnull=True) | Q(last_used_on__lt=today)

@@ -1,10 +1,10 @@
-"""Signing in, at the desk and at the administration, with failed attempts counted.
+"""Limits on failed sign-ins, at the desk and in the admin.
 
-They are counted for the address they come from and for the account that they name, whether there
-is one or not, before the password is looked at: so that many at once are not let pass together.
-An attempt that succeeds is taken off again, and no other: who has an account wins no further
-guesses at the next by signing in between. Whoever knows the name of an account can keep it from
-signing in while the window lasts; that is the price of bounding guesses from many addresses.
+Attempts are counted by source address and by account name, whether or not the account exists. They
+are counted before the password is checked, so that many concurrent attempts cannot pass together. A
+successful attempt is subtracted again, and only that one: a user who signs in between guesses gains
+no further guesses at other accounts. Anybody who knows an account's name can block its sign-in for
+one window; this is the price of bounding guesses that come from many addresses.
 """
 
 from __future__ import annotations
@@ -23,24 +23,24 @@ from django.http import HttpRequest, HttpResponse
 from dpgeo.accounts.rate_counters import address_of, count
 
 WINDOW = 15 * 60
-"""Seconds after which failed attempts are counted anew."""
+"""Length of the window in which failed attempts are counted, in seconds."""
 
 TOO_MANY_REQUESTS = 429
 
 
 class CountedForm(AuthenticationForm):
-    """Name and password, refused after too many that were wrong."""
+    """A sign-in form that is refused after too many failed attempts."""
 
     wait: float | None = None
-    """Seconds until another attempt is looked at, where this one was not."""
+    """Seconds until the next attempt is accepted, if this one was not."""
 
     def clean(self) -> dict[str, Any]:
-        """Sign in. Raises ValidationError, which says when to come back, beyond the limits."""
+        """Authenticate. Beyond the limits, raises ValidationError with the waiting time."""
         name = self.cleaned_data.get("username")
         if not name or not self.cleaned_data.get("password"):
             return super().clean()
-        callers = self._callers(name)
-        for caller, limit in callers.items():
+        limits = self._limits(name)
+        for caller, limit in limits.items():
             self.wait = count(caller, limit, window=WINDOW)
             if self.wait is not None:
                 minutes = math.ceil(self.wait / 60)
@@ -50,13 +50,15 @@ class CountedForm(AuthenticationForm):
                     code="too_many",
                 )
         cleaned = super().clean()
-        for caller, limit in callers.items():
+        for caller, limit in limits.items():
             count(caller, limit, window=WINDOW, more=-1)
         return cleaned
 
-    def _callers(self, name: str) -> dict[str, int]:
-        """What is counted, and up to which number; the address first, so that one which asks too
-        often adds no further names."""
+    def _limits(self, name: str) -> dict[str, int]:
+        """Return each counter's key and limit.
+
+        The address comes first, so that an address beyond its limit adds no counters of names.
+        """
         limit = settings.DPGEO_FAILED_SIGN_INS
         return {
             f"signing in from {address_of(self.request)}": limit,
@@ -65,32 +67,32 @@ class CountedForm(AuthenticationForm):
 
 
 class CountedAdminForm(CountedForm, AdminAuthenticationForm):
-    """The same, for staff alone."""
+    """The same form, for staff only."""
 
 
 class SignIn(LoginView):
-    """The door of the desk."""
+    """The sign-in page of the desk."""
 
     form_class = CountedForm
     redirect_authenticated_user = True
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        """Say what is wrong; 429 with Retry-After beyond the limits."""
+        """Show the errors; beyond the limits with status 429 and Retry-After."""
         return refusal(super().form_invalid(form))
 
 
 class Administration(AdminSite):
-    """The administration, behind a door that counts."""
+    """The admin site, with limited sign-in attempts."""
 
     login_form = CountedAdminForm
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Django's page; 429 with Retry-After beyond the limits."""
+        """Show Django's sign-in page; beyond the limits with status 429 and Retry-After."""
         return refusal(super().login(request, extra_context))
 
 
 def refusal(answer: HttpResponse) -> HttpResponse:
-    """An answer of a door, with the status of a form that was refused for being too many."""
+    """Set status 429 and Retry-After on a sign-in page that was refused by the limits."""
     context = getattr(answer, "context_data", None) or {}
     wait = getattr(context.get("form"), "wait", None)
     if wait is not None:

@@ -11,10 +11,10 @@ from dpgeo.api import dcat
 from dpgeo.api.documents import AnyRequest
 from dpgeo.api.ogc import documents as ogc
 from dpgeo.api.serializers import DatasetSerializer, ReleaseSerializer
-from dpgeo.releases.list_cache import Kept, Row, make_of_datasets, make_of_releases
+from dpgeo.releases.list_cache import Row, TextCache, make_of_datasets, make_of_releases
 from dpgeo.releases.models import Release
 
-_releases, _datasets, _collections, _harvested = Kept(), Kept(), Kept(), Kept()
+_releases, _datasets, _collections, _harvested = TextCache(), TextCache(), TextCache(), TextCache()
 
 
 def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
@@ -55,7 +55,7 @@ def listed(document: dict[str, Any], name: str, texts: Iterable[bytes]) -> bytes
 
 
 def _of_releases(
-    kept: Kept, request: AnyRequest, rows: Sequence[Row], write: Callable[[Release], bytes]
+    kept: TextCache, request: AnyRequest, rows: Sequence[Row], write: Callable[[Release], bytes]
 ) -> list[bytes]:
     origin = request.build_absolute_uri("/")
     return kept.texts(rows, make_of_releases(write), beside=origin)

@@ -24,7 +24,7 @@ from dpgeo.api.request_bodies import Body, Flag, Items, Members, Real, Text, rea
 from dpgeo.api.throttling import count_tasks
 from dpgeo.core.errors import InvalidInput
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.crowdsourcing.planning import MOST_TASKS, plan_document, read_asked
+from dpgeo.crowdsourcing.planning import MOST_TASKS, parse_plan_request, plan_document
 from dpgeo.crowdsourcing.selectors import campaign_visible, campaigns_of, release_to_plan_on
 from dpgeo.crowdsourcing.services import campaign_create, campaign_delete
 
@@ -151,7 +151,7 @@ class PlanView(DocumentView):
         why, and the rest are planned."""
         asked = read_body(request, Planned)
         release = release_to_plan_on(asked["release"])
-        read = read_asked(
+        read = parse_plan_request(
             tasks=asked["tasks"],
             settings=settings_of(asked),
             allocations=asked["allocations"],

@@ -1,4 +1,4 @@
-"""The ledger in the admin: to read."""
+"""Read-only admin pages of the privacy ledgers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dpgeo.budgets.models import Entry, Ledger
 
 
 class EntryInline(TabularInline):
-    """What was spent, on what, by whom, when."""
+    """The entries of a ledger: amount, purpose, user and time."""
 
     model = Entry
     fields = readonly_fields = ("at", "kind", "amount_shown", "what", "who")
@@ -18,11 +18,11 @@ class EntryInline(TabularInline):
 
     @admin.display(description="Amount")
     def amount_shown(self, entry: Entry) -> str:
-        """Signed."""
+        """Format the amount with its sign."""
         return entry.ledger.words(entry.units)
 
     def has_view_permission(self, request: object, obj: object = None) -> bool:
-        """Whoever sees the ledger."""
+        """Allow whoever may see the ledger."""
         return True
 
     def _refuse(self, request: object, obj: object = None) -> bool:
@@ -51,23 +51,23 @@ class LedgerAdmin(OrganisationScoped):
 
     @admin.display(description="Total", ordering="total_units")
     def total(self, ledger: Ledger) -> str:
-        """Exact."""
+        """Format the whole budget, exactly."""
         return ledger.words(ledger.total_units)
 
     @admin.display(description="Spent", ordering="spent_units")
     def spent(self, ledger: Ledger) -> str:
-        """Exact."""
+        """Format the spent amount, exactly."""
         return ledger.words(ledger.spent_units)
 
     @admin.display(description="Left")
     def left(self, ledger: Ledger) -> str:
-        """Exact."""
+        """Format the unspent amount, exactly."""
         return ledger.words(ledger.total_units - ledger.spent_units)
 
 
 @admin.register(Entry)
 class EntryAdmin(OrganisationScoped):
-    """Every line of the ledgers, newest first."""
+    """All entries of the ledgers, newest first."""
 
     list_display = ["at", "ledger", "kind", "amount_shown", "what", "who"]
     list_filter = ["kind"]
@@ -76,5 +76,5 @@ class EntryAdmin(OrganisationScoped):
 
     @admin.display(description="Amount", ordering="units")
     def amount_shown(self, entry: Entry) -> str:
-        """Signed."""
+        """Format the amount with its sign."""
         return entry.ledger.words(entry.units)

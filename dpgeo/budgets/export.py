@@ -1,4 +1,4 @@
-"""A ledger as CSV, for the records of those who answer for it."""
+"""CSV export of a ledger, for the records of data stewards."""
 
 from __future__ import annotations
 
@@ -10,27 +10,27 @@ from dpgeo.budgets.selectors import entries_of
 from dpgeo.core.epsilon import format_epsilon
 
 COLUMNS = ("at", "kind", "notion", "epsilon", "what", "who", "job")
-"""`epsilon` is per metre where the notion is that of points."""
+"""Columns of the file; `epsilon` is per metre in entries for points."""
 
 
 class Writable(Protocol):
-    """Anything that text can be written to: a terminal, an answer."""
+    """A target for text, such as a terminal or an HTTP response."""
 
     def write(self, text: str, /) -> object:
-        """Take the text."""
+        """Write the text."""
 
 
 def write_entries(ledger: Ledger, target: Writable) -> None:
-    """Write every debit and refund of these people, oldest first. Private: it lists drafts."""
+    """Write every debit and refund, oldest first. Private: the list includes drafts."""
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(COLUMNS)
     for entry in entries_of(ledger).order_by("id").iterator():
         epsilon = format_epsilon(entry.epsilon)
-        words = [as_text(text) for text in (entry.what, entry.who)]
+        texts = [as_text(text) for text in (entry.what, entry.who)]
         notion = entry.ledger.notion
-        writer.writerow([entry.at.isoformat(), entry.kind, notion, epsilon, *words, entry.job])
+        writer.writerow([entry.at.isoformat(), entry.kind, notion, epsilon, *texts, entry.job])
 
 
 def as_text(value: str) -> str:
-    """A cell that no spreadsheet takes for a formula."""
+    """Return a cell that spreadsheets do not read as a formula."""
     return f"'{value}" if value[:1] in {"=", "+", "-", "@", "\t", "\r"} else value

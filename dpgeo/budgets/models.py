@@ -1,9 +1,9 @@
-"""The privacy ledgers: append-only entries in whole units, with limits the database keeps.
+"""Privacy ledgers: append-only entries in whole units, limited by the database.
 
-One ledger of each notion of privacy serves all datasets that share people. Its units are millionths
-of epsilon, or, where points are moved, pico-epsilon per metre (`core.guarantees.SCALE`).
-`spent_units` is kept by conditional updates in the same transaction as the entry, so it always
-equals the sum of the entries.
+There is one ledger for each notion of privacy, and it serves all datasets that share people. Its
+units are millionths of epsilon, or pico-epsilon per metre for perturbed points
+(`core.guarantees.SCALE`). `spent_units` is changed by conditional updates in the same transaction
+as the entry, so it always equals the sum of the entries.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from dpgeo.phrases import Figure, Phrase
 
 
 class NotionChoice(models.TextChoices):
-    """What a ledger's amounts mean; the values are `core.guarantees.Notion`'s."""
+    """Notions of privacy; the values are those of `core.guarantees.Notion`."""
 
     PURE_DP = Notion.PURE_DP.value, "Presence: differential privacy"
     GEO_IND = Notion.GEO_IND.value, "Whereabouts: geo-indistinguishability"
@@ -29,8 +29,8 @@ class NotionChoice(models.TextChoices):
 class Ledger(models.Model):
     """A privacy budget for one set of people, over the whole life of their data.
 
-    The budget for points stands `beside` the one for counts of the same people, so that whoever
-    shares the one shares the other. Its levels are told within `radius` metres, which never change.
+    The budget for points is `beside` the budget for counts of the same people, so that datasets
+    which share one share the other. Its levels refer to `radius` metres, which never change.
     """
 
     name = models.CharField(max_length=200)
@@ -77,47 +77,47 @@ class Ledger(models.Model):
 
     @property
     def total(self) -> Fraction:
-        """The whole budget, exact: epsilon, or epsilon per metre."""
+        """Return the whole budget, exactly: epsilon, or epsilon per metre."""
         return self.epsilon_of(self.total_units)
 
     @property
     def spent(self) -> Fraction:
-        """What is spent or held by running jobs, exact."""
+        """Return what is spent or reserved by running jobs, exactly."""
         return self.epsilon_of(self.spent_units)
 
     @property
     def left(self) -> Fraction:
-        """What is not yet spent or held, exact."""
+        """Return what is neither spent nor reserved, exactly."""
         return self.total - self.spent
 
     def epsilon_of(self, units: int) -> Fraction:
-        """Whole units of this ledger as epsilon, or as epsilon per metre."""
+        """Convert whole units of this ledger to epsilon, or to epsilon per metre."""
         return from_units(Notion(self.notion), units)
 
     def amount(self, units: int) -> str:
-        """Whole units as a figure: an epsilon, "0.5", or a level within the radius, "ln 4"."""
+        """Format whole units: an epsilon, "0.5", or a level within the radius, "ln 4"."""
         if self.radius is None:
             return format_epsilon(self.epsilon_of(units))
         sign = "-" if units < 0 else ""
         return sign + level_text(abs(units), self.radius)
 
     def rest(self, units: int) -> str:
-        """Whole units that are left as a figure that can be asked for: "0.5", "ln 4"."""
+        """Format unspent units as an amount that can be requested: "0.5", "ln 4"."""
         if self.radius is None or units < 0:
             return self.amount(units)
         return remaining_level_text(units, self.radius)
 
     @property
     def left_words(self) -> str:
-        """What is left of it, as a figure."""
+        """Format the unspent amount."""
         return self.rest(self.total_units - self.spent_units)
 
     def words(self, units: int) -> str:
-        """Whole units with their measure: "epsilon 0.5", "level ln 4 within 200 m"."""
+        """Format whole units with their measure: "epsilon 0.5", "level ln 4 within 200 m"."""
         return str(self.phrase(units))
 
     def phrase(self, units: int) -> Phrase:
-        """What `words` says, for any language."""
+        """Return `words` as a phrase that can be translated."""
         if self.radius is None:
             return Phrase("epsilon {epsilon}", epsilon=Figure(self.amount(units)))
         return Phrase(
@@ -128,14 +128,14 @@ class Ledger(models.Model):
 
 
 class EntryKind(models.TextChoices):
-    """A debit is taken when a job is accepted; a refund only where no noise was drawn."""
+    """Kinds of entries: a debit when a job is accepted, a refund if no noise was drawn."""
 
     DEBIT = "debit", "Debit"
     REFUND = "refund", "Refund"
 
 
 class EntryQuerySet(models.QuerySet["Entry"]):
-    """Entries can be added and read."""
+    """A queryset of entries that can be added and read, not changed."""
 
     def _refuse(self, *_: object, **__: object) -> NoReturn:
         raise TypeError("The ledger is append-only: entries are never changed or deleted.")
@@ -144,9 +144,10 @@ class EntryQuerySet(models.QuerySet["Entry"]):
 
 
 class Entry(models.Model):
-    """One line of the ledger. Never changed and never deleted.
+    """One entry of the ledger, never changed and never deleted.
 
-    The model and its manager refuse; a trigger (migration 0002) refuses changes by other means.
+    The model and its manager refuse changes; a trigger (migration 0002) refuses them by any other
+    means.
     """
 
     ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="entries")
@@ -177,21 +178,21 @@ class Entry(models.Model):
         return f"{self.what}: {self.ledger.words(self.units)}"
 
     def save(self, *args: Any, **kwargs: Any) -> None:
-        """Add the entry. Raises TypeError if it is in the ledger already."""
+        """Add the entry. Raises TypeError if it exists already."""
         if not self._state.adding:
             raise TypeError("The ledger is append-only: entries are never changed.")
         super().save(*args, **kwargs)
 
     def delete(self, *args: Any, **kwargs: Any) -> NoReturn:
-        """Refuse, always."""
+        """Raise TypeError always."""
         raise TypeError("The ledger is append-only: entries are never deleted.")
 
     @property
     def epsilon(self) -> Fraction:
-        """What was taken, exact; below zero where it was given back."""
+        """Return the amount, exactly; negative for a refund."""
         return self.ledger.epsilon_of(self.units)
 
     @property
     def cost_words(self) -> str:
-        """What was taken, for people."""
+        """Format the amount with its measure."""
         return self.ledger.words(self.units)

@@ -1,4 +1,4 @@
-"""Writes on the ledger. Each is one short transaction that the database itself keeps within limits.
+"""Writes on the ledger: short transactions whose limits the database enforces.
 
 A check followed by a save overspends under concurrency; a conditional UPDATE cannot.
 """
@@ -22,20 +22,20 @@ from dpgeo.phrases import Figure
 
 
 def ledger_create(*, name: str, total: Fraction) -> Ledger:
-    """A new ledger for one set of people. Raises InvalidInput on a total that is no epsilon."""
+    """Create a ledger for one set of people. Raises InvalidInput for an invalid epsilon."""
     units = to_micro(parse_epsilon(total, field="budget"))
     return Ledger.objects.create(name=name[:200], total_units=units)
 
 
 def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
-    """The budget for points of the same people, in levels within the radius of its total.
+    """Create the budget for points of the same people, as a level within a radius.
 
-    Raises Conflict where there is one, and once a release was published: a publication promises
-    what presence in the data may change, and points show presence.
+    Raises Conflict if there is one, and once a release was published: a publication states what
+    presence in the data can change, and points show presence.
     """
     with transaction.atomic():
-        kept = Ledger.objects.select_for_update().get(pk=beside.pk)
-        if kept.promised_at:
+        counts_ledger = Ledger.objects.select_for_update().get(pk=beside.pk)
+        if counts_ledger.promised_at:
             raise Conflict(
                 "A published release promises that nothing ever shows whether somebody is in the "
                 "data beyond the stated odds; points would. Declare a new dataset about other "
@@ -45,9 +45,9 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
         try:
             with transaction.atomic():
                 return Ledger.objects.create(
-                    name=f"{kept.name}: points"[:200],
+                    name=f"{counts_ledger.name}: points"[:200],
                     notion=Notion.GEO_IND.value,
-                    beside=kept,
+                    beside=counts_ledger,
                     radius=total.radius,
                     total_units=total.pico,
                 )
@@ -58,9 +58,9 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
 
 
 def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
-    """Change a budget: never below what is spent, and never up once a release was published.
+    """Change a budget: never below what is spent, never up after a publication.
 
-    Raises Conflict with the reason and the numbers; nothing is changed then.
+    Raises Conflict with the reason and the numbers, and changes nothing then.
     """
     units = _total_units(ledger, total)
     field = "budget" if ledger.radius is None else "points_budget"
@@ -102,14 +102,15 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
 
 
 def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
-    """Make the total a public promise, at the first publication that rests on it.
+    """Fix the total as a public promise, at the first publication that states it.
 
-    `total_units` is the total the publication states. Raises Conflict if the ledger's is higher.
+    `total_units` is the total that the publication states. Raises Conflict if the ledger's is
+    higher.
     """
-    kept = Ledger.objects.filter(pk=ledger.pk, total_units__lte=total_units).update(
+    updated = Ledger.objects.filter(pk=ledger.pk, total_units__lte=total_units).update(
         promised_at=Coalesce("promised_at", timezone.now())
     )
-    if not kept:
+    if not updated:
         raise Conflict(
             "This release states a total budget of {total}, and the budget was raised since. "
             "Lower it again, or request the release anew.",
@@ -118,7 +119,7 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
 
 
 def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
-    """Raise BudgetExceeded, with what was asked and what is left, if a ledger cannot hold it."""
+    """Raise BudgetExceeded, with the requested and unspent amounts, if a cost does not fit."""
     units = _units(ledger, cost)
     left = ledger.total_units - ledger.spent_units
     if units <= left:
@@ -135,9 +136,9 @@ def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
 
 
 def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: str) -> Entry:
-    """Pay for a job, once. Raises BudgetExceeded, or Conflict if the job was paid for before.
+    """Debit a job once. Raises BudgetExceeded, or Conflict if the job was debited before.
 
-    Raises TypeError where the ledger is of another notion than the cost.
+    Raises TypeError if the ledger is for another notion of privacy than the cost.
     """
     units = _units(ledger, cost)
     try:
@@ -158,22 +159,22 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
         raise Conflict("This job has been paid for already; it is not charged twice.") from None
     ledger.refresh_from_db()
     check_fits(ledger=ledger, cost=cost)
-    # What was held a moment ago has just been given back.
+    # Another job's reservation was refunded a moment ago.
     raise BudgetExceeded("The budget changed meanwhile; ask again.", field="epsilon")
 
 
 def _units(ledger: Ledger, cost: Guarantee) -> int:
-    """A cost in the ledger's units. Amounts of different notions are never added up."""
+    """Convert a cost to the ledger's units. Raises TypeError for another notion."""
     if ledger.notion != cost.notion.value:
         raise TypeError(f"A {cost.notion.value} cost cannot be paid from a {ledger.notion} ledger.")
     return whole_units(cost.notion, cost.epsilon)
 
 
 def budget_debit_found(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str) -> Entry | None:
-    """Debit again what a restored database has forgotten: the noise was drawn, and may be known.
+    """Debit a draw again that a restored database has lost: its noise may be known.
 
-    Where the budget does not hold it any more, all that is left is debited, so that nothing more
-    can be asked for; None where nothing is left. Raises Conflict if the job was paid for.
+    If the budget is too small now, all that is left is debited, so that nothing more can be
+    requested; returns None if nothing is left. Raises Conflict if the job is debited already.
     """
     who = "found after a restore"
     try:
@@ -188,9 +189,9 @@ def budget_debit_found(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str)
 
 
 def budget_refund(*, job: UUID) -> Entry | None:
-    """Give a job's debit back, once. The caller knows that no noise was drawn.
+    """Refund a job's debit once. The caller guarantees that no noise was drawn.
 
-    None where there was no debit, or where it was given back before.
+    Returns None if there was no debit, or if it was refunded before.
     """
     debit = Entry.objects.filter(job=job, kind=EntryKind.DEBIT).first()
     if debit is None:

@@ -1,4 +1,4 @@
-"""What whoever sets a budget should hear, though it is not refused."""
+"""Warnings about unusually large privacy budgets, which are allowed."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dpgeo.artefacts.wording import format_odds
 from dpgeo.phrases import Figure, Phrase
 
 LARGE = Fraction(10)
-"""A total from which on the promise is next to none: odds may change by a factor of 22,000."""
+"""Total epsilon above which the protection is weak: odds may change by a factor of 22,000."""
 
 
 NEXT_TO_NOTHING = (
@@ -19,7 +19,7 @@ NEXT_TO_NOTHING = (
 
 
 def cautions_on(total: Fraction) -> list[Phrase]:
-    """Sentences about a total epsilon; none for a usual one."""
+    """Return warnings about a total epsilon; none for a usual one."""
     if total <= LARGE:
         return []
     odds = Figure(format_odds(total))

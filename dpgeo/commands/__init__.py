@@ -1,1 +1,1 @@
-"""The command line: one file a command, and what commands share."""
+"""Management commands, one file each, and their shared code."""

@@ -1,4 +1,4 @@
-"""What commands share: who acts, a line of progress, waiting for jobs, plain errors."""
+"""Shared code of the commands: acting user, progress, waiting for jobs, errors."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from dpgeo.phrases import Phrase
 Output: TypeAlias = OutputWrapper | TextIO
 
 PATIENCE_SECONDS = 3.0
-"""How long a worker may take to pick a job up before it is done here."""
+"""Seconds that a worker has to take a job before this process runs it."""
 
 POLL_SECONDS = 0.25
 
@@ -29,7 +29,7 @@ ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 class ProgressLine:
-    """Shows steps on one line that is written over; in a file or pipe, one line for each step."""
+    """A progress line that is overwritten on a terminal; in a file or pipe, one line a step."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -52,7 +52,7 @@ class ProgressLine:
         self._shown, self._step = text, words
 
     def close(self) -> None:
-        """Leave the line."""
+        """End the line."""
         if self._live and self._shown:
             self._output.write("")
         self._shown = self._step = ""
@@ -65,14 +65,14 @@ def job_wait(
     output: OutputWrapper,
     patience: float = PATIENCE_SECONDS,
 ) -> Job:
-    """Wait for a job's end; do it here, by `run` and through the same lease, if no worker does.
+    """Wait until a job ends; if no worker takes it, run it here under the same lease.
 
-    `patience` is how many seconds a worker has to pick it up.
+    `patience` is how many seconds a worker has to take the job; `run` runs it in this process.
     """
     line = ProgressLine(output)
-    asked = time.monotonic()
+    start = time.monotonic()
     while (job := Job.objects.get(pk=job_id)).state not in ENDED:
-        if not _is_nobodys(job, time.monotonic() - asked, patience):
+        if not _is_nobodys(job, time.monotonic() - start, patience):
             line(
                 job.step_phrase or Phrase("Waiting for a worker"),
                 job.progress_done,
@@ -95,9 +95,9 @@ def _is_nobodys(job: Job, waited: float, patience: float) -> bool:
 
 @contextmanager
 def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
-    """Turn errors a person can mend into CommandErrors that name the option.
+    """Turn errors that a person can fix into CommandErrors that name the option.
 
-    `options` holds the option of a field where it is not "--" and the field's name.
+    `options` maps a field to its option if that is not "--" and the field's name.
     """
     try:
         yield
@@ -107,7 +107,7 @@ def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def acting_user(name: str) -> User | None:
-    """The user named on the command line; None for the operator, who may do everything."""
+    """Return the user named on the command line; None for the operator, who may do everything."""
     if not name:
         return None
     user = User.objects.filter(username=name, is_active=True).first()

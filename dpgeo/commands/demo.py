@@ -1,4 +1,4 @@
-"""The demo city, as `fixtures/demo.toml` declares it, published through the usual services."""
+"""The demo city of `fixtures/demo.toml`, published through the usual services."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ from dpgeo.releases.services import release_request, release_run
 FIXTURES = settings.BASE_DIR / "fixtures"
 
 PATIENCE_SECONDS = 60.0
-"""How long to wait for the worker, which may still be starting, before working here."""
+"""Seconds to wait for the worker, which may still be starting, before working here."""
 
 Declared: TypeAlias = Mapping[str, Any]
 """A table of `fixtures/demo.toml`."""
 
 
 class Demo:
-    """Publishes what is declared, each part of it once."""
+    """Publishes the declared demo, each part only once."""
 
     def __init__(self, owner: User, steward: User, people: int, output: OutputWrapper) -> None:
         self.owner, self.output = owner, output
@@ -56,7 +56,7 @@ class Demo:
         self.organisation = make_organisation(self.declared["organisation"], owner, steward)
 
     def publish(self) -> None:
-        """Publish what is missing. Raises CommandError where a job fails."""
+        """Publish the missing parts. Raises CommandError if a job fails."""
         for declared in self.declared["datasets"]:
             dataset = self._dataset(declared)
             if not dataset.uploads.filter(state=UploadState.READY).exists():
@@ -114,8 +114,8 @@ class Demo:
         )
 
     def _upload(self, declared: Declared, dataset: Dataset) -> Upload:
-        words = [word.format(**self.sizes) for word in declared["file"]]
-        with invented_file(words) as path, path.open("rb") as file:
+        arguments = [argument.format(**self.sizes) for argument in declared["file"]]
+        with invented_file(arguments) as path, path.open("rb") as file:
             upload = upload_receive(
                 dataset=dataset, file=file, file_name=path.name, created_by=self.owner
             )
@@ -123,7 +123,7 @@ class Demo:
         return upload_confirm(upload=upload, columns=columns, confirmed_by=self.owner)
 
     def _release(self, wanted: Declared, dataset: Dataset) -> None:
-        # The same request always has the same job, so it is paid for once however often we ask.
+        # The same request always has the same job id, so it is paid for only once.
         job_id = uuid5(NAMESPACE_URL, f"dpgeo-demo:{dataset.pk}:{wanted['title']}")
         known = Release.objects.filter(job_id=job_id).first()
         if known is not None and known.job.state in {JobState.DONE, JobState.CANCELLED}:
@@ -141,7 +141,7 @@ class Demo:
                 requested_by=self.owner,
                 job_id=job_id,
             )
-        except BudgetExceeded:  # a demo that an older version made, with a smaller budget
+        except BudgetExceeded:  # the demo of an older version has a smaller budget
             self.output.write("  Left out: the budget of these invented data does not hold it")
             return
         number = release.pk
@@ -152,7 +152,7 @@ class Demo:
         )
 
     def _campaign(self, declared: Declared) -> None:
-        """Keep a campaign that everybody may open, once."""
+        """Store a shared campaign, unless it exists."""
         release = releases_public().filter(title=declared["map"]).first()
         if release is None or self.organisation.campaigns.filter(name=declared["name"]).exists():
             return
@@ -181,7 +181,7 @@ class Demo:
 
 
 def make_user(name: str, *, superuser: bool = False) -> User:
-    """The account of that name; a new one cannot sign in yet."""
+    """Return the account with a name; a new one cannot sign in yet."""
     known = User.objects.filter(username=name).first()
     if known is not None:
         return known
@@ -192,7 +192,7 @@ def make_user(name: str, *, superuser: bool = False) -> User:
 
 
 def make_organisation(declared: Declared, administrator: User, steward: User) -> Organisation:
-    """The publisher of the demo, with both accounts as members."""
+    """Return the demo's publisher, with both accounts as members."""
     known = Organisation.objects.filter(slug=declared["slug"]).first()
     if known is not None:
         return known
@@ -202,12 +202,12 @@ def make_organisation(declared: Declared, administrator: User, steward: User) ->
 
 
 @contextmanager
-def invented_file(words: list[str], ending: str = ".parquet") -> Iterator[Path]:
-    """A file written by `python -m fixtures`, for as long as it is needed."""
+def invented_file(arguments: list[str], ending: str = ".parquet") -> Iterator[Path]:
+    """Write a temporary file with `python -m fixtures`."""
     with tempfile.TemporaryDirectory(dir=settings.FILE_UPLOAD_TEMP_DIR) as folder:
-        path = Path(folder) / f"vessby-{words[0]}{ending}"
+        path = Path(folder) / f"vessby-{arguments[0]}{ending}"
         subprocess.run(  # noqa: S603
-            [sys.executable, "-m", "fixtures", *words, "--out", str(path)],
+            [sys.executable, "-m", "fixtures", *arguments, "--out", str(path)],
             cwd=settings.BASE_DIR,
             stdout=subprocess.DEVNULL,
             check=True,

@@ -1,7 +1,7 @@
-"""Keeps a few processes running together: restarts one that ends, stops all when asked.
+"""A supervisor of processes: restarts one that ends, stops all when asked.
 
 Each program leads a process group of its own, so Ctrl-C reaches only the supervisor, which stops
-them in order. On Linux the kernel ends the programs even if the supervisor is killed -9.
+them in order. On Linux the kernel ends the programs even if the supervisor is killed with SIGKILL.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ from types import FrameType
 
 PAUSE_SECONDS = 0.1
 GRACE_SECONDS = 8.0
-"""How long the programs may take to end by themselves before they are killed."""
+"""Seconds that programs have to end by themselves before they are killed."""
 LONGEST_BACKOFF_SECONDS = 30.0
 STEADY_SECONDS = 60.0
-"""A program that ran this long is restarted at once, as if it had never failed."""
+"""Seconds of running after which a program that ends is restarted without delay."""
 SET_DEATH_SIGNAL = 1  # PR_SET_PDEATHSIG of Linux's prctl(2)
 
 Say = Callable[[str], None]
 
 
 def tie_to_parent() -> Callable[[], None] | None:
-    """What a new child runs first, so that it never outlives its parent. Linux only."""
+    """Return a function for a new child process that ends it with its parent. Linux only."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None, use_errno=True).prctl
@@ -37,7 +37,7 @@ def tie_to_parent() -> Callable[[], None] | None:
 
     def tie() -> None:
         prctl(SET_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # it died between the fork and the line above
+        if os.getppid() != parent:  # the parent died between the fork and the line above
             os._exit(1)
 
     return tie
@@ -45,9 +45,9 @@ def tie_to_parent() -> Callable[[], None] | None:
 
 @dataclass
 class Program:
-    """One supervised command. With `once` it is not started again after it ends.
+    """One supervised command; with `once` it is not restarted after it ends.
 
-    Of a `quiet` one the standard output is dropped; what is wrong goes to standard error.
+    The standard output of a `quiet` command is discarded; its errors go to standard error.
     """
 
     name: str
@@ -72,10 +72,10 @@ class Program:
         self.started = time.monotonic()
 
     def ended(self) -> int | None:
-        """The exit code once the command has ended, else None; ends what is left of its group.
+        """Return the exit code once the command has ended, and kill the rest of its group.
 
-        The group is signalled before the leader is reaped: until then its number cannot have
-        passed to a process of somebody else.
+        The group is signalled before the leader is reaped: until then its number cannot be reused
+        for another process. Returns None while the command runs.
         """
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         if self.process is None or os.waitid(os.P_PID, self.process.pid, flags) is None:
@@ -83,12 +83,12 @@ class Program:
         return self.kill()
 
     def ask_to_stop(self) -> None:
-        """Tell the leader, which sees to its own children."""
+        """Ask the leader to stop; it stops its own children."""
         if self.process is not None:
             self.process.terminate()
 
     def kill(self) -> int:
-        """End the whole group at once; answer the exit code of its leader."""
+        """Kill the whole group at once; return the exit code of its leader."""
         if self.process is None:
             return 0
         with suppress(ProcessLookupError, PermissionError):
@@ -98,7 +98,7 @@ class Program:
         return code
 
     def plan_restart(self, now: float) -> float:
-        """Choose when to start again; answer the seconds until then."""
+        """Choose the time of the next start; return the seconds until then."""
         steady = now - self.started >= STEADY_SECONDS
         self.backoff = 0.0 if steady else min(max(2 * self.backoff, 0.5), LONGEST_BACKOFF_SECONDS)
         self.due = now + self.backoff
@@ -107,16 +107,17 @@ class Program:
 
 @dataclass
 class Supervisor:
-    """Runs `programs` until told to stop; `say` gets one line for whatever a person should know."""
+    """Runs `programs` until told to stop; `say` gets one line for each notable event."""
 
     programs: list[Program]
     say: Say
     stopping: bool = field(default=False, init=False)
 
     def run(self, each_round: Callable[[], None] = lambda: None) -> None:
-        """Supervise until SIGINT, SIGTERM or SIGHUP; `each_round` is called several times a second.
+        """Supervise until SIGINT, SIGTERM or SIGHUP.
 
-        Only the main thread may call this: it sets signal handlers.
+        `each_round` is called several times a second. Only the main thread may call this: it sets
+        signal handlers.
         """
         with self._signals():
             try:
@@ -176,5 +177,5 @@ class Supervisor:
 
 
 def describe(code: int) -> str:
-    """An exit code of subprocess in words."""
+    """Describe a subprocess exit code."""
     return f"signal {-code}" if code < 0 else f"exit code {code}"

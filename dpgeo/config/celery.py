@@ -1,4 +1,4 @@
-"""The Celery application. Every process that loads the settings has it, so that all can enqueue."""
+"""The Celery application, loaded with the settings so that all can enqueue."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from django.conf import settings
 from kombu.transport import TRANSPORT_ALIASES
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
-# Workers share the cores already; threads under small matrices would wait for each other.
+# Workers already use all cores; threads for small matrices would wait for each other.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
 
 TRANSPORT_ALIASES["filesystem"] = "dpgeo.jobs.broker:Transport"
 
 app = Celery("dpgeo")
-app.set_default()  # for the other threads of a web server, too
+app.set_default()  # for the other threads of a web server as well
 app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
 def log_as_the_settings_say(**_: object) -> None:
-    """Stand in for Celery's own logging, which would print the arguments of tasks."""
+    """Replace Celery's own logging, which would print the arguments of tasks."""
 
     dictConfig(settings.LOGGING)
 

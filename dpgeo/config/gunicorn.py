@@ -1,15 +1,15 @@
-"""How gunicorn serves the site: `gunicorn -c python:dpgeo.config.gunicorn dpgeo.config.wsgi`."""
+"""Settings of gunicorn (`-c python:dpgeo.config.gunicorn dpgeo.config.wsgi`)."""
 
 from dpgeo.config.logs import logging_settings
 
 worker_class = "dpgeo.config.worker.SharingWorker"
 workers = 2
 threads = 4
-timeout = 60  # a stuck worker's, not a request's: an upload may take as long as it takes
+timeout = 60  # applies to a stuck worker, not to a request: an upload may take any time
 graceful_timeout = 5
-limit_request_line = 8190  # bytes, the most it can be; the worker answers longer ones with 414
+limit_request_line = 8190  # bytes, gunicorn's maximum; the worker answers longer lines with 414
 keepalive = 5
-accesslog = None  # who looks at which map is nobody's business
+accesslog = None  # nobody may learn who looks at which map
 errorlog = "-"
 loglevel = "warning"
 control_socket_disable = True

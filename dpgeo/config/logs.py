@@ -1,9 +1,9 @@
-"""Logs: one line per event on standard error, with nothing in it that a row of data could be in.
+"""Logging: one line per event on standard error, without any data.
 
-An exception is logged by its type and the places it passed through. Its message is left out,
-because messages quote the values they stumbled over. Those who may see private facts find the
-failure of a job on its page. Lines of one request bear its `request_id`, those of one job its
-`job_id`, whoever wrote them.
+An exception is logged by its type and traceback. Its message is left out, because messages quote
+the values that caused them. Users who may see private facts find the failure of a job on its page.
+All lines of a request carry its `request_id`, all lines of a job its `job_id`, whichever module
+wrote them.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ import structlog
 from structlog.types import EventDict, Processor, WrappedLogger
 
 TASK_FACTS = ("name", "id", "description")
-"""What may be told of a task that failed; Celery also offers its arguments and the exception."""
+"""Facts about a failed task that may be logged; Celery also offers arguments and exception."""
 
 
 GUNICORN_WORDS = {
     "Invalid request from ip=": "a malformed request was refused",
     "Error handling request": "a request could not be answered",
 }
-"""What gunicorn says of requests quotes clients' addresses, headers and URIs; said instead."""
+"""Replacements for gunicorn's messages, which quote clients' addresses, headers and URIs."""
 
 
 def places(error: BaseException) -> str:
-    """The types and places of an exception and of those that led to it, without their messages."""
+    """Return the types and tracebacks of an exception and its causes, without messages."""
     lines = []
     seen: set[int] = set()
     link: BaseException | None = error
@@ -45,7 +45,7 @@ def places(error: BaseException) -> str:
 
 
 def without_messages(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
-    """Replace the exception of an event by its type and places."""
+    """Replace the exception of an event by its type and traceback."""
     info: Any = event.pop("exc_info", None)
     if isinstance(info, BaseException):
         event["error"] = places(info)
@@ -56,10 +56,10 @@ def without_messages(_: WrappedLogger, __: str, event: EventDict) -> EventDict:
 
 
 class TaskFactsOnly(logging.Filter):
-    """Cuts Celery's reports of tasks down to what may be told."""
+    """Reduces Celery's reports of tasks to the facts that may be logged."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep every record, reworded."""
+        """Reword every record and keep it."""
         if isinstance(record.args, dict) and "description" in record.args:
             record.msg = "task %(name)s %(id)s %(description)s"
             record.args = {name: record.args.get(name) for name in TASK_FACTS}
@@ -67,10 +67,10 @@ class TaskFactsOnly(logging.Filter):
 
 
 class NoClients(logging.Filter):
-    """Takes out of gunicorn's words who asked, and what for."""
+    """Removes clients and requested addresses from gunicorn's messages."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Keep every record, reworded."""
+        """Reword every record and keep it."""
         if record.name == "gunicorn.error":
             for beginning, words in GUNICORN_WORDS.items():
                 if str(record.msg).startswith(beginning):
@@ -79,7 +79,7 @@ class NoClients(logging.Filter):
 
 
 def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, Any]:
-    """The settings of `logging.config.dictConfig`, for Django, Celery and gunicorn alike."""
+    """Return the settings of `logging.config.dictConfig` for Django, Celery and gunicorn."""
     renderer: Any = structlog.processors.JSONRenderer()
     if not json:
         renderer = structlog.processors.LogfmtRenderer(
@@ -134,6 +134,6 @@ def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, An
             "gunicorn.error": {"handlers": [], "level": "WARNING", "propagate": True},
             "gunicorn.http.wsgi": {"level": "ERROR"},
             "gunicorn.access": {"handlers": [], "level": "CRITICAL", "propagate": False},
-            "kombu.connection": {"level": "ERROR"},  # it wonders at a broker without a host
+            "kombu.connection": {"level": "ERROR"},  # it warns about a broker without a host
         },
     }

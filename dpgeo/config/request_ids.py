@@ -1,4 +1,4 @@
-"""A name for every request, so that what is logged of it can be found from its answer."""
+"""Request ids, which connect a response with the log lines of its request."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from structlog.contextvars import bound_contextvars
 HEADER = "X-Request-ID"
 
 WELL_FORMED = re.compile(r"[A-Za-z0-9_-]{8,64}")
-"""What proxies make. Anything else a client sends stays out of the logs."""
+"""The form of ids that proxies make; anything else a client sends stays out of the logs."""
 
 
 def request_id(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that takes the request's id, or makes one, for its log lines and its answer."""
+    """Middleware that reads or creates the request's id for its log lines and response."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         given = request.headers.get(HEADER, "")

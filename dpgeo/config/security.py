@@ -1,4 +1,4 @@
-"""Headers that keep a page to itself: nothing is loaded from, or sent to, anywhere else."""
+"""Security headers: pages load nothing from other sites and send nothing to them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from django.http import HttpRequest, HttpResponse
 
 
 def policy(*, frame_ancestors: str = "'none'") -> str:
-    """What a page may load, and who may frame it.
+    """Return the policy of what a page may load and who may frame it.
 
-    Scripts come from this server's files alone: text that somebody uploaded cannot become one.
-    Inline styles are allowed, for the map library and charts set them.
+    Scripts come from this server's files alone, so that uploaded text cannot run as one. Inline
+    styles are allowed, because the map library and the charts set them.
     """
     return "; ".join(
         [
@@ -35,9 +35,10 @@ PERMISSIONS = "camera=(), microphone=(), geolocation=(), payment=(), usb=(), bro
 def content_security_policy(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that sets the policy on every answer that has none of its own.
+    """Middleware that sets the policy on every response that has none of its own.
 
-    Pages that Django lets others frame (`xframe_options_exempt`) say so here too.
+    Pages that Django allows others to frame (`xframe_options_exempt`) get a policy that allows it
+    too.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:

@@ -1,4 +1,4 @@
-"""Settings. Everything that differs between machines comes from the environment (see docs)."""
+"""Settings; everything that differs between machines comes from the environment."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ BASE_DIR = Path(__file__).resolve().parent.parent.parent
 env = environ.Env()
 
 VAR_DIR = Path(env.str("DPGEO_VAR", default=str(BASE_DIR / "var")))
-"""Everything this installation writes: database, private files, public files, queue."""
+"""Folder of everything this installation writes: database, private and public files, queue."""
 
 PRIVATE_DIR = VAR_DIR / "private"
 INCOMING_DIR = VAR_DIR / "incoming"
 RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
 STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
-# The outermost first: the database in it, with its keys and reports, is nobody else's to read.
+# The outermost first: only this user may read the database in it, with its keys and reports.
 for folder in (
     *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
     *(QUEUE_DIR, QUEUE_DIR / "messages"),
@@ -36,7 +36,7 @@ LOGGING = logging_settings(
 
 
 def read_secret_key() -> str:
-    """The secret key of the environment, or one made once and kept in VAR_DIR."""
+    """Return the secret key of the environment, or one generated once and kept in VAR_DIR."""
     if key := str(env.str("DPGEO_SECRET_KEY", default="")):
         return key
     path = VAR_DIR / "secret-key"
@@ -59,10 +59,10 @@ ALLOWED_HOSTS = env.list("DPGEO_HOSTS", default=["127.0.0.1", "localhost"])
 CSRF_TRUSTED_ORIGINS = env.list("DPGEO_ORIGINS", default=[])
 
 HTTPS = env.bool("DPGEO_HTTPS", default=False)
-"""Whether people reach the site by https, through a proxy that sets X-Forwarded-Proto itself."""
+"""Whether the site is reached by https, through a proxy that sets X-Forwarded-Proto itself."""
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # asked from within, without the proxy
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # checked from within, without the proxy
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
@@ -127,20 +127,20 @@ TEMPLATES = [
 ]
 
 DATABASES = {"default": env.db("DATABASE_URL", default=f"sqlite:///{VAR_DIR / 'dpgeo.sqlite3'}")}
-# To connect takes longer than most of what is then asked.
+# Connecting takes longer than most queries.
 DATABASES["default"]["CONN_MAX_AGE"] = env.int("DPGEO_CONNECTION_SECONDS", default=60)
 if DATABASES["default"]["ENGINE"] == "django.db.backends.sqlite3":
     DATABASES["default"]["OPTIONS"] = {
-        # Without IMMEDIATE, concurrent writers meet "database is locked".
+        # Without IMMEDIATE, concurrent writers fail with "database is locked".
         "transaction_mode": "IMMEDIATE",
         "timeout": 20,
-        # FULL, for a debit must outlast a power cut: a release that left this machine while the
-        # ledger forgot what it cost would let the budget be spent twice. WAL with NORMAL may
-        # forget the last transactions.
+        # FULL, because a debit must survive a power cut: if a release was published and the ledger
+        # lost its debit, the budget could be spent twice. WAL with NORMAL may lose the last
+        # transactions.
         "init_command": "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;",
     }
 else:
-    # A server that was restarted costs no request its answer.
+    # No request fails because the database server was restarted.
     DATABASES["default"]["CONN_HEALTH_CHECKS"] = True
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
@@ -184,7 +184,8 @@ STORAGES = {
 if bucket := env.str("DPGEO_S3_BUCKET", default=""):
     # For workers on several machines; needs the packages of locks/s3.txt. The client takes its
     # credentials from AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY. The whole bucket is private:
-    # what is published is served by this site, which counts nobody and withdraws at once.
+    # this site serves what is published, so that it can be withdrawn at once and no third party
+    # counts visits.
     for name in ("default", "private", "releases"):
         STORAGES[name] = {
             "BACKEND": "storages.backends.s3.S3Storage",
@@ -195,10 +196,11 @@ if bucket := env.str("DPGEO_S3_BUCKET", default=""):
                 "region_name": env.str("DPGEO_S3_REGION", default="") or None,
                 "default_acl": None,
                 "file_overwrite": False,
-                "max_memory_size": 16 << 20,  # what is read beyond this goes to the disk
+                "max_memory_size": 16 << 20,  # anything larger is spooled to disk
             },
         }
-WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"  # names that Vite hashed
+# file names that contain Vite's hash
+WHITENOISE_IMMUTABLE_FILE_TEST = r"^.+[-.][0-9a-zA-Z_-]{8,12}\..+$"
 FILE_UPLOAD_TEMP_DIR = str(INCOMING_DIR)
 FILE_UPLOAD_HANDLERS = ["django.core.files.uploadhandler.TemporaryFileUploadHandler"]
 DPGEO_MAX_UPLOAD_BYTES = env.int("DPGEO_MAX_UPLOAD_BYTES", default=20 * 1024**3)
@@ -211,20 +213,20 @@ CACHES = {
     ),
 }
 DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
-"""Of the API from one address, files not counted; 0 is no limit."""
+"""Most API requests from one address, without files; 0 is no limit."""
 DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=1200)
 DPGEO_PASSWORDS_AN_HOUR = env.int("DPGEO_PASSWORDS_AN_HOUR", default=20)
-"""New passwords that may be asked for from one address; 0 is no limit."""
+"""Most password resets requested from one address; 0 is no limit."""
 DPGEO_FAILED_SIGN_INS = env.int("DPGEO_FAILED_SIGN_INS", default=20)
-"""Within 15 minutes from one address, and half as many with one name; 0 is no limit."""
+"""Most failures within 15 minutes from one address, and half as many for one account; 0 is none."""
 DPGEO_ROWS_PER_SHARD = env.int(
     "DPGEO_ROWS_PER_SHARD", default=env.int("DPGEO_ROWS_A_PART", default=5_000_000)
 )
-"""Rows above which a file of points to be perturbed is divided among the workers.
+"""Rows of a shard: larger files of points are divided among the workers.
 
 DPGEO_ROWS_A_PART is its former name, read for one more version."""
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
-"""Planned for one address, each way to share out the reward by itself; 0 is no limit."""
+"""Most tasks planned for one address, counted once for every allocation; 0 is no limit."""
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
 CELERY_TASK_IGNORE_RESULT = True
@@ -242,19 +244,20 @@ if CELERY_BROKER_URL.startswith("filesystem:"):
     }
 elif CELERY_BROKER_URL.startswith(("redis:", "rediss:")):
     CELERY_BROKER_TRANSPORT_OPTIONS = {
-        # Above the longest time that a worker may hold a job (jobs.running.LONGEST_HOLD_SECONDS):
-        # below it, Redis would hand a job that is being worked on to a second worker.
+        # Longer than a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS): otherwise Redis
+        # would hand a running job to a second worker.
         "visibility_timeout": 13 * 3600,
         "unacked_restore_interval": 2,
         "unacked_restore_throttle": 1,
-        # A broker that does not answer holds no request up: the reaper sends the message again.
+        # A broker that does not answer delays no request: the reaper sends the message again.
         "socket_connect_timeout": 3,
         "socket_timeout": 10,
         "retry_on_timeout": True,
     }
 
 REST_FRAMEWORK = {
-    "NUM_PROXIES": env.int("DPGEO_PROXIES", default=0),  # that set X-Forwarded-For before us
+    # proxies that set X-Forwarded-For in front of the site
+    "NUM_PROXIES": env.int("DPGEO_PROXIES", default=0),
     "DEFAULT_SCHEMA_CLASS": "dpgeo.api.openapi.OperationSchema",
     "DEFAULT_RENDERER_CLASSES": ["rest_framework.renderers.JSONRenderer"],
     "DEFAULT_PERMISSION_CLASSES": [],

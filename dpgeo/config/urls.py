@@ -1,4 +1,4 @@
-"""Every address of the site."""
+"""URL configuration of the site."""
 
 from django.contrib import admin
 from django.urls import include, path

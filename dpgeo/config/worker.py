@@ -1,6 +1,4 @@
-"""A gunicorn worker that leaves to its neighbours what it has no free thread for, and refuses in
-the words of the API.
-"""
+"""A gunicorn worker that shares connections fairly and refuses as the API does."""
 
 from __future__ import annotations
 
@@ -18,17 +16,17 @@ from dpgeo.api.problem_kinds import ADDRESS_TOO_LONG, MEDIA_TYPE
 
 
 class SharingWorker(ThreadWorker):  # type: ignore[misc]
-    """Accepts a connection while a thread is free, or else one for each request it has answered.
+    """Accepts a connection only while a thread is free, or after answering a request.
 
-    gunicorn's own accepts all that come, so that one worker can hold every kept-alive connection
-    and answer them on one core, while the other worker sleeps beside it.
+    gunicorn's own worker accepts every connection, so that one worker can hold all kept-alive
+    connections and answer them on one core, while the other worker is idle.
     """
 
     _busy = 0
     _may_accept = True
 
     def enqueue_req(self, conn: TConn) -> None:
-        """Hand a request to the threads."""
+        """Pass a request to the threads."""
         self._busy += 1
         self._may_accept = self._busy < self.cfg.threads
         super().enqueue_req(conn)
@@ -38,15 +36,16 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
     def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
         """Take a connection back from its thread."""
         self._busy -= 1
-        self._may_accept = True  # also of the busiest worker, or a new visitor could wait for ever
+        # true even of the busiest worker, or a new visitor could wait for ever
+        self._may_accept = True
         super().finish_request(conn, fs)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Accept connections, or not; gunicorn asks again after every event."""
+        """Accept connections, or stop accepting; gunicorn asks again after every event."""
         super().set_accept_enabled(enabled and self._may_accept)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:
-        """Answer a request that cannot be read; one whose address is too long with a problem."""
+        """Answer an unreadable request; an overlong address gets a problem document."""
         if not isinstance(exc, LimitRequestLine):
             super().handle_error(req, client, addr, exc)
             return

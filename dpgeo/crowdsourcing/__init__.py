@@ -1,1 +1,1 @@
-"""Campaigns of tasks, planned on public releases. Reads releases alone, never private data."""
+"""Campaigns of tasks, planned on public releases and never on private data."""

@@ -1,4 +1,4 @@
-"""From what an operator sends to a plan, and from a plan to what is sent back."""
+"""Parsing of planning requests, and plans as JSON documents."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from dpgeo.releases.models import Release
 MOST_TASKS = 10_000
 
 MOST_GEOCASTS = 100
-"""Tasks for which regions are grown in one request: each may take hundreds of regions."""
+"""Most tasks with regions in one request: each may take hundreds of regions."""
 
 LONGEST_NAME = 200
 
 SQUARE_KILOMETRE = 1e6
 
 UNREADABLE_REWARD = -1.0
-"""Below any least reward, so that the task is answered with that reason."""
+"""Value for an unreadable reward, below any minimum, so that the plan states the reason."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """What an operator asks for, read: names and tasks in the order in which they were sent."""
+class PlanRequest:
+    """A parsed request, with names and tasks in the order in which they were sent."""
 
     names: Sequence[str]
     tasks: Tasks
@@ -50,16 +50,16 @@ class Asked:
     geocast: bool = False
 
 
-def read_asked(
+def parse_plan_request(
     *,
     tasks: Sequence[Any],
     settings: Mapping[str, Any],
     allocations: Sequence[str],
     geocast: bool = False,
-) -> Asked:
-    """Read tasks and settings. Raises InvalidInput that names the field.
+) -> PlanRequest:
+    """Parse tasks and settings. Raises InvalidInput, which names the field.
 
-    A task that is no task is no error: the plan answers it with its reason.
+    An unreadable task is not an error: the plan answers it with a reason.
     """
 
     if len(tasks) > MOST_TASKS:
@@ -81,7 +81,7 @@ def read_asked(
         raise InvalidInput(
             "Choose from {known}, each once.", known=", ".join(known), field="allocations"
         )
-    return Asked(
+    return PlanRequest(
         names=[_name(task, number) for number, task in enumerate(tasks, start=1)],
         tasks=_tasks(tasks),
         settings=_settings(settings),
@@ -90,19 +90,19 @@ def read_asked(
     )
 
 
-def plan_document(release: Release, asked: Asked) -> dict[str, Any]:
-    """The plan of every allocation as a JSON document."""
+def plan_document(release: Release, request: PlanRequest) -> dict[str, Any]:
+    """Return the plan of every allocation as a JSON document."""
 
     surface, area = ground_of(release)
-    plans = plan_tasks(surface, area, asked.tasks, asked.settings, asked.allocations)
+    plans = plan_tasks(surface, area, request.tasks, request.settings, request.allocations)
     document = {
         "release": release.pk,
         "lines_per_km2": [round(line * SQUARE_KILOMETRE, 3) for line in surface.lines.tolist()],
         "totals": {plan.allocation.value: _totals(plan) for plan in plans},
-        "tasks": _rows(asked, plans),
+        "tasks": _rows(request, plans),
     }
-    if asked.geocast:
-        _add_geocasts(release, asked, plans[0], document)
+    if request.geocast:
+        _add_geocasts(release, request, plans[0], document)
     return document
 
 
@@ -129,7 +129,7 @@ def _tasks(given: Sequence[Any]) -> Tasks:
 
 
 def _number(value: Any) -> float:
-    """A finite number, NaN for anything else."""
+    """Return a finite number, or NaN for anything else."""
     if isinstance(value, bool) or not isinstance(value, (int, float)):
         return math.nan
     try:
@@ -151,14 +151,14 @@ def _name(task: Any, number: int) -> str:
     return str(name)[:LONGEST_NAME] if isinstance(name, (str, int)) and name != "" else str(number)
 
 
-def _rows(asked: Asked, plans: Sequence[Plan]) -> list[dict[str, Any]]:
-    """What is answered to each task, built column by column: they may be ten thousand."""
+def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:
+    """Build the answers to all tasks, column by column: there may be ten thousand."""
     ways = {plan.allocation.value: _planned(plan) for plan in plans}
     columns = zip(
-        asked.names,
-        _kept(asked.tasks.longitude, 7),
-        _kept(asked.tasks.latitude, 7),
-        _kept(plans[0].density * SQUARE_KILOMETRE, 3),
+        request.names,
+        _rounded(request.tasks.longitude, 7),
+        _rounded(request.tasks.latitude, 7),
+        _rounded(plans[0].density * SQUARE_KILOMETRE, 3),
         *ways.values(),
         strict=True,
     )
@@ -176,22 +176,22 @@ def _rows(asked: Asked, plans: Sequence[Plan]) -> list[dict[str, Any]]:
 
 def _planned(plan: Plan) -> list[dict[str, Any]]:
 
-    words = {reason: (str(reason), explanation) for reason, explanation in REASONS.items()}
+    codes = {reason: (str(reason), explanation) for reason, explanation in REASONS.items()}
     columns = {
-        "reward": _kept(plan.reward, 4),
-        "radius_metres": _kept(plan.radius, 2),
-        "notified": _kept(plan.notified, 3),
-        "notified_margin": _kept(plan.margin, 3),
-        "acceptance": _kept(plan.acceptance, 6),
-        "success": _kept(plan.success, 6),
-        "reason": [words[reason][0] for reason in plan.reasons],
-        "explanation": [words[reason][1] for reason in plan.reasons],
+        "reward": _rounded(plan.reward, 4),
+        "radius_metres": _rounded(plan.radius, 2),
+        "notified": _rounded(plan.notified, 3),
+        "notified_margin": _rounded(plan.margin, 3),
+        "acceptance": _rounded(plan.acceptance, 6),
+        "success": _rounded(plan.success, 6),
+        "reason": [codes[reason][0] for reason in plan.reasons],
+        "explanation": [codes[reason][1] for reason in plan.reasons],
     }
     return [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
 
 
 def _totals(plan: Plan) -> dict[str, Any]:
-    """Sums over the tasks that have a radius."""
+    """Return sums over the tasks that have a radius."""
     planned = plan.planned
     return {
         "planned": int(planned.sum()),
@@ -203,17 +203,19 @@ def _totals(plan: Plan) -> dict[str, Any]:
     }
 
 
-def _kept(values: NDArray[np.float64], decimals: int) -> list[Any]:
-    """Numbers (n,) for JSON: rounded, None where there is none."""
+def _rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
+    """Round numbers (n,) for JSON; NaN becomes None."""
 
-    kept = np.round(values, decimals).astype(object)
-    kept[~np.isfinite(values)] = None
-    return list(kept.tolist())
+    rounded = np.round(values, decimals).astype(object)
+    rounded[~np.isfinite(values)] = None
+    return list(rounded.tolist())
 
 
-def _add_geocasts(release: Release, asked: Asked, plan: Plan, document: dict[str, Any]) -> None:
-    """Grow regions for every task that the first allocation offers a reward, and sum them up."""
-    casts = _geocasts(release, asked, plan)
+def _add_geocasts(
+    release: Release, request: PlanRequest, plan: Plan, document: dict[str, Any]
+) -> None:
+    """Add the regions and their sums for the tasks that the first allocation rewards."""
+    casts = _geocasts(release, request, plan)
     for row, cast in zip(document["tasks"], casts, strict=True):
         row["geocast"] = cast
     reached = [cast is not None and bool(cast["reached"]) for cast in casts]
@@ -228,25 +230,25 @@ def _add_geocasts(release: Release, asked: Asked, plan: Plan, document: dict[str
     }
 
 
-def _geocasts(release: Release, asked: Asked, plan: Plan) -> list[Any]:
-    """The regions of each task as JSON, None where there is no reward to offer."""
+def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
+    """Return each task's regions as JSON, or None if it has no reward to offer."""
 
     partition = regions_of(release)
-    found: list[Any] = []
+    documents: list[Any] = []
     for number, reward in enumerate(plan.reward.tolist()):
         if not math.isfinite(reward):
-            found.append(None)
+            documents.append(None)
             continue
         cast = partition.geocast(
-            float(asked.tasks.longitude[number]),
-            float(asked.tasks.latitude[number]),
+            float(request.tasks.longitude[number]),
+            float(request.tasks.latitude[number]),
             reward=reward,
-            acceptance=asked.settings.acceptance,
-            target=asked.settings.target,
-            share=asked.settings.worker_share,
+            acceptance=request.settings.acceptance,
+            target=request.settings.target,
+            share=request.settings.worker_share,
         )
         outline = shapely.transform(partition.outline(cast.regions), lambda each: each.round(6))
-        found.append(
+        documents.append(
             {
                 "regions": len(cast.regions),
                 "notified": round(cast.notified, 3),
@@ -255,4 +257,4 @@ def _geocasts(release: Release, asked: Asked, plan: Plan) -> list[Any]:
                 "outline": json.loads(shapely.to_geojson(outline)),
             }
         )
-    return found
+    return documents

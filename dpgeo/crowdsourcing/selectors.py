@@ -1,4 +1,4 @@
-"""Who may read which campaigns, and the surfaces that they are planned on."""
+"""Queries for campaigns and for the density surfaces they are planned on."""
 
 from __future__ import annotations
 
@@ -18,29 +18,29 @@ from dpgeo.releases.states import PUBLIC
 from dpgeo.spatial.area import StudyArea
 
 SURFACES_KEPT = 4
-"""Surfaces that a process keeps at hand: 24 MB each at the most."""
+"""Surfaces that a process caches, of at most 24 MB each."""
 
 
 def campaigns_of(user: Visitor) -> QuerySet[Campaign]:
-    """The campaigns of a person's or key's organisations."""
+    """Return the campaigns of the organisations of a user or key."""
     return Campaign.objects.filter(organisation__in=organisations_of(user)).select_related(
         "organisation", "release"
     )
 
 
 def campaign_visible(user: Visitor, campaign_id: str) -> Campaign:
-    """One campaign: one's own, or one that is shared and whose release is still published.
+    """Return one campaign: the user's own, or a shared one with a published release.
 
     Raises Campaign.DoesNotExist.
     """
     mine = Q(organisation__in=organisations_of(user))
     shared = Q(shared=True, release__state__in=PUBLIC)
-    found = Campaign.objects.select_related("organisation", "release")
-    return found.filter(mine | shared).get(pk=campaign_id)
+    campaigns = Campaign.objects.select_related("organisation", "release")
+    return campaigns.filter(mine | shared).get(pk=campaign_id)
 
 
 def release_to_plan_on(release_id: str) -> Release:
-    """A published release. Raises InvalidInput for any other."""
+    """Return a published release. Raises InvalidInput for any other."""
     release = releases_public().filter(pk=release_id).first()
     if release is None:
         raise InvalidInput(
@@ -51,21 +51,21 @@ def release_to_plan_on(release_id: str) -> Release:
 
 
 def ground_of(release: Release) -> tuple[DensitySurface, StudyArea]:
-    """The surface of expected people of a release, and its study area.
+    """Return a release's surface of expected people and its study area.
 
-    Raises Conflict where its release has no counts of cells.
+    Raises Conflict if the release has no counts of cells.
     """
     return _ground(release.pk, release.blob_sha256)
 
 
 def regions_of(release: Release) -> Partition:
-    """The measured regions of a release. Raises Conflict where there are none."""
+    """Return the measured regions of a release. Raises Conflict if there are none."""
     return _regions(release.pk, release.blob_sha256)
 
 
 @lru_cache(maxsize=SURFACES_KEPT)
 def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]:
-    """A blob never changes, so what follows from it may be kept."""
+    """Build a surface; cached under the blob's checksum, because a blob never changes."""
 
     released = released_of(Release.objects.get(pk=release_id))
     return density_surface(released), released.area

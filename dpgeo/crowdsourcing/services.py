@@ -1,4 +1,4 @@
-"""Keeping campaigns: for members of an organisation and its keys."""
+"""Writes on campaigns, by members of an organisation and their API keys."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from dpgeo.accounts.models import Organisation, User
 from dpgeo.accounts.selectors import organisations_of
 from dpgeo.core.errors import InvalidInput, NotAllowed
 from dpgeo.crowdsourcing.models import Campaign
-from dpgeo.crowdsourcing.planning import read_asked
+from dpgeo.crowdsourcing.planning import parse_plan_request
 from dpgeo.releases.models import Release
 
 MOST_CAMPAIGNS = 1000
-"""Kept by one organisation: 10,000 tasks each would be a gigabyte."""
+"""Most campaigns of one organisation: with 10,000 tasks each they take a gigabyte."""
 
 
 def campaign_create(
@@ -26,11 +26,11 @@ def campaign_create(
     shared: bool,
     created_by: User,
 ) -> Campaign:
-    """Keep a campaign. Raises InvalidInput, and NotAllowed for who is no member."""
+    """Store a campaign. Raises InvalidInput, and NotAllowed unless the user is a member."""
     if not organisations_of(created_by).filter(pk=organisation.pk).exists():
         raise NotAllowed("Only members of an organisation keep campaigns in it; ask to be one.")
     name = _read_name(name)
-    read_asked(tasks=tasks, settings=settings, allocations=["uniform"])
+    parse_plan_request(tasks=tasks, settings=settings, allocations=["uniform"])
     if Campaign.objects.filter(organisation=organisation).count() >= MOST_CAMPAIGNS:
         raise InvalidInput(
             "An organisation keeps at most {most} campaigns; delete one first.",
@@ -49,7 +49,7 @@ def campaign_create(
 
 
 def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) -> Campaign:
-    """Call it otherwise, or say who may read it. Raises as `campaign_create` does."""
+    """Rename or share a campaign. Raises the errors of `campaign_create`."""
     if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
         raise NotAllowed("Only members of its organisation change a campaign; ask one.")
     campaign.name = _read_name(name)
@@ -59,14 +59,14 @@ def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) ->
 
 
 def campaign_delete(*, campaign: Campaign, by: User) -> None:
-    """Forget a campaign. Raises NotAllowed for who is no member."""
+    """Delete a campaign. Raises NotAllowed unless the user is a member."""
     if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
         raise NotAllowed("Only members of its organisation delete a campaign; ask one.")
     campaign.delete()
 
 
 def _read_name(name: str) -> str:
-    """What a campaign may be called. Raises InvalidInput."""
+    """Validate a campaign's name. Raises InvalidInput."""
     name = name.strip()
     if not 1 <= len(name) <= 200 or not name.isprintable():
         raise InvalidInput("Give the campaign a name of 1 to 200 characters.", field="name")

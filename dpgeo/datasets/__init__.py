@@ -1,1 +1,1 @@
-"""Datasets, uploads and who may see them (Django app)."""
+"""Datasets, uploads and the permissions to see them (Django app)."""

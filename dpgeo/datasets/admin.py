@@ -1,4 +1,4 @@
-"""Datasets and uploads in the admin. Forms live on the desk; this page leads to them."""
+"""Admin pages of datasets and uploads; their forms are on the data owner's desk."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ FIXED_AFTER = (
 
 @admin.register(Dataset)
 class DatasetAdmin(OrganisationScoped):
-    """Declared datasets, with the ways to a file and to a map."""
+    """Declared datasets, with links to upload a file and to request a release."""
 
     list_display = ["title", "organisation", "unit", "budget", "upload_link", "release_link"]
     list_filter = [("organisation", admin.RelatedOnlyFieldListFilter), "unit"]
@@ -45,7 +45,7 @@ class DatasetAdmin(OrganisationScoped):
 
     @admin.display(description="Budget")
     def budget(self, dataset: Dataset) -> str:
-        """What is left of what."""
+        """Describe how much of each budget is left."""
         ledgers = filter(None, (dataset.ledger, points_ledger(dataset.ledger)))
         return "; ".join(
             f"{each.amount(each.total_units - each.spent_units)} of "
@@ -55,20 +55,20 @@ class DatasetAdmin(OrganisationScoped):
 
     @admin.display(description="Upload")
     def upload_link(self, dataset: Dataset) -> SafeString | str:
-        """To the desk's upload page."""
+        """Link to the desk's upload page."""
         return link(desk_url("desk-upload-new", dataset.slug), "Upload a file")
 
     @admin.display(description="Release")
     def release_link(self, dataset: Dataset) -> SafeString | str:
-        """To the desk's request form."""
+        """Link to the desk's request form."""
         return link(desk_url("desk-release-new", dataset.slug), "New release")
 
     def has_add_permission(self, request: HttpRequest, obj: Any = None) -> bool:
-        """Every member declares datasets, on the desk."""
+        """Let every member add datasets; the form for it is on the desk."""
         return self.has_module_permission(request)
 
     def has_change_permission(self, request: HttpRequest, obj: Dataset | None = None) -> bool:
-        """Stewards change the words; what is frozen is shown."""
+        """Let stewards edit the descriptive texts; frozen facts are read-only."""
         if obj is None:
             return self.has_module_permission(request)
         return may(request.user, obj, "edit")
@@ -76,20 +76,20 @@ class DatasetAdmin(OrganisationScoped):
     def add_view(
         self, request: HttpRequest, form_url: str = "", extra_context: Any = None
     ) -> HttpResponse:
-        """The form is on the desk, where the study area can be drawn."""
+        """Redirect to the desk, where the study area can be drawn."""
         if url := desk_url("desk-dataset-new"):
             return redirect(url)
         messages.info(request, "Declare datasets with: python manage.py ingest FILE --create ...")
         return redirect("admin:datasets_dataset_changelist")
 
     def get_urls(self) -> list[URLPattern]:
-        """The form's address, before the admin's own."""
+        """Add the address of the erasure form to the admin's own."""
         erase = self.admin_site.admin_view(require_POST(self.erase))
         name = "datasets_dataset_erase"
         return [path("<int:dataset_id>/erase/", erase, name=name), *super().get_urls()]
 
     def erase(self, request: HttpRequest, dataset_id: int) -> HttpResponse:
-        """Queue the erasure of one person, for the person who asked."""
+        """Queue the erasure of one person from a dataset."""
         dataset = self.get_object(request, str(dataset_id))
         if dataset is None or not isinstance(request.user, User):
             raise Http404
@@ -108,7 +108,7 @@ class DatasetAdmin(OrganisationScoped):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """With the buttons."""
+        """Add the buttons and the erasure form to Django's page."""
         dataset = self.get_object(request, object_id)
         buttons = []
         if dataset is not None:
@@ -117,15 +117,15 @@ class DatasetAdmin(OrganisationScoped):
                 (_("New release"), desk_url("desk-release-new", dataset.slug)),
                 (_("On the desk"), desk_url("desk-dataset", dataset.slug)),
             ]
-        shown: dict[str, Any] = {"buttons": [(label, url) for label, url in buttons if url]}
+        context: dict[str, Any] = {"buttons": [(label, url) for label, url in buttons if url]}
         if dataset is not None:
-            shown |= {"dataset_id": dataset.pk, "erases": can_erase(request, dataset)}
-        return super().change_view(request, object_id, form_url, shown | (extra_context or {}))
+            context |= {"dataset_id": dataset.pk, "erases": can_erase(request, dataset)}
+        return super().change_view(request, object_id, form_url, context | (extra_context or {}))
 
     def save_model(
         self, request: HttpRequest, obj: Dataset, form: ModelForm[Dataset], change: bool
     ) -> None:
-        """Through the service, as everywhere."""
+        """Save the changes through the service, which checks them."""
         dataset_update(dataset=obj, changes={name: form.cleaned_data[name] for name in EDITABLE})
 
 
@@ -143,7 +143,7 @@ class UploadAdmin(OrganisationScoped):
 
     @admin.display(description="Report (private)")
     def rows(self, upload: Upload) -> SafeString | str:
-        """Rows accepted, and refused by reason."""
+        """Count the accepted rows, and the refused rows by reason."""
         if upload.state == UploadState.ERASED:
             return "Deleted with its file, because a person was erased."
         if upload.failure:
@@ -162,15 +162,15 @@ class UploadAdmin(OrganisationScoped):
 
     @admin.display(description="Desk")
     def desk_link(self, upload: Upload) -> SafeString | str:
-        """To the page where its columns are confirmed."""
+        """Link to the desk page on which the columns are confirmed."""
         return link(desk_url("desk-upload", upload.pk), "Preview, columns and report")
 
 
 def can_erase(request: HttpRequest, dataset: Dataset) -> bool:
-    """Whether this person can erase somebody from a dataset."""
+    """Whether this user may erase a person from the dataset."""
     return dataset.unit == Unit.PERSON and may(request.user, dataset, "upload")
 
 
 def link(url: str, label: str) -> SafeString | str:
-    """A link, or the admin's dash where there is no such page."""
+    """Return a link, or the admin's dash where there is no such page."""
     return format_html('<a href="{}">{}</a>', url, label) if url else "-"

@@ -5,7 +5,7 @@ class DatasetsConfig(AppConfig):
     name = "dpgeo.datasets"
 
     def ready(self) -> None:
-        """Hear of failed ingestions."""
+        """Connect the receivers of failed ingestion jobs."""
         from dpgeo.datasets import receivers
 
         receivers.connect()

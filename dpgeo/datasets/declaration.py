@@ -1,4 +1,4 @@
-"""Checks of what an owner declares; each error names its field and the remedy."""
+"""Validation of a dataset's declaration; errors name the field and the remedy."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from dpgeo.phrases import Phrase, phrase_of
 from dpgeo.spatial.area import StudyArea
 
 MAX_CORNERS = 20_000
-"""Corners of a study area; more would weigh on every public page."""
+"""Most corners of a study area; more would slow down every public page."""
 
 MOST_VALUES = 1000
-"""Of one public attribute."""
+"""Most values of one public attribute."""
 
 LONGEST_NAME = 60
-"""Of a public attribute."""
+"""Longest name of a public attribute, in characters."""
 
 LONGEST_VALUE = 100
 
 TAKEN = frozenset({"bbox", "fid", "geom", "geometry", "id", "latitude", "longitude", "time"})
-"""Names that columns of points have in some format already."""
+"""Column names that some output format of points already uses."""
 
 POSITIONS = frozenset(
     {
@@ -33,11 +33,11 @@ POSITIONS = frozenset(
         *("point", "position", "wkb", "wkt", "x", "y"),
     }
 )
-"""Names by which columns say where something is, which nothing public beside it may."""
+"""Usual names of location columns, which no public attribute may have."""
 
 
 def clean_text(value: object, *, field: str, longest: int, required: bool = False) -> str:
-    """A public text without surrounding blanks. Raises InvalidInput."""
+    """Return a public text without surrounding blanks. Raises InvalidInput."""
     text = str(value or "").strip()
     if required and not text:
         raise InvalidInput("Must not be empty; write a few words.", field=field)
@@ -54,7 +54,7 @@ def clean_text(value: object, *, field: str, longest: int, required: bool = Fals
 
 
 def clean_area(geometry: object) -> dict[str, Any]:
-    """A study area as GeoJSON geometry. Raises InvalidInput."""
+    """Validate a study area and return it as a GeoJSON geometry. Raises InvalidInput."""
     if not isinstance(geometry, Mapping):
         raise InvalidInput(
             "Must be a GeoJSON Polygon or MultiPolygon with longitude first.", field="study_area"
@@ -77,9 +77,9 @@ def clean_area(geometry: object) -> dict[str, Any]:
 
 
 def clean_time_zone(name: object) -> str:
-    """A time zone of the IANA database. Raises InvalidInput."""
+    """Validate the name of an IANA time zone. Raises InvalidInput."""
     text = str(name or "").strip()
-    # Beside these a system knows names of its own, such as posix/UTC, which DuckDB does not.
+    # Python also lists the system's own names, such as posix/UTC, which DuckDB does not know.
     if text not in zoneinfo.available_timezones() - {"localtime"}:
         raise InvalidInput(
             "{text!r} is not a time zone; write it like Europe/Berlin or UTC.",
@@ -90,7 +90,7 @@ def clean_time_zone(name: object) -> str:
 
 
 def clean_unit(unit: object) -> str:
-    """A unit of privacy. Raises InvalidInput."""
+    """Validate a privacy unit. Raises InvalidInput."""
     try:
         return Unit(str(unit)).value
     except ValueError:
@@ -102,15 +102,15 @@ def clean_unit(unit: object) -> str:
 
 
 def clean_attributes(declared: object) -> list[dict[str, Any]]:
-    """Public attributes as they are stored: [{"column": "...", "values": ["...", ...]}, ...].
+    """Validate public attributes: [{"column": "...", "values": ["...", ...]}, ...].
 
-    Raises InvalidInput. A name may be no other column's of a file of points, and every combination
-    has a number.
+    An attribute's name must not be the name of another column of the published points, and the
+    number of combinations of values is limited. Raises InvalidInput.
     """
     if not isinstance(declared, Sequence) or isinstance(declared, str):
         raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
-    found = [_clean_attribute(each) for each in declared]
-    names = [attribute.column.lower() for attribute in found]
+    attributes = [_clean_attribute(each) for each in declared]
+    names = [attribute.column.lower() for attribute in attributes]
     for name in names:
         if name in TAKEN or names.count(name) > 1:
             raise InvalidInput(
@@ -126,13 +126,13 @@ def clean_attributes(declared: object) -> list[dict[str, Any]]:
                 name=name,
                 field=ATTRIBUTES,
             )
-    if combinations(found) > MOST_COMBINATIONS:
+    if combinations(attributes) > MOST_COMBINATIONS:
         raise InvalidInput(
             "Their values make more than {most:,} combinations; declare fewer.",
             most=MOST_COMBINATIONS,
             field=ATTRIBUTES,
         )
-    return [attribute.to_json() for attribute in found]
+    return [attribute.to_json() for attribute in attributes]
 
 
 ATTRIBUTES = "public_attributes"
@@ -141,16 +141,16 @@ NOT_ATTRIBUTES = 'Must be a list like [{"column": "device", "values": ["phone", 
 
 
 def _clean_attribute(declared: object) -> Attribute:
-    """One attribute. Raises InvalidInput."""
+    """Validate one public attribute. Raises InvalidInput."""
     if not isinstance(declared, Mapping) or set(declared) != {"column", "values"}:
         raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
     listed = declared["values"]
     texts = [declared["column"], *(listed if isinstance(listed, list | tuple) else [None])]
     if not all(isinstance(text, str) for text in texts):
         raise InvalidInput(NOT_ATTRIBUTES, field=ATTRIBUTES)
-    column = _clean_words(texts[0], LONGEST_NAME)
-    # As ingestion compares them.
-    values = [unicodedata.normalize("NFC", _clean_words(text, LONGEST_VALUE)) for text in texts[1:]]
+    column = _clean_line(texts[0], LONGEST_NAME)
+    # Normalize as ingestion does before it compares values.
+    values = [unicodedata.normalize("NFC", _clean_line(text, LONGEST_VALUE)) for text in texts[1:]]
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None or OTHER in values:
         raise InvalidInput(
@@ -173,18 +173,18 @@ def _clean_attribute(declared: object) -> Attribute:
     return Attribute(column, tuple(values))
 
 
-def _clean_words(text: Any, longest: int) -> str:
-    """A text of one line. Raises InvalidInput."""
-    words = clean_text(text, field=ATTRIBUTES, longest=longest, required=True)
-    if len(words.splitlines()) > 1 or "\t" in words:
+def _clean_line(text: Any, longest: int) -> str:
+    """Validate a text of one line. Raises InvalidInput."""
+    line = clean_text(text, field=ATTRIBUTES, longest=longest, required=True)
+    if len(line.splitlines()) > 1 or "\t" in line:
         raise InvalidInput(
             "A name or value holds a line break; write it in one line.", field=ATTRIBUTES
         )
-    return words
+    return line
 
 
 def clean_file_name(name: object) -> str:
-    """The last part of a file's name, as a label: printable, at most 255 characters."""
+    """Return the last part of a file's name: printable, at most 255 characters."""
     last = str(name or "").replace("\\", "/").rsplit("/", 1)[-1]
     printable = "".join(sign for sign in last if sign.isprintable()).strip()
     return printable[-255:] or "upload"

@@ -1,11 +1,12 @@
-"""Erasing one person: a new version of the data without them; older versions and files go.
+"""Erasure of one person: a new version of the data without that person's rows.
 
-The keyed hash of who was erased stays with the dataset, and rows of that person are refused in
-every later upload. That is a rule about each row by itself: it changes nobody else's rows, so
-what a release promises to the others stays as it was (see `ingest.canonical`).
+Older versions and their files are deleted. The keyed hash of the person's identifier stays with the
+dataset, and later uploads refuse the rows of that person. This rule looks at each row alone and
+changes nobody else's rows, so a release protects everybody else exactly as before (see
+`ingest.canonical`).
 
-What was released before stays as it is: it holds no rows, hides each person as its budget says,
-and copies of it may be anywhere.
+Earlier releases stay as they are: they hold no rows, hide each person as the budget states, and may
+have been copied anywhere.
 """
 
 from __future__ import annotations
@@ -33,16 +34,16 @@ from dpgeo.phrases import Phrase
 
 
 class DataChanged(Exception):
-    """Other data became ready meanwhile; the job is tried again from them."""
+    """Another version of the data became ready meanwhile; the job is retried from it."""
 
 
 def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
-    """Queue a new version of the data without one person. `by` is None at the console.
+    """Queue a new version of the data without one person.
 
-    `person` is the identifier as the uploaded files write it; only its keyed hash is kept. From
-    now on no upload of the dataset brings the person back. Raises NotAllowed, InvalidInput for
-    what is no identifier, Conflict where rows have no persons, where there are no data, and while
-    a file is being read.
+    `person` is the identifier as it stands in the uploaded files; only its keyed hash is stored.
+    From now on every upload refuses the rows of this person. `by` is None at the console. Raises
+    NotAllowed; InvalidInput for an invalid identifier; Conflict if the privacy unit is a record, if
+    there are no data, or while a file is being read.
     """
     if by is not None and not may(by, dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
@@ -75,32 +76,33 @@ def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
 
 
 def person_readmit(*, dataset: Dataset, person: str, by: User | None) -> bool:
-    """Take rows of an erased person from later uploads again; False for one who was not erased.
+    """Accept rows of an erased person in later uploads again.
 
-    For the identifier that was mistyped. Raises NotAllowed, and InvalidInput.
+    Corrects an erasure by a mistyped identifier. Returns False if the person was not erased. Raises
+    NotAllowed and InvalidInput.
     """
     if by is not None and not may(by, dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
-    found = dataset.suppressions.filter(person=_digest(dataset, person))
-    return bool(found.delete()[0])
+    suppressions = dataset.suppressions.filter(person=_digest(dataset, person))
+    return bool(suppressions.delete()[0])
 
 
-def erase(upload: Upload, held: JobLease) -> None:
-    """Write the newest data without the person, then let every older version go."""
-    held.step(Phrase("Reading rows"))
+def erase(upload: Upload, lease: JobLease) -> None:
+    """Write the newest data without the person, then delete every older version."""
+    lease.step(Phrase("Reading rows"))
     current = ready_upload(upload.dataset)
     if current is None or upload.erasing is None:
         raise Conflict("This dataset has no data.")
     storage = private_storage()
     with canonical_path(current) as source, work_folder() as folder:
         target = folder / "canonical.parquet"
-        kept, erased = _copy_without(source, target, bytes(upload.erasing), held)
-        held.step(Phrase("Storing"))
+        copied, erased = _copy_without(source, target, bytes(upload.erasing), lease)
+        lease.step(Phrase("Storing"))
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
-    report = {"read": kept, "accepted": kept, "refused": {}, "examples": [], "erased": erased}
+    report = {"read": copied, "accepted": copied, "refused": {}, "examples": [], "erased": erased}
     try:
         with transaction.atomic():
-            old = _replace(upload, current, held, canonical_name=name, report=report)
+            old = _replace(upload, current, lease, canonical_name=name, report=report)
     except BaseException:
         remove(storage, name)
         raise
@@ -108,19 +110,19 @@ def erase(upload: Upload, held: JobLease) -> None:
         remove(storage, each)
 
 
-def _replace(upload: Upload, current: Upload, held: JobLease, **made: Any) -> list[str]:
-    """Put the new version in the place of all before it; the names of their canonical files.
+def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) -> list[str]:
+    """Replace all older versions by the new one; return their canonical files' names.
 
-    Jobs that have not drawn yet draw from the new version: its rows are those of the old one
-    without the person, and no draw was seen.
+    Jobs that have not drawn noise yet use the new version: its rows are the old rows without the
+    person, and nobody has seen a draw from the old ones.
     """
     dataset = upload.dataset
     Dataset.objects.select_for_update().get(pk=dataset.pk)
     if ready_upload(dataset) != current:
         raise DataChanged
-    held.step(Phrase("Deleting older versions"))
-    waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.QUEUED, job_id=held.job_id)
-    if not waiting.update(**made, state=UploadState.READY, erasing=None):
+    lease.step(Phrase("Deleting older versions"))
+    waiting = Upload.objects.filter(pk=upload.pk, state=UploadState.QUEUED, job_id=lease.job_id)
+    if not waiting.update(**result, state=UploadState.READY, erasing=None):
         raise DataChanged
     older = dataset.uploads.filter(created_at__lte=upload.created_at) | dataset.uploads.filter(
         state=UploadState.READY
@@ -136,7 +138,7 @@ def _replace(upload: Upload, current: Upload, held: JobLease, **made: Any) -> li
 
 
 def _digest(dataset: Dataset, person: str) -> bytes:
-    """The keyed hash of an identifier, as ingestion makes it. Raises InvalidInput."""
+    """Return the keyed hash of an identifier, as in ingestion. Raises InvalidInput."""
     import pyarrow as pa
 
     from dpgeo.ingest.persons import hash_persons
@@ -149,15 +151,15 @@ def _digest(dataset: Dataset, person: str) -> bytes:
     return int(high[0]).to_bytes(8, "big") + int(low[0]).to_bytes(8, "big")
 
 
-def _copy_without(source: Path, target: Path, digest: bytes, held: JobLease) -> tuple[int, int]:
-    """Copy a canonical file but for one person; how many rows were kept and left out."""
+def _copy_without(source: Path, target: Path, digest: bytes, lease: JobLease) -> tuple[int, int]:
+    """Copy a canonical file without one person; count the rows copied and left out."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq
 
     halves = (int.from_bytes(half, "big") for half in (digest[:8], digest[8:]))
     high, low = (pa.scalar(half, pa.uint64()) for half in halves)
-    kept = erased = 0
+    copied = erased = 0
     with pq.ParquetFile(source) as file:
         total = file.metadata.num_rows
         with pq.ParquetWriter(target, file.schema_arrow, compression="zstd") as writer:
@@ -167,6 +169,6 @@ def _copy_without(source: Path, target: Path, digest: bytes, held: JobLease) -> 
                 )
                 rest = batch.filter(pc.invert(same))
                 writer.write_batch(rest)
-                kept, erased = kept + rest.num_rows, erased + batch.num_rows - rest.num_rows
-                held.step(Phrase("Reading rows"), kept + erased, total)
-    return kept, erased
+                copied, erased = copied + rest.num_rows, erased + batch.num_rows - rest.num_rows
+                lease.step(Phrase("Reading rows"), copied + erased, total)
+    return copied, erased

@@ -1,4 +1,4 @@
-"""The job of an upload: write its canonical file from the uploaded one, or without a person."""
+"""The job of an upload, which writes its canonical file or erases a person."""
 
 from __future__ import annotations
 
@@ -17,38 +17,38 @@ from dpgeo.phrases import Phrase
 
 
 def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
-    """Write the canonical file of a confirmed upload. False when its job was not to be had."""
+    """Write the canonical file of a confirmed upload; False if its job cannot be leased."""
     upload = Upload.objects.select_related("dataset").get(pk=upload_id)
     if upload.job_id is None:
         raise Conflict("Confirm the columns of this upload first.")
 
-    def work(held: JobLease) -> None:
+    def work(lease: JobLease) -> None:
         upload.refresh_from_db()
         if upload.canonical_name:
             _finish(upload)
         elif upload.erasing is None:
-            _ingest(upload, held)
+            _ingest(upload, lease)
         else:
-            erase(upload, held)
+            erase(upload, lease)
 
     return job_run(job_id=upload.job_id, work=work, on_progress=on_progress)
 
 
 def _finish(upload: Upload) -> None:
-    """What is left of a job that was cut off when its canonical file was there already.
+    """Finish a job that was interrupted after its canonical file was stored.
 
-    Other files that could not be deleted then are swept by the reaper: no row names them.
+    Files that the interrupted job could not delete are removed by the reaper: no row names them.
     """
     if not upload.dataset.keep_raw:
         upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))
 
 
-def _ingest(upload: Upload, held: JobLease) -> None:
+def _ingest(upload: Upload, lease: JobLease) -> None:
 
     dataset = upload.dataset
     schema = schema_of(dataset, Columns.from_json(dataset.columns))
     storage = private_storage()
-    held.step(Phrase("Reading rows"))
+    lease.step(Phrase("Reading rows"))
     with local_path(storage, upload.raw_name) as source, work_folder() as folder:
         target = folder / "canonical.parquet"
         report = ingest(
@@ -57,15 +57,15 @@ def _ingest(upload: Upload, held: JobLease) -> None:
             schema,
             bytes(dataset.person_key),
             target,
-            lambda done, total: held.step(Phrase("Reading rows"), done, total),
+            lambda done, total: lease.step(Phrase("Reading rows"), done, total),
             [bytes(one) for one in dataset.suppressions.values_list("person", flat=True)],
         )
-        held.step(Phrase("Storing"))
+        lease.step(Phrase("Storing"))
         name = store(storage, f"canonical/{secrets.token_hex(16)}.parquet", target)
-    kept = Upload.objects.filter(pk=upload.pk, job_id=held.job_id, canonical_name="").update(
+    updated = Upload.objects.filter(pk=upload.pk, job_id=lease.job_id, canonical_name="").update(
         canonical_name=name, report=report.to_json(), state=UploadState.READY, preview=""
     )
-    if not kept:
+    if not updated:
         remove(storage, name)
     elif not dataset.keep_raw:
         upload_forget_raw(uploads=Upload.objects.filter(pk=upload.pk))

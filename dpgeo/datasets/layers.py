@@ -1,7 +1,8 @@
-"""Public layers of a dataset: declared, read back, and taken away while nothing rests on them.
+"""Public layers of a dataset: declaration, reading and removal.
 
-A layer is public geometry that the publisher chose from a map. It is stored as it is read in
-again, never changes, and is cut to the study area when it is used.
+A layer is public geometry that the publisher chose from a map. It is stored in the form in which it
+is read again, never changes, and is clipped to the study area when it is used. It can be removed
+until a release uses it.
 """
 
 from __future__ import annotations
@@ -33,13 +34,13 @@ from dpgeo.spatial.places import Places
 from dpgeo.spatial.zones import Zones
 
 FOLDER = "layers"
-"""Of the private storage: a layer is public with the first release that uses it, not before."""
+"""Folder in the private storage: a layer becomes public with the first release that uses it."""
 
 MAX_BYTES = 32 * 1024 * 1024
-"""Of a layer's file; it is read as a whole."""
+"""Largest file of a layer in bytes; the file is read into memory."""
 
 MOST_LAYERS = 100
-"""Of one dataset; a slip of a program's loop should not fill the disk."""
+"""Most layers of one dataset, so that a looping program cannot fill the disk."""
 
 
 def public_layer_add(
@@ -54,25 +55,25 @@ def public_layer_add(
     name_property: str = "",
     levels: str = "",
 ) -> PublicLayer:
-    """Declare a layer from a GeoJSON file, or places from a CSV table. `created_by` is None for the
-    operator at the console.
+    """Declare a layer from a GeoJSON file, or places from a CSV table.
 
     `key_property` and `name_property` name the properties that hold a feature's key and name; in a
-    density the key is how many people are expected. `levels`, such as "country, city, street", are
-    the properties that hold the units of places. Where a layer of zones has a level's name, places
-    have to lie in the zone that they name.
-    Raises NotAllowed, InvalidInput that names the field, and Conflict where there are too many.
+    density layer the key is the expected number of people. `levels`, such as "country, city,
+    street", are the properties that hold the units of places. If a layer of zones is called like a
+    level, each place has to lie in the zone of its unit. `created_by` is None for the operator at
+    the console. Raises NotAllowed; InvalidInput, which names the field; Conflict if there are too
+    many layers.
     """
     _check_may(dataset, created_by)
     slug = _clean_name(dataset, name)
-    words = clean_text(title or slug, field="title", longest=200, required=True)
+    clean_title = clean_text(title or slug, field="title", longest=200, required=True)
     reader = _reader(kind)
     try:
-        words_apart = {"key": key_property.strip(), "name": name_property.strip()}
-        document = _document(file, kind, words_apart)
+        properties = {"key": key_property.strip(), "name": name_property.strip()}
+        document = _document(file, kind, properties)
         if levels.strip() and kind == LayerKind.PLACES:
             document["levels"] = [each.strip() for each in levels.split(",")]
-        layer = reader(document, **words_apart)
+        layer = reader(document, **properties)
         layer.within(dataset.area)
         if isinstance(layer, Places):
             _check_places(dataset, layer)
@@ -87,7 +88,7 @@ def public_layer_add(
                 dataset=dataset,
                 name=slug,
                 kind=kind,
-                title=words,
+                title=clean_title,
                 stored_name=stored,
                 sha256=hashlib.sha256(content).hexdigest(),
                 features=len(layer),
@@ -102,44 +103,45 @@ def public_layer_add(
 
 
 def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
-    """Take a layer away. Raises NotAllowed, and Conflict once a release was asked for with it."""
+    """Remove a layer. Raises NotAllowed, and Conflict once a release was requested with it."""
     _check_may(layer.dataset, by)
     with transaction.atomic():
-        held = PublicLayer.objects.select_for_update().filter(pk=layer.pk).first()
-        if held is None:
+        stored = PublicLayer.objects.select_for_update().filter(pk=layer.pk).first()
+        if stored is None:
             return
-        if held.releases.exists():
+        if stored.releases.exists():
             raise Conflict(
                 "A release was asked for with this layer, and rests on it for good; declare "
                 "another one under another name."
             )
-        held.delete()
+        stored.delete()
     remove(private_storage(), layer.stored_name)
 
 
 def layer_kinds(dataset: Dataset) -> dict[str, LayerKind]:
-    """The names of the layers of a dataset, and what each is."""
+    """Return the names of a dataset's layers and their kinds."""
     return {name: LayerKind(kind) for name, kind in dataset.layers.values_list("name", "kind")}
 
 
 def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
-    """The study area, the named layers, cut to it, the time zone if a column has times, and the
-    public attributes.
+    """Return the public domain of a dataset for mechanisms.
 
-    Raises InvalidInput where the study area was changed so that a layer lies outside.
+    It holds the study area, the named layers clipped to it, the time zone if there is a time
+    column, and the public attributes. Raises InvalidInput if a layer lies outside a study area that
+    was changed later.
     """
     area = dataset.area
-    found = {
+    layers = {
         layer.name: _stored(layer.stored_name, layer.kind, json.dumps(area.to_geojson()))
         for layer in dataset.layers.filter(name__in=names)
     }
     times = (dataset.columns or {}).get("time")
-    return Domain(area, found, dataset.time_zone if times else "", dataset.attributes)
+    return Domain(area, layers, dataset.time_zone if times else "", dataset.attributes)
 
 
 @lru_cache(maxsize=16)
 def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
-    """A stored layer cut to an area; kept, for a request form asks again with every key."""
+    """Read a stored layer and clip it to an area; cached, because request forms ask often."""
     with private_storage().open(stored_name, "rb") as file:
         document = json.load(file)
     layer = _reader(kind)(document, key="key", name="name")
@@ -153,7 +155,7 @@ TAKEN = "There is a layer {name!r} already; choose another name."
 
 
 def _reader(kind: str) -> Callable[..., domain.PublicLayer]:
-    """How layers of a kind are read from GeoJSON. Raises InvalidInput."""
+    """Return the GeoJSON reader of a kind of layer. Raises InvalidInput."""
     readers: Mapping[str, Callable[..., domain.PublicLayer]] = {
         name.value: layer.from_geojson for name, layer in LAYER_TYPES.items()
     }
@@ -173,7 +175,7 @@ def _check_may(dataset: Dataset, by: User | None) -> None:
 
 
 def _clean_name(dataset: Dataset, name: str) -> str:
-    """A free name. Raises InvalidInput, and Conflict where no more layers can be declared."""
+    """Validate an unused name. Raises InvalidInput, and Conflict if there are too many layers."""
     slug = name.strip()
     try:
         validate_slug(slug)
@@ -193,7 +195,7 @@ def _clean_name(dataset: Dataset, name: str) -> str:
 
 
 def _check_places(dataset: Dataset, places: Places) -> None:
-    """Raises ValueError for places outside the study area, or outside the zone of their unit."""
+    """Raise ValueError for places outside the study area or outside the zone of their unit."""
     places.check_covered(dataset.area)
     for layer in dataset.layers.filter(kind=LayerKind.ZONES, name__in=places.levels):
         zones = domain_of(dataset, [layer.name]).layer(layer.name, Zones)
@@ -201,7 +203,7 @@ def _check_places(dataset: Dataset, places: Places) -> None:
 
 
 def _document(file: BinaryIO, kind: str, apart: Mapping[str, str]) -> dict[str, Any]:
-    """The JSON object of a file, or of the table of a gazetteer. Raises ValueError."""
+    """Read a file or a table of places as one JSON object. Raises ValueError."""
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise ValueError(

@@ -1,4 +1,4 @@
-"""Datasets as their owners declare them, the files they upload, and the private reports."""
+"""Datasets, their uploaded files, the private reports and the public layers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpgeo.spatial.area import StudyArea
 
 
 class UnitChoice(models.TextChoices):
-    """Whose presence the releases hide; the values are `core.guarantees.Unit`'s."""
+    """Privacy units; the values are those of `core.guarantees.Unit`."""
 
     PERSON = Unit.PERSON.value, "Person: all rows of one person"
     RECORD = Unit.RECORD.value, "Record: one row"
@@ -26,7 +26,7 @@ class UnitChoice(models.TextChoices):
 class Dataset(models.Model):
     """A private table of locations, described by public facts alone.
 
-    The facts marked "frozen" cannot change after the first upload is accepted (`frozen_at`).
+    The facts marked "frozen" cannot change after the first upload is confirmed (`frozen_at`).
     `west` to `north` are the sides of the study area's bounding box in degrees: an area has up to
     20,000 corners, and lists and searches read none of them.
     """
@@ -80,22 +80,22 @@ class Dataset(models.Model):
 
     @property
     def area(self) -> StudyArea:
-        """The study area as geometry."""
+        """Return the study area as geometry."""
         return StudyArea.from_geojson(self.study_area)
 
     @property
     def attributes(self) -> tuple[Attribute, ...]:
-        """The public attributes."""
+        """Return the public attributes."""
         return tuple(map(Attribute.from_json, self.public_attributes))
 
     @property
     def bounds(self) -> tuple[float, float, float, float]:
-        """West, south, east, north of the study area in degrees."""
+        """Return west, south, east and north of the study area in degrees."""
         return self.west, self.south, self.east, self.north
 
 
 class UploadState(models.TextChoices):
-    """An upload waits until its columns are confirmed, then is ingested by a job."""
+    """States of an upload: it waits for confirmed columns, then a job ingests it."""
 
     RECEIVED = "received", "Waiting for its columns to be confirmed"
     QUEUED = "queued", "Queued"
@@ -105,10 +105,10 @@ class UploadState(models.TextChoices):
 
 
 class Upload(models.Model):
-    """One uploaded file. `raw_name` and `canonical_name` are names in the private storage.
+    """One uploaded file; `raw_name` and `canonical_name` name private files.
 
     `report` is private: rows read, accepted, and refused by reason. `preview` holds rows; it is
-    JSON as text, for column names may hold signs that a database's JSON may not.
+    JSON as text, because column names may contain characters that a database's JSON type refuses.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -147,9 +147,10 @@ class Upload(models.Model):
 
 
 class Transfer(models.Model):
-    """A file of `size` bytes that was announced and is arriving in pieces; no upload yet.
+    """A file of `size` bytes that was announced and is arriving in pieces.
 
-    It becomes the upload of the same id. `key` is the key it was announced with, if by one.
+    Once complete it becomes the upload with the same id. `key` is the API key that announced it, if
+    any.
     """
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
@@ -165,12 +166,12 @@ class Transfer(models.Model):
 
     @property
     def offset(self) -> int:
-        """How many bytes have arrived."""
+        """Return the number of bytes that have arrived."""
         return int(self.pieces.aggregate(bytes=models.Sum("size"))["bytes"] or 0)
 
 
 class Piece(models.Model):
-    """Bytes of a transfer from `start` on; `stored_name` is a name in the private storage."""
+    """Bytes of a transfer from `start` on; `stored_name` names a private file."""
 
     transfer = models.ForeignKey(Transfer, on_delete=models.CASCADE, related_name="pieces")
     start = models.BigIntegerField()
@@ -188,9 +189,10 @@ class Piece(models.Model):
 
 
 class Suppression(models.Model):
-    """An erased person, whose rows no later upload of the dataset brings back.
+    """An erased person, whose rows every later upload of the dataset refuses.
 
-    `person` is the keyed hash that ingestion makes of the identifier; the identifier is not kept.
+    `person` is the keyed hash that ingestion computes from the identifier; the identifier is not
+    stored.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="suppressions")
@@ -207,7 +209,7 @@ class Suppression(models.Model):
 
 
 class LayerKindChoice(models.TextChoices):
-    """What a public layer is; the values are `core.domain.LayerKind`'s."""
+    """Kinds of public layers; the values are those of `core.domain.LayerKind`."""
 
     ZONES = LayerKind.ZONES.value, "Zones: polygons to count in"
     PLACES = LayerKind.PLACES.value, "Places"
@@ -217,8 +219,8 @@ class LayerKindChoice(models.TextChoices):
 class PublicLayer(models.Model):
     """Public geometry beside the study area, such as wards. It never changes once declared.
 
-    `stored_name` is a name in the private storage: GeoJSON in the form that it is read in again,
-    of this `sha256` and this many `features`.
+    `stored_name` names a private file: GeoJSON in the form in which it is read again, with its
+    `sha256` and the number of `features`.
     """
 
     dataset = models.ForeignKey(Dataset, on_delete=models.CASCADE, related_name="layers")

@@ -1,8 +1,8 @@
-"""Takes away what a process that was killed left lying: files that no row names.
+"""Deletion of orphan files, which killed processes left behind and no row names.
 
 A file is stored before the row that names it, so a file without a row may be about to get one.
-Hence nothing is touched that is younger than `SAFE_AGE`, nor younger than the oldest unfinished
-job: a machine that slept for a weekend wakes in the middle of its work.
+Files younger than `SAFE_AGE` or than the oldest unfinished job are therefore kept: a machine that
+slept for a weekend continues in the middle of its work.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from dpgeo.datasets.storage import WORK_FOLDER, private_storage, remove
 from dpgeo.jobs.models import UNFINISHED, Job
 
 SAFE_AGE = timedelta(days=1)
-"""Twice as long as a worker may hold a job (jobs.running.LONGEST_HOLD_SECONDS)."""
+"""Twice the longest time that a worker may hold a job (jobs.lease.LONGEST_HOLD_SECONDS)."""
 
 
 def uploads_sweep() -> int:
-    """Delete abandoned files, and pieces of uploads and work; how many."""
+    """Delete abandoned uploads, transfers and work files; return how many."""
     named = {
         "uploads": Upload.objects.values_list("raw_name", flat=True),
         "canonical": Upload.objects.values_list("canonical_name", flat=True),
@@ -37,14 +37,14 @@ def uploads_sweep() -> int:
     }
     swept = transfers_sweep(safe_time())
     for folder, names in named.items():
-        # Files are listed first: one that is stored in between is not on the list.
-        found = list(stored_names(private_storage(), folder))
-        swept += sweep(private_storage(), found, keep=set(names))
+        # List files before rows: a file that is stored in between is not on the list.
+        stored = list(stored_names(private_storage(), folder))
+        swept += sweep(private_storage(), stored, keep=set(names))
     return swept + _sweep_local()
 
 
 def stored_names(storage: Storage, folder: str) -> Iterator[str]:
-    """The names of all files below a folder of a storage."""
+    """Yield the names of all files below a folder of a storage."""
     try:
         folders, files = storage.listdir(folder)
     except FileNotFoundError:
@@ -56,7 +56,7 @@ def stored_names(storage: Storage, folder: str) -> Iterator[str]:
 
 
 def sweep(storage: Storage, names: Collection[str], keep: Collection[str]) -> int:
-    """Delete those of `names` that are not to be kept and that nobody can be about to name."""
+    """Delete old files of `names` that are not in `keep`; return how many."""
     before = safe_time()
     abandoned = [name for name in names if name not in keep and _older(storage, name, before)]
     for name in abandoned:
@@ -65,7 +65,7 @@ def sweep(storage: Storage, names: Collection[str], keep: Collection[str]) -> in
 
 
 def safe_time() -> datetime:
-    """Files written before this are not in anybody's hands."""
+    """Return the time before which no running process can have written a file."""
     unfinished = Job.objects.filter(state__in=UNFINISHED)
     oldest: datetime | None = unfinished.aggregate(oldest=Min("started_at"))["oldest"]
     day_ago = timezone.now() - SAFE_AGE
@@ -75,16 +75,16 @@ def safe_time() -> datetime:
 def _older(storage: Storage, name: str, before: datetime) -> bool:
     try:
         return storage.get_modified_time(name) < before
-    except FileNotFoundError:  # another reaper was quicker
+    except FileNotFoundError:  # another reaper was faster
         return False
 
 
 def _sweep_local() -> int:
-    """Delete what lies untouched in the folders for work in progress of this machine."""
+    """Delete abandoned files in this machine's folders for work in progress."""
     oldest = time.time() - SAFE_AGE.total_seconds()
     folders = (Path(settings.INCOMING_DIR), Path(settings.VAR_DIR) / WORK_FOLDER)
     left = [path for folder in folders if folder.is_dir() for path in folder.iterdir()]
-    # Messages of the embedded queue that a killed worker had taken or a killed sender not named.
+    # Messages of the embedded queue that a killed worker took or a killed sender did not rename.
     messages = Path(settings.QUEUE_DIR) / "messages"
     left += [path for path in messages.glob("*") if path.suffix != ".msg"]
     abandoned = [path for path in left if _touched(path) < oldest]
@@ -97,7 +97,7 @@ def _sweep_local() -> int:
 
 
 def _touched(path: Path) -> float:
-    """When a file, or anything in a folder, was last written."""
+    """Return when a file, or any file in a folder, was last written."""
     try:
         below = list(path.rglob("*")) if path.is_dir() else []
         return max(float(entry.stat().st_mtime) for entry in (path, *below))

@@ -1,4 +1,4 @@
-"""The promise to the people in a dataset: its whole budgets, spent or not."""
+"""The privacy statement for the people in a dataset, from its whole budgets."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ from dpgeo.phrases import Phrase
 
 
 def promise_of(dataset: Dataset, unit: Unit) -> Phrase:
-    """In one or two sentences for everybody: about presence, or whereabouts where points may be
-    published too. `unit` is whose.
+    """State in one or two plain sentences what the whole budgets of a dataset protect.
+
+    The sentences speak of presence, and of whereabouts where points may be published too. `unit` is
+    the privacy unit.
     """
     total = dataset.ledger.total
     points = points_ledger(dataset.ledger)

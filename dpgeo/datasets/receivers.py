@@ -1,4 +1,4 @@
-"""What datasets do when a job ends elsewhere, for instance by the reaper."""
+"""Receivers of job signals, for instance from the reaper."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dpgeo.jobs.signals import job_failed
 
 
 def mark_failed(sender: object, job_id: UUID, **_: Any) -> None:
-    """An upload whose job failed has failed."""
+    """Mark an upload as failed when its job has failed."""
     upload_mark_failed(job_id=job_id)
 
 
 def connect() -> None:
-    """Listen."""
+    """Connect the receivers."""
     job_failed.connect(mark_failed, dispatch_uid="datasets.mark_failed")

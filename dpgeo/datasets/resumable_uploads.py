@@ -1,8 +1,8 @@
-"""Writes on files that arrive in pieces: announced, sent, completed or given up.
+"""Resumable uploads: files that arrive in pieces.
 
-Every piece is a file of its own in the private storage, and a row says where it belongs. So any
-web process on any host may take the next one, and two that send the same bytes at once are told
-apart by the row that comes first. A piece whose sender vanishes is kept as far as it came.
+Every piece is a file of its own in the private storage, and a row records its position. Any web
+process on any host may therefore take the next piece, and if two requests send the same bytes at
+once, the first row wins. If a sender disconnects, the bytes that arrived are kept.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ FOLDER = "incoming"
 READ_BYTES = 1 << 20
 
 MAX_OPEN = 20
-"""Transfers that one key, or one member, may have open at a time."""
+"""Most transfers that one API key or one member may have open at a time."""
 
 MAX_PIECES = 10_000
 
 
 def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> Transfer:
-    """Announce a file. Raises InvalidInput, and Conflict where too many are open already."""
+    """Announce a file. Raises InvalidInput, and Conflict if too many are open already."""
     if size < 1:
         raise InvalidInput("The file is empty; choose another.", field="size")
     key = by.acting_key
     clean_name = clean_file_name(file_name)
     with transaction.atomic():
-        # Held until the transfer is there, so that of two requests the second counts the first's.
+        # Hold the lock until the transfer exists, so that a concurrent request counts it.
         User.objects.select_for_update().get(pk=by.pk)
         mine = Transfer.objects.filter(key=key) if key else Transfer.objects.filter(created_by=by)
         if mine.count() >= MAX_OPEN:
@@ -65,10 +65,11 @@ def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> 
 
 
 def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], length: int) -> int:
-    """Add up to `length` bytes at `offset`, and say how many there are then.
+    """Store up to `length` bytes at `offset` and return the new offset.
 
-    What arrives before a connection breaks is kept. Raises Conflict where the file is not so far
-    or another request was quicker, InvalidInput for bytes beyond the announced end.
+    Bytes that arrive before a connection breaks are kept. Raises Conflict if `offset` is not the
+    end of the stored bytes or another request was faster, and InvalidInput for bytes beyond the
+    announced size.
     """
     at = transfer.offset
     if offset != at:
@@ -93,7 +94,7 @@ def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], lengt
 
 
 def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
-    """Make the whole file an upload of the same id. Raises Conflict while bytes are missing."""
+    """Turn a complete file into an upload with its id. Raises Conflict if bytes are missing."""
     pieces = list(transfer.pieces.all())
     at = sum(piece.size for piece in pieces)
     if at < transfer.size:
@@ -111,7 +112,7 @@ def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
             created_by=by,
             upload_id=transfer.pk,
         )
-    except IntegrityError:  # another request was quicker
+    except IntegrityError:  # another request was faster
         return Upload.objects.get(pk=transfer.pk)
     except FileNotFoundError:
         raise Conflict("Bytes of this file are gone; announce and send it anew.") from None
@@ -120,7 +121,7 @@ def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
 
 
 def transfer_discard(*, transfer: Transfer) -> None:
-    """Give a file up, with the bytes that have arrived."""
+    """Delete a transfer and the bytes that have arrived."""
     names = list(transfer.pieces.values_list("stored_name", flat=True))
     Transfer.objects.filter(pk=transfer.pk).delete()
     for name in names:
@@ -128,7 +129,7 @@ def transfer_discard(*, transfer: Transfer) -> None:
 
 
 def transfers_sweep(before: datetime) -> int:
-    """Give up the files to which nothing was added since `before`; how many."""
+    """Delete the transfers that received nothing since `before`; return how many."""
     abandoned = list(Transfer.objects.filter(touched_at__lt=before))
     for transfer in abandoned:
         transfer_discard(transfer=transfer)
@@ -136,7 +137,7 @@ def transfers_sweep(before: datetime) -> int:
 
 
 def _keep(transfer: Transfer, start: int, size: int, name: str) -> None:
-    """Say where stored bytes belong; of two requests with the same ones the first is kept."""
+    """Record the position of stored bytes; the first of two equal requests wins."""
     try:
         with transaction.atomic():
             Piece.objects.create(transfer=transfer, start=start, size=size, stored_name=name)
@@ -151,7 +152,7 @@ def _keep(transfer: Transfer, start: int, size: int, name: str) -> None:
 
 @contextmanager
 def _arrived(stream: IO[bytes], length: int) -> Iterator[Path]:
-    """Up to `length` bytes of a request as a local file, gone afterwards."""
+    """Yield up to `length` bytes of a request as a temporary local file."""
     with tempfile.TemporaryDirectory(dir=settings.INCOMING_DIR) as folder:
         path = Path(folder) / "piece"
         with path.open("wb") as file, contextlib.suppress(UnreadablePostError):
@@ -169,11 +170,11 @@ class _Joined(io.RawIOBase):
         self._file: Any = None
 
     def readable(self) -> bool:
-        """Yes."""
+        """Return True."""
         return True
 
     def readinto(self, buffer: memoryview) -> int:  # type: ignore[override]
-        """Some of the next bytes; 0 at the end. Raises FileNotFoundError."""
+        """Read some of the next bytes; 0 at the end. Raises FileNotFoundError."""
         while True:
             if self._file is None:
                 if not self._names:

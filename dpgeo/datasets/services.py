@@ -1,4 +1,4 @@
-"""Writes on datasets: declare, change, take back. `uploads.py` has those on their files."""
+"""Writes on datasets: declare, change, discard. For their files see `uploads.py`."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from dpgeo.phrases import Phrase
 from dpgeo.spatial.area import StudyArea
 
 BUDGETS = ("budget", "points_budget")
-"""What is kept in ledgers and not with the dataset."""
+"""Declared facts that are stored in ledgers, not with the dataset."""
 
 SIGNS = "bcdfghjkmnpqrstvwxz23456789"
-"""Of the random end of an address: none is taken for another, and they make no words."""
+"""Letters and digits of a slug's random end: not easily confused, and without vowels."""
 
 SIDES = ("west", "south", "east", "north")
-"""Of the study area's bounding box."""
+"""Sides of the study area's bounding box."""
 
 FROZEN = ("unit", "study_area", "time_zone", "public_attributes")
-"""Declared facts on which the meaning of every release rests."""
+"""Declared facts that determine the meaning of every release."""
 
 
 def dataset_create(
@@ -60,11 +60,11 @@ def dataset_create(
     public_attributes: Sequence[object] = (),
     at_console: bool = False,
 ) -> Dataset:
-    """Declare a dataset, with a budget of its own or the ledger it shares with other datasets.
+    """Declare a dataset with a budget of its own, or on a ledger shared with other datasets.
 
-    A `points_budget` is declared beside a budget of its own; who shares a ledger shares its
-    neighbour. `created_by` is None for the operator at the console. Raises InvalidInput that names
-    the field, and NotAllowed where someone who is no administrator asks for a budget.
+    A `points_budget` is declared beside a budget of its own; a shared ledger brings its own budget
+    for points. `created_by` is None for the operator at the console. Raises InvalidInput, which
+    names the field, and NotAllowed if a user without the right to grant budgets asks for one.
     """
     if budget is not None and created_by and not may_grant_budget(created_by, organisation):
         raise NotAllowed(
@@ -121,9 +121,9 @@ def dataset_create(
 
 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
-    """Change declared facts, the `budget` and the `points_budget`. All changes are made, or none.
+    """Change declared facts, the `budget` and the `points_budget`: all of them or none.
 
-    Raises Conflict for a frozen fact and for a budget that may not become what was asked.
+    Raises Conflict for a frozen fact and for a budget that cannot be changed as requested.
     """
     facts = _clean({name: value for name, value in changes.items() if name not in BUDGETS})
     with transaction.atomic():
@@ -146,21 +146,21 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if "study_area" in facts:
-            stored.uploads.update(preview="")  # their hints were for another area
+            stored.uploads.update(preview="")  # the previews' hints were for another area
     dataset.refresh_from_db()
     return dataset
 
 
 def _set_points_budget(ledger: Ledger, total: Level) -> None:
-    kept = points_ledger(ledger)
-    if kept is None:
+    points = points_ledger(ledger)
+    if points is None:
         ledger_create_for_points(beside=ledger, total=total)
     else:
-        ledger_set_total(ledger=kept, total=total)
+        ledger_set_total(ledger=points, total=total)
 
 
 def dataset_discard(*, dataset: Dataset) -> None:
-    """Take a declaration back, with its unconfirmed uploads. Raises Conflict once it is frozen."""
+    """Delete a declaration with its unconfirmed uploads. Raises Conflict once it is frozen."""
     names = [
         *dataset.uploads.values_list("raw_name", flat=True),
         *dataset.layers.values_list("stored_name", flat=True),
@@ -179,7 +179,7 @@ def dataset_discard(*, dataset: Dataset) -> None:
 
 
 def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
-    """The declared facts as they are stored. Raises InvalidInput, also for an unknown one."""
+    """Validate declared facts. Raises InvalidInput, also for an unknown fact."""
     text = declaration.clean_text
     readers: dict[str, Any] = {
         "title": lambda value: text(value, field="title", longest=200, required=True),
@@ -203,10 +203,10 @@ def _clean(facts: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = None) -> None:
-    """Raise InvalidInput where other datasets of a ledger protect another unit.
+    """Raise InvalidInput if other datasets of a ledger have another privacy unit.
 
-    An epsilon per record and an epsilon per person do not add up: who has k records loses k times
-    the one, and a total of both would promise nobody anything.
+    An epsilon per record and an epsilon per person do not add up: a person with k records loses k
+    times the epsilon per record, and a total of both would bound nobody's loss.
     """
     others = ledger.datasets.exclude(pk=but.pk) if but else ledger.datasets
     other = others.exclude(unit=unit).first()
@@ -222,10 +222,10 @@ def _check_unit(ledger: Ledger, unit: str, *, field: str, but: Dataset | None = 
 
 
 def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool) -> str:
-    """The address asked for, or one made from the title. Raises InvalidInput.
+    """Return the requested slug, or one made from the title. Raises InvalidInput.
 
-    Unless `exact`, six random signs are added: an address that is taken, or that could be guessed
-    and then answered in another way, would tell strangers what another organisation prepares.
+    Unless `exact`, six random characters are appended: a slug that is refused because it exists, or
+    that can be guessed, would tell strangers what another organisation prepares.
     """
     if slug:
         _check_slug(slug)
@@ -245,7 +245,7 @@ def _free_slug(slug: str, title: str, organisation: Organisation, *, exact: bool
 
 
 def _exact_slug(slug: str, title: str) -> str:
-    """An address as the operator wants it, numbered where one made from a title is taken."""
+    """Return the slug that the operator chose, or the title's slug with a free number."""
     if slug and Dataset.objects.filter(slug=slug).exists():
         raise InvalidInput(
             "There is a dataset at {slug!r} already; choose another.", slug=slug, field="slug"

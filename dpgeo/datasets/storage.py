@@ -1,4 +1,4 @@
-"""Files in Django's storages, by local path where there is one."""
+"""Access to files in Django's storages, by local path where possible."""
 
 from __future__ import annotations
 
@@ -15,47 +15,47 @@ from django.core.files import File
 from django.core.files.storage import Storage, storages
 
 WORK_FOLDER = "work"
-"""Beside the storages, for files that a process is still writing."""
+"""Folder beside the storages for files that are still being written."""
 
 
 class LocalFile(File):  # type: ignore[type-arg]
-    """A file of this machine that a storage on the same disk may move instead of copying."""
+    """A local file that a storage on the same disk may move instead of copying."""
 
     def __init__(self, path: Path) -> None:
         super().__init__(path.open("rb"), name=path.name)
         self._path = path
 
     def temporary_file_path(self) -> str:
-        """Where the file lies; a local storage moves it from there."""
+        """Return the path from which a local storage may move the file."""
         return str(self._path)
 
 
 def private_storage() -> Storage:
-    """Where raw uploads, canonical files, blobs and drafts lie. Nothing in it is ever public."""
+    """Return the storage of uploads, canonical files, blobs and drafts; it is never public."""
     return storages["private"]
 
 
 def public_storage() -> Storage:
-    """Where the files of published releases lie, and nothing else."""
+    """Return the storage of the files of published releases, and of nothing else."""
     return storages["releases"]
 
 
 def store(storage: Storage, name: str, path: Path) -> str:
-    """Put a local file into a storage, by moving it where that can be. Returns its name there."""
+    """Move or copy a local file into a storage; return its name there."""
     with LocalFile(path) as content:
         return storage.save(name, content)
 
 
 def remove(storage: Storage, name: str) -> None:
-    """Delete a stored file if it is there."""
+    """Delete a stored file if it exists."""
     if name:
         storage.delete(name)
 
 
 def open_span(storage: Storage, name: str, first: int, last: int) -> IO[bytes]:
-    """A stored file from the byte `first` on; an object store sends no more than up to `last`.
+    """Open a stored file at byte `first`; an object store sends bytes up to `last` only.
 
-    Its own file objects would fetch the whole object first. Raises FileNotFoundError.
+    The object store's own file objects would fetch the whole object. Raises FileNotFoundError.
     """
     file: Any = storage.open(name, "rb")
     remote = getattr(file, "obj", None)
@@ -67,7 +67,7 @@ def open_span(storage: Storage, name: str, first: int, last: int) -> IO[bytes]:
 
 
 def open_parts(storage: Storage, name: str) -> IO[bytes]:
-    """A stored file of which some parts will be read; an object store sends those alone.
+    """Open a stored file for random access; an object store sends only the parts read.
 
     Raises FileNotFoundError.
     """
@@ -77,7 +77,7 @@ def open_parts(storage: Storage, name: str) -> IO[bytes]:
 
 
 class _Remote(io.RawIOBase):
-    """An object in a store as a file: what is read of it is asked for, and nothing else."""
+    """A seekable object in an object store that fetches only the bytes that are read."""
 
     def __init__(self, remote: Any) -> None:
         self._remote = remote
@@ -85,21 +85,21 @@ class _Remote(io.RawIOBase):
         self._at = 0
 
     def readable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seekable(self) -> bool:
-        """It is."""
+        """Return True."""
         return True
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        """Go somewhere. Nothing is sent."""
+        """Set the position without reading."""
         start = {io.SEEK_SET: 0, io.SEEK_CUR: self._at, io.SEEK_END: self._size}[whence]
         self._at = start + offset
         return self._at
 
     def readinto(self, buffer: Any) -> int:
-        """The next bytes, as many as there are and the buffer holds."""
+        """Read the next bytes into `buffer`, up to its length or the end of the object."""
         wanted = min(len(buffer), self._size - self._at)
         if wanted <= 0:
             return 0
@@ -113,7 +113,7 @@ class _Remote(io.RawIOBase):
 
 @contextmanager
 def work_folder() -> Iterator[Path]:
-    """A folder for this process alone, beside the storages, gone afterwards."""
+    """Create a temporary folder for this process beside the storages."""
     base = Path(settings.VAR_DIR) / WORK_FOLDER
     base.mkdir(parents=True, exist_ok=True, mode=0o700)
     with tempfile.TemporaryDirectory(dir=base) as folder:
@@ -122,7 +122,7 @@ def work_folder() -> Iterator[Path]:
 
 @contextmanager
 def local_path(storage: Storage, name: str) -> Iterator[Path]:
-    """A stored file as a local path: itself where the storage is local, else a copy."""
+    """Yield a local path to a stored file: the file itself, or a temporary copy."""
     try:
         path = Path(storage.path(name))
     except NotImplementedError:

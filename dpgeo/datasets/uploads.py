@@ -1,4 +1,4 @@
-"""Writes on uploads: receive, confirm, ingest, forget. `services.py` has those on datasets."""
+"""Writes on uploads: receive, preview, confirm and delete."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from dpgeo.phrases import listed
 INGEST_TASK = "datasets.ingest"
 
 WAITING = (UploadState.RECEIVED, UploadState.FAILED)
-"""Uploads whose columns are to be confirmed, or that cannot be read."""
+"""States in which an upload's columns can be confirmed."""
 
 
 def upload_receive(
@@ -45,10 +45,10 @@ def upload_receive(
     created_by: User | None,
     upload_id: UUID | None = None,
 ) -> Upload:
-    """Stream a file to the private storage under a name that nobody can guess.
+    """Stream a file to the private storage under an unguessable name.
 
-    `upload_id` is the upload's, where it was told to the sender before. Raises InvalidInput, and
-    keeps nothing, if the file is empty or too large; IntegrityError where that upload exists.
+    `upload_id` is the upload's id if the sender knows it already. Raises InvalidInput, and stores
+    nothing, if the file is empty or too large; IntegrityError if the upload exists.
     """
     storage = private_storage()
     name = f"uploads/{secrets.token_hex(16)}"
@@ -77,11 +77,11 @@ def upload_receive(
 
 
 def upload_preview(*, upload: Upload) -> Preview:
-    """The head of an upload with suggested columns, for its owner alone.
+    """Return an upload's first rows and suggested columns, for its owner alone.
 
-    The file is looked at once. One that is no table has failed, with its reason on record.
-    Raises InvalidInput with that reason, and Conflict where the file was deleted or the machine is
-    too busy.
+    The file is parsed once. An unreadable file sets the upload to failed and records the reason.
+    Raises InvalidInput with that reason, and Conflict if the file was deleted or the machine is too
+    busy.
     """
 
     if upload.preview:
@@ -99,16 +99,16 @@ def upload_preview(*, upload: Upload) -> Preview:
         upload.refresh_from_db()
         raise
     upload.preview = json.dumps(seen.to_json())
-    # Nothing is kept of a file that was read or deleted meanwhile.
+    # Store no preview of a file that was ingested or deleted meanwhile.
     waiting = Upload.objects.filter(pk=upload.pk, state__in=WAITING).exclude(raw_name="")
     waiting.update(preview=upload.preview)
     return seen
 
 
 def upload_look(*, upload: Upload) -> Upload:
-    """Look at a file that has just arrived, so that one which cannot be read fails at once.
+    """Parse a new file at once, so that an unreadable one fails immediately.
 
-    Where the machine is too busy for that, whoever opens it next looks again.
+    If the machine is too busy, the next visit of its page parses it.
     """
     with suppress(InvalidInput, Conflict):
         upload_preview(upload=upload)
@@ -116,12 +116,11 @@ def upload_look(*, upload: Upload) -> Upload:
 
 
 def upload_confirm(*, upload: Upload, columns: Columns, confirmed_by: User | None) -> Upload:
-    """Accept an upload with its columns, and queue its ingestion.
+    """Accept an upload with its columns and queue its ingestion.
 
-    The first confirmation of a dataset freezes its declared facts. Its columns may be confirmed
-    anew, other ones too, until a release is requested. Raises InvalidInput for a column that the
-    file has not, Conflict for columns other than those releases rest on and for an upload that is
-    on its way already.
+    The first confirmation freezes the dataset's declared facts. The columns may be confirmed again,
+    and changed, until a release is requested. Raises InvalidInput for a column that is not in the
+    file; Conflict if releases depend on other columns, or if the upload is queued or read already.
     """
     dataset = upload.dataset
     _check_columns(dataset, upload, columns)
@@ -145,9 +144,9 @@ def upload_confirm(*, upload: Upload, columns: Columns, confirmed_by: User | Non
 
 
 def upload_discard(*, upload: Upload, by: User | None) -> None:
-    """Delete an upload that nothing was made from, with its file. `by` is None at the console.
+    """Delete an unused upload and its file. `by` is None at the console.
 
-    Raises NotAllowed, and Conflict for one that is read or was.
+    Raises NotAllowed, and Conflict if the upload is being read or was read.
     """
     if by is not None and not may(by, upload.dataset, "upload"):
         raise NotAllowed("Only the stewards of this dataset may do this.")
@@ -163,9 +162,9 @@ def upload_discard(*, upload: Upload, by: User | None) -> None:
 
 
 def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
-    """Delete the uploaded files as they came; what was read from them stays.
+    """Delete the original files of uploads; their canonical files stay.
 
-    The rows forget first: a file that is left after a kill is swept by the reaper.
+    The rows are updated first: if the process is killed, the reaper deletes the files.
     """
     names = list(uploads.exclude(raw_name="").values_list("raw_name", flat=True))
     uploads.update(raw_name="", preview="")
@@ -174,12 +173,12 @@ def upload_forget_raw(*, uploads: QuerySet[Upload]) -> None:
 
 
 def upload_mark_failed(*, job_id: UUID) -> None:
-    """An ingestion ended without a canonical file; the upload may be confirmed again."""
+    """Mark an upload as failed after its job failed; it may be confirmed again."""
     Upload.objects.filter(job_id=job_id, state=UploadState.QUEUED).update(state=UploadState.FAILED)
 
 
 def _within_limit(file: Any, name: str) -> File:  # type: ignore[type-arg]
-    """The file, to be moved where a browser's upload lies on this disk already."""
+    """Limit the bytes read from a file, or check the size of one that can be moved."""
     if not isinstance(file, TemporaryUploadedFile):
         return _Limited(file, name=name)
     _check_size(file.size or 0)
@@ -187,7 +186,7 @@ def _within_limit(file: Any, name: str) -> File:  # type: ignore[type-arg]
 
 
 def _check_size(size: int) -> None:
-    """Raise InvalidInput beyond the largest upload."""
+    """Raise InvalidInput if a file is larger than the largest upload."""
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
         raise InvalidInput(
@@ -199,7 +198,7 @@ def _check_size(size: int) -> None:
 
 
 class _Limited(File):  # type: ignore[type-arg]
-    """A file that stops being read once it is larger than an upload may be."""
+    """A file that raises InvalidInput when more is read than an upload may hold."""
 
     def __init__(self, file: Any, name: str) -> None:
         super().__init__(file, name=name)
@@ -207,24 +206,24 @@ class _Limited(File):  # type: ignore[type-arg]
         self._seen = 0
 
     def seekable(self) -> bool:
-        """No: it is read once, from its beginning."""
+        """Return False: the file is read once, from its beginning."""
         return False
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, for an object store. Raises InvalidInput beyond the limit."""
+        """Read the next bytes, for an object store. Raises InvalidInput beyond the limit."""
         chunk: bytes = self._file.read(size)
         self._seen += len(chunk)
         _check_size(self._seen)
         return chunk
 
     def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
-        """The file's bytes, for a folder. Raises InvalidInput beyond the limit."""
+        """Yield the file's bytes, for a local folder. Raises InvalidInput beyond the limit."""
         while chunk := self.read(chunk_size or 1 << 20):
             yield chunk
 
 
 def schema_of(dataset: Dataset, columns: Columns) -> Schema:
-    """All that a row's meaning depends on. Raises InvalidInput for unusable columns."""
+    """Return everything that determines the meaning of a row. Raises InvalidInput."""
 
     return Schema(
         columns=columns,
@@ -236,10 +235,10 @@ def schema_of(dataset: Dataset, columns: Columns) -> Schema:
 
 
 def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
-    """The columns fit the unit of privacy and the file. Raises InvalidInput.
+    """Raise InvalidInput unless the columns fit the privacy unit and the file.
 
-    In a format whose first rows do not show all columns, a name is checked against those rows
-    only while it is still to be chosen: what is fixed may not depend on which rows come first.
+    Some formats do not show all columns in their first rows. Their names are then checked only
+    until the columns are fixed: nothing fixed may depend on which rows come first.
     """
 
     wanted = schema_of(dataset, columns).wanted
@@ -258,10 +257,10 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
 
 
 def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str]:
-    """Fix the columns; the names of canonical files that were read by others, to be deleted.
+    """Fix the columns; return the outdated canonical files of other uploads.
 
-    The ledgers of all notions are locked: a release is paid for on one of them, so that none begins
-    to rest on the old columns while they change. Raises Conflict where releases do, and while
+    The ledgers of all notions are locked: a release is paid from one of them, so no release can
+    start on the old columns meanwhile. Raises Conflict if releases depend on the columns, and while
     another file is being read.
     """
 
@@ -287,7 +286,7 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
 
 
 def _outdate(others: QuerySet[Upload]) -> list[str]:
-    """Have other uploads confirmed anew because the columns change; their canonical files.
+    """Reset other uploads because the columns change; return their canonical files.
 
     Raises Conflict while one of them is being read.
     """

@@ -1,1 +1,1 @@
-"""Lease, progress and reaper for background work (Django app)."""
+"""Leases, progress and reaper of background jobs (Django app)."""

@@ -1,4 +1,4 @@
-"""Background work in the admin: to read. Times and failures are private facts of the owner."""
+"""Read-only admin page of background jobs, whose times and failures are private."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from dpgeo.jobs.models import Job
 
 @admin.register(Job)
 class JobAdmin(OrganisationScoped):
-    """What runs, for uploads and releases."""
+    """The jobs of uploads and releases."""
 
     list_display = ["task", "state", "step", "attempts", "created_at", "finished_at"]
     list_filter = ["state", "task"]
     exclude = ["lease"]
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Job]:
-        """Jobs of the uploads and releases of the person's organisations."""
+        """Return the jobs of the uploads and releases of the user's organisations."""
         if request.user.is_superuser:
             return Job.objects.all()
         mine = organisations_of(request.user)

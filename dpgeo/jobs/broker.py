@@ -1,8 +1,9 @@
-"""Celery's queue in a folder, for one machine, without kombu's window for half-written messages.
+"""Celery transport in a folder, for one machine, without partial messages.
 
-kombu's own filesystem transport lets a worker take a message between the creation of its file and
-its content; the worker dies of it. It also moves messages through the system's temporary folder.
-Here a message appears under its name complete, and is claimed by a rename within its folder.
+kombu's own filesystem transport lets a worker take a message after its file is created and before
+its content is written, which ends the worker. It also moves messages through the system's temporary
+folder. Here a message is renamed to its name once it is complete, and a worker claims it by a
+rename within the same folder.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from kombu.transport import filesystem
 
 
 class Channel(filesystem.Channel):  # type: ignore[misc]
-    """A channel whose messages are whole files from the first moment they are seen."""
+    """A channel whose messages are complete files as soon as they are visible."""
 
     def _put(self, queue: str, payload: Any, **_: Any) -> None:
         folder = Path(self.data_folder_out)
@@ -28,14 +29,14 @@ class Channel(filesystem.Channel):  # type: ignore[misc]
         hidden.rename(folder / f"{unique}.{queue}.msg")
 
     def _get(self, queue: str) -> Any:
-        """The oldest message. Raises queue.Empty."""
+        """Take the oldest message. Raises queue.Empty."""
         folder = Path(self.data_folder_in)
         for message in sorted(folder.glob(f"*.{queue}.msg")):
             claimed = message.with_suffix(f".{uuid.uuid4()}")
             try:
                 message.rename(claimed)
             except FileNotFoundError:
-                continue  # another worker was quicker
+                continue  # another worker was faster
             text = claimed.read_text()
             claimed.unlink()
             return json.loads(text)

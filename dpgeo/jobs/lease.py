@@ -1,4 +1,4 @@
-"""Doing a job: the lease is taken, kept alive and given up here."""
+"""Execution of jobs under a lease that is renewed while the work lasts."""
 
 from __future__ import annotations
 
@@ -24,42 +24,42 @@ from dpgeo.phrases import Phrase
 logger = logging.getLogger(__name__)
 
 HEARTBEAT_SECONDS = 15.0
-"""Between two signs of life; a quarter of the lease, so that three may be missed."""
+"""Seconds between renewals: a quarter of the lease, so that three may be missed."""
 
 LONGEST_HOLD_SECONDS = 12 * 3600.0
-"""After this the lease is no longer renewed: whoever hangs is replaced."""
+"""Seconds after which the lease is not renewed any more, so that a hung worker is replaced."""
 
 REPORT_SECONDS = 1.0
-"""Progress within one step is written at most this often."""
+"""Least seconds between two progress reports within one step."""
 
 
 class ProgressCallback(Protocol):
-    """Hears of every step in the process that does the job, for a line on a terminal."""
+    """Callback for every step, in the process that runs the job, for a terminal."""
 
     def __call__(self, step: Phrase, done: int, total: int) -> None:
-        """`total` is 0 where the length of the step is not known."""
+        """Report progress; `total` is 0 if the length of the step is not known."""
 
 
 class JobLease:
-    """A job in this process's hands, as a context manager.
+    """The lease of a job in this process, as a context manager.
 
-    While it is open a thread renews the lease, so that a long query does not lose it. `step`
+    While it is open, a thread renews the lease, so that a long query does not lose it. `step`
     reports progress and raises LeaseLost once another worker has taken the job over.
     """
 
     def __init__(
-        self, job_id: UUID, lease: UUID, on_progress: ProgressCallback | None = None
+        self, job_id: UUID, token: UUID, on_progress: ProgressCallback | None = None
     ) -> None:
         self.job_id = job_id
-        self.lease = lease
-        self._listener = on_progress
+        self.token = token
+        self._on_progress = on_progress
         self._step = Phrase("")
         self._reported = 0.0
         self._lost = False
         self._closed = threading.Event()
-        context = contextvars.copy_context()  # so that the thread's log lines name the job, too
+        context = contextvars.copy_context()  # so that the thread's log lines name the job as well
         self._thread = threading.Thread(
-            target=context.run, args=(self._beat,), name=f"lease {job_id}", daemon=True
+            target=context.run, args=(self._keep_renewing,), name=f"lease {job_id}", daemon=True
         )
 
     def __enter__(self) -> Self:
@@ -76,28 +76,28 @@ class JobLease:
         self._thread.join()
 
     def step(self, name: Phrase, done: int = 0, total: int = 0) -> None:
-        """Say what is being done and how far it is. Raises LeaseLost."""
+        """Report the current step and its progress. Raises LeaseLost."""
         if self._lost:
             raise LeaseLost
-        if self._listener:
-            self._listener(name, done, total)
+        if self._on_progress:
+            self._on_progress(name, done, total)
         now = time.monotonic()
         if name == self._step and now - self._reported < REPORT_SECONDS:
             return
         self._step, self._reported = name, now
         services.job_progress(
-            job_id=self.job_id, lease=self.lease, step=name, done=done, total=total
+            job_id=self.job_id, lease=self.token, step=name, done=done, total=total
         )
 
     def renew(self) -> None:
-        """Make sure of the lease: within a transaction, until its end. Raises LeaseLost."""
-        services.job_renew(job_id=self.job_id, lease=self.lease)
+        """Renew the lease; within a transaction, hold it to its end. Raises LeaseLost."""
+        services.job_renew(job_id=self.job_id, lease=self.token)
 
     def set_drawing(self) -> None:
-        """Commit that noise may be drawn from here on. Raises LeaseLost."""
-        services.job_set_drawing(job_id=self.job_id, lease=self.lease)
+        """Record in the database that noise may be drawn from here on. Raises LeaseLost."""
+        services.job_set_drawing(job_id=self.job_id, lease=self.token)
 
-    def _beat(self) -> None:
+    def _keep_renewing(self) -> None:
         end = time.monotonic() + LONGEST_HOLD_SECONDS
         try:
             while not self._closed.wait(HEARTBEAT_SECONDS) and time.monotonic() < end:
@@ -107,7 +107,7 @@ class JobLease:
                     self._lost = True
                     return
                 except DatabaseError:
-                    # A busy database is not a lost lease; the next beat tries again.
+                    # A busy database is not a lost lease; the next renewal tries again.
                     logger.warning("the lease of a job could not be renewed")
         finally:
             connection.close()
@@ -116,29 +116,30 @@ class JobLease:
 def job_run(
     *, job_id: UUID, work: Callable[[JobLease], None], on_progress: ProgressCallback | None = None
 ) -> bool:
-    """Take a job and work on it to its end or failure. False when it was not to be had.
+    """Lease a job and run it to its end or failure; False if it cannot be leased.
 
-    An error that a person can mend fails the job with its message. Any other gives it back, to be
-    tried again, and is logged by kind and place alone: its message may quote private data.
+    An error that a person can fix fails the job with its message. After any other error the job is
+    returned to be tried again, and the log gets only the error's type and traceback: its message
+    may quote private data.
     """
-    lease = services.job_lease(job_id=job_id)
-    if lease is None:
+    token = services.job_lease(job_id=job_id)
+    if token is None:
         return False
     with bound_contextvars(job_id=str(job_id)):
         logger.info("a job was taken")
         try:
-            with JobLease(job_id, lease, on_progress) as held:
-                _work(held, work)
+            with JobLease(job_id, token, on_progress) as lease:
+                _run_work(lease, work)
         except LeaseLost:
             logger.warning("a job was taken over by another worker")
     return True
 
 
-def _work(held: JobLease, work: Callable[[JobLease], None]) -> None:
-    """Work on a job and say how it ended. Raises LeaseLost."""
-    names = {"job_id": held.job_id, "lease": held.lease}
+def _run_work(lease: JobLease, work: Callable[[JobLease], None]) -> None:
+    """Run a job and record how it ended. Raises LeaseLost."""
+    names = {"job_id": lease.job_id, "lease": lease.token}
     try:
-        work(held)
+        work(lease)
     except DpgeoError as error:
         services.job_fail(**names, reason=error.phrase)
         logger.info("a job was refused; the reason is on its page")

@@ -1,4 +1,7 @@
-"""Background work. This table is the truth; the broker only wakes workers."""
+"""The table of background jobs, the authoritative queue.
+
+The broker only wakes workers.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ from dpgeo.phrases import Phrase
 
 
 class JobState(models.TextChoices):
-    """Life of a job. Only the owner sees more than queued, running, done."""
+    """States of a job; strangers see at most queued, running and done."""
 
     QUEUED = "queued", "Queued"
     RUNNING = "running", "Running"
@@ -24,7 +27,7 @@ UNFINISHED = (JobState.QUEUED, JobState.RUNNING)
 
 
 class Job(models.Model):
-    """One piece of background work, held by at most one worker at a time through a lease."""
+    """One background job, leased to at most one worker at a time."""
 
     id = models.UUIDField(primary_key=True, default=uuid.uuid4, editable=False)
     task = models.CharField(max_length=100, help_text="Name of the Celery task that runs it.")

@@ -1,7 +1,7 @@
-"""Writes on jobs. Each is one conditional UPDATE, so that any number of workers may race.
+"""Writes on jobs, each a conditional UPDATE, so that concurrent workers are safe.
 
-A worker takes a job by a lease, renews it while it lives, and loses it when it does not: then the
-reaper wakes another. A job whose noise may have been drawn (`drawing`) is never refunded.
+A worker leases a job and renews the lease while it lives. When it dies, the lease expires and the
+reaper wakes another worker. A job whose noise may have been drawn (`drawing`) is never refunded.
 """
 
 from __future__ import annotations
@@ -29,16 +29,16 @@ from dpgeo.phrases import Phrase
 logger = logging.getLogger(__name__)
 
 LEASE = timedelta(seconds=60)
-"""How long a worker holds a job without a sign of life."""
+"""How long a lease lasts without renewal."""
 
 WAKE_AFTER = timedelta(seconds=15)
-"""A job that nobody works on is offered to the workers again after this long."""
+"""Time after which an idle job is offered to the workers again."""
 
 LONGEST_WAKE_AFTER = timedelta(minutes=5)
-"""A job that waits in a long queue is offered at least this often."""
+"""Longest time between two offers of a job that waits in a long queue."""
 
 MAX_ATTEMPTS = 5
-"""A job that was taken this often and never finished has failed."""
+"""Attempts after which an unfinished job has failed."""
 
 DONE = Phrase("Done")
 
@@ -48,22 +48,22 @@ CLEARED = {"lease": None, "lease_until": None}
 
 
 class LeaseLost(Exception):
-    """Another worker has taken the job over; whoever meets this stops at once."""
+    """Another worker has taken the job over; the current one must stop at once."""
 
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What one round of the reaper did."""
+    """Numbers of jobs that one round of the reaper woke and failed."""
 
     woken: int
     failed: int
 
 
 def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) -> Job:
-    """A queued job, of a given id or a new one. Nothing runs before `job_wake`.
+    """Create a queued job; nothing runs before `job_wake`.
 
-    Where `drawing`, it is part of another that is not refunded any more. Raises IntegrityError if
-    there is a job of that id.
+    `drawing` marks a job that belongs to a job which is no longer refunded. Raises IntegrityError
+    if a job with that id exists.
     """
     job = Job.objects.create(id=job_id or uuid.uuid4(), task=task, drawing=drawing)
     transaction.on_commit(lambda: _log_queued(job), robust=True)
@@ -71,17 +71,17 @@ def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) 
 
 
 def _log_queued(job: Job) -> None:
-    """The one line that bears both the id of a request and that of the job it asked for."""
-    if "request_id" in get_contextvars():  # whoever sits at a terminal need not be told
+    """Log one line with the id of the request and the id of the job that it queued."""
+    if "request_id" in get_contextvars():  # at a terminal there is no request
         with bound_contextvars(job_id=str(job.pk)):
             logger.info("a job was queued")
 
 
 def job_wake(*, job: Job) -> None:
-    """Ask the workers, once the transaction is committed, to take the job.
+    """Ask the workers to take the job once the transaction is committed.
 
-    The message may be lost, come twice or find the broker down: the reaper repeats it, the lease
-    admits one worker.
+    The message may be lost, delivered twice or not sent because the broker is down: the reaper
+    sends it again, and the lease admits only one worker.
     """
     Job.objects.filter(pk=job.pk).update(woken_at=timezone.now())
     transaction.on_commit(
@@ -91,7 +91,7 @@ def job_wake(*, job: Job) -> None:
 
 
 def job_lease(*, job_id: UUID) -> UUID | None:
-    """Take a job that waits or whose holder has died. None when there is nothing to take."""
+    """Lease a job that waits or whose lease has expired; None if there is no such job."""
     now = timezone.now()
     lease = uuid.uuid4()
     taken = (
@@ -109,34 +109,34 @@ def job_lease(*, job_id: UUID) -> UUID | None:
 
 
 def job_progress(*, job_id: UUID, lease: UUID, step: Phrase, done: int = 0, total: int = 0) -> None:
-    """Say how far the job is and renew the lease. Raises LeaseLost."""
-    _update_held(job_id, lease, step=_stored_step(step), progress_done=done, progress_total=total)
+    """Record a job's progress and renew its lease. Raises LeaseLost."""
+    _update_leased(job_id, lease, step=_stored_step(step), progress_done=done, progress_total=total)
 
 
 def job_renew(*, job_id: UUID, lease: UUID) -> None:
-    """Renew the lease, as a sign of life during a long step. Raises LeaseLost."""
-    _update_held(job_id, lease)
+    """Renew the lease during a long step. Raises LeaseLost."""
+    _update_leased(job_id, lease)
 
 
 def job_set_drawing(*, job_id: UUID, lease: UUID) -> None:
-    """Record, before any noise is drawn, that there is no refund from here. Raises LeaseLost."""
-    _update_held(job_id, lease, drawing=True)
+    """Record, before any noise is drawn, that the job is not refunded. Raises LeaseLost."""
+    _update_leased(job_id, lease, drawing=True)
 
 
 def job_finish(*, job_id: UUID, lease: UUID) -> None:
-    """The job is done. Raises LeaseLost."""
-    _end_held(
+    """Mark the job as done. Raises LeaseLost."""
+    _release_lease(
         job_id, lease, state=JobState.DONE, step=_stored_step(DONE), finished_at=timezone.now()
     )
 
 
 def job_return(*, job_id: UUID, lease: UUID) -> None:
-    """Give an unfinished job back, to be tried again. Raises LeaseLost."""
-    _end_held(job_id, lease, state=JobState.QUEUED)
+    """Return an unfinished job to the queue for another attempt. Raises LeaseLost."""
+    _release_lease(job_id, lease, state=JobState.QUEUED)
 
 
 def job_fail(*, job_id: UUID, lease: UUID, reason: Phrase) -> None:
-    """The job cannot be done; `reason` is for its owner alone. Refunds what drew no noise.
+    """Fail a job and refund it if it drew no noise; `reason` is for its owner alone.
 
     Raises LeaseLost.
     """
@@ -145,7 +145,7 @@ def job_fail(*, job_id: UUID, lease: UUID, reason: Phrase) -> None:
 
 
 def job_cancel(*, job: Job) -> None:
-    """Cancel a job that has not started, and refund it. Raises Conflict if it has."""
+    """Cancel and refund a job that has not started. Raises Conflict if it has started."""
     waiting = Job.objects.filter(pk=job.pk, state=JobState.QUEUED, drawing=False)
     if not _end_unfinished(waiting, JobState.CANCELLED, Phrase("")):
         raise Conflict("The job has started or ended already; it can no longer be cancelled.")
@@ -153,9 +153,9 @@ def job_cancel(*, job: Job) -> None:
 
 
 def job_retry(*, job: Job) -> None:
-    """Try a failed job again, at no further cost: it drew noise, so it was never refunded.
+    """Retry a failed job that drew noise: it was never refunded and is not charged again.
 
-    Raises Conflict where the job did not fail, or was refunded when it did.
+    Raises Conflict if the job did not fail, or was refunded when it failed.
     """
     retried = Job.objects.filter(pk=job.pk, state=JobState.FAILED, drawing=True).update(
         state=JobState.QUEUED, attempts=0, failure=Phrase(""), finished_at=None
@@ -167,13 +167,13 @@ def job_retry(*, job: Job) -> None:
 
 
 def job_give_up(*, job: Job) -> bool:
-    """Fail a job that was tried too often and that nobody holds. False for any other."""
+    """Fail an unleased job that used up its attempts; return False for any other."""
     given_up = _unleased(timezone.now()).filter(pk=job.pk, attempts__gte=MAX_ATTEMPTS)
     return _end_unfinished(given_up, JobState.FAILED, _exhausted(job))
 
 
 def jobs_reap() -> Reaped:
-    """Wake the jobs nobody works on, and fail those that were tried too often."""
+    """Wake idle jobs, and fail those that used up their attempts."""
     now = timezone.now()
     exhausted = _unleased(now).filter(attempts__gte=MAX_ATTEMPTS)
     failed = sum(job_give_up(job=job) for job in exhausted)
@@ -185,9 +185,9 @@ def jobs_reap() -> Reaped:
 
 
 def _is_due(job: Job, now: datetime) -> bool:
-    """Whether to offer a quiet job again: one that waits ever less often, doubling its age.
+    """Whether to offer an idle job again; a waiting job is offered at doubling intervals.
 
-    A long queue would else fill the broker with messages about jobs that only wait their turn.
+    Otherwise a long queue would fill the broker with messages about jobs that only wait.
     """
     if job.woken_at is None or job.state != JobState.QUEUED:
         return True
@@ -195,26 +195,26 @@ def _is_due(job: Job, now: datetime) -> bool:
 
 
 def _unleased(now: datetime) -> QuerySet[Job]:
-    """Unfinished jobs without a living holder."""
+    """Return the unfinished jobs without a current lease."""
     return Job.objects.filter(
         Q(state=JobState.QUEUED) | Q(state=JobState.RUNNING, lease_until__lt=now)
     )
 
 
-def _update_held(job_id: UUID, lease: UUID, **changes: object) -> None:
-    held = Job.objects.filter(pk=job_id, lease=lease, state=JobState.RUNNING)
-    if not held.update(lease_until=timezone.now() + LEASE, **changes):
+def _update_leased(job_id: UUID, lease: UUID, **changes: object) -> None:
+    leased_jobs = Job.objects.filter(pk=job_id, lease=lease, state=JobState.RUNNING)
+    if not leased_jobs.update(lease_until=timezone.now() + LEASE, **changes):
         raise LeaseLost
 
 
-def _end_held(job_id: UUID, lease: UUID, **changes: object) -> None:
-    held = Job.objects.filter(pk=job_id, lease=lease, state=JobState.RUNNING)
-    if not held.update(**CLEARED, **changes):
+def _release_lease(job_id: UUID, lease: UUID, **changes: object) -> None:
+    leased_jobs = Job.objects.filter(pk=job_id, lease=lease, state=JobState.RUNNING)
+    if not leased_jobs.update(**CLEARED, **changes):
         raise LeaseLost
 
 
 def _end_unfinished(jobs: QuerySet[Job], state: JobState, reason: Phrase) -> bool:
-    """End the one job of a queryset without a result; refund it where no noise was drawn."""
+    """End the one job of a queryset without a result; refund it if no noise was drawn."""
     ending = {**CLEARED, "state": state, "failure": reason, "finished_at": timezone.now()}
     job = jobs.first()
     if job is None:
@@ -245,6 +245,6 @@ def _exhausted(job: Job) -> Phrase:
 
 
 def _stored_step(step: Phrase) -> str:
-    """A step as it fits the column; one with values too long for it in English."""
+    """Return a step that fits the column; if it is too long with its values, in English."""
     stored = store_phrase(step)
     return stored if len(stored) <= LONGEST_STEP else str(step)[:LONGEST_STEP]

@@ -1,4 +1,4 @@
-"""What other apps may want to hear of a job."""
+"""Signals about jobs, for other apps."""
 
 from django.dispatch import Signal
 

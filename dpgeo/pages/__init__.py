@@ -1,1 +1,1 @@
-"""Public pages and the owner's desk."""
+"""Public pages and the data owner's desk (Django app)."""

@@ -1,4 +1,4 @@
-"""The public shapes a map lies on: Natural Earth's land around a study area.
+"""The basemap: Natural Earth's land around a study area.
 
 The land comes with the built frontend (`frontend/scripts/prepare-land.mjs`); without it maps have
 no coast, and nothing else changes.
@@ -21,22 +21,22 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
 
 SURROUNDINGS = 1.5
-"""How far the map reaches beyond the study area on each side, in sides of the area."""
+"""Width of the map's surroundings on each side, in sides of the study area."""
 
 DETAIL = 3000
-"""Bends and islands finer than this fraction of the area's side are left out."""
+"""Bends and islands smaller than this fraction of the area's side are left out."""
 
 PLAIN_DETAIL = 1000
-"""The same, where land is only to find one's way by."""
+"""The same, for a map that only needs rough orientation."""
 
 SOURCE_DETAIL = 2e-4
-"""Degrees below which the source has no bends to straighten."""
+"""Degrees below which the source has no bends to simplify."""
 
 
 def basemap(area: StudyArea) -> dict[str, Any]:
-    """Land, the land inside the area, and the coast, as GeoJSON geometries in degrees.
+    """Return land, the land inside the area, and the coast, as GeoJSON geometries in degrees.
 
-    "bounds" are west, south, east, north of what is covered. A function of public inputs alone.
+    "bounds" are west, south, east, north of what is covered. Depends on public inputs alone.
     """
     bounds = surroundings(area)
     land = _near_land(land_polygons(land_file()), bounds, area)
@@ -51,7 +51,7 @@ def basemap(area: StudyArea) -> dict[str, Any]:
 
 
 def plain_land(area: StudyArea) -> dict[str, Any]:
-    """Land alone, to find one's way by; as `basemap`, with "bounds" and "land"."""
+    """Return coarse land for orientation, with the keys "bounds" and "land" of `basemap`."""
     bounds = surroundings(area)
     land = _near_land(land_polygons(land_file()), bounds, area, detail=PLAIN_DETAIL)
     clipped = shapely.clip_by_rect(land, *bounds)
@@ -62,7 +62,7 @@ def plain_land(area: StudyArea) -> dict[str, Any]:
 
 
 def surroundings(area: StudyArea) -> tuple[float, float, float, float]:
-    """West, south, east, north in degrees of the country that a map of the area may show."""
+    """Return west, south, east, north in degrees of what a map of the area may show."""
     west, south, east, north = area.mercator_bounds
     reach = SURROUNDINGS * max(east - west, north - south)
     lon, lat = to_degrees([west - reach, east + reach], [south - reach, north + reach])
@@ -75,13 +75,13 @@ def surroundings(area: StudyArea) -> tuple[float, float, float, float]:
 
 
 def land_file() -> Path:
-    """Where the frontend's build puts the land."""
+    """Return where the frontend's build stores the land."""
     return Path(settings.BASE_DIR) / "frontend" / "dist" / "land.json"
 
 
 @lru_cache(maxsize=1)
 def land_polygons(path: Path) -> NDArray[np.object_]:
-    """The world's land as polygons; none where the frontend is not built."""
+    """Read the world's land as polygons; none where the frontend is not built."""
     if not path.exists():
         return np.empty(0, dtype=object)
     polygons = shapely.get_parts(shapely.from_geojson(path.read_text()))
@@ -89,7 +89,7 @@ def land_polygons(path: Path) -> NDArray[np.object_]:
 
 
 def cut_at_180(polygon: shapely.Polygon) -> list[shapely.Polygon]:
-    """A polygon of degrees without edges around the world, where it crosses the 180th meridian.
+    """Cut a polygon in degrees at the 180th meridian, if it crosses it.
 
     A ring that does not close when it is followed across that meridian goes around the south pole.
     """
@@ -107,7 +107,7 @@ def _jumps(ring: shapely.LinearRing) -> bool:
 
 
 def _followed(ring: shapely.LinearRing) -> NDArray[np.float64]:
-    """Corners (n, 2) whose longitudes go on beyond 180 degrees, most of them within."""
+    """Return corners (n, 2) with longitudes that continue beyond 180 degrees."""
     longitude, latitude = shapely.get_coordinates(ring).T
     longitude = np.unwrap(longitude, period=360)
     longitude -= 360 * np.round(longitude.mean() / 360)
@@ -123,7 +123,7 @@ def _near_land(
     area: StudyArea,
     detail: int = DETAIL,
 ) -> NDArray[np.object_]:
-    """The whole polygons that reach into the bounds, no more detailed than a map of the area."""
+    """Return the whole polygons that reach into the bounds, simplified to a map's resolution."""
     near: NDArray[np.object_] = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
     west, south, east, north = area.bounds
     tolerance = max(east - west, north - south) / detail
@@ -133,13 +133,13 @@ def _near_land(
 
 
 def _coast(land: NDArray[np.object_], bounds: tuple[float, float, float, float]) -> Any:
-    """The shores within the bounds, without the edges along which polygons were cut."""
+    """Return the coast within the bounds, without the edges along which polygons were cut."""
     shores = shapely.clip_by_rect(shapely.boundary(land), *bounds)
     return shapely.MultiLineString(_parts(shores, "LineString"))
 
 
 def _parts(shapes: Any, kind: str) -> list[Any]:
-    """The simple shapes of a kind, without what else clipping may leave."""
+    """Return the simple shapes of a kind, without other remains of clipping."""
     return [part for part in shapely.get_parts(shapes) if part.geom_type == kind]
 
 

@@ -1,6 +1,6 @@
-"""What a visitor looks for in the catalogue, and what of it there is.
+"""Filters of the public catalogue and the releases they select.
 
-A filter that makes no sense is left out and named; it never fails a page.
+An invalid filter is ignored and reported; it never fails a page.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is asked for. `misread` names the filters that could not be understood."""
+    """The filters of a visitor; `misread` names the invalid ones."""
 
     search: str = ""
     kind: str = ""
@@ -42,12 +42,12 @@ class Wanted:
 
     @property
     def anything(self) -> bool:
-        """Whether anything is filtered."""
+        """Whether any filter is set."""
         return self != Wanted(misread=self.misread)
 
     @property
     def query(self) -> str:
-        """These filters in an address, without the page; "" for none."""
+        """Return these filters as a query string, without the page; "" for none."""
         given = {
             "q": self.search,
             "kind": self.kind,
@@ -62,7 +62,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A filter of one click: how many maps it leaves, and where it leads."""
+    """A filter of one click: the number of maps it selects, and its address."""
 
     title: str
     count: int
@@ -71,7 +71,7 @@ class Facet:
 
 
 def read_wanted(given: Mapping[str, str]) -> Wanted:
-    """The filters of a query string."""
+    """Parse the filters of a query string."""
     misread: list[str] = []
     kind = given.get("kind", "")
     if kind and kind not in list(Kind):
@@ -89,33 +89,35 @@ def read_wanted(given: Mapping[str, str]) -> Wanted:
 
 
 def releases_wanted(wanted: Wanted) -> QuerySet[Release]:
-    """The published releases that are asked for, newest day first."""
-    found = releases_public()
+    """Return the published releases that match the filters, newest day first."""
+    releases = releases_public()
     for word in wanted.search.split():
-        found = found.filter(
+        releases = releases.filter(
             Q(title__icontains=word)
             | Q(description__icontains=word)
             | Q(dataset__title__icontains=word)
             | Q(dataset__organisation__name__icontains=word)
         )
     if wanted.kind:
-        found = found.filter(mechanism__in=_mechanisms(Kind(wanted.kind)))
+        releases = releases.filter(mechanism__in=_mechanisms(Kind(wanted.kind)))
     if wanted.publisher:
-        found = found.filter(dataset__organisation__slug=wanted.publisher)
+        releases = releases.filter(dataset__organisation__slug=wanted.publisher)
     if wanted.first:
-        found = found.filter(published_at__gte=_midnight(wanted.first))
+        releases = releases.filter(published_at__gte=_midnight(wanted.first))
     if wanted.last:
-        found = found.filter(published_at__lt=_midnight(wanted.last) + datetime.timedelta(days=1))
+        releases = releases.filter(
+            published_at__lt=_midnight(wanted.last) + datetime.timedelta(days=1)
+        )
     if wanted.bounds:
-        found = found.filter(near(wanted.bounds, "dataset__"))
-    return found
+        releases = releases.filter(near(wanted.bounds, "dataset__"))
+    return releases
 
 
 def kind_facets(wanted: Wanted) -> list[Facet]:
-    """The kinds there are maps of, each with its number under the other filters."""
-    found = releases_wanted(replace(wanted, kind="")).order_by().values_list("mechanism")
+    """Return the kinds of published maps, counted under the other filters."""
+    mechanisms = releases_wanted(replace(wanted, kind="")).order_by().values_list("mechanism")
     counts: Counter[Kind | None] = Counter()
-    for key, count in found.annotate(count=Count("pk")):
+    for key, count in mechanisms.annotate(count=Count("pk")):
         counts[kind_of(key)] += count
     return [
         Facet(
@@ -130,9 +132,9 @@ def kind_facets(wanted: Wanted) -> list[Facet]:
 
 
 def publisher_facets(wanted: Wanted) -> list[Facet]:
-    """The publishers there are maps by, each with its number under the other filters."""
-    found = releases_wanted(replace(wanted, publisher="")).order_by()
-    named = found.values_list("dataset__organisation__slug", "dataset__organisation__name")
+    """Return the publishers of maps, counted under the other filters."""
+    releases = releases_wanted(replace(wanted, publisher="")).order_by()
+    named = releases.values_list("dataset__organisation__slug", "dataset__organisation__name")
     return [
         Facet(
             name,
@@ -147,7 +149,7 @@ def publisher_facets(wanted: Wanted) -> list[Facet]:
 
 
 def area_overview(wanted: Wanted) -> Overview | None:
-    """The study areas of all public maps on one small map; None where there is none."""
+    """Return the study areas of all public maps on one small map; None if there is none."""
     areas = datasets_public().order_by(*SIDES).values_list(*SIDES).distinct()
     links = [(each, replace(wanted, bounds=_rounded(each)).query) for each in areas]
     return overview(links, wanted.bounds) if links else None
@@ -167,7 +169,7 @@ def _date(given: Mapping[str, str], name: str, misread: list[str]) -> datetime.d
         return None
     try:
         day = datetime.date.fromisoformat(text)
-        # A day must still have a next one.
+        # The day after it must exist.
         if day.year < datetime.MAXYEAR:
             return day
     except ValueError:
@@ -197,7 +199,7 @@ def _bounds(given: Mapping[str, str], misread: list[str]) -> Bounds | None:
 
 
 def _rounded(bounds: Bounds) -> Bounds:
-    """Bounds to three decimals, about 100 m, outwards: short addresses that still touch."""
+    """Round bounds outwards to three decimals, about 100 m, for short addresses."""
     west, south, east, north = bounds
     return (
         math.floor(west * 1000) / 1000,

@@ -1,4 +1,4 @@
-"""What a visitor takes along of a map: its imprint, a citation, and maps to compare it with."""
+"""Citation, imprint and comparable maps of a release."""
 
 from __future__ import annotations
 
@@ -33,7 +33,10 @@ class Comparable:
 
 @dataclass(frozen=True, slots=True)
 class Sharing:
-    """`imprint` is a JSON list of the lines that are burned into every picture."""
+    """The texts for citing and reusing a map.
+
+    `imprint` is a JSON list of the lines that are printed into every picture.
+    """
 
     address: str
     imprint: str
@@ -42,7 +45,7 @@ class Sharing:
 
 
 def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing:
-    """What names a release outside of this site; a function of its public facts alone."""
+    """Return the texts that identify a release elsewhere, from public facts alone."""
     address = request.build_absolute_uri(reverse("release", args=[release.pk]))
     publisher = release.dataset.organisation.name
     draft = gettext("draft")
@@ -52,7 +55,7 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
     used = (
         gettext("epsilon {epsilon}").format(epsilon=paid) if release.ledger.radius is None else paid
     )
-    words = {
+    values = {
         "publisher": publisher,
         "day": day,
         "year": release.published_at.year if release.published_at else draft,
@@ -77,17 +80,17 @@ def sharing(request: HttpRequest, release: Release, summary: Summary) -> Sharing
         )
     imprint = [
         f"{publisher}, {day}. {release.dataset.title}.",
-        notion.format(**words),
-        gettext("{licence}. Outlines: Natural Earth. {address}").format(**words),
+        notion.format(**values),
+        gettext("{licence}. Outlines: Natural Earth. {address}").format(**values),
     ]
-    citation = cited.format(**words | {"licence": release.dataset.licence})
+    citation = cited.format(**values | {"licence": release.dataset.licence})
     return Sharing(
         address, json.dumps(imprint), citation, f"{slugify(release.title)[:60] or 'map'}.png"
     )
 
 
 def comparable(release: Release) -> list[Comparable]:
-    """Other public maps of the same dataset and kind, newest first."""
+    """Return other public maps of the same dataset and kind, newest first."""
     kind = kind_of(release.mechanism)
     others = releases_public().filter(dataset=release.dataset).exclude(pk=release.pk)
     alike = [other for other in others[: 3 * MOST_COMPARED] if kind_of(other.mechanism) is kind]

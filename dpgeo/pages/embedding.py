@@ -1,4 +1,4 @@
-"""A map in a frame of somebody else's page: the only pages that others may frame."""
+"""Embedded maps: the only pages that other sites may frame."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from dpgeo.releases.selectors import release_visible
 @require_safe
 @xframe_options_exempt
 def embed(request: HttpRequest, release_id: str) -> HttpResponse:
-    """A published map with its legend; whoever looks is a stranger here, so drafts are not there.
+    """Show a published map with its legend, to anybody as to a stranger: never a draft.
 
-    Nothing on it can be pressed that changes anything, so nobody gains by framing it.
+    Nothing on the page changes anything, so framing it cannot be abused.
     """
     try:
         found = release_visible(AnonymousUser(), release_id)

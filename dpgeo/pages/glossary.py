@@ -1,6 +1,6 @@
-"""Glossary of the field's words: one list for the page and for docs/glossary.md.
+"""Glossary of the field's terms, for its page and for docs/glossary.md.
 
-`python manage.py glossary` renews the document; a test holds the two equal.
+`python manage.py glossary` rewrites the document; a test compares the two.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from django.utils.translation import override
 
 
 class Term(NamedTuple):
-    """A word, its meaning, and the plainer one that pages use ("" for the same)."""
+    """A term, its meaning, and the plainer word that pages use ("" if they use the term)."""
 
     word: Promise | str
     meaning: Promise | str
@@ -264,7 +264,7 @@ INTRODUCTION = (
 
 
 def markdown() -> str:
-    """docs/glossary.md, in English."""
+    """Return the text of docs/glossary.md, in English."""
     with override("en"):
         tables = [
             f"## {title}\n\n| term | meaning | on pages |\n|---|---|---|\n"

@@ -1,4 +1,4 @@
-"""A small map of study areas, as numbers for an SVG that needs no script."""
+"""An overview map of study areas, as numbers for an SVG without scripts."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from dpgeo.pages.basemap import land_file, land_polygons
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees, to_mercator
 
 WIDTH, HEIGHT = 240, 150
-"""Of the picture, in its own units."""
+"""Size of the picture, in its own units."""
 
 ROOM = 0.25
-"""Room on each side of all areas, in their larger side."""
+"""Margin on each side, as a fraction of the larger side of all areas."""
 
 LEAST_SIDE = 20_000.0
-"""Web Mercator metres that the picture shows at least across."""
+"""Smallest width of the picture's ground, in Web Mercator metres."""
 
 SMALLEST = 7.0
-"""No area is drawn smaller than this, so that it can be found and pressed."""
+"""Smallest rectangle, so that it can be seen and clicked."""
 
 Bounds = tuple[float, float, float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Rectangle:
-    """A box in the picture; `query` is where it leads."""
+    """A rectangle in the picture; `query` is the query string of its link."""
 
     x: float
     y: float
@@ -40,7 +40,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The land as an SVG path, the study areas, and the one that is filtered by."""
+    """The land as an SVG path, the study areas, and the area that is filtered by."""
 
     land: str
     areas: tuple[Rectangle, ...]
@@ -72,9 +72,9 @@ class _Frame:
 
 
 def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Overview:
-    """Study areas, each with the query it leads to; at least one. Public inputs alone."""
+    """Draw study areas with their query strings; at least one. Uses public inputs alone."""
     frame = _frame([bounds for bounds, _ in areas])
-    # The largest lie undermost, so that each can be pressed.
+    # Draw the largest first, so that each can be clicked.
     placed = sorted(
         (frame.place(bounds, query) for bounds, query in areas),
         key=lambda box: -box.width * box.height,

@@ -1,4 +1,4 @@
-"""The planner: tasks on a published map, for anybody. Nothing of a plan is kept by the page."""
+"""The planner page: tasks on a published map, for anybody. No plan is stored."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
 PLANNABLE = (Kind.CONTOURS, Kind.HEATMAP)
-"""Kinds of release that count people in cells, those made for planning first."""
+"""Kinds of release with counts of people in cells, those made for planning first."""
 
 BY_TIME = (time_slices.MECHANISM.key,)
-"""Mechanisms whose maps are each of one time alone, on which nothing is planned."""
+"""Mechanisms whose maps each show one time only, so that nothing is planned on them."""
 
 MAPS_OFFERED = 50
 
 
 @require_safe
 def plan(request: HttpRequest) -> HttpResponse:
-    """Enter tasks, and see whom to ask and what to offer."""
+    """Show the page on which visitors enter tasks and see notifications and rewards."""
     campaign = _campaign(request)
     wanted = campaign.release_id if campaign else request.GET.get("release", "")
     offered = plannable()
@@ -58,11 +58,11 @@ def plan(request: HttpRequest) -> HttpResponse:
 
 
 def plannable() -> list[Release]:
-    """Published maps to plan on: contours first, newest first, MAPS_OFFERED at most."""
-    found: list[Release] = []
+    """Return the maps to plan on: contours first, newest first, at most MAPS_OFFERED."""
+    maps: list[Release] = []
     for kind in PLANNABLE:
-        found += _of_kinds((kind,))[: MAPS_OFFERED - len(found)]
-    return found
+        maps += _of_kinds((kind,))[: MAPS_OFFERED - len(maps)]
+    return maps
 
 
 def _of_kinds(kinds: tuple[Kind, ...]) -> QuerySet[Release]:

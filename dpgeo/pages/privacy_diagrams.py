@@ -1,4 +1,4 @@
-"""The small drawings of the privacy pages, as numbers for their SVG."""
+"""Diagrams of the privacy pages, as numbers for their SVG."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ from itertools import accumulate
 from dpgeo.postprocess.profiles import Strip
 
 WIDTH, BASE, PEAK = 330, 118, 104
-"""Of the curves' picture, in its own units."""
+"""Size of the picture with curves, in its own units."""
 
 SCALE = 44.0
-"""What one scale of the noise measures in the picture."""
+"""Width of one noise scale in the picture."""
 
 MIDDLE = 160.0
 LEAST_SHIFT = 2.5
-"""So that two curves are seen to be two."""
+"""Smallest distance at which two curves are visibly two."""
 
 CHART_WIDTH, CHART_HEIGHT = 344, 56
-"""Of a chart of strips, in its own units; the words under it are not counted."""
+"""Size of a chart of strips, in its own units, without the text below it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class Curves:
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """One spend on the ruler of 1000 units, with a gap to the next."""
+    """One spend on a ruler of 1000 units, with a gap to the next."""
 
     x: float
     width: float
@@ -46,7 +46,7 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Strips side by side: SVG paths of their columns and of their intervals, and where 0 lies."""
+    """A chart of strips: SVG paths of columns and intervals, and the position of 0."""
 
     columns: str
     intervals: str
@@ -54,12 +54,12 @@ class Chart:
     strips: tuple[Strip, ...]
     fullest: Strip
     sides: str
-    """How `figures.degrees` writes where strips begin, so that no two begin alike."""
+    """Format of the strips' labels in `figures.degrees`, so that no two labels are equal."""
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """Where an interval's ends and its middle stand on a bar, in per cent of it."""
+    """Positions of an interval's ends and middle on a bar, in per cent."""
 
     low: float
     middle: float
@@ -67,7 +67,7 @@ class Range:
 
 
 def curves(shift: float) -> Curves:
-    """Laplace densities moved apart by `shift` scales of the noise."""
+    """Draw two Laplace densities that are `shift` noise scales apart."""
     drawn = min(max(shift * SCALE, LEAST_SHIFT), 150.0)
     return Curves(
         without=_laplace(MIDDLE - drawn / 2),
@@ -77,7 +77,7 @@ def curves(shift: float) -> Curves:
 
 
 def bars(shares: Sequence[float]) -> list[Bar]:
-    """The spends side by side; `shares` are per cents that add up to 100."""
+    """Place the spends side by side; `shares` are per cents that add up to 100."""
     starts = [0.0, *accumulate(shares)]
     return [
         Bar(x=10 * start, width=max(1.0, 10 * share - 2.5), tone=index % 3)
@@ -86,7 +86,7 @@ def bars(shares: Sequence[float]) -> list[Bar]:
 
 
 def chart(strips: Sequence[Strip], sides: str) -> Chart:
-    """At least one strip, as columns that stand on 0, each with its interval; `sides` are "EW"."""
+    """Draw strips, at least one, as columns with intervals; `sides` are "EW" or "NS"."""
     narrowest = min(each.high - each.low for each in strips)
     decimals = max(0, math.ceil(-math.log10(narrowest)))
     highest = max(max(each.value + each.margin for each in strips), 1.0)
@@ -113,11 +113,11 @@ def chart(strips: Sequence[Strip], sides: str) -> Chart:
 
 
 def ranges(figures: Sequence[tuple[float, float]]) -> list[Range]:
-    """Figures and their margins on bars as long as the highest end of all."""
+    """Place figures and margins of error on bars as long as the highest upper end."""
     most = max((value + margin for value, margin in figures), default=0.0) or 1.0
 
     def place(value: float) -> float:
-        """What noise took below 0 stands at the bar's start."""
+        """Return a position; values that noise took below 0 are placed at 0."""
         return min(max(100 * value / most, 0.0), 100.0)
 
     return [

@@ -1,4 +1,4 @@
-"""The public pages: the catalogue, a release with its map, and how it was made private."""
+"""Public pages: the catalogue, a release with its map, and its privacy."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from dpgeo.pages.release_summary import Summary, summary_of
 from dpgeo.pages.rendering import say
 from dpgeo.pages.seo import structured
 from dpgeo.pages.templatetags.figures import ledger_words
-from dpgeo.releases.list_cache import Kept, Row, make_of_releases, release_rows
+from dpgeo.releases.list_cache import Row, TextCache, make_of_releases, release_rows
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.selectors import ReleaseGone, release_visible
 from dpgeo.releases.states import Gone
@@ -54,12 +54,12 @@ RAMPS = (
 """Keys (`frontend/src/colour/ramps.ts`) and names of the colour ramps to choose from."""
 
 
-_cards = Kept()
+_cards = TextCache()
 
 
 @dataclass(frozen=True, slots=True)
 class Download:
-    """One file to take away."""
+    """A file to download."""
 
     file: ReleaseFile
     url: str
@@ -69,10 +69,10 @@ class Download:
 
 @require_safe
 def catalogue(request: HttpRequest) -> HttpResponse:
-    """The published maps that are asked for, newest first."""
+    """List the published maps that match the filters, newest first."""
     wanted = read_wanted(request.GET)
-    found = release_rows(releases_wanted(wanted))
-    page = Paginator(found, MAPS_PER_PAGE).get_page(request.GET.get("page"))
+    rows = release_rows(releases_wanted(wanted))
+    page = Paginator(rows, MAPS_PER_PAGE).get_page(request.GET.get("page"))
     context = {
         "section": "maps",
         "page": page,
@@ -88,11 +88,11 @@ def catalogue(request: HttpRequest) -> HttpResponse:
 
 
 def cards(rows: Sequence[Row]) -> list[SafeString]:
-    """Maps of the catalogue, each in a few words."""
+    """Return the catalogue's cards of maps, as HTML."""
 
-    def write(found: Release) -> bytes:
-        about = {"release": found, "summary": summary_of(found)}
-        about["array_url"] = file_url(found, map_array.NAME)
+    def write(release: Release) -> bytes:
+        about = {"release": release, "summary": summary_of(release)}
+        about["array_url"] = file_url(release, map_array.NAME)
         return render_to_string("public/_card.html", about).encode()
 
     texts = _cards.texts(rows, make_of_releases(write), beside=get_language())
@@ -101,7 +101,7 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
-    """One map with its figures and files."""
+    """Show one map with its figures and files."""
 
     def context(found: Release, summary: Summary) -> dict[str, Any]:
         public = found.rules.public
@@ -116,7 +116,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 
 @require_safe
 def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
-    """How one map was made private, each spend in words."""
+    """Show how one map was made private, with each of its measurements."""
 
     def context(found: Release, summary: Summary) -> dict[str, Any]:
         return {
@@ -131,13 +131,13 @@ def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
 
 @require_safe
 def about_privacy(request: HttpRequest) -> HttpResponse:
-    """What the maps promise, for citizens."""
+    """Explain to citizens what the maps promise."""
     context = {"section": "privacy", "curves": privacy_diagrams.curves(0.05)}
     return render(request, "public/about_privacy.html", context)
 
 
 def about_words(request: HttpRequest) -> HttpResponse:
-    """The glossary."""
+    """Show the glossary."""
     context = {"section": "privacy", "sections": glossary.SECTIONS}
     return render(request, "public/glossary.html", context)
 
@@ -145,26 +145,26 @@ def about_words(request: HttpRequest) -> HttpResponse:
 @require_safe
 @gzip_page
 def basemap_json(request: HttpRequest, release_id: str) -> JsonResponse:
-    """The land around a release's study area; see `basemap.basemap`."""
+    """Return the land around a release's study area; see `basemap.basemap`."""
     try:
-        found = release_visible(request.user, release_id)
+        release = release_visible(request.user, release_id)
     except Release.DoesNotExist:
         raise Http404(NO_MAP) from None
-    key = f"dpgeo.pages.basemap.{found.dataset_id}.{found.blob_sha256}"
+    key = f"dpgeo.pages.basemap.{release.dataset_id}.{release.blob_sha256}"
     shapes = cache.get(key)
     if shapes is None:
-        shapes = basemap(found.dataset.area)
+        shapes = basemap(release.dataset.area)
         cache.set(key, shapes, DAY)
     response = JsonResponse(shapes)
-    public = found.rules.public
+    public = release.rules.public
     response["Cache-Control"] = f"public, max-age={DAY}" if public else "private, no-store"
     return response
 
 
-def gone_page(request: HttpRequest, gone: Gone, found: Release | None = None) -> HttpResponse:
-    """What is said where a release has ended; `found` where who asks may read its facts."""
-    told = release_context(found) if found else {"section": "maps"}
-    return render(request, f"public/gone/{gone.kind}.html", told, status=410)
+def gone_page(request: HttpRequest, gone: Gone, release: Release | None = None) -> HttpResponse:
+    """Show that a release has ended; `found` is given if the user may read its facts."""
+    context = release_context(release) if release else {"section": "maps"}
+    return render(request, f"public/gone/{gone.kind}.html", context, status=410)
 
 
 def release_page(
@@ -173,9 +173,9 @@ def release_page(
     template: str,
     context: Callable[[Release, Summary], dict[str, Any]],
 ) -> HttpResponse:
-    """A page of a release that has been drawn; of one that has ended, that it has.
+    """Render a page of a drawn release, or show that the release has ended.
 
-    Raises Http404, for a stranger's draft as for no release.
+    Raises Http404, for a stranger's draft as for an unknown release.
     """
     try:
         found = release_visible(request.user, release_id)
@@ -199,43 +199,43 @@ def release_page(
     return render(request, template, common | figures | drawn)
 
 
-def drawn_from(found: Release) -> dict[str, Any]:
-    """What a map is drawn from, with its size in bytes, and the picture to show without."""
-    kept = dict(found.files.values_list("name", "size"))
+def drawn_from(release: Release) -> dict[str, Any]:
+    """Return the address and size of a map's data, and its picture for browsers without scripts."""
+    sizes = dict(release.files.values_list("name", "size"))
     return {
-        "array_url": file_url(found, map_array.NAME),
-        "array_size": kept.get(map_array.NAME, 0),
-        "picture_url": file_url(found, preview.NAME) if preview.NAME in kept else "",
+        "array_url": file_url(release, map_array.NAME),
+        "array_size": sizes.get(map_array.NAME, 0),
+        "picture_url": file_url(release, preview.NAME) if preview.NAME in sizes else "",
     }
 
 
-def release_context(found: Release) -> dict[str, Any]:
-    """What every page of one release shows: the dataset's whole budget, never what is left."""
-    points = points_ledger(found.dataset.ledger)
+def release_context(release: Release) -> dict[str, Any]:
+    """Return the common context of a release's pages: the whole budget, never the rest."""
+    points = points_ledger(release.dataset.ledger)
     return {
         "section": "maps",
-        "release": found,
-        "dataset": found.dataset,
-        "publisher": found.dataset.organisation,
-        "total_epsilon": found.dataset.ledger.total,
+        "release": release,
+        "dataset": release.dataset,
+        "publisher": release.dataset.organisation,
+        "total_epsilon": release.dataset.ledger.total,
         "points_total": ledger_words(points, points.total_units) if points else "",
-        "is_draft": not found.rules.public,
+        "is_draft": not release.rules.public,
     }
 
 
-def downloads(found: Release, summary: Summary) -> list[Download]:
-    """The files for people, layer by layer as they are measured; the map's own array is not one."""
+def downloads(release: Release, summary: Summary) -> list[Download]:
+    """Return the files for people, layer by layer; without the map's own array."""
     titles = {layer.name: layer.title for layer in summary.layers}
     order = [*titles, ""]
     listed = []
-    for file in found.files.all():
+    for file in release.files.all():
         kind = file_kind(file.name)
         if kind.layer in titles or file.name == preview.NAME:
-            url = file_url(found, file.name)
+            url = file_url(release, file.name)
             listed.append(Download(file, url, kind, titles.get(kind.layer, "")))
     return sorted(listed, key=lambda each: (order.index(each.kind.layer), each.kind.title))
 
 
-def file_url(found: Release, name: str) -> str:
-    """Where a file of a release is served."""
-    return reverse("api:release-file", args=[found.pk, name])
+def file_url(release: Release, name: str) -> str:
+    """Return the address of a release's file."""
+    return reverse("api:release-file", args=[release.pk, name])

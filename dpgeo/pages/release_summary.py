@@ -1,4 +1,4 @@
-"""What the public pages say of a release in words and figures, all from its Released blob."""
+"""Facts and figures of a release for the public pages, from its blob alone."""
 
 from __future__ import annotations
 
@@ -28,20 +28,20 @@ from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import ground_square_kilometres
 
 TABLE_ROWS = 20
-"""Counts in the table that stands behind every map."""
+"""Rows of the table of the largest counts."""
 
 BARS = 8
 """Zones or clusters in the chart beside the map."""
 
 FOR_EVER = None
-"""A blob never changes, so neither does what is said of it."""
+"""Cached without expiry: a blob never changes, so neither does its summary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One large count and how sure it is: of a box of cells, a zone or a cluster.
+    """One large count with its margin of error: of a box of cells, a zone or a cluster.
 
-    `name` is empty where it has none; the middle is in degrees, None of named shapes.
+    `name` is empty if it has none; the middle is in degrees, None for named shapes.
     """
 
     name: str
@@ -54,7 +54,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """The ground between two contours, in people per square kilometre; `high` is the peak's."""
+    """The area between two contours, in people per square kilometre.
+
+    `high` of the last band is the peak.
+    """
 
     low: float
     high: float
@@ -63,18 +66,18 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class LayerName:
-    """A layer as the map's switch offers it."""
+    """A layer as the map's switch shows it."""
 
     name: str
     title: str
     measured: bool
     look: str
-    """The key of what draws it in `frontend/src/layers/registry.ts`."""
+    """The key of its renderer in `frontend/src/layers/registry.ts`."""
 
 
 @dataclass(frozen=True, slots=True)
 class Bar:
-    """A figure of a bar chart and how sure it is: a slice of time, a zone or a cluster."""
+    """A bar of a chart with its margin of error: a slice of time, a zone or a cluster."""
 
     title: str
     value: float
@@ -84,10 +87,10 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class SpendLine:
-    """One measurement that was paid for; `share` is its part of the whole in per cent.
+    """One paid measurement; `share` is its part of the whole in per cent.
 
-    `drawn` counts carry noise of `scale`; `splits` are decisions where to cut, `choices`
-    of places; they have none.
+    `drawn` counts have noise of `scale`; `splits` are decisions where to cut and `choices` of
+    places, which have none.
     """
 
     label: str
@@ -103,10 +106,10 @@ class SpendLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Counts as they were measured: of boxes of cells, of zones or of clusters.
+    """Measured counts of boxes of cells, of zones or of clusters.
 
-    `size` is how many there are of what `of` names, `standing` how many of them stand out from
-    noise; `cell_metres` is 0 where there are no cells.
+    `size` is their number, `standing` how many of them are above the noise; `cell_metres` is 0 if
+    there are no cells.
     """
 
     of: str
@@ -123,21 +126,21 @@ class Figures:
 
     @property
     def total_low(self) -> float:
-        """Lower end of the total's 95 % interval."""
+        """Return the lower end of the total's 95 % interval."""
         return self.total - self.total_margin
 
     @property
     def total_high(self) -> float:
-        """Upper end of the total's 95 % interval."""
+        """Return the upper end of the total's 95 % interval."""
         return self.total + self.total_margin
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Points as they were moved; `near` and `far` hold half and 95 % of them, in metres.
+    """Perturbed points; `near` and `far` are the radii in metres that hold half and 95 %.
 
-    Some stand for nobody where they are `padded`; `placed` are those that a public prior put
-    elsewhere afterwards.
+    Some points stand for nobody if they are `padded`; `placed` points were moved by remapping with
+    a public prior.
     """
 
     points: int
@@ -154,12 +157,12 @@ class Moved:
     updates: int
     cell_metres: float
     rows: tuple[Row, ...]
-    """Where most of them were made, as far as it can be worked out."""
+    """Where most of the points came from, as far as it can be estimated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The figures of one release. `unit` and `counting` are the values of their enumerations."""
+    """The figures of one release; `unit` and `counting` are values of their enumerations."""
 
     unit: str
     counting: str
@@ -168,42 +171,42 @@ class Summary:
     epsilon: Fraction
     mechanism: str
     kind: str
-    """What kind of release it is, in words."""
+    """The kind of release, as text."""
     software: str
     square_kilometres: float
     layers: tuple[LayerName, ...]
     spends: tuple[SpendLine, ...]
     figures: Figures | None
-    """Of what was measured; None of releases that hold no counts."""
+    """Measured counts; None for releases without counts."""
     bands: tuple[Band, ...]
-    """Of contours, lowest first."""
+    """Contour bands, lowest first."""
     moved: Moved | None
-    """Of points that were moved; None of releases that hold none."""
+    """Perturbed points; None for releases without points."""
     slices: tuple[Bar, ...]
-    """Of maps by time: all counts of each added up, in their order."""
+    """Totals of maps by time, in their order."""
     ranking: tuple[Bar, ...]
     """The largest zones or clusters, largest first."""
     profiles: tuple[Chart, ...]
-    """Of one map of cells: from west to east, and from south to north."""
+    """Profiles of a map of cells: from west to east, and from south to north."""
 
     @property
     def looks(self) -> str:
-        """What draws each layer, as JSON for the map."""
+        """Return each layer's renderer, as JSON for the map."""
         return json.dumps({layer.name: layer.look for layer in self.layers})
 
     @property
     def can_add_up(self) -> bool:
-        """Whether there are counts that an area of the reader's can be added up from."""
+        """Whether there are counts that can be summed over an area that the reader draws."""
         return self.has_cells or any(layer.look == "zones" for layer in self.layers)
 
     @property
     def has_cells(self) -> bool:
-        """Whether what was measured are counts of boxes of cells."""
+        """Whether boxes of cells were counted."""
         return self.figures is not None and self.figures.of == "cells"
 
     @property
     def by_person(self) -> bool:
-        """Whether a whole person is hidden, rather than one record."""
+        """Whether the privacy unit is a person rather than a record."""
         return self.unit == Unit.PERSON.value
 
     @property
@@ -213,9 +216,9 @@ class Summary:
 
     @property
     def shift_of_one(self) -> float:
-        """How far one unit can move one published count, in scales of that count's noise.
+        """Return how far one unit can shift a published count, in scales of its noise.
 
-        Somebody who is counted once in each of several cells of a box moves its count by as many.
+        A person who is counted in several cells of a box shifts the box's count by as many.
         """
         drawn = [spend for spend in self.spends if spend.scale]
         in_cells = self.has_cells and self.figures is not None and not self.figures.boxes
@@ -224,28 +227,30 @@ class Summary:
 
 
 FIELDS = 4
-"""Counts up whenever the fields of a summary change, so that none kept before is read."""
+"""Incremented whenever the fields of a summary change, so that no older one is read."""
 
 
 def summary_of(release: Release) -> Summary:
-    """The summary of a release that has been drawn; kept by the checksum of its blob.
+    """Return the summary of a drawn release, cached by the checksum of its blob.
 
     Raises Conflict before there is a blob.
     """
     key = f"dpgeo.pages.summary.{FIELDS}.{release.blob_sha256}"
-    kept = cache.get(key) if release.blob_sha256 else None
-    if isinstance(kept, Summary):
-        return kept
+    cached = cache.get(key) if release.blob_sha256 else None
+    if isinstance(cached, Summary):
+        return cached
     summary = summarise(released_of(release))
     cache.set(key, summary, FOR_EVER)
     return summary
 
 
 def summarise(released: Released) -> Summary:
-    """The figures of a release; a function of the Released alone."""
-    shown = layers(released)
-    counts = [layer for layer in shown if layer.kind == "measured" and layer.value is not None]
-    slices = [each for each in shown if isinstance(each, BoxLayer) and each.time_slice]
+    """Compute the figures of a release from its blob alone."""
+    drawn_layers = layers(released)
+    counts = [
+        layer for layer in drawn_layers if layer.kind == "measured" and layer.value is not None
+    ]
+    slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.time_slice]
     if slices:
         counts = [stacked(slices)]
     mechanism = MECHANISMS.get(released.mechanism)
@@ -262,12 +267,12 @@ def summarise(released: Released) -> Summary:
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(
             LayerName(layer.name, layer.title, layer.kind == "measured", _look(layer, kind))
-            for layer in shown
+            for layer in drawn_layers
         ),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
-        moved=_moved(released, shown),
+        moved=_moved(released, drawn_layers),
         figures=_figures(counts[0]) if counts else None,
-        bands=_bands(shown),
+        bands=_bands(drawn_layers),
         slices=_slice_totals(slices),
         ranking=_ranking(counts[0]) if counts else (),
         profiles=_profiles(counts[0]) if counts and not slices else (),
@@ -283,7 +288,7 @@ def _slice_totals(slices: Sequence[Layer]) -> tuple[Bar, ...]:
 
 
 def _ranking(layer: Layer) -> tuple[Bar, ...]:
-    """Cells have profiles instead: by themselves they are too small to be named."""
+    """Return the largest zones or clusters; none for cells, which have profiles instead."""
     if isinstance(layer, BoxLayer):
         return ()
     rows = [_row(layer, index) for index in largest(layer, BARS).tolist()]
@@ -301,7 +306,7 @@ def _profiles(layer: Layer) -> tuple[Chart, ...]:
 
 
 def _look(layer: Layer, kind: Kind | None) -> str:
-    """Shapes and points are drawn by what they stand for."""
+    """Choose a layer's renderer; shapes and points have renderers of their own kinds."""
     if isinstance(layer, BoxLayer):
         return "heatmap"
     if isinstance(layer, ShapeLayer):
@@ -345,7 +350,7 @@ def _row(layer: Layer, index: int) -> Row:
 
 
 def _middle(layer: Layer, index: int) -> tuple[float | None, float | None]:
-    """Latitude and longitude of a feature's middle; of shapes, which have names, none."""
+    """Return latitude and longitude of a feature's middle; None for shapes with names."""
     if isinstance(layer, PointLayer):
         return float(layer.latitude[index]), float(layer.longitude[index])
     if isinstance(layer, BoxLayer):
@@ -355,20 +360,20 @@ def _middle(layer: Layer, index: int) -> tuple[float | None, float | None]:
 
 
 def _name(layer: Layer, index: int) -> str:
-    """What a feature is called: its zone's name, or its unit and the number of its cluster."""
+    """Return a feature's name: the zone's name, or a cluster's unit and number."""
     columns = [layer.columns[key] for key in ("name", "unit", "cluster") if key in layer.columns]
     return ", ".join(str(column[index]) for column in columns)
 
 
-def _bands(shown: list[Layer]) -> tuple[Band, ...]:
-    for layer in shown:
+def _bands(drawn_layers: list[Layer]) -> tuple[Band, ...]:
+    for layer in drawn_layers:
         if isinstance(layer, ShapeLayer) and layer.name == "bands":
             columns = layer.columns["from_people_per_km2"], layer.columns["to_people_per_km2"]
             ground = ground_square_kilometres(layer.shapes)
             return tuple(
-                Band(float(low), float(high), float(held))
-                for low, high, held in zip(*columns, ground, strict=True)
-                if held > 0
+                Band(float(low), float(high), float(people))
+                for low, high, people in zip(*columns, ground, strict=True)
+                if people > 0
             )
     return ()
 
@@ -389,7 +394,7 @@ def _spend(line: Measured, whole: Fraction) -> SpendLine:
     )
 
 
-def _moved(released: Released, shown: list[Layer]) -> Moved | None:
+def _moved(released: Released, drawn_layers: list[Layer]) -> Moved | None:
     content = released.content
     if not isinstance(content, PointsRelease):
         return None
@@ -408,5 +413,5 @@ def _moved(released: Released, shown: list[Layer]) -> Moved | None:
         attributes=", ".join(attribute.column for attribute in content.attributes),
         updates=content.updates,
         cell_metres=content.grid.ground_cell_metres,
-        rows=_rows(next(layer for layer in shown if isinstance(layer, BoxLayer))),
+        rows=_rows(next(layer for layer in drawn_layers if isinstance(layer, BoxLayer))),
     )

@@ -1,4 +1,4 @@
-"""Phrases and errors of other rooms, said in the page's language."""
+"""Phrases and errors as text in the page's language."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from dpgeo.phrases import Phrase
 
 
 def say(what: Phrase | DpgeoError) -> str:
-    """The sentence with its values, in the page's language and with its separators."""
+    """Format a phrase in the page's language, with its separators in figures."""
     phrase = what.phrase if isinstance(what, DpgeoError) else what
     return phrase.render(gettext, in_language)
 
 
 def script_words() -> dict[str, str]:
-    """The scripts' English words and what they are in the page's language; none in English."""
+    """Return the scripts' English texts with their translations; none in English."""
     language = to_locale(get_language() or "en")
     return _catalogue_of_scripts(language)
 
@@ -35,5 +35,5 @@ def _catalogue_of_scripts(language: str) -> dict[str, str]:
 
 
 def parameter_label(name: str) -> str:
-    """The name of a mechanism's parameter on a page: "pilot_share" is "Pilot share"."""
+    """Return the label of a mechanism's parameter: "pilot_share" is "Pilot share"."""
     return gettext(name.replace("_", " ").capitalize())

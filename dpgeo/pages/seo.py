@@ -1,4 +1,4 @@
-"""How search engines and people's programs find the maps: sitemap, robots.txt and schema.org."""
+"""Sitemap, robots.txt and schema.org metadata for search engines."""
 
 from __future__ import annotations
 
@@ -17,17 +17,17 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
 MOST_ADDRESSES = 50_000
-"""As many as a sitemap may list."""
+"""Most addresses that a sitemap may list."""
 
 SITEMAP = "http://www.sitemaps.org/schemas/sitemap/0.9"
 
 UNSAFE = {ord("<"): "\\u003C", ord(">"): "\\u003E", ord("&"): "\\u0026"}
-"""What could end a script element, written so that JSON means the same."""
+"""Characters that could end a script element, with their JSON escapes."""
 
 
 @require_safe
 def sitemap(request: HttpRequest) -> HttpResponse:
-    """The addresses of all public pages; of a map the day of its publication and no more."""
+    """List the addresses of all public pages, and the publication day of each map."""
     lines = [
         _entry(request, reverse(name)) for name in ("catalogue", "about-privacy", "about-words")
     ]
@@ -43,7 +43,7 @@ def sitemap(request: HttpRequest) -> HttpResponse:
 
 @require_safe
 def robots(request: HttpRequest) -> HttpResponse:
-    """What crawlers should leave: desks, which are for members, and computed answers."""
+    """Ask crawlers to leave out the desk, which is for members, and computed answers."""
     shut = [reverse("desk"), reverse("admin:index"), reverse("ogc:landing")]
     lines = ["User-agent: *", *(f"Disallow: {each}" for each in shut)]
     lines.append(f"Sitemap: {request.build_absolute_uri(reverse('sitemap'))}")
@@ -51,13 +51,13 @@ def robots(request: HttpRequest) -> HttpResponse:
 
 
 def structured(request: HttpRequest, release: Release) -> SafeString:
-    """A release as schema.org's Dataset, in JSON-LD that is safe within a script element."""
+    """Return a release as a schema.org Dataset, as JSON-LD that is safe in a script element."""
     text = json.dumps(schema_org(request, release), ensure_ascii=False).translate(UNSAFE)
     return mark_safe(text)  # noqa: S308 - no character of it can end the element
 
 
 def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
-    """A release as schema.org's Dataset."""
+    """Return a release as a schema.org Dataset."""
     dataset, publisher = release.dataset, release.dataset.organisation
     west, south, east, north = dataset.bounds
     files = list(release.files.all())

@@ -1,4 +1,4 @@
-"""Addresses of the pages."""
+"""URL configuration of the pages."""
 
 from django.urls import URLPattern, URLResolver, include, path
 

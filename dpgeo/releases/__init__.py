@@ -1,1 +1,1 @@
-"""Request, run and publish releases; the only opener of production noise (Django app)."""
+"""Releases, the only users of production noise (Django app)."""

@@ -1,4 +1,4 @@
-"""Releases in the admin: to read, publish, withdraw, cancel and try again.
+"""Admin pages of releases: to read, publish, withdraw, cancel and retry.
 
 A draft is rejected on its page of the desk, which asks for the reason.
 """
@@ -28,12 +28,12 @@ from dpgeo.releases.services import DECISIONS
 from dpgeo.releases.states import ACTIONS
 
 BUTTONS = (_("publish"), _("withdraw"), _("cancel"), _("retry"))
-"""The actions of `states.ACTIONS` that ask for nothing more."""
+"""The actions of `states.ACTIONS` that need no further input."""
 
 
 @admin.register(Release)
 class ReleaseAdmin(OrganisationScoped):
-    """Every release of the person's organisations."""
+    """The releases of the user's organisations."""
 
     list_display = ["title", "dataset", "mechanism", "cost_shown", "state", "progress"]
     list_filter = ["state", "mechanism", ("dataset", admin.RelatedOnlyFieldListFilter)]
@@ -49,12 +49,12 @@ class ReleaseAdmin(OrganisationScoped):
 
     @admin.display(description="Cost", ordering="cost_units")
     def cost_shown(self, release: Release) -> str:
-        """Exact."""
+        """Format the cost, exactly."""
         return release.cost_words
 
     @admin.display(description="Job")
     def progress(self, release: Release) -> str:
-        """State and step."""
+        """Describe the state and the current step."""
         job = release.job
         running = job.state == JobState.RUNNING and job.step
         return (
@@ -63,12 +63,12 @@ class ReleaseAdmin(OrganisationScoped):
 
     @admin.display(description="Failure (private)")
     def failure(self, release: Release) -> str:
-        """Why the job failed."""
+        """Return why the job failed."""
         return str(release.job.failure)
 
     @admin.display(description="Files")
     def file_list(self, release: Release) -> SafeString:
-        """Name, size and checksum."""
+        """List each file's name, size and checksum."""
         return format_html_join(
             "",
             "<div>{} · {} bytes · <code>{}</code></div>",
@@ -76,13 +76,13 @@ class ReleaseAdmin(OrganisationScoped):
         )
 
     def get_urls(self) -> list[URLPattern]:
-        """The buttons' addresses, before the admin's own."""
+        """Add the addresses of the buttons to the admin's own."""
         act = self.admin_site.admin_view(require_POST(self.act))
         name = "releases_release_act"
         return [path("<str:release_id>/act/<str:action>/", act, name=name), *super().get_urls()]
 
     def act(self, request: HttpRequest, release_id: str, action: str) -> HttpResponse:
-        """Do what a button says, as the person who pressed it."""
+        """Run the action of a button as the user who pressed it."""
         release = self.get_object(request, release_id)
         if release is None or action not in BUTTONS or not isinstance(request.user, User):
             raise Http404
@@ -101,15 +101,15 @@ class ReleaseAdmin(OrganisationScoped):
         form_url: str = "",
         extra_context: dict[str, Any] | None = None,
     ) -> HttpResponse:
-        """With the buttons."""
+        """Add the buttons to Django's page."""
         release = self.get_object(request, unquote(object_id))
-        shown: dict[str, Any] = {}
+        context: dict[str, Any] = {}
         if release is not None:
-            shown = {
+            context = {
                 "open_actions": [
                     each for each in open_actions(request.user, release) if each in BUTTONS
                 ],
                 "page_url": desk_url("desk-release", release.pk),
                 "release_id": release.pk,
             }
-        return super().change_view(request, object_id, form_url, shown | (extra_context or {}))
+        return super().change_view(request, object_id, form_url, context | (extra_context or {}))

@@ -5,7 +5,7 @@ class ReleasesConfig(AppConfig):
     name = "dpgeo.releases"
 
     def ready(self) -> None:
-        """Hear of accounts that end."""
+        """Connect the receivers of deleted accounts."""
         from dpgeo.releases import receivers
 
         receivers.connect()

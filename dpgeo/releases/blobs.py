@@ -1,8 +1,9 @@
-"""Released blobs in the private storage: each draw lies under the id of the job that paid for it.
+"""Released blobs in the private storage, named by the jobs that paid for them.
 
-So a draw whose row was lost (the database was restored from a backup, or the worker was killed
-before the commit point) is found again. It is adopted rather than drawn anew: files made from it
-may be known to the world, and a second draw would be a second measurement for the price of one.
+A draw without a row (because the database was restored from a backup, or the worker was killed
+before the commit point) is therefore recovered. It is used instead of drawing again: files made
+from it may have been published, and a second draw would be a second measurement for the price of
+one.
 """
 
 from __future__ import annotations
@@ -27,12 +28,15 @@ FOLDER = "blobs"
 
 
 def blob_prefix(job_id: UUID) -> str:
-    """How the names of a job's blobs begin."""
+    """Return the prefix of the names of a job's blobs."""
     return f"{FOLDER}/{job_id}-"
 
 
 def commit_blob(release: Release, name: str, blob: bytes) -> bool:
-    """The commit point: one row names one blob, once. Whether this is the blob it names."""
+    """Commit a blob to its release; return whether the release names this blob.
+
+    This is the commit point: a row names one blob, once.
+    """
     Release.objects.filter(pk=release.pk, blob_name="").update(
         blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
     )
@@ -40,12 +44,12 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
     return release.blob_name == name
 
 
-def recover_draw(release: Release, held: JobLease | None = None) -> bool:
-    """Commit a draw of an earlier attempt, if one is stored. False where there is none.
+def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
+    """Commit the stored draw of an earlier attempt; False if there is none.
 
-    What was drawn is never refunded, so `drawing` is on record first: by the worker that holds
-    the job, or by the sweep, which holds none. Raises LeaseLost, and UnreadableRelease for a draw
-    that was written whole and is too large or too new for this software: none is drawn beside it.
+    Drawn noise is never refunded, so `drawing` is recorded first: by the worker that holds the
+    lease, or by the sweep, which holds none. Raises LeaseLost, and UnreadableRelease for a complete
+    draw that is too large or too new for this software: no second draw is made beside it.
     """
 
     prefix = blob_prefix(release.job_id)
@@ -59,25 +63,25 @@ def recover_draw(release: Release, held: JobLease | None = None) -> bool:
             except DamagedRelease:  # cut short by a kill: nobody has seen it
                 continue
             except UnreadableRelease:
-                _set_drawing(release, held)
+                _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
-                continue  # the sweep debits it by itself
-            _set_drawing(release, held)
+                continue  # the sweep debits it separately
+            _set_drawing(release, lease)
             commit_blob(release, name, blob)
             return True
     return False
 
 
-def _set_drawing(release: Release, held: JobLease | None) -> None:
-    if held:
-        held.set_drawing()
+def _set_drawing(release: Release, lease: JobLease | None) -> None:
+    if lease:
+        lease.set_drawing()
     else:
         Job.objects.filter(pk=release.job_id).update(drawing=True)
 
 
 def is_anothers(release: Release, name: str) -> bool:
-    """Whether a stored blob under the id of a release's job is no draw of that release."""
+    """Whether a stored blob under the id of a release's job belongs to another release."""
 
     with private_storage().open(name, "rb") as file:
         blob = file.read()
@@ -88,11 +92,11 @@ def is_anothers(release: Release, name: str) -> bool:
 
 
 def is_draw_of(release: Release, released: Released) -> bool:
-    """Whether a blob says of itself what the release asked for, and paid for.
+    """Whether a blob states the request of a release and what it paid for.
 
-    Storages that were mixed up, or a database restored beside those of another installation, may
-    hold a blob under an id that is not its own. And an id that follows from a request's name
-    comes again where that name is used for another request after a restore.
+    If storages were mixed up, or a database was restored beside that of another installation, a
+    blob may lie under an id that is not its own. An id that is derived from a request's name may
+    also come again, if that name is used for another request after a restore.
     """
     return (
         released.about.get("dataset_slug") == release.dataset.slug
@@ -102,9 +106,9 @@ def is_draw_of(release: Release, released: Released) -> bool:
 
 
 def stored_blobs() -> Iterator[tuple[UUID, str]]:
-    """The job and the name of every stored blob."""
+    """Yield the job and the name of every stored blob."""
     for name in stored_names(private_storage(), FOLDER):
         try:
             yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name
         except ValueError:
-            continue  # not a name of ours
+            continue  # not a blob's name

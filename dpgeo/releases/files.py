@@ -1,4 +1,4 @@
-"""The files of a release in the storages: private while a draft, public when published."""
+"""Storage of a release's files: private while a draft, public once published."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ INCOMPRESSIBLE = (".parquet", ".pmtiles", ".png", ".tif")
 
 
 def checksum(path: Path) -> str:
-    """The SHA-256 of a file, in hexadecimal."""
+    """Return the SHA-256 of a file, in hexadecimal."""
     with path.open("rb") as file:
         return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
-    """Store one artefact with the drafts and list it. Whoever comes second keeps the first's.
+    """Store one artefact with the drafts and list it; a second worker keeps the first's.
 
-    Two workers build the same bytes, for both read the committed blob.
+    Two workers build the same bytes, because both read the committed blob.
     """
     existing = release.files.filter(name=built.name).first()
     if existing:
@@ -58,7 +58,7 @@ def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
 
 
 def compress(path: Path) -> Path:
-    """A gzip copy beside a file, the same bytes every time (no name, no time)."""
+    """Write a reproducible gzip copy beside a file (no name, no time)."""
     target = path.with_name(f"{path.name}.gz")
     with (
         path.open("rb") as source,
@@ -70,9 +70,9 @@ def compress(path: Path) -> Path:
 
 
 def check_stored(release: Release) -> None:
-    """Raise Conflict where files of a draft are gone.
+    """Raise Conflict if files of a draft are missing.
 
-    As after it was rejected or withdrawn and the database restored from before.
+    This happens after a draft was rejected or withdrawn and the database restored from before.
     """
     for file in release.files.filter(public=False):
         if not private_storage().exists(file.stored_name):
@@ -83,7 +83,7 @@ def check_stored(release: Release) -> None:
 
 
 def make_public(release: Release) -> None:
-    """Move the files of a published release into the public storage; repeatable."""
+    """Move the files of a published release to the public storage; repeatable."""
     private, public = private_storage(), public_storage()
     for file in release.files.filter(public=False):
         name = f"{release.pk}/{file.name}"

@@ -1,4 +1,4 @@
-"""Releases: requested, drawn once, published by a person or rejected, perhaps withdrawn."""
+"""Releases: requested, drawn once, published or rejected, perhaps withdrawn."""
 
 from __future__ import annotations
 
@@ -19,24 +19,24 @@ from dpgeo.releases.states import STATES, ReleaseState, StateRules
 
 
 def make_public_id() -> str:
-    """An unguessable id of 128 random bits, safe in URLs."""
+    """Return an unguessable id of 128 random bits, safe in URLs."""
     return secrets.token_urlsafe(16)
 
 
 def today() -> datetime.date:
-    """The day it is in UTC."""
+    """Return today's date in UTC."""
     return timezone.now().astimezone(datetime.UTC).date()
 
 
 class CountingChoice(models.TextChoices):
-    """What a cell counts; the values are `core.guarantees.Counting`'s."""
+    """What a cell counts; the values are those of `core.guarantees.Counting`."""
 
     PEOPLE = Counting.PEOPLE.value, "People: each person once per cell"
     VISITS = Counting.VISITS.value, "Visits: every record"
 
 
 class BoundingChoice(models.TextChoices):
-    """Which of a person's places are kept; the values are `core.guarantees.Bounding`'s."""
+    """Contribution bounding; the values are those of `core.guarantees.Bounding`."""
 
     RANDOM = Bounding.RANDOM.value, "Some at random"
     POPULAR = Bounding.POPULAR.value, "Those in the most popular places"
@@ -45,10 +45,10 @@ class BoundingChoice(models.TextChoices):
 class Release(models.Model):
     """One request and, once its job has committed, one immutable Released blob.
 
-    `salt` chooses which contributions of a person are kept, the same for every attempt of the job.
-    The row names the blob exactly once: `blob_name` and `blob_sha256` are set together by the
-    commit point and never change. Lists are ordered by `day`, and within it by the random id: an
-    exact order would tell when jobs ended, which depends on the private data.
+    `salt` seeds the choice of each person's contributions, the same for every attempt of the job.
+    The row names the blob exactly once: the commit point sets `blob_name` and `blob_sha256`
+    together, and they never change. Lists are ordered by `day`, and within a day by the random id:
+    an exact order would reveal when jobs ended, which depends on the private data.
     """
 
     id = models.CharField(primary_key=True, max_length=32, default=make_public_id, editable=False)
@@ -144,36 +144,36 @@ class Release(models.Model):
 
     @property
     def rules(self) -> StateRules:
-        """What its state means to everyone who meets it."""
+        """Return the rules of its state."""
         return STATES[ReleaseState(self.state)]
 
     @property
     def epsilon(self) -> Fraction:
-        """The epsilon this release costs, per metre where points are moved."""
+        """Return its epsilon, per metre for perturbed points."""
         return from_units(Notion(self.notion), self.cost_units)
 
     @property
     def cost(self) -> Guarantee:
-        """What this release costs and promises."""
+        """Return its cost, which is also its guarantee."""
         return guarantee(Notion(self.notion), self.epsilon, Unit(self.dataset.unit))
 
     @property
     def ledger(self) -> Ledger:
-        """What it is paid from."""
+        """Return the ledger that pays for it."""
         return ledger_for(self.dataset.ledger, Notion(self.notion))
 
     @property
     def cost_words(self) -> str:
-        """What it costs, for people: "epsilon 0.5", "level ln 4 within 200 m"."""
+        """Format its cost: "epsilon 0.5", "level ln 4 within 200 m"."""
         return self.ledger.words(self.cost_units)
 
 
 class ReleaseShard(models.Model):
-    """A share of a release's people, whose reports are moved by a job of its own.
+    """A shard of a release's people, whose points a job of its own perturbs.
 
-    It is number `number` of `total`, from 0, and `upload` is the version of the data that they are
-    read from; all three stay as they were dealt. `blob_name` names what came out, once, until the
-    release's own blob is committed.
+    It is shard `number` of `total`, from 0, and `upload` is the version of the data that it reads;
+    none of the three changes. `blob_name` names the shard's output, set once, until the release's
+    own blob is committed.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="shards")
@@ -197,9 +197,9 @@ class ReleaseShard(models.Model):
 class ReleaseFile(models.Model):
     """One artefact of a release: a deterministic function of its blob.
 
-    `stored_name` is a name in the private storage until the release is published, and in the
-    "releases" storage from then on (`public`). Where `gzipped`, the same name with ".gz" holds
-    the file compressed; `sha256` and `size` are of the plain bytes.
+    `stored_name` names a file in the private storage until the release is published, and in the
+    "releases" storage from then on (`public`). If `gzipped`, the same name with ".gz" holds the
+    file compressed; `sha256` and `size` refer to the uncompressed bytes.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="files")

@@ -1,23 +1,23 @@
-"""The one door to private data and noise: a view is opened, and something drawn from it.
+"""The only access to private data and production noise.
 
-Privacy argument for discarded draws. To draw again until an attempt succeeds is to choose among
-draws, unless whether it succeeds does not depend on the noise. A mechanism may break off because
-of what it drew, and a blob be too large for what is left of a disk: how well it compresses depends
-on the noise. So whatever goes wrong with a draw, up to its being stored, ends the job, with nothing
-given back and no further attempt; the same bytes are offered to the storage several times before.
-A worker that is killed, loses its lease or cannot reach the database in between is another matter.
-Nothing it drew was seen, and what ended it came from outside: given such an event, which says
-nothing of the noise, the next draw is distributed as the first was, and the one that is seen is the
-one that was paid for. Its blob is adopted if it was stored, and a new attempt draws if not,
-`MAX_ATTEMPTS` times at the most. One kind of kill may have to do with the noise: a system that is
-out of memory ends whoever takes much. Were that the rule, anything seen would be at most
-`MAX_ATTEMPTS` times as likely as its epsilon says. Mechanisms hold arrays whose sizes are public,
-or that grow by what was paid for, so that it is not.
+Privacy argument for discarded draws. Drawing again until an attempt succeeds selects among draws,
+unless success is independent of the noise. A mechanism may fail because of what it drew, and a blob
+may be too large for the disk: how well it compresses depends on the noise. So any failure after the
+first draw, up to storing it, ends the job, with no refund and no further attempt; the same bytes
+are offered to the storage several times before that. A worker that is killed, loses its lease or
+cannot reach the database is another matter. Nobody saw what it drew, and the cause came from
+outside: given such an event, which is independent of the noise, the next draw has the distribution
+of the first, and the draw that is seen is the one that was paid for. Its blob is recovered if it
+was stored; otherwise a new attempt draws, at most `MAX_ATTEMPTS` times. One kind of kill may depend
+on the noise: a system that runs out of memory kills the process that uses the most. If that were
+the cause, anything seen would be at most `MAX_ATTEMPTS` times as likely as its epsilon states.
+Mechanisms therefore hold arrays whose sizes are public, or that grow with measurements that were
+paid for.
 
-What is charged. A failure before a draw, such as a count that does not fit into the machine, may
-tell of the size of the data. To members, who see exact totals, that is nothing new, and they get
-their epsilon back. Keys see no totals, and could find them out for nothing by asking again and
-again: what one of them asks for is paid once the data are opened.
+What is charged. A failure before a draw, such as a count that does not fit into memory, may reveal
+the size of the data. Members see exact totals anyway, so their epsilon is refunded. API keys see no
+totals and could find them out for nothing by repeated requests: a key's request is paid for once
+the data are opened.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 COUNTING = Phrase("Counting")
 
 STORING_WAITS = (1, 5, 30, 120)
-"""Seconds between tries to store a draw: what was drawn cannot be drawn again."""
+"""Seconds between attempts to store a draw, which cannot be drawn again."""
 
 T = TypeVar("T")
 
@@ -64,35 +64,35 @@ class AnnouncedEntropy:
     Counting may fail and be refunded; from the first stream on there is no refund.
     """
 
-    def __init__(self, held: JobLease) -> None:
-        self._held = held
+    def __init__(self, lease: JobLease) -> None:
+        self._lease = lease
         self._entropy = SystemEntropy()
         self.announced = False
 
     def stream(self) -> RandomWords:
-        """A fresh stream. Raises LeaseLost, with nothing drawn, if the job was taken over."""
+        """Return a new stream. Raises LeaseLost, with nothing drawn, if the job was taken over."""
         if not self.announced:
-            self._held.set_drawing()
+            self._lease.set_drawing()
             self.announced = True
-        self._held.step(Phrase("Drawing noise"))
+        self._lease.step(Phrase("Drawing noise"))
         return self._entropy.stream()
 
 
 def read_and_draw(
     release: Release,
     upload: Upload,
-    held: JobLease,
+    lease: JobLease,
     work: Callable[[PrivateView, Any, AnnouncedEntropy], T],
 ) -> T:
-    """What `work(view, params, entropy)` draws from an upload as a release asks for it.
+    """Return what `work(view, params, entropy)` draws from an upload for a release.
 
-    Raises what it raises before any draw, and Conflict for whatever breaks off after it.
+    Raises the errors of `work` before any draw, and Conflict for every failure after it.
     """
 
     dataset = release.dataset
     request = request_of(release)
     params = request.params
-    held.step(COUNTING)
+    lease.step(COUNTING)
     with canonical_path(upload) as path, work_folder() as folder:
         view = DuckDBView(
             path,
@@ -102,11 +102,11 @@ def read_and_draw(
             bound=request.bound,
             salt=bytes(release.salt),
             folder=folder,
-            progress=lambda done, total: held.step(COUNTING, done, total),
+            progress=lambda done, total: lease.step(COUNTING, done, total),
         )
         if release.by_key:
-            held.set_drawing()
-        entropy = AnnouncedEntropy(held)
+            lease.set_drawing()
+        entropy = AnnouncedEntropy(lease)
         try:
             return work(view, params, entropy)
         except (LeaseLost, DatabaseError):
@@ -118,7 +118,7 @@ def read_and_draw(
 
 
 def broken_off(release: Release, error: Exception) -> Conflict:
-    """The end of a job whose draw came to nothing; logged by kind and place alone."""
+    """Return the Conflict that ends a job after a failed draw; log only type and traceback."""
     place = "".join(traceback.format_tb(error.__traceback__))
     logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
     return Conflict(
@@ -129,9 +129,9 @@ def broken_off(release: Release, error: Exception) -> Conflict:
 
 
 def store_draw(release: Release, name: str, drawn: bytes) -> str:
-    """Store what was drawn in the private storage, and say under which name.
+    """Store a draw in the private storage; return the name that it has there.
 
-    The same bytes are offered again until `STORING_WAITS` are over; then raises Conflict.
+    The same bytes are offered again after each of `STORING_WAITS`; then raises Conflict.
     """
     for wait in STORING_WAITS:
         try:
@@ -151,5 +151,5 @@ def _store(name: str, drawn: bytes) -> str:
         with path.open("wb") as file:
             file.write(drawn)
             file.flush()
-            os.fsync(file.fileno())  # on the disk before a row says that it is there
+            os.fsync(file.fileno())  # on the disk before a row names it
         return store(private_storage(), name, path)

@@ -1,4 +1,4 @@
-"""Changing the state of a release, and making a draft public with what that promises."""
+"""Changes of a release's state, and the promises that a publication makes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from dpgeo.releases.states import ACTIONS, STATES, states_from
 
 
 def move(release: Release, name: str, **facts: object) -> None:
-    """Bring a drawn release to the state an action leads to. Raises Conflict in any other state.
+    """Move a drawn release to the target state of an action. Raises Conflict otherwise.
 
-    One conditional update, so that of two decisions at the same moment one holds.
+    One conditional update, so that only one of two simultaneous decisions takes effect.
     """
     action = ACTIONS[name]
     if action.to is None:
@@ -29,10 +29,10 @@ def move(release: Release, name: str, **facts: object) -> None:
 
 
 def publish(release: Release) -> Release:
-    """Make a drawn draft public, without asking who wants it: see `services.release_publish`.
+    """Publish a drawn draft without checking permissions: see `services.release_publish`.
 
-    The state changes first and files enter the public storage afterwards, so that no draft is
-    ever in there; until then they are read from the private one.
+    The state changes first and the files are moved to the public storage afterwards, so that no
+    draft is ever in there; until then they are read from the private storage.
     """
     files.check_stored(release)
     _check_paid(release)
@@ -44,7 +44,7 @@ def publish(release: Release) -> Release:
 
 
 def _check_paid(release: Release) -> None:
-    """Raise Conflict where a restored database has lost the debit or a part of it."""
+    """Raise Conflict if a restored database has lost the debit or a part of it."""
     if units_paid(release.job_id) < release.cost_units:
         raise Conflict(
             "The ledger does not show all that this release cost, and a publication must be paid "
@@ -54,10 +54,10 @@ def _check_paid(release: Release) -> None:
 
 
 def _promise(release: Release) -> None:
-    """Hold both totals that a release states. Raises Conflict if they are no longer true.
+    """Fix both totals that a release states. Raises Conflict if they no longer hold.
 
-    The ledger for counts is promised first: from then on no budget for points can be declared
-    beside it, so whether there is one stays as it is found here.
+    The ledger for counts comes first: from then on no budget for points can be declared beside it,
+    so its presence or absence, read next, is final.
     """
     ledger = release.dataset.ledger
     ledger_promise(ledger=ledger, total_units=release.total_units)

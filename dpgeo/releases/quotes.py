@@ -1,4 +1,4 @@
-"""What a release would cost and how noisy it would be: decided from public inputs alone."""
+"""Quotes for releases: cost and expected noise, from public inputs alone."""
 
 from __future__ import annotations
 
@@ -31,14 +31,15 @@ from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.ground_grid import grid_step
 
 MOST_CROWDED = 100_000
-"""Where a count stands out only from here on, hardly any place on earth does."""
+"""If only counts above this stand out, hardly any place on earth has one."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """What guessed public numbers say of the bound: the best one, and the errors to expect.
+    """The best contribution bound for guessed public numbers, and the expected errors.
 
-    `errors` are of bounds from 1 to the guessed places a person, at most `MOST_ADVISED` of them.
+    `errors` belong to bounds from 1 to the guessed places of a person, at most `MOST_ADVISED` of
+    them.
     """
 
     guess: Guess
@@ -54,9 +55,9 @@ MOST_ADVISED = 200
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quote:
-    """A valid request: its exact cost, what remains, and the noise to expect.
+    """A valid request: its exact cost, what remains, and the expected noise.
 
-    Epsilons are per metre where points are moved; `amount` and `words` tell them to people.
+    Epsilons are per metre for perturbed points; `amount` and `words` format them for people.
     """
 
     request: ReleaseRequest
@@ -73,14 +74,14 @@ class Quote:
 
     @property
     def advice(self) -> Advice | None:
-        """What was guessed says of the bound; None without a guess, or where nothing is counted."""
+        """Return advice on the bound; None without a guess, or if nothing is counted."""
         noise = self.forecast.noise
         if self.guess is None or not isinstance(noise, DiscreteLaplace):
             return None
         epsilon, most = float(noise.epsilon), self.guess.records
         best = best_bound(self.guess, epsilon)
-        shown = {round(1 + (most - 1) * k / MOST_ADVISED) for k in range(MOST_ADVISED + 1)}
-        bounds = tuple(sorted(shown | {best}))
+        candidates = {round(1 + (most - 1) * k / MOST_ADVISED) for k in range(MOST_ADVISED + 1)}
+        bounds = tuple(sorted(candidates | {best}))
         return Advice(
             guess=self.guess,
             best=best,
@@ -92,7 +93,7 @@ class Quote:
 
     @property
     def warnings(self) -> list[Phrase]:
-        """What speaks against paying for this, from public and guessed numbers alone."""
+        """Return reasons not to pay for this release, from public and guessed numbers alone."""
         least = self.forecast.stands_out_from
         warning = None if least is None else _warning(least, self.guess)
         if warning is None:
@@ -101,23 +102,23 @@ class Quote:
 
     @property
     def epsilon(self) -> Fraction:
-        """What it costs, exact."""
+        """Return the exact cost."""
         return self.cost.epsilon
 
     def amount(self, epsilon: Fraction) -> str:
-        """An epsilon as a figure of the ledger: "0.5", or a level within its radius, "ln 4"."""
+        """Format an epsilon as a figure of the ledger: "0.5", or a level, "ln 4"."""
         if self.cost.notion is Notion.PURE_DP:
             return format_epsilon(epsilon)
         return self.ledger.amount(whole_units(self.cost.notion, epsilon))
 
     def rest(self, epsilon: Fraction) -> str:
-        """What is left of the ledger, as a figure that can be asked for."""
+        """Format what is left of the ledger as an amount that can be requested."""
         if self.cost.notion is Notion.PURE_DP:
             return format_epsilon(epsilon)
         return self.ledger.rest(whole_units(self.cost.notion, epsilon))
 
     def words(self, epsilon: Fraction) -> str:
-        """An epsilon with its measure: "epsilon 0.5", "level ln 4 within 200 m"."""
+        """Format an epsilon with its measure: "epsilon 0.5", "level ln 4 within 200 m"."""
         if self.cost.notion is Notion.PURE_DP:
             return f"epsilon {format_epsilon(epsilon)}"
         return self.ledger.words(whole_units(self.cost.notion, epsilon))
@@ -127,7 +128,7 @@ REMEDY = Phrase("Spend more epsilon, lower the bound, or count in larger areas."
 
 
 def _warning(least: int, guess: Guess | None) -> Phrase | None:
-    """Which sentence warns that only counts from `least` on stand out; None where none does."""
+    """Choose the warning if only counts from `least` on stand out; None if none applies."""
     if guess is None:
         rare = Phrase(
             "Only counts from {least:,} stand out, which hardly any place has.", least=least
@@ -155,8 +156,8 @@ def release_quote(
 ) -> Quote:
     """Price a request; nothing is reserved and no data are read.
 
-    `guess` is of public numbers, for advice. Raises InvalidInput that names the field, and
-    BudgetExceeded with the numbers.
+    `guess` holds guessed public numbers, for advice. Raises InvalidInput, which names the field,
+    and BudgetExceeded with the numbers.
     """
     chosen, params = request.definition, request.params
     plan = checked_plan(chosen, params, request.epsilon, request.bounding)
@@ -185,10 +186,10 @@ def release_quote(
 
 
 def _check_step(ledger: Ledger, forecast: Forecast) -> None:
-    """Raise InvalidInput where points are snapped to a coarser grid than a budget's radius has.
+    """Raise InvalidInput if points are snapped to a coarser grid than the radius allows.
 
-    Somebody who moves by that radius could then be moved by many times as much on the grid, and
-    the sentence that every page carries would promise too much.
+    The snapped locations of a person who moves by the budget's radius could otherwise differ by
+    many times that radius, and the statement on every page would promise too much.
     """
     radius, noise = ledger.radius, forecast.noise
     if radius is None or not isinstance(noise, PlanarLaplace) or noise.step <= grid_step(radius):

@@ -1,4 +1,4 @@
-"""What releases do when an account ends."""
+"""Receivers of deleted accounts."""
 
 from __future__ import annotations
 
@@ -11,10 +11,14 @@ from dpgeo.releases.models import Release
 
 
 def forget_publisher(sender: object, instance: User, **_: Any) -> None:
-    """What a deleted account asked for stays a draft: a release of nobody is the console's."""
+    """Keep the requests of a deleted account as drafts.
+
+    A release without a requester would otherwise count as the operator's and be published when
+    done.
+    """
     Release.objects.filter(created_by=instance).update(publish_when_done=False)
 
 
 def connect() -> None:
-    """Listen."""
+    """Connect the receivers."""
     pre_delete.connect(forget_publisher, sender=User, dispatch_uid="releases.forget_publisher")

@@ -1,7 +1,7 @@
-"""What the reaper does for releases: finishes what was cut off, and keeps the ledger complete.
+"""Reconciliation of releases by the reaper: interrupted work and lost debits.
 
-Whatever noise was drawn is paid for, also after a database was restored from a backup that is
-older than the storages.
+All noise that was drawn is paid for, even after a database was restored from a backup that is older
+than the storages.
 """
 
 from __future__ import annotations
@@ -35,15 +35,16 @@ from dpgeo.releases.states import ENDED, PUBLIC, STATES, ReleaseState
 logger = logging.getLogger(__name__)
 
 CUT_OFF_AFTER = timedelta(minutes=10)
-"""A publication, withdrawal or rejection that is this old and not complete was cut off."""
+"""Age after which an unfinished publication, withdrawal or rejection was interrupted."""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
-"""Whose draws are adopted here: a running job adopts its own, a cancelled one wants none."""
+"""Job states whose draws are recovered here: a running job recovers its own, a cancelled one none.
+"""
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """What one sweep did."""
+    """Numbers of what one sweep did."""
 
     files: int
     adopted: int
@@ -52,8 +53,8 @@ class Swept:
 
 
 def releases_sweep() -> Swept:
-    """Adopt and debit forgotten draws, complete what was cut off, delete abandoned files."""
-    # The ledger first: nothing that goes wrong with files may keep a draw from being debited.
+    """Recover and debit lost draws, complete interrupted work, delete orphan files."""
+    # The ledger comes first: no error with files may prevent a draw from being debited.
     adopted, debited = _settle_blobs()
     debited += _debit_unpaid()
     return Swept(
@@ -65,10 +66,10 @@ def releases_sweep() -> Swept:
 
 
 def _settle_blobs() -> tuple[int, int]:
-    """Commit the draws of jobs that have none, and debit those of jobs nobody knows.
+    """Commit the draws of jobs that have none, and debit the draws of unknown jobs.
 
-    A blob that is no draw of the release whose job it lies under was drawn all the same. It is
-    debited under an id that follows from its name, for the job's own has paid for the other.
+    A blob that belongs to another release than its job's was drawn all the same. It is debited
+    under an id that is derived from its name, because the job's own id has paid for the other blob.
     """
     releases = {release.job_id: release for release in Release.objects.select_related("job")}
     adopted = debited = 0
@@ -78,7 +79,7 @@ def _settle_blobs() -> tuple[int, int]:
             debited += _debit_unknown(job, name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
-        elif release.job.state == JobState.CANCELLED:  # in a database that had forgotten the draw
+        elif release.job.state == JobState.CANCELLED:  # in a database that has lost the draw
             debited += _debit_unknown(job, name)
         elif not release.blob_name and release.job.state in ADOPTING and _adopted(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)
@@ -96,7 +97,7 @@ def _adopted(release: Release) -> bool:
 
 
 def _debit_unpaid() -> int:
-    """Debit committed draws that the ledger does not show."""
+    """Debit committed draws that are missing in the ledger."""
     entries = Entry.objects.filter(job=OuterRef("job_id"))
     paid, given_back = (Exists(entries.filter(kind=kind)) for kind in EntryKind)
     unpaid = Release.objects.exclude(blob_name="").filter(~paid | given_back)
@@ -108,7 +109,7 @@ def _debit_unpaid() -> int:
 
 
 def _debit_unknown(job: UUID, name: str) -> int:
-    """Debit a draw of whose release nothing is left but its blob."""
+    """Debit a draw of which only the blob is left."""
 
     paying = paying_id(job)
     if is_debited(paying):
@@ -139,7 +140,7 @@ def _debit(dataset: Dataset, job: UUID, cost: Guarantee, title: str) -> int:
         entry = budget_debit_found(
             ledger=ledger, job=job, cost=cost, what=f"{title} (debited again)"
         )
-    except Conflict:  # another reaper was quicker
+    except Conflict:  # another reaper was faster
         return 0
     if entry is None:
         logger.error("job %s: drawn without a debit, and ledger %s is spent", job, ledger.pk)
@@ -149,7 +150,7 @@ def _debit(dataset: Dataset, job: UUID, cost: Guarantee, title: str) -> int:
 
 
 def _complete_publications() -> int:
-    """Move the files of published releases where a kill stopped the move."""
+    """Move the files of published releases if a kill interrupted the move."""
     before = timezone.now() - CUT_OFF_AFTER
     halfway = Release.objects.filter(
         _since(PUBLIC, before), job__state=JobState.DONE, files__public=False
@@ -158,21 +159,21 @@ def _complete_publications() -> int:
 
 
 def _complete_deletions() -> int:
-    """Delete the files of ended releases where a kill stopped the deletion."""
+    """Delete the files of ended releases if a kill interrupted the deletion."""
     before = timezone.now() - CUT_OFF_AFTER
     halfway = Release.objects.filter(_since(ENDED, before), files__isnull=False).distinct()
     return _complete(halfway, remove_all)
 
 
 def _since(states: Iterable[ReleaseState], before: datetime) -> Q:
-    """Releases that came into one of these states before a moment."""
+    """Filter releases that entered one of these states before a moment."""
     return reduce(
         Q.__or__, (Q(state=state, **{f"{STATES[state].since}__lt": before}) for state in states)
     )
 
 
 def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -> int:
-    """How many were completed; one whose files are gone keeps no other from it."""
+    """Complete each release and count them; missing files of one do not stop the others."""
     completed = 0
     for release in halfway:
         try:
@@ -185,15 +186,15 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete second draws, of releases whose row names another. Other blobs are kept for good."""
-    found = list(stored_blobs())
+    """Delete second draws of releases whose row names another blob; keep all other blobs."""
+    blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
-    second = [name for job, name in found if job in committed]
+    second = [name for job, name in blobs if job in committed]
     return sweep(private_storage(), second, keep=set(committed.values()))
 
 
 def _sweep_artefacts() -> int:
-    """Delete stored files, of releases known here, that no row names."""
+    """Delete stored files of known releases that no row names."""
     drafts = list(stored_names(private_storage(), "artefacts"))
     published = list(stored_names(public_storage(), ""))
     known = set(Release.objects.values_list("pk", flat=True))

@@ -1,8 +1,8 @@
-"""The job of a release: count, draw once, commit, write files. Noise is opened in `drawing`.
+"""The job of a release: count, draw once, commit, write files.
 
-Whatever a worker drew is in one blob, and the first blob that `Release.blob_name` names stands for
-good: a later draw deletes its own. Everything after that reads the blob, never the data. Draws
-that are discarded are never logged.
+Noise is opened in `private_draw`. A worker's draw is in one blob, and the first blob that
+`Release.blob_name` names is final: a later draw is deleted. Everything after that reads the blob,
+never the data. Discarded draws are never logged.
 """
 
 from __future__ import annotations
@@ -33,40 +33,40 @@ from dpgeo.releases.requests import request_of
 from dpgeo.releases.selectors import released_of
 
 
-def work_on(release_id: str, held: JobLease) -> None:
-    """Do what is left to do of a release: draw unless that is done, write files, publish."""
+def work_on(release_id: str, lease: JobLease) -> None:
+    """Complete a release: draw unless that is done, write the files, publish."""
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
     )
-    if not release.blob_name and not recover_draw(release, held):
-        commit(release, draw(release, held))
-    sharding.discard_shards(release, held)
+    if not release.blob_name and not recover_draw(release, lease):
+        commit(release, draw(release, lease))
+    sharding.discard_shards(release, lease)
     if not release.rules.served:
         return
-    build_files(release, held)
+    build_files(release, lease)
     if release.rules.public:
         files.make_public(release)
     elif release.publish_when_done and still_may_publish(release):
-        held.step(Phrase("Publishing"))
-        with suppress(Conflict):  # It stays a draft; publishing by hand says why.
+        lease.step(Phrase("Publishing"))
+        with suppress(Conflict):  # It stays a draft; publishing it by hand shows the reason.
             publish(release)
 
 
 def still_may_publish(release: Release) -> bool:
-    """Whether who asked for publication may publish now; nobody's request is the console's.
+    """Whether the requester may still publish; the operator's requests have no requester.
 
-    When an account is deleted its requests wait for an approver (`receivers.forget_publisher`).
+    When an account is deleted, its requests wait for an approver (`receivers.forget_publisher`).
     """
     by = release.created_by
     return by is None or may(by, release.dataset, "publish")
 
 
-def draw(release: Release, held: JobLease) -> Released:
-    """Count in the private data and add noise, once; large files in parts, with other workers.
+def draw(release: Release, lease: JobLease) -> Released:
+    """Count the private data and add noise, once; large files in shards, with other workers.
 
-    Raises what the count raises before any draw, and Conflict for whatever breaks off after it.
-    Raises UnwritableRelease, with nothing opened, drawn or charged, where this installation cannot
-    write releases at all: that says nothing about the data.
+    Raises the errors of the count before any draw, and Conflict for every failure after it. Raises
+    UnwritableRelease, with nothing opened, drawn or charged, if this installation cannot write
+    releases at all: that reveals nothing about the data.
     """
 
     check_encodable()
@@ -75,11 +75,11 @@ def draw(release: Release, held: JobLease) -> Released:
     words = about(release)
     number = sharding.number_of_shards(release)
     if mechanism.sharded and number > 1:
-        return sharding.draw_in_shards(release, held, number, words)
+        return sharding.draw_in_shards(release, lease, number, words)
     return read_and_draw(
         release,
         release.upload,
-        held,
+        lease,
         lambda view, params, entropy: run(
             mechanism, view, params, request.epsilon, entropy, words, request.bounding
         ),
@@ -87,7 +87,7 @@ def draw(release: Release, held: JobLease) -> Released:
 
 
 def about(release: Release) -> dict[str, str]:
-    """The public words that go into the blob, and so into every file."""
+    """Return the public texts that go into the blob, and so into every file."""
     dataset = release.dataset
     return {
         "title": release.title,
@@ -107,7 +107,7 @@ def about(release: Release) -> dict[str, str]:
 
 
 def _points_total(release: Release) -> dict[str, str]:
-    """What may ever be spent on moving points, per metre and as a level; none was declared."""
+    """Return the whole budget for points, per metre and as a level; empty if none was declared."""
     points = points_ledger(release.dataset.ledger)
     units = release.points_total_units
     if points is None or units is None:
@@ -120,17 +120,17 @@ def _points_total(release: Release) -> dict[str, str]:
 
 
 def _prior(release: Release) -> dict[str, str]:
-    """The public density that a release was asked for with; it never changes."""
+    """Return the public density that the request named; it never changes."""
     prior = release.layers.filter(kind=LayerKind.DENSITY.value).first()
     return {"prior_title": prior.title, "prior_sha256": prior.sha256} if prior else {}
 
 
 def commit(release: Release, released: Released) -> None:
-    """The commit point: one row names one blob. A draw that comes second deletes its own.
+    """Commit a draw: one row names one blob. A second draw is deleted.
 
-    Raises Conflict for a draw that cannot be written down or stored, and what it cost stays
-    spent: whether it can may depend on its noise and on the data, and a refund would tell. What
-    can be known without the draw was checked before it (`check_encodable`).
+    Raises Conflict for a draw that cannot be encoded or stored, and its cost stays spent: whether
+    it can be may depend on its noise and on the data, so a refund would reveal something. What can
+    be checked without the draw was checked before it (`check_encodable`).
     """
 
     try:
@@ -143,13 +143,13 @@ def commit(release: Release, released: Released) -> None:
         remove(private_storage(), name)
 
 
-def build_files(release: Release, held: JobLease) -> None:
-    """Make every artefact from the committed blob and store what is not stored yet."""
+def build_files(release: Release, lease: JobLease) -> None:
+    """Build every artefact from the committed blob and store the missing ones."""
 
-    held.step(Phrase("Writing files"))
+    lease.step(Phrase("Writing files"))
     with work_folder() as folder:
         built = build(released_of(release), folder)
         for number, file in enumerate(built, 1):
             step = Phrase("Writing files {number} of {count}", number=number, count=len(built))
-            held.step(step, number - 1, len(built))
+            lease.step(step, number - 1, len(built))
             files.keep_file(release, file)

@@ -1,4 +1,4 @@
-"""What is asked of a dataset: one value, read once, from the request to the statement."""
+"""Release requests, parsed once from a form, API call or command."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 
 MAX_BOUND = 100_000
-"""Contributions of one person; more noise than this leaves nothing to see."""
+"""Largest contribution bound; with more noise than this nothing is visible."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseRequest:
-    """What is to be drawn and what it costs; two are the same request where they are equal.
+    """A request: what to draw and its cost; equal values are the same request.
 
-    `mechanism` is a key and `parameters` are all of its parameters, as they are stored. `epsilon`
-    is in the mechanism's notion, and `bound` the contribution bound.
+    `mechanism` is a key, and `parameters` are all of its parameters as they are stored. `epsilon`
+    is in the mechanism's notion of privacy, and `bound` is the contribution bound.
     """
 
     mechanism: str
@@ -40,16 +40,16 @@ class ReleaseRequest:
 
     @property
     def definition(self) -> Mechanism:
-        """The mechanism of its key. Raises InvalidInput for one that is gone."""
+        """Return the request's mechanism. Raises InvalidInput for a key that no longer exists."""
         return find_mechanism(self.mechanism)
 
     @property
     def params(self) -> Any:
-        """The parameters as the mechanism takes them. Raises InvalidInput."""
+        """Return the parameters as the mechanism takes them. Raises InvalidInput."""
         return parse_parameters(self.definition.params, self.parameters)
 
     def cost(self, unit: Unit) -> Guarantee:
-        """What it costs and promises to each unit."""
+        """Return what it costs and guarantees to each privacy unit."""
         return guarantee(self.definition.notion, self.epsilon, unit)
 
 
@@ -63,9 +63,9 @@ def read_request(
     counting: str,
     bounding: str = Bounding.RANDOM.value,
 ) -> ReleaseRequest:
-    """Read what a form, a program or a command asks of a dataset.
+    """Parse and validate a request on a dataset.
 
-    `epsilon` is None where the mechanism's parameters say what it costs. Raises InvalidInput that
+    `epsilon` is None if the mechanism's parameters determine the cost. Raises InvalidInput, which
     names the field.
     """
     chosen, unit = find_mechanism(mechanism), Unit(dataset.unit)
@@ -84,7 +84,7 @@ def read_request(
 
 
 def columns_of(request: ReleaseRequest) -> dict[str, Any]:
-    """The columns of `Release` that hold a request, beside its cost in whole units."""
+    """Return the columns of `Release` that store a request, except its cost in whole units."""
     return {
         "mechanism": request.mechanism,
         "parameters": dict(request.parameters),
@@ -95,7 +95,7 @@ def columns_of(request: ReleaseRequest) -> dict[str, Any]:
 
 
 def request_of(release: Release) -> ReleaseRequest:
-    """The request that a release answers, with the present names of its parameters."""
+    """Return the request that a release answers, by its parameters' present names."""
     return ReleaseRequest(
         mechanism=release.mechanism,
         parameters=current_parameters(release.mechanism, release.parameters),
@@ -107,7 +107,7 @@ def request_of(release: Release) -> ReleaseRequest:
 
 
 def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseRequest:
-    """The request that a draw says it answers, as far as these parameters are concerned."""
+    """Return the request that a draw states, with only the parameters in `names`."""
     drawn = current_parameters(released.mechanism, released.parameters)
     asked = current_parameters(released.mechanism, names)
     return ReleaseRequest(
@@ -123,17 +123,17 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
 def read_parameters(
     dataset: Dataset, mechanism: Mechanism, parameters: Mapping[str, object]
 ) -> Any:
-    """Parameters of a mechanism, the layers they name being the dataset's. Raises InvalidInput."""
+    """Parse a mechanism's parameters and check the layers they name. Raises InvalidInput."""
     return settle_layers(parse_parameters(mechanism.params, parameters), layer_kinds(dataset))
 
 
 def parse_cost(
     mechanism: Mechanism, params: Any, epsilon: str | Fraction | None, bound: int, area: StudyArea
 ) -> Fraction:
-    """What a request costs: the epsilon asked for, or what the parameters say. Raises InvalidInput.
+    """Return the requested epsilon, or the price of the parameters. Raises InvalidInput.
 
-    Where the parameters say it, whatever was given as epsilon is passed over if it is empty and
-    refused otherwise: a price nobody reads may not look like one.
+    If the parameters determine the price, an empty epsilon is ignored and any other is refused: an
+    ignored number must not look like the price.
     """
     if mechanism.price is None:
         return parse_epsilon("" if epsilon is None else epsilon)
@@ -147,7 +147,7 @@ def parse_cost(
 
 
 def parse_bound(value: int | str, unit: Unit) -> int:
-    """The contribution bound. Raises InvalidInput."""
+    """Parse the contribution bound. Raises InvalidInput."""
     try:
         bound = int(str(value).strip())
     except ValueError:
@@ -169,14 +169,14 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """What is counted: records, whatever was asked, where they are moved. Raises InvalidInput."""
+    """Choose what is counted: always records if points are perturbed. Raises InvalidInput."""
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
     return parse_counting(value, unit)
 
 
 def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
-    """Which of a person's places are kept. Raises InvalidInput, also where none can be chosen."""
+    """Parse the contribution bounding. Raises InvalidInput, also if the mechanism has no choice."""
     try:
         bounding = Bounding(str(value))
     except ValueError:
@@ -201,7 +201,7 @@ def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
 
 
 def parse_counting(value: str, unit: Unit) -> Counting:
-    """What a cell counts. Raises InvalidInput, also for people where the data know none."""
+    """Parse what a cell counts. Raises InvalidInput, also for persons if the unit is a record."""
     try:
         counting = Counting(str(value))
     except ValueError:

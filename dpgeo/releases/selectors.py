@@ -1,4 +1,4 @@
-"""Which releases a person may see, and what they may read of them."""
+"""Queries for the releases that a user may see, and for their files."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
 class ReleaseGone(Release.DoesNotExist):
-    """A release has ended, and strangers are told that and nothing of what it was."""
+    """A release that has ended; strangers learn that, and nothing else about it."""
 
     def __init__(self, gone: Gone) -> None:
         super().__init__(gone.title)
@@ -29,10 +29,11 @@ class ReleaseGone(Release.DoesNotExist):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file of a release, and where it lies: `name` in `storage`, compressed at `gzip_name` or "".
+    """A file of a release: `name` in `storage`, compressed under `gzip_name` or "".
 
-    `sha256` and `size` are of its plain bytes; `title` is the release's, and `published` says
-    whether that is what the release is. Plain facts, for a model takes longer to make than to send.
+    `sha256` and `size` refer to its uncompressed bytes; `title` is the release's, and `published`
+    whether the release is published. A plain tuple, because building a model takes longer than
+    sending the file.
     """
 
     title: str
@@ -47,22 +48,23 @@ class StoredFile:
 
 
 def releases_public() -> QuerySet[Release]:
-    """What is published now, newest day first; within a day by random id."""
+    """Return the published releases, newest day first; within a day by random id."""
     return Release.objects.filter(state__in=PUBLIC).select_related(*TABLES).order_by("-day", "-pk")
 
 
 def releases_visible_to(user: Visitor) -> QuerySet[Release]:
-    """What is published now, and everything of a person's own organisations."""
+    """Return the published releases and all releases of the user's organisations."""
     return Release.objects.filter(
         Q(state__in=PUBLIC) | Q(dataset__organisation__in=organisations_of(user))
     ).select_related(*TABLES)
 
 
 def release_visible(user: Visitor, release_id: str) -> Release:
-    """One release; of a withdrawn one strangers see that it was there.
+    """Return one release if the user may see it.
 
-    Raises Release.DoesNotExist, for a stranger's draft as for an id that never was, and of these
-    ReleaseGone for one of which strangers learn that it ended.
+    Strangers learn of a withdrawn release only that it existed. Raises Release.DoesNotExist, for a
+    stranger's draft as for an unknown id, and its subclass ReleaseGone for a release whose end is
+    public.
     """
     known = Q(state__in=KNOWN)
     mine = Q(dataset__organisation__in=organisations_of(user))
@@ -76,7 +78,7 @@ def release_visible(user: Visitor, release_id: str) -> Release:
 
 
 def released_of(release: Release) -> Released:
-    """What was drawn, read from its blob. Raises Conflict before there is one."""
+    """Read the measurements of a release from its blob. Raises Conflict before there is one."""
 
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")
@@ -90,13 +92,13 @@ PUBLISHED_FILE = """
     JOIN releases_release AS release ON release.id = file.release_id
     WHERE file.release_id = %s AND file.name = %s AND file.public AND release.state IN ({states})
 """.format(states=", ".join(["%s"] * len(PUBLIC)))  # noqa: S608 - placeholders alone
-"""One statement for what is asked most often; building it anew takes longer than answering it."""
+"""The most frequent query as plain SQL; building it anew takes longer than running it."""
 
 
 def published_file(release_id: str, name: str) -> StoredFile | None:
-    """A file that everybody may have; None for any other.
+    """Return a file that is public; None for any other.
 
-    Asked of the database each time, so that a withdrawal holds from the next request on.
+    The database is queried each time, so that a withdrawal takes effect with the next request.
     """
     with connection.cursor() as cursor:
         cursor.execute(PUBLISHED_FILE, [release_id, name, *PUBLIC])
@@ -118,7 +120,10 @@ def published_file(release_id: str, name: str) -> StoredFile | None:
 
 
 def stored_file(release: Release, name: str) -> StoredFile:
-    """Where an artefact lies. Raises ReleaseFile.DoesNotExist; an ended release has none."""
+    """Return where an artefact is stored.
+
+    Raises ReleaseFile.DoesNotExist, also for an ended release.
+    """
     if not release.rules.served:
         raise ReleaseFile.DoesNotExist
     file = release.files.get(name=name)
@@ -136,7 +141,7 @@ def stored_file(release: Release, name: str) -> StoredFile:
 
 
 def open_actions(user: Visitor, release: Release) -> list[str]:
-    """What a person can do with a release now."""
+    """Return the actions that a user can take on a release now."""
     drawn = bool(release.blob_name)
     return [
         name

@@ -1,4 +1,4 @@
-"""Writes on releases: request, publish, reject, withdraw, cancel. `release_job.py` does the job."""
+"""Writes on releases: request, publish, reject, withdraw, cancel, retry."""
 
 from __future__ import annotations
 
@@ -52,10 +52,10 @@ logger = logging.getLogger(__name__)
 RUN_TASK = "releases.run"
 
 SALT_BYTES = 16
-"""Of the secret that chooses which contributions of a person are kept."""
+"""Length of the secret that seeds the choice of each person's contributions."""
 
 LONGEST_REJECTION = 2_000
-"""Characters of the reason why a draft is rejected."""
+"""Longest reason for rejecting a draft, in characters."""
 
 
 def release_request(
@@ -68,12 +68,12 @@ def release_request(
     publish_when_done: bool = False,
     job_id: UUID | None = None,
 ) -> Release:
-    """Pay for a release and queue its job; all of it, or nothing.
+    """Pay for a release and queue its job: both, or neither.
 
-    It will be published when done only if who asks may publish; `requested_by` is None for the
-    operator at the console, who may. A request that names its `job_id` can be sent again: it
-    leads to the release it paid for. Raises InvalidInput, BudgetExceeded, NotAllowed, and Conflict
-    where the dataset has no data yet.
+    It is published when done only if the requester may publish; `requested_by` is None for the
+    operator at the console, who may. A request that names its `job_id` can be repeated: it returns
+    the release that it paid for. Raises InvalidInput, BudgetExceeded, NotAllowed, and Conflict if
+    the dataset has no data yet.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -132,30 +132,33 @@ def _pay_and_queue(quote: Quote, fields: dict[str, Any], job_id: UUID | None) ->
 
 
 def _hold_layers(release: Release, names: list[str]) -> None:
-    """Keep the named layers from being removed. Raises Conflict if one was a moment ago."""
-    held = list(
+    """Protect the named layers from removal. Raises Conflict if one was just removed."""
+    layers = list(
         PublicLayer.objects.select_for_update().filter(dataset=release.dataset, name__in=names)
     )
-    if len(held) < len(set(names)):
+    if len(layers) < len(set(names)):
         raise Conflict("A layer was removed a moment ago; choose another.")
-    release.layers.set(held)
+    release.layers.set(layers)
 
 
 def release_run(*, release_id: str, on_progress: ProgressCallback | None = None) -> bool:
-    """Do the job of a release: draw once, write its files, publish as preset.
+    """Run the job of a release: draw once, write its files, publish if requested.
 
-    False when the job was not to be had: done, cancelled, failed, or in another worker's hands.
+    Returns False if the job cannot be leased: it is done, cancelled or failed, or another worker
+    has it.
     """
     release = Release.objects.get(pk=release_id)
     return job_run(
-        job_id=release.job_id, work=lambda held: work_on(release_id, held), on_progress=on_progress
+        job_id=release.job_id,
+        work=lambda lease: work_on(release_id, lease),
+        on_progress=on_progress,
     )
 
 
 def release_publish(*, release: Release, by: User | None) -> Release:
-    """Make a finished draft public. `by` is None for the operator at the console.
+    """Publish a finished draft. `by` is None for the operator at the console.
 
-    Raises NotAllowed without the approver's role, Conflict for what is no finished draft.
+    Raises NotAllowed without the approver's role, and Conflict unless it is a finished draft.
     """
     _check_may(release, by, "publish")
     _check_finished(
@@ -168,30 +171,29 @@ def release_publish(*, release: Release, by: User | None) -> Release:
 
 
 def release_reject(*, release: Release, by: User | None, reason: object) -> Release:
-    """Decide that a finished draft is never published. Its files are deleted, its blob stays.
+    """Decide that a finished draft is never published; delete its files, keep its blob.
 
-    Why this costs nothing more: everything the decision rests on was paid for. Who rejects has the
-    draft before them, which came out of the noise, and no screen beside it holds anything of the
-    private data that could be compared with it. So whether a draft was published or rejected is
-    post-processing of it, as is any choice among several drafts: what each of them cost stays
-    spent, and the dataset's total holds for them all together, seen or unseen. Giving budget back
-    for a rejected draft would break this, for then the best of many would be had at the price of
-    one. The argument ends where somebody who knows the data holds the draft against them; nothing
-    can stop that but who is made an approver.
+    Why this costs nothing more: everything the decision is based on was paid for. The approver sees
+    the draft, which is noisy, and no page beside it shows private data that could be compared with
+    it. So the decision to publish or reject is post-processing of the draft, as is any choice among
+    several drafts: each draft's cost stays spent, and the dataset's total covers all of them
+    together, seen or unseen. A refund for rejected drafts would break this, because the best of
+    many could then be had at the price of one. The argument does not cover an approver who knows
+    the data and compares the draft with them; only the choice of approvers can prevent that.
 
-    The reason is for members. Strangers are told at its address that it was not published, and
-    nothing of what it was: no list shows it. `by` is None for the operator at the console.
+    The reason is for members. At its address strangers learn that it was not published, and nothing
+    else about it; no list shows it. `by` is None for the operator at the console.
 
     Raises NotAllowed without the approver's role, InvalidInput for a missing or overlong reason,
-    Conflict for what is no finished draft.
+    and Conflict unless it is a finished draft.
     """
     _check_may(release, by, "reject")
-    words = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
+    clean_reason = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
     _check_finished(
         release,
         translatable("This release is not finished yet; reject it when its job is done."),
     )
-    move(release, "reject", rejection=words)
+    move(release, "reject", rejection=clean_reason)
     files.remove_all(release)
     _log(release, "rejected", by)
     return release
@@ -205,15 +207,15 @@ def _check_finished(release: Release, problem: str) -> None:
 
 
 def _log(release: Release, what: str, by: User | None) -> None:
-    """Who decided what becomes of a release, for the operator's log."""
+    """Log who decided what about a release."""
     who = "the console" if by is None else f"account {by.pk}"
     logger.info("release %s: %s by %s", release.pk, what, who)
 
 
 def release_withdraw(*, release: Release, by: User | None) -> Release:
-    """Stop serving a published release, for good; copies remain wherever they are.
+    """Stop serving a published release, for good; copies elsewhere remain.
 
-    What it cost stays spent. Raises NotAllowed, and Conflict for what is not published.
+    Its cost stays spent. Raises NotAllowed, and Conflict unless it is published.
     """
     _check_may(release, by, "withdraw")
     move(release, "withdraw")
@@ -223,10 +225,10 @@ def release_withdraw(*, release: Release, by: User | None) -> Release:
 
 
 def release_cancel(*, release: Release, by: User | None) -> Release:
-    """Cancel a release before its job starts; what it cost is given back.
+    """Cancel and refund a release before its job starts.
 
-    Raises NotAllowed, and Conflict once the job has started, or has drawn before the database was
-    restored from a backup.
+    Raises NotAllowed, and Conflict once the job has started, or if it had drawn before the database
+    was restored from a backup.
     """
 
     _check_may(release, by, "cancel")
@@ -239,7 +241,7 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 def release_retry(*, release: Release, by: User | None) -> Release:
     """Finish a failed release from its committed draw, at no further cost.
 
-    Raises Conflict where there is none: drawing again would be a second draw for one debit.
+    Raises Conflict if there is none: drawing again would be a second draw for one debit.
     """
     _check_may(release, by, "retry")
     if not release.blob_name:
@@ -249,7 +251,7 @@ def release_retry(*, release: Release, by: User | None) -> Release:
 
 
 def _check_may(release: Release, by: User | None, name: str) -> None:
-    """Raise NotAllowed where a person's role does not suffice; None is the console's operator."""
+    """Raise NotAllowed if the user's role does not suffice; None is the operator."""
     action = ACTIONS[name]
     if by is not None and not may(by, release.dataset, action.needs):
         raise NotAllowed(action.denied)
@@ -262,4 +264,4 @@ DECISIONS: Mapping[str, Callable[..., Release]] = {
     "cancel": release_cancel,
     "retry": release_retry,
 }
-"""What does each action of `states.ACTIONS`."""
+"""The service of each action of `states.ACTIONS`."""

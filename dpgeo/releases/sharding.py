@@ -1,25 +1,24 @@
-"""Sharded perturbation of large files of points, by all workers in parallel.
+"""Perturbation of large files of points in shards, divided among the workers.
 
-The release's job divides its privacy units into shards, each with its own job, and wakes the
-workers. It then takes shards itself while there are any, waits for those that other workers have,
-and merges all of them. So a single worker can finish, and any number of them help.
+The job of the release divides its people into shards, each with a job of its own, and wakes the
+workers. It then perturbs shards itself while any are left, waits for those that other workers have
+leased, and combines them all. So a single worker finishes the release, and any number can help.
 
-Privacy argument. The whole cost is charged, and `drawing` set, before there is a shard. Every
-privacy unit is in one shard of one version of the data, so its reports are perturbed once
-(`privacy.mechanism.Sharded`). The result of a shard is written once: the first blob recorded in
-`ReleaseShard.blob_name` stands, and a later draw deletes its own. Until the release's own blob is
+Privacy argument. The whole cost is charged, and `drawing` set, before any shard exists. Every
+person is in one shard of one version of the data, so that their points are perturbed once
+(`privacy.mechanism.Sharded`). A shard's output is committed once: the first blob that
+`ReleaseShard.blob_name` names is final, a later draw is deleted. Until the release's own blob is
 committed nobody sees anything of any shard, and afterwards the shards are deleted. So a worker that
-is killed before its result is recorded has revealed nothing, and its shard is drawn again; one
-killed later has left its result behind. Whether a worker is killed does not depend on its noise. A
-shard that fails after its noise was drawn ends the release, as it does for any mechanism.
+is killed before its shard is named has revealed nothing, and the shard is drawn again; a worker
+that is killed later has committed its shard. Whether a worker is killed does not depend on its
+noise. A shard that fails after drawing noise ends the release, as with any mechanism.
 
-A shard records the total number of shards from its creation, and its privacy units follow from its
-number and that total alone, whatever happens to the others. Shards are created, and discarded, all
-or none, by the holder of the release's lease; and only a complete set of one version and one total
-is merged. So no privacy unit is in two shards of a release. If a person is erased meanwhile, all
-shards are discarded and drawn from the new version. The number of shards follows from the number of
-rows. It is visible only to those who may see that number, and a release of points shows how many
-there are.
+A shard records the number of shards when it is created, and its people follow from that alone,
+independently of the other shards. Shards are created and discarded all together, by the holder of
+the release's lease; and only a complete set of one version and one number is combined. So nobody is
+in two shards of a release. If a person is erased meanwhile, all shards are discarded and drawn from
+the new version. The number of shards follows from the number of rows. It is shown only to those who
+may see that number, and a release of points states how many there are.
 """
 
 from __future__ import annotations
@@ -71,11 +70,11 @@ MAX_SHARDS = 64
 MOVING = Phrase("Moving points")
 
 POLL_SECONDS = 0.5
-"""Pause between checks of shards that other workers have."""
+"""Seconds between two checks of shards that other workers have leased."""
 
 
 def number_of_shards(release: Release) -> int:
-    """Return the number of shards of a release, by the file's rows, if its mechanism has shards."""
+    """Return the number of shards, if the mechanism has them, from the file's rows."""
     rows = int((release.upload.report or {}).get("accepted", 0))
     most: int = settings.DPGEO_ROWS_PER_SHARD
     return max(1, min(-(-rows // most), MAX_SHARDS))
@@ -84,9 +83,9 @@ def number_of_shards(release: Release) -> int:
 def draw_in_shards(
     release: Release, lease: JobLease, number: int, about: Mapping[str, str]
 ) -> Released:
-    """Perturb all points, with the help of other workers, and merge the shards.
+    """Perturb all points together with other workers, and combine the shards.
 
-    Raises Conflict where a shard failed for good.
+    Raises Conflict if a shard failed for good.
     """
     lease.set_drawing()
     shards = _current_shards(release, lease, number)
@@ -97,22 +96,23 @@ def draw_in_shards(
     request = request_of(release)
     params = request.params
     dataset = release.dataset
-    context = PublicContext(
+    terms = PublicContext(
         domain_of(dataset, layers_named(params)),
         Unit(dataset.unit),
         request.counting,
         request.bound,
     )
-    perturbed = [_read(shard) for shard in shards]
-    return combine_shards(request.definition, context, params, request.epsilon, about, perturbed)
+    found = [_read(shard) for shard in shards]
+    return combine_shards(request.definition, terms, params, request.epsilon, about, found)
 
 
 def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
     """Return all shards of the newest version of the data, by number, written or not.
 
-    Creates them if there is no complete set. Raises LeaseLost, and Conflict where one failed.
+    Creates them if there are none, or if those that exist do not match. Raises LeaseLost, and
+    Conflict if a shard failed.
     """
-    lease.step(MOVING)  # a job without its lease creates no shards
+    lease.step(MOVING)  # a process without the lease creates no shards
     release.refresh_from_db(fields=["upload"])
     shards = list(release.shards.select_related("job").order_by("number"))
     if not _is_whole(release, shards):
@@ -127,25 +127,25 @@ def _current_shards(release: Release, lease: JobLease, number: int) -> list[Rele
 
 
 def _is_whole(release: Release, shards: Sequence[ReleaseShard]) -> bool:
-    """Return whether these are all shards of one set, of the version of the data to be read."""
+    """Whether these shards form one complete set for the current version of the data."""
     stored = [(shard.number, shard.total, shard.upload_id) for shard in shards]
     total = len(shards)
     return total > 0 and stored == [(number, total, release.upload_id) for number in range(total)]
 
 
 def _create_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
-    """Create the shards, all or none, and wake the workers for each. Raises LeaseLost."""
+    """Create all shards or none, and wake the workers for each. Raises LeaseLost."""
     with transaction.atomic():
         lease.renew()
         shards = [
             ReleaseShard.objects.create(
                 release=release,
                 upload_id=release.upload_id,
-                number=index,
+                number=place,
                 total=number,
                 job=job_create(task=SHARD_TASK, drawing=True),
             )
-            for index in range(number)
+            for place in range(number)
         ]
         for shard in shards:
             job_wake(job=shard.job)
@@ -153,12 +153,12 @@ def _create_shards(release: Release, lease: JobLease, number: int) -> list[Relea
 
 
 def shard_run(*, job_id: UUID) -> bool:
-    """Run the job of a shard; returns False when its lease was not available."""
+    """Run the job of a shard; False if it cannot be leased."""
     return job_run(job_id=job_id, work=_work_on)
 
 
 def _work_on(lease: JobLease) -> None:
-    """Perturb the reports of a shard and record the result, unless the release has ended."""
+    """Perturb the points of a shard and commit them; do nothing if the release has ended."""
     shard = (
         ReleaseShard.objects.filter(job_id=lease.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)
@@ -169,20 +169,20 @@ def _work_on(lease: JobLease) -> None:
         return
     release = shard.release
     request = request_of(release)
-    assignment = Shard(shard.number, shard.total)
+    share = Shard(shard.number, shard.total)
     drawn = read_and_draw(
         release,
         shard.upload,
         lease,
         lambda view, params, entropy: run_shard(
-            request.definition, view, params, request.epsilon, entropy, assignment
+            request.definition, view, params, request.epsilon, entropy, share
         ),
     )
-    _write(shard, drawn)
+    _commit_shard(shard, drawn)
 
 
-def _write(shard: ReleaseShard, drawn: mechanisms.PerturbedShard) -> None:
-    """Store the result of a shard, and record it if it is the first."""
+def _commit_shard(shard: ReleaseShard, drawn: mechanisms.PerturbedShard) -> None:
+    """Store a shard's output, and commit it unless another output is committed."""
     data = encode_shard(drawn)
     name = store_draw(shard.release, f"{FOLDER}/{shard.job_id}-{secrets.token_hex(16)}", data)
     unnamed = ReleaseShard.objects.filter(pk=shard.pk, blob_name="")
@@ -199,7 +199,7 @@ def _read(shard: ReleaseShard) -> mechanisms.PerturbedShard:
 
 
 def encode_shard(shard: mechanisms.PerturbedShard) -> bytes:
-    """Encode the perturbed reports and the trace as an .npz without pickles."""
+    """Encode the perturbed points and the trace as an .npz file without pickles."""
     perturbed = shard.perturbed
     arrays: dict[str, Any] = {"longitude": perturbed.longitude, "latitude": perturbed.latitude}
     if perturbed.time is not None:
@@ -213,7 +213,7 @@ def encode_shard(shard: mechanisms.PerturbedShard) -> bytes:
 
 
 def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
-    """Invert `encode_shard`."""
+    """Decode the output of `encode_shard`."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         lines = json.loads(archive["trace"].tobytes())
         trace = tuple(Measured.from_json(line) for line in lines)
@@ -229,10 +229,10 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
 
 
 def discard_shards(release: Release, lease: JobLease | None = None) -> None:
-    """Delete the shards of a release that are no longer needed, with their jobs and files.
+    """Delete the shards that a release no longer needs, with their jobs and files.
 
-    All or none, by the holder of the release's lease, or by the sweep once the release has ended.
-    Workers lose the lease of a shard with its job. Raises LeaseLost.
+    All or none: by the holder of the release's lease, or by the sweep once that job has ended.
+    Workers on a shard lose their lease together with its job. Raises LeaseLost.
     """
     with transaction.atomic():
         if lease:
@@ -245,10 +245,10 @@ def discard_shards(release: Release, lease: JobLease | None = None) -> None:
 
 
 def sweep_shards() -> int:
-    """Discard the shards of ended releases, and delete files that no shard records."""
+    """Discard the shards of releases that have ended, and delete unnamed files."""
     ended = Release.objects.filter(shards__isnull=False).exclude(job__state__in=UNFINISHED)
     for release in ended.distinct():
         discard_shards(release)
-    found = list(stored_names(private_storage(), FOLDER))
+    stored = list(stored_names(private_storage(), FOLDER))
     named = ReleaseShard.objects.exclude(blob_name="").values_list("blob_name", flat=True)
-    return sweep(private_storage(), found, keep=set(named))
+    return sweep(private_storage(), stored, keep=set(named))

@@ -1,8 +1,8 @@
-"""The one table of release states: who sees what in each, and which actions lead out of it.
+"""The table of release states: who sees what, and which actions lead out of each.
 
-Every door reads it: files, tiles, queries, OGC, lists, pages, embedding, desk, admin, API and
-reconciliation. A new state is a line of `STATES`, and a new action a line of `ACTIONS` and its
-service in `services.py`.
+Files, tiles, queries, OGC, lists, pages, embedding, desk, admin, API and reconciliation all read
+it. A new state is a line of `STATES`, and a new action a line of `ACTIONS` and its service in
+`services.py`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dpgeo.jobs.models import Job, JobState
 
 
 class ReleaseState(models.TextChoices):
-    """The states of a release; `STATES` says what each means."""
+    """The states of a release; `STATES` holds their rules."""
 
     DRAFT = "draft", "Draft"
     PUBLISHED = "published", "Published"
@@ -27,7 +27,7 @@ class ReleaseState(models.TextChoices):
 
 
 class Files(enum.Enum):
-    """Where the files of a release are kept."""
+    """Where the files of a release are stored."""
 
     PRIVATE = enum.auto()
     PUBLIC = enum.auto()
@@ -36,9 +36,9 @@ class Files(enum.Enum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gone:
-    """What is answered, with status 410, about a release that has ended.
+    """The answer, with status 410, about a release that has ended.
 
-    `kind` is the last part of the problem's type and the name of the page that says it. `{id}` in
+    `kind` is the last part of the problem's type and the name of the page that shows it. `{id}` in
     `detail` is the release's id.
     """
 
@@ -50,13 +50,13 @@ class Gone:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StateRules:
-    """What a state means to everyone who meets the release.
+    """The rules of one release state.
 
-    Its publisher's members always see that it exists and what it is, and its files while there are
-    any. `files` are for strangers where they are public; only then lists show the release.
-    `known` is whether strangers may read its facts without its files. Without either they are
-    told 404 as for an id that never was, or `gone`. `since` names the moment that the state
-    began, and `standing` says on the desk what it means.
+    Members of the publisher always see that the release exists and what it is, and its files while
+    there are any. `files` are for strangers if they are public; only then do lists show the
+    release. `known` is whether strangers may read its facts without its files. Without either they
+    get 404 as for an unknown id, or `gone`. `since` names the field with the time at which the
+    state began, and `standing` explains the state on the desk.
     """
 
     files: Files
@@ -130,12 +130,12 @@ STATES: Mapping[ReleaseState, StateRules] = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """One thing to do with a release.
+    """An action on a release.
 
-    `needs` is the action of `accounts.selectors.may` that it takes, `after` the state its job must
-    be in if not any, `drawn` whether there must be a draw (True) or may be none (False), and `to`
-    the state it leads to, if it leads out of one. Then the words for who may not, for what is not
-    in such a state, and for what was done.
+    `needs` is the permission that it takes (`accounts.selectors.may`), `after` the required state
+    of its job, if any, `drawn` whether there must be a draw (True) or may be none (False), and `to`
+    the state it leads to, if it changes the state. The remaining fields are texts: for users who
+    may not, for a release in another state, and for the completed action.
     """
 
     needs: str
@@ -189,12 +189,12 @@ ACTIONS: Mapping[str, Action] = {
 
 
 def states_from(action: str) -> tuple[ReleaseState, ...]:
-    """The states that an action leads out of."""
+    """Return the states in which an action is possible."""
     return tuple(state for state, rules in STATES.items() if action in rules.actions)
 
 
 def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
-    """Whether an action is possible now, whoever asks; `drawn` is whether there is a draw."""
+    """Whether an action is possible now, for any user; `drawn` is whether there is a draw."""
     needed = ACTIONS[action]
     matches = needed.drawn is None or (drawn if needed.drawn else not job.drawing)
     in_time = needed.after is None or job.state == needed.after
@@ -202,13 +202,13 @@ def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
 
 
 PUBLIC = tuple(state for state, rules in STATES.items() if rules.public)
-"""What lists show and files are served of to everybody."""
+"""States whose releases are in lists, with files served to everybody."""
 
 KNOWN = tuple(state for state, rules in STATES.items() if rules.known)
-"""What strangers may read the facts of."""
+"""States in which strangers may read a release's facts."""
 
 ENDED = tuple(state for state, rules in STATES.items() if not rules.served)
-"""What has no files any more, for good."""
+"""Final states, without files."""
 
 GONE = tuple(rules.gone for rules in STATES.values() if rules.gone)
-"""The ways to have ended."""
+"""The answers about releases that have ended."""

@@ -81,7 +81,7 @@ def values(parameter: Parameter) -> list[int | bool | str]:
     if parameter.choices:
         return list(parameter.choices)
     if parameter.read:
-        return [parameter.default, *TEXTS[parameter.name]]
+        return [parameter.default, *TEXTS.get(parameter.name, [])]
     assert parameter.low is not None, f"{parameter.name} needs a lower limit."
     assert parameter.high is not None, f"{parameter.name} needs an upper limit."
     middle = (parameter.low + parameter.high) // 2

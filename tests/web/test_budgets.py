@@ -42,7 +42,7 @@ def test_a_debit_is_exact_and_leaves_the_rest() -> None:
     assert ledger.left == Fraction(1, 1_000_000)
 
 
-def test_it_refuses_what_the_budget_does_not_hold_with_the_numbers() -> None:
+def test_a_debit_beyond_the_budget_is_refused_with_the_numbers() -> None:
     ledger = ledger_create(name="people", total=Fraction(1))
     debit(ledger, Fraction(3, 4))
     with pytest.raises(BudgetExceeded) as refused:
@@ -74,7 +74,7 @@ def test_a_refund_is_given_once() -> None:
     assert [line.kind for line in ledger.entries.order_by("id")] == ["debit", "refund"]
 
 
-def test_what_was_never_paid_is_not_refunded() -> None:
+def test_a_job_without_a_debit_is_not_refunded() -> None:
     assert budget_refund(job=uuid.uuid4()) is None
     assert not Entry.objects.exists()
 
@@ -119,7 +119,7 @@ def test_the_database_itself_refuses_a_second_debit_of_a_job() -> None:
 
 
 @pytest.mark.parametrize("total", ["0", "-1", "nan", "0.0000001", "1e9"])
-def test_a_ledger_needs_a_budget_that_means_something(total: str) -> None:
+def test_a_ledger_needs_a_valid_budget(total: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         ledger_create(name="people", total=total)  # type: ignore[arg-type]
     assert refused.value.field == "budget"
@@ -155,7 +155,7 @@ def points(beside: Ledger, level: str = "ln 16") -> Ledger:
     return ledger_create_for_points(beside=beside, total=make_level(level, 200))
 
 
-def test_points_are_paid_from_the_ledger_beside_and_never_from_the_other() -> None:
+def test_points_are_paid_only_from_their_own_ledger() -> None:
     people = ledger_create(name="people", total=Fraction(1))
     ledger = points(people)
     cost = GeoInd(make_level("ln 4", 200).pico, Unit.PERSON)

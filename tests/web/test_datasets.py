@@ -107,7 +107,9 @@ def stored_uploads() -> set[str]:
         ("slug", "x" * 81),
     ],
 )
-def test_a_wrong_declaration_is_refused_by_its_field(field: str, value: Any) -> None:
+def test_an_invalid_declaration_is_refused_with_the_name_of_its_field(
+    field: str, value: Any
+) -> None:
     with pytest.raises(InvalidInput) as refused:
         make_dataset(**{field: value})
     assert refused.value.field == field
@@ -167,7 +169,7 @@ def test_datasets_that_share_a_ledger_protect_the_same_unit() -> None:
     assert dataset_update(dataset=alone, changes={"unit": "record"}).unit == "record"
 
 
-def test_what_releases_rest_on_is_frozen_by_the_first_confirmed_upload() -> None:
+def test_the_first_confirmed_upload_freezes_the_facts_that_releases_depend_on() -> None:
     dataset = make_dataset()
     dataset_update(dataset=dataset, changes={"time_zone": "Europe/Paris"})
     upload_confirm(upload=make_received(dataset), columns=COLUMNS, confirmed_by=None)
@@ -258,7 +260,7 @@ def test_a_broken_transfer_leaves_nothing_behind() -> None:
     assert stored_uploads() == before
 
 
-def test_a_declaration_is_taken_back_whole_until_an_upload_is_confirmed() -> None:
+def test_a_declaration_can_be_discarded_until_an_upload_is_confirmed() -> None:
     dataset, before = make_dataset(), stored_uploads()
     upload = make_received(dataset)
     dataset_discard(dataset=dataset)
@@ -334,7 +336,7 @@ def test_a_record_dataset_needs_no_person() -> None:
     assert upload.state == UploadState.READY
 
 
-def test_later_uploads_keep_the_columns_that_releases_rest_on(tmp_path: Path) -> None:
+def test_later_uploads_keep_the_columns_that_releases_depend_on(tmp_path: Path) -> None:
     dataset = make_dataset()
     first = make_received(dataset)
     upload_confirm(upload=first, columns=COLUMNS, confirmed_by=None)
@@ -352,7 +354,7 @@ def test_later_uploads_keep_the_columns_that_releases_rest_on(tmp_path: Path) ->
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_a_reading_that_was_cut_off_at_its_very_end_is_not_done_twice(keeps: bool) -> None:
+def test_an_ingestion_interrupted_at_its_end_is_not_repeated(keeps: bool) -> None:
     """Its worker died after the canonical file was there; the uploaded one may be gone already."""
     upload = make_received(make_dataset(keep_raw=keeps))
     upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
@@ -367,7 +369,7 @@ def test_a_reading_that_was_cut_off_at_its_very_end_is_not_done_twice(keeps: boo
 
 
 @pytest.mark.parametrize("keeps", [True, False])
-def test_other_columns_have_every_file_confirmed_anew(keeps: bool) -> None:
+def test_changed_columns_require_every_file_to_be_confirmed_again(keeps: bool) -> None:
     dataset = make_dataset(keep_raw=keeps)
     first = make_received(dataset)
     upload_confirm(upload=first, columns=COLUMNS, confirmed_by=None)
@@ -396,7 +398,7 @@ def test_columns_do_not_change_while_another_file_is_read() -> None:
     assert dataset.columns["person"] == "who"
 
 
-def test_a_cancelled_release_rests_on_nothing() -> None:
+def test_a_cancelled_release_does_not_fix_the_columns() -> None:
     dataset = make_dataset()
     upload = make_received(dataset)
     upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
@@ -432,7 +434,7 @@ def test_a_failed_ingestion_fails_the_upload_which_may_be_confirmed_again() -> N
     assert Upload.objects.get(pk=upload.pk).state == UploadState.READY
 
 
-def test_a_file_that_is_gone_is_said_to_be_gone(tmp_path: Path) -> None:
+def test_a_deleted_file_is_reported_as_deleted(tmp_path: Path) -> None:
     upload = make_ready(make_dataset(), tmp_path)
     private_storage().delete(upload.canonical_name)
     with pytest.raises(Conflict, match="upload the file again"), canonical_path(upload):
@@ -449,7 +451,7 @@ def test_a_new_upload_is_a_new_version_and_releases_keep_theirs(tmp_path: Path) 
     assert release.upload == first
 
 
-def test_a_lost_ingestion_is_taken_up_by_the_reaper_without_a_second_file() -> None:
+def test_the_reaper_resumes_a_lost_ingestion_without_a_second_file() -> None:
     upload = make_received(make_dataset())
     upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
     upload_ingest(upload_id=upload.pk)
@@ -490,7 +492,7 @@ def test_only_members_see_a_dataset_and_its_uploads(tmp_path: Path) -> None:
         ),
     ],
 )
-def test_a_role_allows_what_it_says(role: Role | None, allowed: set[str]) -> None:
+def test_each_role_allows_exactly_its_actions(role: Role | None, allowed: set[str]) -> None:
     dataset = make_dataset()
     user = make_user(dataset.organisation if role else None, role or Role.STEWARD)
     actions = {"view", "edit", "upload", "request", "see_private", "publish", "set_budget"}

@@ -25,7 +25,7 @@ def width(budget: Budget) -> float:
 
 
 @pytest.mark.django_db
-def test_a_bar_tells_spent_from_held_and_forgets_what_was_given_back() -> None:
+def test_a_budget_bar_shows_spent_and_reserved_epsilon_without_refunds() -> None:
     desk = make_desk()
     dataset = desk.declare(ready=True)
     done, held, cancelled = (desk.request(dataset, epsilon=e) for e in ("0.5", "0.25", "0.75"))
@@ -59,7 +59,9 @@ def test_a_failed_job_that_drew_noise_stays_spent() -> None:
         (["0.9", "0.9"], "too little for one like the last"),
     ],
 )
-def test_it_says_what_is_left_in_releases(asked: list[str], words: str) -> None:
+def test_the_remaining_budget_is_shown_as_a_number_of_releases(
+    asked: list[str], words: str
+) -> None:
     desk = make_desk()
     dataset = desk.declare(ready=True)
     for epsilon_asked in asked:
@@ -96,7 +98,7 @@ def test_an_outline_of_many_corners_is_drawn_with_few() -> None:
 
 
 @pytest.mark.django_db
-def test_it_says_what_is_left_for_points_wherever_it_says_what_is_left() -> None:
+def test_the_remaining_budget_for_points_is_shown_beside_the_one_for_counts() -> None:
     desk = make_desk()
     dataset = desk.declare(ready=True, points_budget=make_level("ln 16", 200))
     desk.request(

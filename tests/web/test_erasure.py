@@ -86,7 +86,7 @@ def test_an_erased_person_is_in_no_file_any_more(
         )
 
 
-def test_an_erased_person_does_not_come_back_with_a_later_upload(dataset: Dataset) -> None:
+def test_erasing_a_person_removes_their_rows_from_later_uploads(dataset: Dataset) -> None:
     ingest(dataset)
     erase(dataset, "ann")
     later = ingest(dataset)
@@ -99,7 +99,7 @@ def test_an_erased_person_does_not_come_back_with_a_later_upload(dataset: Datase
     assert rows(ingest(dataset)) == 3
 
 
-def test_a_dataset_suppresses_nobody_for_another(dataset: Dataset) -> None:
+def test_an_erasure_affects_no_other_dataset(dataset: Dataset) -> None:
     ingest(dataset)
     erase(dataset, "ann")
     assert rows(ingest(make_dataset(dataset.organisation))) == 3
@@ -146,7 +146,7 @@ def test_an_unknown_person_erases_no_row(dataset: Dataset) -> None:
 
 
 @pytest.mark.parametrize("person", ["", "  ", "null", "1.2E+11"])
-def test_what_is_no_identifier_is_refused(dataset: Dataset, person: str) -> None:
+def test_an_invalid_identifier_is_refused(dataset: Dataset, person: str) -> None:
     ingest(dataset)
     with pytest.raises(InvalidInput) as refusal:
         person_erase(dataset=dataset, person=person, by=None)
@@ -178,7 +178,7 @@ def test_only_stewards_erase_and_only_where_rows_have_persons(dataset: Dataset) 
         person_erase(dataset=make_dataset(), person="ann", by=None)
 
 
-def test_the_erase_command_says_what_cannot_be_taken_back(
+def test_the_erase_command_says_what_cannot_be_undone(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpgeo.commands.console.POLL_SECONDS", 0.0)
@@ -213,7 +213,7 @@ def test_whether_raw_files_are_kept_may_change(dataset: Dataset) -> None:
     assert ingest(Dataset.objects.get(pk=dataset.pk)).raw_name == ""
 
 
-def test_the_ledger_is_written_out_and_no_cell_is_a_formula(dataset: Dataset) -> None:
+def test_the_exported_ledger_contains_no_formulas(dataset: Dataset) -> None:
     ingest(dataset)
     release = make_request(dataset, title="=1+1")
     output = io.StringIO()

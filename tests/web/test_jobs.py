@@ -72,13 +72,13 @@ def let_lapse(job: Job) -> None:
     Job.objects.filter(pk=job.pk).update(lease_until=timezone.now() - timedelta(seconds=1))
 
 
-def test_a_job_is_held_by_one_worker() -> None:
+def test_a_job_is_leased_to_one_worker() -> None:
     job = job_create(task="tests.nothing")
     take(job)
     assert job_lease(job_id=job.pk) is None
 
 
-def test_a_lapsed_lease_is_taken_over_and_its_holder_told() -> None:
+def test_an_expired_lease_is_taken_over_and_its_holder_stops() -> None:
     job = job_create(task="tests.nothing")
     first = take(job)
     let_lapse(job)
@@ -141,7 +141,7 @@ def test_a_broker_that_is_down_does_not_lose_the_job(
     assert job_lease(job_id=job.pk) is not None
 
 
-def test_a_job_that_waits_long_is_offered_ever_less_often() -> None:
+def test_a_waiting_job_is_offered_at_growing_intervals() -> None:
     now = timezone.now()
     job = job_create(task="tests.nothing")
 
@@ -156,7 +156,7 @@ def test_a_job_that_waits_long_is_offered_ever_less_often() -> None:
     assert wakes(waited=timedelta(days=3), since=LONGEST_WAKE_AFTER) == 1
 
 
-def test_the_reaper_wakes_what_nobody_works_on_and_nothing_else() -> None:
+def test_the_reaper_wakes_only_jobs_without_a_lease() -> None:
     long_ago = timezone.now() - 2 * WAKE_AFTER
     waiting, held, lapsed, fresh = (job_create(task="tests.nothing") for _ in range(4))
     take(held)
@@ -170,7 +170,7 @@ def test_the_reaper_wakes_what_nobody_works_on_and_nothing_else() -> None:
     assert jobs_reap().woken == 0
 
 
-def test_the_reaper_fails_and_refunds_what_never_drew(paid: tuple[Job, Ledger]) -> None:
+def test_the_reaper_fails_and_refunds_jobs_that_never_drew_noise(paid: tuple[Job, Ledger]) -> None:
     job, ledger = paid
     Job.objects.filter(pk=job.pk).update(attempts=MAX_ATTEMPTS)
     assert jobs_reap().failed == 1
@@ -180,7 +180,7 @@ def test_the_reaper_fails_and_refunds_what_never_drew(paid: tuple[Job, Ledger]) 
     assert spent(ledger) == 0
 
 
-def test_the_reaper_never_refunds_what_may_have_drawn(paid: tuple[Job, Ledger]) -> None:
+def test_the_reaper_never_refunds_jobs_that_may_have_drawn_noise(paid: tuple[Job, Ledger]) -> None:
     job, ledger = paid
     job_set_drawing(job_id=job.pk, lease=take(job))
     let_lapse(job)
@@ -226,7 +226,9 @@ def test_a_started_job_is_not_cancelled(paid: tuple[Job, Ledger]) -> None:
     assert spent(ledger) == 250_000
 
 
-def test_an_error_a_person_can_mend_fails_the_job_and_refunds(paid: tuple[Job, Ledger]) -> None:
+def test_an_error_that_a_person_can_fix_fails_the_job_and_refunds_it(
+    paid: tuple[Job, Ledger],
+) -> None:
     job, ledger = paid
 
     def refuse(held: JobLease) -> None:
@@ -238,7 +240,7 @@ def test_an_error_a_person_can_mend_fails_the_job_and_refunds(paid: tuple[Job, L
     assert spent(ledger) == 0
 
 
-def test_an_unknown_error_returns_the_job_and_is_logged_without_its_words(
+def test_an_unknown_error_returns_the_job_and_is_logged_without_its_message(
     paid: tuple[Job, Ledger], caplog: pytest.LogCaptureFixture
 ) -> None:
     job, ledger = paid
@@ -256,7 +258,7 @@ def test_an_unknown_error_returns_the_job_and_is_logged_without_its_words(
     assert spent(ledger) == 250_000
 
 
-def test_what_is_logged_while_a_job_is_done_bears_its_id() -> None:
+def test_log_lines_of_a_job_carry_its_id() -> None:
     job = job_create(task="tests.nothing")
     bound: list[object] = []
 
@@ -268,7 +270,7 @@ def test_what_is_logged_while_a_job_is_done_bears_its_id() -> None:
     assert "job_id" not in get_contextvars()
 
 
-def test_the_line_of_a_job_that_a_request_queued_bears_both_ids(
+def test_the_log_line_of_a_queued_job_carries_the_ids_of_request_and_job(
     django_capture_on_commit_callbacks: Any,
 ) -> None:
     bound: list[dict[str, Any]] = []
@@ -286,7 +288,7 @@ def test_the_line_of_a_job_that_a_request_queued_bears_both_ids(
     assert bound == [{"request_id": "r-17", "job_id": str(job.pk)}]
 
 
-def test_who_is_interrupted_gives_the_job_back(paid: tuple[Job, Ledger]) -> None:
+def test_an_interrupted_worker_returns_its_job(paid: tuple[Job, Ledger]) -> None:
     def interrupt(held: JobLease) -> None:
         raise KeyboardInterrupt
 
@@ -295,7 +297,7 @@ def test_who_is_interrupted_gives_the_job_back(paid: tuple[Job, Ledger]) -> None
     assert Job.objects.get(pk=paid[0].pk).state == JobState.QUEUED
 
 
-def test_a_job_taken_over_meanwhile_is_left_to_the_other() -> None:
+def test_a_worker_stops_when_another_takes_its_job_over() -> None:
     job = job_create(task="tests.nothing")
     other = uuid.uuid4()
 
@@ -331,7 +333,7 @@ def test_the_lease_is_kept_alive_during_a_long_step(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_worker_that_hangs_is_not_kept_alive_for_ever(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hung_worker_loses_its_lease_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpgeo.jobs.lease.HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr("dpgeo.jobs.lease.LONGEST_HOLD_SECONDS", 0.0)
     job = job_create(task="tests.nothing")

@@ -18,7 +18,7 @@ from dpgeo.api import cached_lists
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.services import dataset_update
 from dpgeo.pages import public_views
-from dpgeo.releases.list_cache import Kept
+from dpgeo.releases.list_cache import TextCache
 from dpgeo.releases.models import Release
 from dpgeo.releases.publication import publish
 from dpgeo.releases.selectors import releases_visible_to
@@ -57,8 +57,8 @@ def nothing_kept(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forget(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in ("_releases", "_datasets", "_collections", "_harvested"):
-        monkeypatch.setattr(cached_lists, name, Kept())
-    monkeypatch.setattr(public_views, "_cards", Kept())
+        monkeypatch.setattr(cached_lists, name, TextCache())
+    monkeypatch.setattr(public_views, "_cards", TextCache())
 
 
 def queries(address: str) -> int:
@@ -202,7 +202,7 @@ def test_files_on_their_way_into_the_public_storage_are_not_kept_as_they_are(
 
 def test_the_oldest_texts_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpgeo.releases.list_cache.MOST_KEPT", 2)
-    kept, made = Kept(), []
+    kept, made = TextCache(), []
 
     def make(missing: Any) -> Iterator[tuple[bytes, bool]]:
         made.extend(missing)

@@ -141,7 +141,7 @@ def test_a_radius_with_a_coarser_grid_than_that_of_the_budget_is_refused(
     assert Ledger.objects.get(beside=dataset.ledger).spent_units == 0
 
 
-def test_a_quote_tells_how_far_points_move(dataset: Dataset) -> None:
+def test_a_quote_states_how_far_points_move(dataset: Dataset) -> None:
     quote = quote_release(dataset, counting="people", **POINTS)
     assert quote.forecast.radii is not None
     assert quote.forecast.radii[0] == pytest.approx(488, abs=3)
@@ -182,7 +182,7 @@ def declare(dataset: Dataset, document: bytes) -> PublicLayer:
     )
 
 
-def test_a_map_that_is_published_can_be_a_prior_and_is_held_and_stated(
+def test_a_published_map_can_be_a_prior_and_is_protected_and_stated(
     dataset: Dataset, client: Client
 ) -> None:
     published = release_publish(release=make_release(dataset), by=None)
@@ -205,9 +205,7 @@ def test_a_map_that_is_published_can_be_a_prior_and_is_held_and_stated(
         public_layer_remove(layer=layer, by=None)
 
 
-def test_the_page_says_of_padded_and_placed_points_what_they_are(
-    dataset: Dataset, client: Client
-) -> None:
+def test_the_page_explains_padded_and_remapped_points(dataset: Dataset, client: Client) -> None:
     half = {**POINTS, "parameters": {**POINTS["parameters"], "level": "ln(2)", "padded": True}}
     plain, padded = make_release(dataset, **POINTS), make_release(dataset, **half)
     texts = []
@@ -233,7 +231,7 @@ def telling(tmp_path: Path) -> Dataset:
 
 
 @pytest.mark.parametrize("rows", [50, 5_000_000], ids=["parts", "whole"])
-def test_what_is_declared_public_is_told_of_every_point(
+def test_declared_public_attributes_are_published_with_every_point(
     telling: Dataset, client: Client, settings: Any, rows: int
 ) -> None:
     settings.DPGEO_ROWS_PER_SHARD = rows
@@ -253,7 +251,7 @@ def test_what_is_declared_public_is_told_of_every_point(
     assert "wherever it was made, is published as it is: app." in page
 
 
-def test_nothing_is_told_unless_it_is_asked_for(telling: Dataset, client: Client) -> None:
+def test_public_attributes_are_published_only_on_request(telling: Dataset, client: Client) -> None:
     release = release_publish(release=make_release(telling, **POINTS), by=None)
     with public_storage().open(release.files.get(name="points.csv").stored_name) as file:
         assert file.read().decode().startswith("longitude,latitude\n")
@@ -261,7 +259,7 @@ def test_nothing_is_told_unless_it_is_asked_for(telling: Dataset, client: Client
     assert "wherever it was made, is published" not in page
 
 
-def test_what_nobody_declared_public_is_not_published(dataset: Dataset) -> None:
+def test_undeclared_attributes_are_not_published(dataset: Dataset) -> None:
     """The rows say it all the same, and no request brings it out."""
     asked = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
     with pytest.raises(InvalidInput, match="declared public") as refused:
@@ -270,7 +268,7 @@ def test_what_nobody_declared_public_is_not_published(dataset: Dataset) -> None:
     assert ledger_of(dataset).spent_units == 0
 
 
-def test_what_is_public_is_fixed_with_the_first_file(telling: Dataset) -> None:
+def test_public_attributes_are_frozen_with_the_first_file(telling: Dataset) -> None:
     telling.frozen_at = timezone.now()
     telling.save()
     with pytest.raises(Conflict) as refused:
@@ -278,7 +276,7 @@ def test_what_is_public_is_fixed_with_the_first_file(telling: Dataset) -> None:
     assert refused.value.field == "public_attributes"
 
 
-def test_a_prior_that_is_not_declared_is_refused(dataset: Dataset) -> None:
+def test_an_undeclared_prior_is_refused(dataset: Dataset) -> None:
     asked = {**POINTS, "parameters": {**POINTS["parameters"], "prior": "crowd"}}
     with pytest.raises(InvalidInput) as refused:
         make_release(dataset, **asked)
@@ -306,7 +304,7 @@ def part_files() -> list[str]:
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_large_file_is_moved_in_parts_that_nobody_sees(dataset: Dataset) -> None:
+def test_a_large_file_is_perturbed_in_shards_that_stay_private(dataset: Dataset) -> None:
     before = part_files()
     release = make_release(dataset, **POINTS)
     assert (release.job.state, str(release.job.failure)) == (JobState.DONE, "")
@@ -321,7 +319,7 @@ def test_a_large_file_is_moved_in_parts_that_nobody_sees(dataset: Dataset) -> No
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_what_is_in_parts_is_what_is_released(
+def test_the_release_consists_of_its_shards(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Every part holds the reports of its people, and all of them are put together unchanged."""
@@ -343,12 +341,12 @@ def test_what_is_in_parts_is_what_is_released(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_part_that_was_written_is_not_drawn_again(
+def test_a_committed_shard_is_not_drawn_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The worker is told to end when two of four parts are written."""
     release = make_request(dataset, **POINTS)
-    write = sharding._write
+    write = sharding._commit_shard
     written: list[int] = []
 
     def told(part: ReleaseShard, drawn: Any) -> None:
@@ -357,14 +355,14 @@ def test_a_part_that_was_written_is_not_drawn_again(
         written.append(part.number)
         write(part, drawn)
 
-    monkeypatch.setattr(sharding, "_write", told)
+    monkeypatch.setattr(sharding, "_commit_shard", told)
     with pytest.raises(SystemExit):
         release_run(release_id=release.pk)
     named = dict(ReleaseShard.objects.exclude(blob_name="").values_list("number", "blob_sha256"))
     assert len(named) == 2
     release.refresh_from_db()
     assert (release.blob_name, release.job.drawing) == ("", True)
-    monkeypatch.setattr(sharding, "_write", write)
+    monkeypatch.setattr(sharding, "_commit_shard", write)
     read: dict[int, str] = {}
     real = sharding._read
     monkeypatch.setattr(
@@ -380,12 +378,12 @@ def test_a_part_that_was_written_is_not_drawn_again(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_only_whole_sets_of_parts_are_put_together(
+def test_only_complete_sets_of_shards_are_combined(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Two of four parts are written and one is lost: nobody may fall into two of what is left."""
     release = make_request(dataset, **POINTS)
-    write, read = sharding._write, sharding._read
+    write, read = sharding._commit_shard, sharding._read
     written: list[tuple[int, int]] = []
 
     def lose_one(part: ReleaseShard, drawn: Any) -> None:
@@ -395,7 +393,7 @@ def test_only_whole_sets_of_parts_are_put_together(
             ReleaseShard.objects.filter(blob_name="").first().delete()  # type: ignore[union-attr]
             raise SystemExit
 
-    monkeypatch.setattr(sharding, "_write", lose_one)
+    monkeypatch.setattr(sharding, "_commit_shard", lose_one)
     with pytest.raises(SystemExit):
         release_run(release_id=release.pk)
     assert ReleaseShard.objects.count() == 3
@@ -419,7 +417,7 @@ def test_only_whole_sets_of_parts_are_put_together(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_who_lost_the_lease_neither_deals_nor_discards_parts(
+def test_a_worker_without_the_lease_neither_creates_nor_discards_shards(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = make_request(dataset, **POINTS)
@@ -436,7 +434,7 @@ def test_who_lost_the_lease_neither_deals_nor_discards_parts(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_part_that_breaks_off_after_its_noise_ends_the_release(
+def test_a_shard_that_fails_after_its_noise_ends_the_release(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def broken(*_: Any) -> None:
@@ -454,7 +452,7 @@ def test_a_part_that_breaks_off_after_its_noise_ends_the_release(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_a_part_that_stops_before_its_noise_is_not_said_to_have_cost_nothing(
+def test_a_shard_that_fails_before_its_noise_is_not_reported_as_free(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharding, "read_and_draw", Mock(side_effect=MemoryError))
@@ -465,12 +463,12 @@ def test_a_part_that_stops_before_its_noise_is_not_said_to_have_cost_nothing(
 
 
 @pytest.mark.usefixtures("small_parts")
-def test_parts_of_two_versions_of_the_data_are_never_put_together(
+def test_shards_of_two_versions_of_the_data_are_never_combined(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A person is erased when one part is written: all are drawn from the new version."""
     release = make_request(dataset, **POINTS)
-    write = sharding._write
+    write = sharding._commit_shard
     uploads: list[Any] = []
 
     def erase_then(part: ReleaseShard, drawn: Any) -> None:
@@ -480,7 +478,7 @@ def test_parts_of_two_versions_of_the_data_are_never_put_together(
             newer = make_ready(dataset, tmp_path, rows=100)
             Release.objects.filter(pk=release.pk).update(upload=newer)
 
-    monkeypatch.setattr(sharding, "_write", erase_then)
+    monkeypatch.setattr(sharding, "_commit_shard", erase_then)
     assert release_run(release_id=release.pk)
     newest = Release.objects.get(pk=release.pk).upload_id
     assert uploads[0] != newest
@@ -489,7 +487,7 @@ def test_parts_of_two_versions_of_the_data_are_never_put_together(
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])
-def test_its_pages_speak_of_places_and_not_of_presence(
+def test_its_pages_promise_about_places_and_not_about_presence(
     dataset: Dataset, client: Client, name: str
 ) -> None:
     counts, points = make_release(dataset), make_release(dataset, **POINTS)

@@ -74,14 +74,14 @@ def test_a_file_in_a_workers_hands_is_never_old_enough_to_be_swept() -> None:
 
 
 @pytest.mark.parametrize("folder", ["uploads", "canonical"])
-def test_old_files_without_a_row_go_and_young_ones_stay(folder: str) -> None:
+def test_old_orphan_files_are_deleted_and_recent_ones_kept(folder: str) -> None:
     old, young = leave(f"{folder}/old"), leave(f"{folder}/young", old=False)
     assert uploads_sweep() >= 1
     assert not private_storage().exists(old)
     assert private_storage().exists(young)
 
 
-def test_files_that_a_row_names_stay_however_old(tmp_path: Path) -> None:
+def test_files_that_a_row_names_are_kept_at_any_age(tmp_path: Path) -> None:
     dataset = make_dataset()
     received, ready = make_received(dataset), make_ready(dataset, tmp_path)
     for name in (received.raw_name, ready.canonical_name):
@@ -104,7 +104,7 @@ def test_nothing_younger_than_the_oldest_unfinished_job_is_swept() -> None:
     assert not private_storage().exists(name)
 
 
-def test_pieces_of_uploads_and_work_that_nobody_touches_any_more_go() -> None:
+def test_abandoned_transfers_and_work_files_are_deleted() -> None:
     base = Path(settings.VAR_DIR) / "work"
     base.mkdir(exist_ok=True)
     old = Path(settings.INCOMING_DIR) / "old.upload"
@@ -123,7 +123,7 @@ def test_pieces_of_uploads_and_work_that_nobody_touches_any_more_go() -> None:
     busy.rmdir()
 
 
-def test_a_second_draw_goes_and_the_committed_one_stays(tmp_path: Path) -> None:
+def test_a_second_draw_is_deleted_and_the_committed_one_kept(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     second = leave(f"{blob_prefix(release.job_id)}second")
@@ -133,7 +133,7 @@ def test_a_second_draw_goes_and_the_committed_one_stays(tmp_path: Path) -> None:
     assert not private_storage().exists(second)
 
 
-def test_files_of_a_release_without_a_row_go_and_its_own_stay(tmp_path: Path) -> None:
+def test_orphan_files_of_a_release_are_deleted_and_its_own_kept(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     release_publish(release=release, by=None)
@@ -157,7 +157,7 @@ def forget_commit(release: Release) -> None:
     )
 
 
-def test_a_draw_that_the_restored_database_forgot_is_adopted_not_drawn_again(
+def test_a_draw_that_a_restored_database_lost_is_recovered_not_drawn_again(
     tmp_path: Path,
 ) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
@@ -174,7 +174,7 @@ def test_a_draw_that_the_restored_database_forgot_is_adopted_not_drawn_again(
     assert set(release.files.values_list("name", flat=True)) == FILES
 
 
-def test_a_worker_adopts_the_draw_of_an_earlier_attempt(tmp_path: Path) -> None:
+def test_a_worker_recovers_the_draw_of_an_earlier_attempt(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     sha256 = release.blob_sha256
@@ -184,7 +184,7 @@ def test_a_worker_adopts_the_draw_of_an_earlier_attempt(tmp_path: Path) -> None:
     assert release.blob_sha256 == sha256
 
 
-def test_an_adopted_draw_is_not_refunded_when_its_files_cannot_be_written(
+def test_a_recovered_draw_is_not_refunded_when_its_files_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
@@ -201,7 +201,7 @@ def test_an_adopted_draw_is_not_refunded_when_its_files_cannot_be_written(
     assert not Entry.objects.filter(job=release.job_id, kind=EntryKind.REFUND).exists()
 
 
-def test_a_draw_that_the_restored_database_forgot_cannot_be_cancelled(tmp_path: Path) -> None:
+def test_a_release_whose_draw_a_restored_database_lost_cannot_be_cancelled(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_commit(release)
@@ -221,7 +221,7 @@ def test_a_draw_that_the_restored_database_forgot_cannot_be_cancelled(tmp_path: 
         {"bounding": "popular"},
     ],
 )
-def test_a_draw_of_another_request_is_not_adopted_but_paid_for_too(
+def test_a_draw_of_another_request_is_not_recovered_but_debited(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
     """A request's name, used for another request after a restore, leads to the same job's id."""
@@ -237,7 +237,7 @@ def test_a_draw_of_another_request_is_not_adopted_but_paid_for_too(
     assert spent(dataset.ledger) == 2_000_000
 
 
-def test_a_draw_from_another_dataset_is_not_adopted(tmp_path: Path) -> None:
+def test_a_draw_from_another_dataset_is_not_recovered(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_commit(release)
@@ -245,7 +245,7 @@ def test_a_draw_from_another_dataset_is_not_adopted(tmp_path: Path) -> None:
     assert releases_sweep().adopted == 0
 
 
-def test_a_blob_cut_short_is_not_adopted(tmp_path: Path) -> None:
+def test_an_incomplete_blob_is_not_recovered(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_request(dataset)
     broken = leave(f"{blob_prefix(release.job_id)}broken")
@@ -254,7 +254,7 @@ def test_a_blob_cut_short_is_not_adopted(tmp_path: Path) -> None:
     assert release.blob_name not in ("", broken)
 
 
-def test_beside_a_draw_too_large_to_read_none_is_drawn(
+def test_no_second_draw_is_made_beside_one_that_is_too_large_to_read(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
@@ -288,7 +288,7 @@ def test_a_committed_draw_without_a_debit_is_debited_again_once(tmp_path: Path) 
     assert spent(dataset.ledger) == paid_for(release) == 1_000_000
 
 
-def test_a_draw_of_which_nothing_but_the_blob_is_left_is_debited_again(tmp_path: Path) -> None:
+def test_a_draw_of_which_only_the_blob_is_left_is_debited_again(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_debit(release)
@@ -302,7 +302,7 @@ def test_a_draw_of_which_nothing_but_the_blob_is_left_is_debited_again(tmp_path:
     assert private_storage().exists(release.blob_name)
 
 
-def test_where_the_budget_no_longer_holds_a_forgotten_draw_nothing_is_left(
+def test_a_lost_draw_beyond_the_budget_uses_up_what_is_left(
     tmp_path: Path,
 ) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
@@ -313,7 +313,7 @@ def test_where_the_budget_no_longer_holds_a_forgotten_draw_nothing_is_left(
     assert spent(dataset.ledger) == 4_000_000
 
 
-def test_what_is_not_paid_in_full_is_not_published(tmp_path: Path) -> None:
+def test_a_release_that_is_not_paid_in_full_is_not_published(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_debit(release)
@@ -381,7 +381,7 @@ def test_a_draw_whose_job_ended_before_the_files_were_back_is_debited_again_once
     assert_found_and_debited_once(dataset, adopted=0 if cancelled else 1)
 
 
-def test_a_publication_that_was_cut_off_is_completed(tmp_path: Path) -> None:
+def test_an_interrupted_publication_is_completed(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     past = timezone.now() - CUT_OFF_AFTER * 2
@@ -390,7 +390,7 @@ def test_a_publication_that_was_cut_off_is_completed(tmp_path: Path) -> None:
     assert not release.files.filter(public=False).exists()
 
 
-def test_files_that_are_gone_keep_nothing_else_from_being_settled(tmp_path: Path) -> None:
+def test_missing_files_do_not_stop_the_reconciliation_of_others(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     gone, unpaid = make_release(dataset), make_release(dataset)
     past = timezone.now() - CUT_OFF_AFTER * 2
@@ -406,7 +406,7 @@ def test_files_that_are_gone_keep_nothing_else_from_being_settled(tmp_path: Path
     assert not unpaid.files.filter(public=False).exists()
 
 
-def test_a_draft_whose_files_are_gone_is_not_published(tmp_path: Path) -> None:
+def test_a_draft_with_missing_files_is_not_published(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     for file in release.files.all():
@@ -418,7 +418,7 @@ def test_a_draft_whose_files_are_gone_is_not_published(tmp_path: Path) -> None:
     assert release.state == "draft"
 
 
-def test_a_withdrawal_that_was_cut_off_is_completed(tmp_path: Path) -> None:
+def test_an_interrupted_withdrawal_is_completed(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     release_publish(release=release, by=None)
@@ -429,7 +429,7 @@ def test_a_withdrawal_that_was_cut_off_is_completed(tmp_path: Path) -> None:
     assert not any(public_storage().exists(name) for name in names)
 
 
-def test_a_refusal_that_was_cut_off_is_completed(tmp_path: Path) -> None:
+def test_an_interrupted_rejection_is_completed(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     names = [file.stored_name for file in release.files.all()]
@@ -442,7 +442,7 @@ def test_a_refusal_that_was_cut_off_is_completed(tmp_path: Path) -> None:
     assert private_storage().exists(release.blob_name)
 
 
-def test_the_reaper_does_all_of_it_when_asked_once(tmp_path: Path) -> None:
+def test_one_round_of_the_reaper_does_all_of_it(tmp_path: Path) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_debit(release)

@@ -136,7 +136,7 @@ def test_a_quote_says_what_it_costs_what_is_left_and_how_noisy_it_is(dataset: Da
         ("title", {"title": " "}),
     ],
 )
-def test_a_wrong_request_is_refused_by_its_field_and_costs_nothing(
+def test_an_invalid_request_is_refused_with_the_name_of_its_field_and_costs_nothing(
     dataset: Dataset, field: str, change: dict[str, Any]
 ) -> None:
     with pytest.raises(InvalidInput) as refused:
@@ -212,7 +212,7 @@ def test_a_release_is_drawn_stored_and_stays_a_draft(dataset: Dataset) -> None:
     assert spent(dataset) == 1_000_000
 
 
-def test_the_blob_says_what_was_asked_and_promised(dataset: Dataset) -> None:
+def test_the_blob_states_the_request_and_the_guarantee(dataset: Dataset) -> None:
     release = make_release(dataset, description="Every Monday", counting="visits", bound=3)
     released = released_of(release)
     assert released.about == {
@@ -290,7 +290,7 @@ def test_two_holders_of_a_lease_commit_one_draw(dataset: Dataset) -> None:
     assert Entry.objects.count() == 1
 
 
-def test_drawing_is_on_record_before_the_first_word_of_noise(
+def test_drawing_is_recorded_before_the_first_noise_is_drawn(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = make_request(dataset)
@@ -330,7 +330,7 @@ def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_
     assert (job.state, job.drawing, spent(dataset)) == (JobState.FAILED, False, 0)
 
 
-def test_more_people_than_made_up_ones_are_no_reason_to_fail(dataset: Dataset) -> None:
+def test_more_persons_than_virtual_users_do_not_fail_a_release(dataset: Dataset) -> None:
     """Whether a release was made would otherwise tell, exactly, how many people there are."""
     parameters = {"people": 1, "clusters": 2, "cells": 8}
     release = make_request(
@@ -342,7 +342,7 @@ def test_more_people_than_made_up_ones_are_no_reason_to_fail(dataset: Dataset) -
     assert spent(dataset) == 1_000_000
 
 
-def test_a_draw_that_cannot_be_written_down_is_not_drawn_again(
+def test_a_draw_that_cannot_be_encoded_is_not_drawn_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = make_request(dataset)
@@ -360,7 +360,7 @@ def test_a_draw_that_cannot_be_written_down_is_not_drawn_again(
     assert str(drawn[0].content.counts) not in str(job.failure)
 
 
-def test_a_draw_that_no_storage_takes_is_offered_again_and_never_drawn_again(
+def test_a_draw_that_cannot_be_stored_is_offered_again_and_never_drawn_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """How large a blob is depends on its noise: a full disk would choose among draws."""
@@ -388,7 +388,7 @@ def test_a_draw_that_no_storage_takes_is_offered_again_and_never_drawn_again(
     assert len(set(offered)) == 2
 
 
-def test_what_a_program_asks_for_is_paid_once_the_data_are_opened(
+def test_a_key_s_request_is_paid_once_the_data_are_opened(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Else it could find out, for nothing, how much data the machine has room for."""
@@ -410,7 +410,7 @@ def test_what_a_program_asks_for_is_paid_once_the_data_are_opened(
     assert spent(dataset) == 1_000_000
 
 
-def test_a_failure_after_the_commit_point_gives_nothing_back_and_is_finished_later(
+def test_a_failure_after_the_commit_point_is_not_refunded_and_finished_later(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     release = make_request(dataset)
@@ -431,7 +431,7 @@ def test_a_failure_after_the_commit_point_gives_nothing_back_and_is_finished_lat
     assert Release.objects.get(pk=release.pk).blob_sha256 == drawn.blob_sha256
 
 
-def test_a_mechanism_that_breaks_off_after_its_draw_draws_no_second_time(
+def test_a_mechanism_that_fails_after_its_draw_does_not_draw_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise one debit would buy draws until one pleases the mechanism."""
@@ -487,7 +487,7 @@ def test_progress_has_plain_names(dataset: Dataset) -> None:
     assert steps[-1] == f"Writing files {len(FILES)} of {len(FILES)}"
 
 
-def test_a_release_is_published_as_preset_by_who_may(dataset: Dataset) -> None:
+def test_a_release_is_published_when_done_if_the_requester_may_publish(dataset: Dataset) -> None:
     for role, state in (
         (Role.STEWARD, ReleaseState.DRAFT),
         (Role.APPROVER, ReleaseState.PUBLISHED),
@@ -499,7 +499,7 @@ def test_a_release_is_published_as_preset_by_who_may(dataset: Dataset) -> None:
         assert release.job.state == JobState.DONE
 
 
-def test_who_lost_the_role_meanwhile_publishes_nothing(dataset: Dataset) -> None:
+def test_a_requester_who_lost_the_role_publishes_nothing(dataset: Dataset) -> None:
     person = make_user(dataset.organisation, Role.APPROVER)
     release = make_request(dataset, person, publish_when_done=True)
     membership_set(organisation=dataset.organisation, user=person, role=Role.STEWARD)
@@ -511,7 +511,7 @@ def test_who_lost_the_role_meanwhile_publishes_nothing(dataset: Dataset) -> None
     )
 
 
-def test_what_a_deleted_account_asked_for_is_not_published(dataset: Dataset) -> None:
+def test_the_requests_of_a_deleted_account_are_not_published(dataset: Dataset) -> None:
     person = make_user(dataset.organisation, Role.APPROVER)
     release = make_request(dataset, person, publish_when_done=True)
     person.delete()
@@ -560,7 +560,7 @@ def test_a_draft_that_states_too_small_a_total_is_not_published(dataset: Dataset
     assert release_publish(release=release, by=None).state == ReleaseState.PUBLISHED
 
 
-def test_a_preset_publication_that_cannot_be_leaves_a_draft(dataset: Dataset) -> None:
+def test_a_failed_automatic_publication_leaves_a_draft(dataset: Dataset) -> None:
     release = make_request(dataset, publish_when_done=True)
     ledger_set_total(ledger=dataset.ledger, total=Fraction(5))
     release_run(release_id=release.pk)
@@ -570,7 +570,7 @@ def test_a_preset_publication_that_cannot_be_leaves_a_draft(dataset: Dataset) ->
     assert release.files.count() == len(FILES)
 
 
-def test_a_publication_cut_short_still_serves_and_is_completed(
+def test_an_interrupted_publication_still_serves_files_and_is_completed(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     approver = make_user(dataset.organisation, Role.APPROVER)
@@ -636,7 +636,7 @@ def test_a_rejected_draft_is_never_published_and_stays_paid(
     assert not release.files.exists()
 
 
-def test_of_a_rejected_draft_strangers_learn_nothing_else(dataset: Dataset) -> None:
+def test_strangers_learn_of_a_rejected_draft_only_that_it_was_rejected(dataset: Dataset) -> None:
     release = make_release(dataset)
     release_reject(release=release, by=None, reason="Noisy.")
     stranger = make_user(make_organisation(), Role.ADMINISTRATOR)
@@ -678,7 +678,7 @@ def test_a_draft_cannot_be_withdrawn(dataset: Dataset) -> None:
         release_withdraw(release=make_release(dataset), by=None)
 
 
-def test_a_draft_is_seen_by_its_members_alone(dataset: Dataset) -> None:
+def test_only_members_see_a_draft(dataset: Dataset) -> None:
     release = make_release(dataset)
     member = make_user(dataset.organisation)
     assert release_visible(member, release.pk) == release

@@ -1,1 +1,1 @@
-"""Tags of the admin's templates."""
+"""Template tags of the admin pages."""

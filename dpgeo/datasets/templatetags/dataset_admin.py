@@ -1,4 +1,4 @@
-"""The first thing a data owner sees in the admin: their datasets, each with its next step."""
+"""The data owner's panel on the admin's start page: datasets and their next steps."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ register = template.Library()
 
 @register.inclusion_tag("admin/datasets/owner_panel.html")
 def owner_panel(user: Visitor) -> dict[str, Any]:
-    """The datasets of a person's organisations with their buttons."""
+    """List the datasets of a user's organisations with their buttons."""
     datasets = datasets_visible_to(user)
     return {
         "new_url": desk_url("desk-dataset-new"),

@@ -1,5 +1,5 @@
-"""The data owner's desk: members of an organisation declare, upload, request and publish here.
+"""The data owner's desk, on which members declare, upload, request and publish.
 
-Views read what was typed, call a service and show its answer; what is allowed and what it costs
-is decided elsewhere. To everybody but the dataset's members these pages do not exist.
+Views parse the input, call a service and show its result; services decide what is allowed and what
+it costs. For everybody but the dataset's members these pages do not exist.
 """

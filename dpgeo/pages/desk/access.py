@@ -1,4 +1,4 @@
-"""Who sees what on the desk. Strangers are told the page does not exist."""
+"""Access to the desk's pages; strangers get 404."""
 
 from __future__ import annotations
 
@@ -15,43 +15,43 @@ from dpgeo.releases.models import Release
 
 
 def person(request: HttpRequest) -> User:
-    """The person who is signed in; only for views behind `login_required`."""
+    """Return the signed-in user; only for views behind `login_required`."""
     return cast(User, request.user)
 
 
 def need(user: User, dataset: Dataset, action: str) -> Dataset:
-    """The dataset, if the person may do this to it. Raises Http404 otherwise."""
+    """Return the dataset if the user may do this action on it. Raises Http404 otherwise."""
     if not may(user, dataset, action):
         raise Http404("No such page.")
     return dataset
 
 
 def dataset_for(request: HttpRequest, slug: str, action: str = "view") -> Dataset:
-    """The dataset of an address. Raises Http404."""
-    found = get_object_or_404(Dataset.objects.select_related("organisation", "ledger"), slug=slug)
-    return need(person(request), found, action)
+    """Return the dataset of an address. Raises Http404."""
+    dataset = get_object_or_404(Dataset.objects.select_related("organisation", "ledger"), slug=slug)
+    return need(person(request), dataset, action)
 
 
 def upload_for(request: HttpRequest, upload_id: object, action: str = "view") -> Upload:
-    """The upload of an address. Raises Http404."""
+    """Return the upload of an address. Raises Http404."""
     uploads = Upload.objects.select_related("dataset__organisation", "dataset__ledger", "job")
-    found = get_object_or_404(uploads, id=upload_id)
-    need(person(request), found.dataset, action)
-    return found
+    upload = get_object_or_404(uploads, id=upload_id)
+    need(person(request), upload.dataset, action)
+    return upload
 
 
 def release_for(request: HttpRequest, release_id: str, action: str = "view") -> Release:
-    """The release of an address. Raises Http404."""
+    """Return the release of an address. Raises Http404."""
     releases = Release.objects.select_related(
         "dataset__organisation", "dataset__ledger", "upload", "job", "created_by"
     )
-    found = get_object_or_404(releases, id=release_id)
-    need(person(request), found.dataset, action)
-    return found
+    release = get_object_or_404(releases, id=release_id)
+    need(person(request), release.dataset, action)
+    return release
 
 
 def dataset_of_job(job: Job) -> Dataset:
-    """The dataset a job works on. Raises Http404 when it works on none."""
+    """Return the dataset that a job works on. Raises Http404 if there is none."""
     release = Release.objects.filter(job=job).select_related("dataset").first()
     if release:
         return release.dataset

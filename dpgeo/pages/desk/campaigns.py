@@ -1,4 +1,4 @@
-"""Campaigns of tasks that an organisation keeps: to open, to share, to rename and to delete."""
+"""Pages for the stored campaigns of an organisation: open, share, rename, delete."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ PAGE_CAMPAIGNS = 50
 @require_safe
 @never_cache
 def campaigns(request: HttpRequest) -> HttpResponse:
-    """Those of the person's organisations, newest first."""
+    """List the campaigns of the user's organisations, newest first."""
     user = person(request)
     if not organisations_of(user).exists():
         raise Http404("No such page.")
-    # Tasks may be thousands in each and are not shown here.
-    kept = campaigns_of(user).select_related("created_by").defer("tasks", "settings")
-    page = Paginator(kept, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
+    # Each may have thousands of tasks, which are not shown here.
+    stored = campaigns_of(user).select_related("created_by").defer("tasks", "settings")
+    page = Paginator(stored, PAGE_CAMPAIGNS).get_page(request.GET.get("page"))
     context = {"nav": "campaigns", "page": page}
     return render(request, "desk/campaigns.html", context)
 
@@ -40,7 +40,7 @@ def campaigns(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_POST
 def change(request: HttpRequest, campaign_id: str) -> HttpResponse:
-    """Rename a campaign, and share it or not."""
+    """Rename a campaign, and share it or stop sharing it."""
     try:
         campaign = campaign_change(
             campaign=_own(request, campaign_id),
@@ -58,14 +58,14 @@ def change(request: HttpRequest, campaign_id: str) -> HttpResponse:
 @login_required
 @require_POST
 def delete(request: HttpRequest, campaign_id: str) -> HttpResponse:
-    """Forget a campaign."""
+    """Delete a campaign."""
     campaign = _own(request, campaign_id)
     campaign_delete(campaign=campaign, by=person(request))
-    words = gettext("Deleted: {name}. Its link opens nothing any more.")
-    messages.success(request, words.format(name=campaign.name))
+    message = gettext("Deleted: {name}. Its link opens nothing any more.")
+    messages.success(request, message.format(name=campaign.name))
     return redirect("desk-campaigns")
 
 
 def _own(request: HttpRequest, campaign_id: str) -> Campaign:
-    """A campaign of the person's organisations. Raises Http404."""
+    """Return a campaign of the user's organisations. Raises Http404."""
     return get_object_or_404(campaigns_of(person(request)), pk=campaign_id)

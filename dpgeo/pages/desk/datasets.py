@@ -1,4 +1,4 @@
-"""Declaring a dataset, changing what may still change, and its page."""
+"""Pages to declare a dataset, to change it and to show it."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ def dataset_new(request: HttpRequest) -> HttpResponse:
 
 
 def caution(request: HttpRequest, dataset: Dataset) -> None:
-    """Say what is unusual about the budget."""
+    """Show a message if the budget is unusual."""
     dataset.ledger.refresh_from_db()
     for sentence in map(say, cautions_on(dataset.ledger.total)):
         messages.warning(request, sentence)
 
 
 def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
-    """Ask the service; a refusal is put on the form and nothing typed is lost."""
+    """Declare the dataset; show an error of the service on the form, with all its input."""
     values = form.cleaned_data
     try:
         return dataset_create(
@@ -83,7 +83,7 @@ def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
-    """Change a dataset's words and, before the first upload is confirmed, its domain."""
+    """Change a dataset's texts and, before the first confirmed upload, its domain."""
     dataset = dataset_for(request, slug, "edit")
     form = DatasetForm(
         request.POST or None,
@@ -105,7 +105,7 @@ def dataset_edit(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def changes_of(form: DatasetForm) -> dict[str, Any]:
-    """What was typed, by the model's names."""
+    """Return the form's values under the model's field names."""
     names = (
         *("title", "description", "licence", "attribution"),
         *("unit", "time_zone", "budget", "keep_raw"),
@@ -121,7 +121,7 @@ def changes_of(form: DatasetForm) -> dict[str, Any]:
 
 
 def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) -> HttpResponse:
-    """The form, with the address answering 422 where something has to be fixed."""
+    """Show the form, with status 422 if it has errors."""
     context = {
         "form": form,
         "dataset": dataset,
@@ -136,7 +136,7 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
 @require_safe
 @gzip_page
 def land(request: HttpRequest) -> HttpResponse:
-    """The land around four sides in degrees, to choose a study area on; see `plain_land`."""
+    """Return the land within four sides in degrees, for choosing a study area; see `plain_land`."""
     try:
         sides = [float(request.GET[name]) for name in DatasetForm.side_names]
         area = StudyArea.from_bounds(*sides)
@@ -150,25 +150,25 @@ def land(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def dataset(request: HttpRequest, slug: str) -> HttpResponse:
-    """Facts, uploads, releases and the ledger of one dataset."""
-    found = dataset_for(request, slug)
+    """Show the facts, uploads, releases and ledger of a dataset."""
+    the_dataset = dataset_for(request, slug)
     user = person(request)
-    releases = found.releases.select_related("job", "created_by").order_by("-created_at")
+    releases = the_dataset.releases.select_related("job", "created_by").order_by("-created_at")
     context = {
-        "dataset": found,
-        "budget": budget_of(found),
-        "points": points_ledger(found.ledger),
-        "outline": outline_of(found.area),
-        "uploads": found.uploads.select_related("job", "created_by"),
+        "dataset": the_dataset,
+        "budget": budget_of(the_dataset),
+        "points": points_ledger(the_dataset.ledger),
+        "outline": outline_of(the_dataset.area),
+        "uploads": the_dataset.uploads.select_related("job", "created_by"),
         "releases": releases,
-        "ready": found.uploads.filter(state=UploadState.READY).exists(),
-        "layers": found.layers.all(),
-        "entries": entries_of(found.ledger),
-        "shares": found.ledger.datasets.exclude(id=found.id),
-        "may_edit": may(user, found, "edit"),
-        "may_upload": may(user, found, "upload"),
-        "may_request": may(user, found, "request"),
-        "sees_private": may(user, found, "see_private"),
+        "ready": the_dataset.uploads.filter(state=UploadState.READY).exists(),
+        "layers": the_dataset.layers.all(),
+        "entries": entries_of(the_dataset.ledger),
+        "shares": the_dataset.ledger.datasets.exclude(id=the_dataset.id),
+        "may_edit": may(user, the_dataset, "edit"),
+        "may_upload": may(user, the_dataset, "upload"),
+        "may_request": may(user, the_dataset, "request"),
+        "sees_private": may(user, the_dataset, "see_private"),
     }
     return render(request, "desk/dataset.html", context)
 
@@ -176,11 +176,11 @@ def dataset(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_POST
 def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
-    """Queue the erasure of one person, for the person who asked."""
-    found = dataset_for(request, slug, "upload")
+    """Queue the erasure of one person from a dataset."""
+    the_dataset = dataset_for(request, slug, "upload")
     typed = request.POST.get("person", "")
     try:
-        version = person_erase(dataset=found, person=typed, by=person(request))
+        version = person_erase(dataset=the_dataset, person=typed, by=person(request))
     except DpgeoError as refusal:
         messages.error(request, say(refusal))
         return redirect("desk-dataset", slug=slug)
@@ -191,10 +191,10 @@ def dataset_erase(request: HttpRequest, slug: str) -> HttpResponse:
 @login_required
 @require_safe
 def dataset_ledger(request: HttpRequest, slug: str) -> HttpResponse:
-    """The dataset's ledger as a file, for those who see private facts: it lists drafts."""
-    found = dataset_for(request, slug, "see_private")
+    """Send the ledger as a file to users who see private facts: it lists drafts."""
+    the_dataset = dataset_for(request, slug, "see_private")
     answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer["Content-Disposition"] = f'attachment; filename="{found.slug}-ledger.csv"'
+    answer["Content-Disposition"] = f'attachment; filename="{the_dataset.slug}-ledger.csv"'
     answer["Cache-Control"] = "private, no-store"
-    write_entries(found.ledger, answer)
+    write_entries(the_dataset.ledger, answer)
     return answer

@@ -1,4 +1,4 @@
-"""Figures as the desk shows them: budgets as bars, epsilon in decimals, jobs as steps."""
+"""Drawings on the desk: budget bars, study areas, grids and error charts."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import ground_scale, to_mercator
 
 MOST_FUTURE_RELEASES = 12
-"""More dashes than this in a bar say nothing."""
+"""Most future releases in a bar; more dashes cannot be told apart."""
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """A ledger as a bar. Widths are per cent of the total; epsilons are exact."""
+    """A ledger as a bar, with widths in per cent of the total and exact epsilons."""
 
     total: Fraction
     left: Fraction
@@ -32,11 +32,11 @@ class Budget:
     held_epsilon: Fraction
     future: list[float]
     more: int | None
-    """How many more releases like the last fit; None before the first."""
+    """Number of further releases like the last; None before the first."""
 
     @property
     def more_words(self) -> str:
-        """What is left, in releases."""
+        """Describe what is left as a number of releases."""
         if self.more is None:
             return (
                 gettext("the whole budget")
@@ -49,14 +49,14 @@ class Budget:
 
     @property
     def short(self) -> bool:
-        """Whether not even one more like the last fits."""
+        """Whether not even one more release like the last fits."""
         return self.more == 0
 
 
 def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
-    """A dataset's ledger, which it may share with others, and its own last release from it.
+    """Return the bar of a dataset's ledger, by default the one for counts.
 
-    That of its counts, unless the one of its points is given.
+    The ledger may be shared with other datasets; the last release is the dataset's own.
     """
     ledger = ledger or dataset.ledger
     paid = net_by_job(ledger)
@@ -82,7 +82,7 @@ def budget_of(dataset: Dataset, ledger: Ledger | None = None) -> Budget:
 
 
 def net_by_job(ledger: Ledger) -> dict[object, int]:
-    """What each job has taken, in the ledger's units, oldest first; refunded jobs are left out."""
+    """Return each job's net spending in units, oldest first, without refunded jobs."""
     entries = ledger.entries.order_by("id").values_list("job", "units")
     net: dict[object, int] = {}
     for job, units in entries:
@@ -100,18 +100,18 @@ class Outline:
 
     @property
     def view_box(self) -> str:
-        """With room for the neatline around it."""
+        """Return the SVG view box, with room for the frame."""
         return f"-6 -6 {self.width + 12:.1f} {self.height + 12:.1f}"
 
 
 OUTLINE_WIDTH = 360.0
 OUTLINE_HEIGHT = 300.0
 FINEST_MESH = 1.5
-"""Cells smaller than this many units of a drawing only blacken it."""
+"""Smallest visible cell, in units of the drawing; smaller cells merge to black."""
 
 
 def outline_of(area: StudyArea) -> Outline:
-    """The outline in Web Mercator, as large as fits, simplified to a quarter of a unit."""
+    """Draw a study area in Web Mercator, as large as fits, simplified to a quarter unit."""
     west, south, east, north = area.mercator_bounds
     scale = min(OUTLINE_WIDTH / (east - west), OUTLINE_HEIGHT / (north - south))
 
@@ -130,7 +130,7 @@ def outline_of(area: StudyArea) -> Outline:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """The cells of a grid over an outline, in its units: side, and where one of them begins."""
+    """A grid over an outline, in its units: side and origin of a cell."""
 
     cell: float
     left: float
@@ -139,12 +139,12 @@ class Mesh:
 
     @property
     def visible(self) -> bool:
-        """Whether its lines can be told apart."""
+        """Whether the grid lines can be told apart."""
         return self.cell >= FINEST_MESH
 
 
 def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
-    """The mesh of cells of a side on the ground at the area's middle, centred as grids are."""
+    """Return the grid over an outline, with cells measured on the ground at the area's middle."""
     west, _, east, _ = area.mercator_bounds
     scale = outline.width / (east - west)
     _, low, _, high = area.bounds
@@ -160,7 +160,7 @@ def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
 
 @dataclass(frozen=True, slots=True)
 class Circles:
-    """Where a report in the area's middle may go, in an outline's units."""
+    """Where a perturbed point in the area's middle may lie, in an outline's units."""
 
     x: float
     y: float
@@ -171,7 +171,7 @@ class Circles:
 def circles_of(
     area: StudyArea, outline: Outline, radii: tuple[float, float] | None
 ) -> Circles | None:
-    """The circles of these radii in metres on the ground, around a place inside the area."""
+    """Return circles of two radii in metres on the ground, around a place inside the area."""
     if radii is None:
         return None
     west, _, east, north = area.mercator_bounds
@@ -185,9 +185,9 @@ def circles_of(
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Expected error against the bound, as a line in a box of CHART_WIDTH by CHART_HEIGHT units.
+    """Expected error against the contribution bound, in CHART_WIDTH by CHART_HEIGHT units.
 
-    `best` and `chosen` are places (x, y) in it; `chosen` is None where it lies beyond the chart.
+    `best` and `chosen` are positions (x, y); `chosen` is None if it lies outside the chart.
     """
 
     line: str
@@ -202,7 +202,7 @@ CHART_HEIGHT = 96.0
 
 
 def chart_of(advice: Advice, bound: int) -> Chart:
-    """The chart of advice on a bound; errors from 0 to the largest shown."""
+    """Draw the advice on a bound; the axis goes from 0 to the largest error shown."""
     most, last = max(advice.errors), advice.bounds[-1]
 
     def place(at: int, error: float) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""The desk's forms: they read what was typed and name the field at fault; services decide."""
+"""Forms of the desk, which parse input and name the wrong field; services decide."""
 
 from __future__ import annotations
 
@@ -31,30 +31,30 @@ from dpgeo.spatial.area import StudyArea
 
 
 class DeskRenderer(DjangoTemplates):
-    """Every field of the desk is a label, a control, an explanation and its errors."""
+    """Renders a field as label, control, explanation and errors."""
 
     field_template_name = "desk/field.html"
 
 
 class DeskForm(forms.Form):
-    """A form whose errors stand beside their fields, those of the services included."""
+    """A form that shows errors beside their fields, those of the services included."""
 
     default_renderer = DeskRenderer
     use_required_attribute = False
 
     def add_refusal(self, refusal: DpgeoError) -> None:
-        """Show a service's refusal at the field it names, or above the form."""
+        """Show an error of a service at the field it names, or above the form."""
         name = self.field_of(refusal.field)
-        said = say(refusal)
-        self.add_error(name if name in self.fields else None, said)
+        message = say(refusal)
+        self.add_error(name if name in self.fields else None, message)
 
     def field_of(self, name: str) -> str:
-        """The form's field for an input as services name it."""
+        """Return the form's field for an input as services name it."""
         return name
 
 
 def licence_choices() -> list[tuple[str, str]]:
-    """The licences that open data commonly carry."""
+    """Return the usual licences of open data."""
     return [
         ("CC BY 4.0", gettext("CC BY 4.0: anyone may use it and must name you")),
         ("CC0 1.0", gettext("CC0 1.0: anyone may use it, no conditions")),
@@ -65,7 +65,7 @@ def licence_choices() -> list[tuple[str, str]]:
 
 
 DEFAULT_RADIUS = 200
-"""Metres within which a level is told where nothing else is said."""
+"""Default radius of a level, in metres."""
 
 MISSING_SIDES = {
     "west": _("Give the western side in degrees, such as -74.05."),
@@ -76,7 +76,7 @@ MISSING_SIDES = {
 
 
 class DatasetForm(DeskForm):
-    """Everything public about a dataset, and its whole privacy budget."""
+    """The public facts of a dataset and its whole privacy budget."""
 
     title = forms.CharField(
         max_length=200,
@@ -220,7 +220,7 @@ class DatasetForm(DeskForm):
         return self.fields[name]
 
     def _keep_what_stands(self, dataset: Dataset, sets_budget: bool) -> None:
-        """Leave out what can't be changed: the publisher, and after the first upload the domain."""
+        """Remove the fields that cannot change: the publisher and, once frozen, the domain."""
         names = ["organisation", "ledger"]
         if dataset.frozen_at:
             names += self.frozen_fields
@@ -230,7 +230,7 @@ class DatasetForm(DeskForm):
             del self.fields[name]
 
     def field_of(self, name: str) -> str:
-        """The study area is typed as four sides or an outline, points as level and radius."""
+        """Map the study area to its two inputs, and the points budget to level and radius."""
         if name == "points_budget":
             return "points_level"
         if name == "study_area":
@@ -238,7 +238,7 @@ class DatasetForm(DeskForm):
         return name
 
     def clean_time_zone(self) -> str:
-        """A zone of the IANA database."""
+        """Validate an IANA time zone."""
         name: str = self.cleaned_data["time_zone"]
         if name not in zoneinfo.available_timezones():
             raise ValidationError(
@@ -247,12 +247,12 @@ class DatasetForm(DeskForm):
         return name
 
     def clean_public_attributes(self) -> list[dict[str, Any]]:
-        """The columns and their values, a line each."""
+        """Parse the columns and their values, one column a line."""
         lines = filter(None, map(str.strip, self.cleaned_data["public_attributes"].splitlines()))
         return [read_attribute(line) for line in lines]
 
     def clean_budget(self) -> Fraction | None:
-        """Empty, or an epsilon."""
+        """Parse an epsilon; empty is allowed."""
         text = self.cleaned_data["budget"].strip()
         if not text:
             return None
@@ -262,7 +262,7 @@ class DatasetForm(DeskForm):
             raise ValidationError(say(refusal)) from None
 
     def clean(self) -> dict[str, Any]:
-        """Read the study area and see that there is exactly one budget."""
+        """Parse the study area and require exactly one budget."""
         values = super().clean() or {}
         if "points_level" in self.fields:
             self._read_points(values)
@@ -317,28 +317,28 @@ class DatasetForm(DeskForm):
 
 
 def budget_help() -> str:
-    """What a total budget means, with the factors that it allows."""
-    words = gettext(
+    """Explain what a total budget means, with the odds that it allows."""
+    sentence = gettext(
         "All releases together may spend this much, ever. At 1, whether a person is in the data "
         "changes the odds of anything published by at most a factor {one}; at 2, {two}; at 4, "
         "{four}; above 10 it promises next to nothing. It can't be raised once something is "
         "published."
     )
-    return words.format(one=odds(1), two=odds(2), four=odds(4))
+    return sentence.format(one=odds(1), two=odds(2), four=odds(4))
 
 
 def read_attribute(line: str) -> dict[str, Any]:
-    """What a line such as "app: 1.4, 2.0" declares. Raises ValidationError."""
+    """Parse a line such as "app: 1.4, 2.0". Raises ValidationError."""
     column, colon, values = line.rpartition(":")
     if not colon:
-        words = gettext("{line} has no colon; write a column and its values, like app: 1.4, 2.0.")
-        raise ValidationError(words.format(line=repr(line[:60])))
+        message = gettext("{line} has no colon; write a column and its values, like app: 1.4, 2.0.")
+        raise ValidationError(message.format(line=repr(line[:60])))
     listed = [value.strip() for value in values.split(",")]
     return {"column": column.strip(), "values": [value for value in listed if value]}
 
 
 def read_outline(text: str) -> StudyArea:
-    """The study area of GeoJSON text. Raises ValueError when it is not one."""
+    """Parse a study area from GeoJSON text. Raises ValueError."""
     try:
         document = json.loads(text)
     except ValueError:
@@ -354,7 +354,7 @@ def read_outline(text: str) -> StudyArea:
 
 
 def dataset_initial(dataset: Dataset) -> dict[str, Any]:
-    """What the form shows of a dataset that exists."""
+    """Return the form's initial values for an existing dataset."""
     area = dataset.area
     initial: dict[str, Any] = {
         name: getattr(dataset, name)
@@ -380,7 +380,7 @@ UPLOADS = ",".join((*SUFFIXES, ".gz", ".zip"))
 
 
 class UploadForm(DeskForm):
-    """One file."""
+    """The form for one file."""
 
     file = forms.FileField(
         allow_empty_file=True,
@@ -401,7 +401,7 @@ MISSING_COLUMNS = {
 
 
 class ColumnsForm(DeskForm):
-    """Which column holds what. Once the first file fixed the columns they are only shown."""
+    """The form that assigns columns; read-only once the columns are fixed."""
 
     longitude = forms.ChoiceField(
         required=False,
@@ -466,11 +466,11 @@ class ColumnsForm(DeskForm):
             choice.disabled = frozen
 
     def field_of(self, name: str) -> str:
-        """Services speak of "columns.longitude" or of "longitude"."""
+        """Map "columns.longitude" or "longitude" to the form's field."""
         return name.removeprefix("columns.")
 
     def clean(self) -> dict[str, Any]:
-        """A position is one geometry column, or two others."""
+        """Require one geometry column or two coordinate columns."""
         values = super().clean() or {}
         longitude, latitude = values.get("longitude"), values.get("latitude")
         if values.get("geometry"):

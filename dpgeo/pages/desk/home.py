@@ -1,4 +1,4 @@
-"""The desk's first page: what may still be published, what runs, what waits for a person."""
+"""The desk's start page: remaining budgets, running jobs, and open decisions."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ PAGE_ENTRIES = 100
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One dataset on the desk: its bar, its newest upload and what to do next."""
+    """One dataset on the desk: its budget, its newest upload and the next step."""
 
     dataset: Dataset
     budget: Budget
     points: Ledger | None
-    """What moved points are paid from, where it was declared."""
+    """The ledger for points, if one was declared."""
     releases: int
     shown: Release | None
-    """The newest release there is to draw."""
+    """The newest release that can be drawn as a map."""
     upload: Upload | None
     sees_private: bool
 
@@ -49,7 +49,7 @@ class Line:
 
 
 def line_of(user: User, dataset: Dataset) -> Line:
-    """What the desk says of one dataset."""
+    """Return a dataset's line on the desk."""
     uploads = dataset.uploads
     ready = uploads.filter(state=UploadState.READY).first()
     done = dataset.releases.filter(job__state=JobState.DONE)
@@ -66,14 +66,14 @@ def line_of(user: User, dataset: Dataset) -> Line:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """A release or an upload whose job goes on, and how far it is."""
+    """A release or an upload with an unfinished job, and its progress."""
 
     subject: Release | Upload
     progress: Progress
 
 
 def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
-    """The work that goes on, as the person may see it."""
+    """Return the unfinished work, as far as the user may see it."""
     return [
         Work(
             subject,
@@ -85,7 +85,7 @@ def work_of(user: User, subjects: Iterable[Release | Upload]) -> list[Work]:
 
 
 def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
-    """The newest upload of each dataset where it could not be read."""
+    """Return the newest upload of each dataset if it could not be read."""
     newest = (dataset.uploads.order_by("-created_at").first() for dataset in datasets)
     return [upload for upload in newest if upload and upload.state == UploadState.FAILED]
 
@@ -93,7 +93,7 @@ def unread_of(datasets: Iterable[Dataset]) -> list[Upload]:
 @login_required
 @require_safe
 def desk(request: HttpRequest) -> HttpResponse:
-    """Every dataset of the person's organisations, and what goes on."""
+    """Show every dataset of the user's organisations and the unfinished work."""
     user = person(request)
     datasets = datasets_visible_to(user)
     releases = Release.objects.filter(dataset__in=datasets).select_related("dataset", "job")
@@ -118,7 +118,7 @@ def desk(request: HttpRequest) -> HttpResponse:
 @login_required
 @require_safe
 def ledger(request: HttpRequest) -> HttpResponse:
-    """Every entry of the ledgers the person's datasets draw on."""
+    """List every entry of the ledgers that the user's datasets draw on."""
     datasets = datasets_visible_to(person(request))
     entries = entries_of_datasets(datasets)
     pages = Paginator(entries.select_related("ledger").order_by("-at", "-id"), PAGE_ENTRIES)

@@ -1,4 +1,4 @@
-"""How far a job is, for pages and for the script that keeps them fresh."""
+"""Progress of jobs, for pages and for the script that refreshes them."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ STEPS = {
     "releases.run": (_("Counting"), _("Drawing noise"), _("Writing files"), _("Publishing")),
     "datasets.ingest": (_("Reading rows"), _("Storing")),
 }
-"""What the steps of each task begin with, in order."""
+"""First words of each task's steps, in order."""
 
 OTHER_STEPS = (_("Moving points"), _("Deleting older versions"))
-"""Steps of jobs that are no task of their own on a page."""
+"""Steps of jobs without a task of their own on a page."""
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """A job's progress in words and per cent. Numbers of rows are private facts."""
+    """A job's progress as text and per cent. Numbers of rows are private facts."""
 
     id: uuid.UUID
     state: str
@@ -53,7 +53,7 @@ class Progress:
     failure: str
 
     def to_json(self) -> dict[str, Any]:
-        """What the script on the page needs."""
+        """Return what the script on the page needs."""
         return {
             "state": self.state,
             "active": self.active,
@@ -66,7 +66,7 @@ class Progress:
 
 
 def progress_of(job: Job, *, sees_private: bool) -> Progress:
-    """The job as a person may see it; without `see_private`, waiting, running or done alone."""
+    """Return a job's progress; without `sees_private` only waiting, running or done."""
     state = JobState(job.state)
     done, total = job.progress_done, job.progress_total
     counted = sees_private and state is JobState.RUNNING and total > 0
@@ -85,20 +85,20 @@ def progress_of(job: Job, *, sees_private: bool) -> Progress:
 
 
 def so_far(done: int, total: int) -> str:
-    """How much is done: "3 of 7"."""
+    """Format how much is done: "3 of 7"."""
     return gettext("{done} of {total}").format(done=figure(done), total=figure(total))
 
 
 def segments_of(job: Job, percent: int) -> list[int]:
-    """How full each step is, in per cent."""
+    """Return how complete each step is, in per cent."""
     steps = STEPS.get(job.task, ("",))
-    found = [place for place, step in enumerate(steps) if str(job.step_phrase).startswith(step)]
-    at = found[0] if found and job.state == JobState.RUNNING else -1
+    places = [place for place, step in enumerate(steps) if str(job.step_phrase).startswith(step)]
+    at = places[0] if places and job.state == JobState.RUNNING else -1
     return [100 if place < at else percent if place == at else 0 for place in range(len(steps))]
 
 
 def job_context(job: Job, *, sees_private: bool) -> dict[str, Any]:
-    """What a page with a job on it needs."""
+    """Return the template context of a page with a job."""
     return {"job": job, "progress": progress_of(job, sees_private=sees_private)}
 
 
@@ -106,8 +106,8 @@ def job_context(job: Job, *, sees_private: bool) -> dict[str, Any]:
 @require_safe
 @never_cache
 def job(request: HttpRequest, job_id: uuid.UUID) -> HttpResponse:
-    """A job's progress as JSON, to members of the dataset's organisation."""
-    found = get_object_or_404(Job, id=job_id)
-    dataset = need(person(request), dataset_of_job(found), "view")
+    """Return a job's progress as JSON, to members of the dataset's organisation."""
+    the_job = get_object_or_404(Job, id=job_id)
+    dataset = need(person(request), dataset_of_job(the_job), "view")
     sees_private = may(person(request), dataset, "see_private")
-    return JsonResponse(progress_of(found, sees_private=sees_private).to_json())
+    return JsonResponse(progress_of(the_job, sees_private=sees_private).to_json())

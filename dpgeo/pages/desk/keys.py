@@ -1,4 +1,4 @@
-"""Keys of programs: which there are, new ones, and their end."""
+"""The page of API keys: list, create and revoke."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from dpgeo.pages.desk.forms import DeskForm
 
 
 class KeyForm(DeskForm):
-    """A new key: for whom, and for what."""
+    """The form for a new key: its organisation, name and scopes."""
 
     organisation = forms.ModelChoiceField(
         queryset=Organisation.objects.none(),
@@ -53,9 +53,9 @@ class KeyForm(DeskForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def keys(request: HttpRequest) -> HttpResponse:
-    """Every key of the organisations the person administers, and the form for a new one.
+    """List the keys of the organisations the user administers, with the form for a new one.
 
-    The answer to the form is the only page that ever shows the secret.
+    The response to the form is the only page that ever shows the secret.
     """
     user = person(request)
     mine = organisations_of(user)
@@ -75,7 +75,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 
 
 def make(request: HttpRequest, form: KeyForm) -> str:
-    """Make the key; "" with the refusal on the form where it is refused."""
+    """Create the key and return its secret; "" if the service refuses, with errors on the form."""
     try:
         return key_create(**form.cleaned_data, created_by=person(request))[1]
     except DpgeoError as refusal:
@@ -86,9 +86,9 @@ def make(request: HttpRequest, form: KeyForm) -> str:
 @login_required
 @require_POST
 def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
-    """End a key."""
+    """Revoke a key."""
     key = get_object_or_404(keys_managed_by(person(request)), pk=key_id)
     key_revoke(key=key, by=person(request))
-    words = gettext("Revoked: {name}. It opens nothing any more.")
-    messages.success(request, words.format(name=key.name))
+    message = gettext("Revoked: {name}. It opens nothing any more.")
+    messages.success(request, message.format(name=key.name))
     return redirect("desk-keys")

@@ -1,4 +1,4 @@
-"""Public layers of a dataset, such as its wards: declared from a file, removed while unused."""
+"""The page of a dataset's public layers: add one from a file, remove unused ones."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from dpgeo.pages.templatetags.figures import figure
 
 
 class LayerForm(DeskForm):
-    """A layer, and which of its properties hold a feature's key and name."""
+    """The form for a layer and the properties that hold a feature's key and name."""
 
     name = forms.CharField(
         max_length=60,
@@ -88,7 +88,7 @@ class LayerForm(DeskForm):
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def layers(request: HttpRequest, slug: str) -> HttpResponse:
-    """The layers there are, and the form for one more."""
+    """List the layers, with the form for another."""
     dataset = dataset_for(request, slug)
     declares = may(person(request), dataset, "declare")
     form = LayerForm(request.POST, request.FILES) if request.method == "POST" else LayerForm()
@@ -104,25 +104,25 @@ def layers(request: HttpRequest, slug: str) -> HttpResponse:
 
 
 def add(request: HttpRequest, dataset: Dataset, form: LayerForm) -> bool:
-    """Ask the service; a refusal goes on the form."""
+    """Add the layer; show an error of the service on the form."""
     try:
         layer = public_layer_add(dataset=dataset, created_by=person(request), **form.cleaned_data)
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return False
-    words = ngettext(
+    message = ngettext(
         "Declared: {title}, {number} feature.",
         "Declared: {title}, {number} features.",
         layer.features,
     )
-    messages.success(request, words.format(title=layer.title, number=figure(layer.features)))
+    messages.success(request, message.format(title=layer.title, number=figure(layer.features)))
     return True
 
 
 @login_required
 @require_POST
 def layer_remove(request: HttpRequest, slug: str, name: str) -> HttpResponse:
-    """Remove a layer that no release rests on."""
+    """Remove a layer that no release uses."""
     dataset = dataset_for(request, slug, "declare")
     layer = get_object_or_404(dataset.layers, name=name)
     try:

@@ -1,4 +1,4 @@
-"""Asking for a new password, so many times an hour and no more."""
+"""Password reset with a limited number of requests an hour."""
 
 from __future__ import annotations
 
@@ -15,17 +15,20 @@ from dpgeo.accounts.rate_counters import address_of, count
 
 HOUR = 3600
 LETTERS_AN_HOUR = 3
-"""To one mailbox. Further ones are not sent, and the page does not say so: whether there is an
-account must not show."""
+"""Most letters to one mailbox.
+
+Further letters are not sent, and the page does not say so: it must not reveal whether there is an
+account.
+"""
 
 TOO_MANY_REQUESTS = 429
 
 
 class AskForPassword(PasswordResetView):
-    """Django's page, counted by the sender's address and by the mailbox that is named."""
+    """Django's page with counters for the sender's address and for the mailbox."""
 
     def post(self, request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
-        """Refuse with 429 and Retry-After beyond the limit of an address."""
+        """Refuse with 429 and Retry-After beyond an address's limit."""
         sender = f"password from {address_of(request)}"
         wait = count(sender, settings.DPGEO_PASSWORDS_AN_HOUR, window=HOUR)
         if wait is None:
@@ -44,7 +47,7 @@ class AskForPassword(PasswordResetView):
         return answer  # type: ignore[return-value]
 
     def form_valid(self, form: PasswordResetForm) -> HttpResponse:
-        """Send the letter, but no more than so many to one mailbox."""
+        """Send the letter, up to the limit of one mailbox."""
         mailbox = f"password for {form.cleaned_data['email'].casefold()}"
         limit = LETTERS_AN_HOUR if settings.DPGEO_PASSWORDS_AN_HOUR else 0
         if count(mailbox, limit, window=HOUR) is not None:

@@ -1,4 +1,4 @@
-"""What a release would cost and how noisy it would be, before anything is spent."""
+"""Quotes on the desk: cost and expected noise before anything is spent."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from dpgeo.releases.services import Quote, release_quote
 
 @dataclass(frozen=True, slots=True)
 class Alternative:
-    """The same map for another epsilon: noise is inversely proportional to what is spent."""
+    """The same map at another epsilon: noise is inversely proportional to epsilon."""
 
     epsilon: Fraction
     margin: int
@@ -35,7 +35,7 @@ class Alternative:
 
 
 def quote_for(form: ReleaseForm) -> Quote | None:
-    """The quote of a form; None, with the errors on the form, where there is none."""
+    """Return the quote of a form; None, with errors on the form, if there is none."""
     if not form.is_valid():
         return None
     try:
@@ -47,7 +47,7 @@ def quote_for(form: ReleaseForm) -> Quote | None:
 
 
 def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
-    """The quote of what a form shows, typed or initial, complete or not, for `desk/quote.html`."""
+    """Return the context of `desk/quote.html` for a form, complete or not."""
     data = {name: form[name].value() for name in form.fields}
     trial = ReleaseForm(data, dataset=dataset, publishes=False)
     trial.fields["title"].required = False
@@ -70,14 +70,14 @@ def quote_context(dataset: Dataset, form: ReleaseForm) -> dict[str, Any]:
 
 
 def points_of(dataset: Dataset, mechanism: object) -> Ledger | None:
-    """The ledger for points, where the chosen mechanism is paid from it."""
+    """Return the ledger for points if the chosen mechanism is paid from it."""
     chosen = MECHANISMS.get(str(mechanism))
     moves = chosen is not None and chosen.notion is Notion.GEO_IND
     return points_ledger(dataset.ledger) if moves else None
 
 
 def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
-    """(label, message) of every error, in the order of the fields."""
+    """Return (label, message) of every error, in the order of the fields."""
     return [
         (str(form[name].label) if name in form.fields else "", str(message))
         for name, messages in form.errors.items()
@@ -86,23 +86,23 @@ def problems_of(form: ReleaseForm) -> list[tuple[str, str]]:
 
 
 def alternatives(quote: Quote) -> list[Alternative]:
-    """Half as much, this much and twice as much, as far as the budget holds."""
-    found: list[Alternative] = []
+    """Quote half, the same and twice the epsilon, as far as the budget allows."""
+    quotes: list[Alternative] = []
     noise = quote.forecast.noise
     if not isinstance(noise, DiscreteLaplace):
-        return found
+        return quotes
     for factor in (Fraction(1, 2), Fraction(1), Fraction(2)):
         epsilon = quote.epsilon * factor
         if epsilon > quote.left_before or (epsilon * MICRO).denominator != 1:
             continue
         scaled = DiscreteLaplace(noise.epsilon * factor, noise.sensitivity)
         more = int((quote.left_before - epsilon) // epsilon)
-        found.append(Alternative(epsilon, scaled.margin(), more, factor == 1))
-    return found
+        quotes.append(Alternative(epsilon, scaled.margin(), more, factor == 1))
+    return quotes
 
 
 def like(release: Release) -> dict[str, Any]:
-    """A form's values that ask for the same again."""
+    """Return form values that request the same release again."""
     values: dict[str, Any] = {
         "mechanism": release.mechanism,
         "epsilon": format_epsilon(release.epsilon) if release.notion == Notion.PURE_DP else "",
@@ -114,9 +114,9 @@ def like(release: Release) -> dict[str, Any]:
 
 
 def typed(form: ReleaseForm, data: Mapping[str, Any]) -> dict[str, Any]:
-    """What was sent so far as initial values, so that an unfinished form shows no errors.
+    """Use submitted values as initial values, so that an unfinished form shows no errors.
 
-    A box that was not ticked is not sent at all.
+    Unticked boxes are absent from a submission.
     """
     values = {name: data[name] for name in form.fields if name in data}
     boxes = [name for name, field in form.fields.items() if isinstance(field, BooleanField)]

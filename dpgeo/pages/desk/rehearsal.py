@@ -1,6 +1,7 @@
-"""A map of the noise to expect, for the browser to draw before anything is paid.
+"""A simulated map of the expected noise, drawn before anything is paid.
 
-Its counts are invented, or those of the dataset's last public map; the private table has no part.
+The browser draws it. Its counts are invented, or those of the dataset's last public map; the
+private table is not read.
 """
 
 from __future__ import annotations
@@ -27,18 +28,18 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 DRAWN_KINDS = (Kind.HEATMAP, Kind.CONTOURS)
-"""Kinds of map whose noise falls on the cells of a grid."""
+"""Kinds of map with noise on the cells of a grid."""
 
 MOST_ACROSS = 1024
-"""More cells than this along a side are not drawn: the browser would stall while one types."""
+"""Most cells along a side; with more, the browser would be too slow while the user types."""
 
 INVENTED_PEOPLE = 100_000
-"""On a first map, unless their number was guessed."""
+"""People on a first map, unless their number was guessed."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rehearsal:
-    """What the browser draws from: the grid, the noise of a cell, and whose counts it falls on."""
+    """What the browser draws: the grid, a cell's noise, and the counts it is added to."""
 
     quote: Quote
     grid: Grid
@@ -48,12 +49,12 @@ class Rehearsal:
 
     @property
     def people(self) -> int:
-        """How many are invented, where there is no public map."""
+        """Return the number of invented people, used if there is no public map."""
         return self.quote.guess.people if self.quote.guess else INVENTED_PEOPLE
 
     @property
     def document(self) -> str:
-        """JSON for the page's script."""
+        """Return the JSON for the page's script."""
         facts = {
             "grid": self.grid.to_json(),
             "rate": float(self.noise.rate),
@@ -66,7 +67,7 @@ class Rehearsal:
 
 
 def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
-    """The rehearsal of a quote; None where nothing is counted in cells or they are too fine."""
+    """Return the rehearsal of a quote; None if there are no cells or they are too small."""
     noise = quote.forecast.noise
     if quote.mechanism.kind not in DRAWN_KINDS or not isinstance(noise, DiscreteLaplace):
         return None
@@ -77,12 +78,12 @@ def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
 
 
 def cells_across(area: StudyArea, ground_metres: float) -> int:
-    """Along the longer side, at least one."""
+    """Return the number of cells along the longer side, at least one."""
     return max(1, mesh_of(area, outline_of(area), ground_metres).across)
 
 
 def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
-    """The newest published release that counts the same in cells."""
+    """Return the newest published release that counts the same in cells."""
     drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind in DRAWN_KINDS]
     published = dataset.releases.filter(
         state__in=PUBLIC, mechanism__in=drawn, counting=quote.request.counting.value
@@ -94,7 +95,7 @@ def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
 @require_safe
 @gzip_page
 def ground(request: HttpRequest, slug: str) -> JsonResponse:
-    """What a dataset's maps lie on: {"basemap", "area", "bounds"}; see `basemap.basemap`."""
+    """Return the basemap of a dataset: {"basemap", "area", "bounds"}; see `basemap.basemap`."""
     area = dataset_for(request, slug).area
     answer = JsonResponse(
         {"basemap": basemap(area), "area": area.to_geojson(), "bounds": area.bounds}

@@ -1,4 +1,4 @@
-"""One release on the desk: its progress, its draft, and what may be done with it."""
+"""The desk's page of one release: progress, draft, and actions."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dpgeo.releases.states import ACTIONS
 
 
 def chosen_parameters(release: Release) -> list[tuple[str, object]]:
-    """Labels and values of a release's parameters; names of layers and numbers stay as they are."""
+    """Return labels and values of a release's parameters; layer names and numbers are unchanged."""
     mechanism = MECHANISMS.get(release.mechanism)
     known = parameters(mechanism.params) if mechanism else []
     choices = {each.name: each.choices for each in known}
@@ -40,51 +40,51 @@ def chosen_parameters(release: Release) -> list[tuple[str, object]]:
 @login_required
 @require_safe
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Progress while it runs, then the draft or the published release."""
-    found = release_for(request, release_id)
+    """Show progress while the job runs, then the draft or the published release."""
+    the_release = release_for(request, release_id)
     user = person(request)
-    sees_private = may(user, found.dataset, "see_private")
-    mechanism = MECHANISMS.get(found.mechanism)
+    sees_private = may(user, the_release.dataset, "see_private")
+    mechanism = MECHANISMS.get(the_release.mechanism)
     context: dict[str, Any] = {
-        "release": found,
-        "dataset": found.dataset,
-        "parameters": chosen_parameters(found),
-        "mechanism_title": mechanism.title if mechanism else found.mechanism,
-        "files": found.files.all(),
-        "may_publish": may(user, found.dataset, "publish"),
-        "may_request": may(user, found.dataset, "request"),
+        "release": the_release,
+        "dataset": the_release.dataset,
+        "parameters": chosen_parameters(the_release),
+        "mechanism_title": mechanism.title if mechanism else the_release.mechanism,
+        "files": the_release.files.all(),
+        "may_publish": may(user, the_release.dataset, "publish"),
+        "may_request": may(user, the_release.dataset, "request"),
         "sees_private": sees_private,
-        "served": found.rules.served,
-        "standing": standing_of(found),
-        "actions": open_actions(user, found),
+        "served": the_release.rules.served,
+        "standing": standing_of(the_release),
+        "actions": open_actions(user, the_release),
         "longest_rejection": LONGEST_REJECTION,
     }
-    context |= job_context(found.job, sees_private=sees_private)
+    context |= job_context(the_release.job, sees_private=sees_private)
     return render(request, "desk/release.html", context)
 
 
-def standing_of(found: Release) -> str:
-    """What the state of a release means, and since when."""
-    moment = localtime(getattr(found, found.rules.since))
-    said = date_format(moment, gettext("j F Y, H:i"))
-    return gettext(found.rules.standing).format(moment=said)
+def standing_of(release: Release) -> str:
+    """Describe the state of a release and since when it lasts."""
+    moment = localtime(getattr(release, release.rules.since))
+    day_and_time = date_format(moment, gettext("j F Y, H:i"))
+    return gettext(release.rules.standing).format(moment=day_and_time)
 
 
 @login_required
 @require_POST
 def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
-    """Do one thing to a release and say what happened, or why not, on its page.
+    """Run an action on a release and report its result on the page.
 
-    Raises Http404 for no such action.
+    Raises Http404 for an unknown action.
     """
     if action not in ACTIONS:
         raise Http404
-    found: Release = release_for(request, release_id, ACTIONS[action].needs)
-    asked = {"reason": request.POST.get("reason", "")} if action == "reject" else {}
+    release: Release = release_for(request, release_id, ACTIONS[action].needs)
+    inputs = {"reason": request.POST.get("reason", "")} if action == "reject" else {}
     try:
-        DECISIONS[action](release=found, by=person(request), **asked)
+        DECISIONS[action](release=release, by=person(request), **inputs)
     except DpgeoError as refusal:
         messages.error(request, say(refusal))
     else:
         messages.success(request, gettext(ACTIONS[action].done))
-    return redirect("desk-release", release_id=found.id)
+    return redirect("desk-release", release_id=release.id)

@@ -1,4 +1,4 @@
-"""The form that asks for a release; the mechanisms' fields follow from their parameters."""
+"""The form that requests a release, with fields from the mechanisms' parameters."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ BOUNDING_WORDS = [
 
 
 class ReleaseForm(DeskForm):
-    """A release as its owner asks for it; the mechanisms' fields follow from their parameters."""
+    """A request for a release; the mechanisms' fields are built from their parameters."""
 
     title = forms.CharField(
         max_length=200, label=_("Title"), help_text=_("Public. What the map shows, and of when.")
@@ -130,7 +130,7 @@ class ReleaseForm(DeskForm):
             del self.fields["publish_when_done"]
 
     def _fit_to_unit(self, unit: Unit) -> None:
-        """Where a row is the unit it adds to one cell, and there is nothing to choose."""
+        """Hide the choices that make no sense if the unit is a record, which adds to one cell."""
         bound = self.fields["bound"]
         if unit is Unit.RECORD:
             bound.widget = forms.HiddenInput()
@@ -145,12 +145,12 @@ class ReleaseForm(DeskForm):
         )
 
     def field_of(self, name: str) -> str:
-        """A mechanism's parameters carry its key."""
+        """Map a mechanism's parameter to its field, which is prefixed with the mechanism's key."""
         qualified = f"{self.cleaned_data.get('mechanism')}.{name}"
         return qualified if qualified in self.fields else name
 
     def mechanisms(self) -> list[dict[str, Any]]:
-        """For the template: every mechanism with its own fields and whether it is chosen."""
+        """Return every mechanism with its fields and whether it is chosen, for the template."""
         chosen = self["mechanism"].value()
         return [
             {
@@ -163,7 +163,7 @@ class ReleaseForm(DeskForm):
         ]
 
     def guess(self) -> Guess | None:
-        """The guessed numbers, for advice on the bound; None unless all are given and possible."""
+        """Return the guessed numbers; None unless all are given and possible."""
         names = ("people", "records", "share")
         given: dict[str, Any] = {name: self.cleaned_data.get(f"guess_{name}") for name in names}
         if None in given.values():
@@ -175,17 +175,17 @@ class ReleaseForm(DeskForm):
             return None
 
     def release_request(self) -> ReleaseRequest:
-        """What is asked. Raises InvalidInput."""
+        """Return the parsed request. Raises InvalidInput."""
         named = ("mechanism", "epsilon", "bound", "counting", "bounding")
         asked: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
         return read_request(self.dataset, parameters=self.parameters, **asked)
 
     def clean_bounding(self) -> str:
-        """At random unless something else is chosen."""
+        """Default to random contribution bounding."""
         return self.cleaned_data["bounding"] or Bounding.RANDOM.value
 
     def clean_epsilon(self) -> Fraction | None:
-        """An exact epsilon; none where the mechanism's parameters say what it costs."""
+        """Parse an exact epsilon; None if the mechanism's parameters determine the cost."""
         mechanism = MECHANISMS.get(self.cleaned_data.get("mechanism", ""))
         if mechanism and mechanism.price:
             return None
@@ -195,7 +195,7 @@ class ReleaseForm(DeskForm):
             raise ValidationError(say(refusal)) from None
 
     def clean(self) -> dict[str, Any]:
-        """Read the chosen mechanism's parameters, each error at its own field."""
+        """Parse the chosen mechanism's parameters, with each error at its own field."""
         values = super().clean() or {}
         mechanism = MECHANISMS.get(values.get("mechanism", ""))
         if mechanism is None:
@@ -216,39 +216,39 @@ class ReleaseForm(DeskForm):
 def parameter_field(
     parameter: Parameter, declared: Mapping[str, LayerKind], dataset: Dataset
 ) -> forms.Field:
-    """The form's field of a mechanism's parameter; `declared` are the dataset's layers."""
-    words: dict[str, Any] = {
+    """Return the form field of a parameter; `declared` are the dataset's layers."""
+    options: dict[str, Any] = {
         "required": False,
         "initial": parameter.default,
         "label": parameter_label(parameter.name),
         "help_text": gettext(parameter.description),
     }
     if parameter.kind is bool:
-        return forms.BooleanField(**words)
+        return forms.BooleanField(**options)
     if parameter.layer:
-        words["help_text"] = format_html(
+        options["help_text"] = format_html(
             '{} <a href="{}">{}</a>',
-            words["help_text"],
+            options["help_text"],
             reverse("desk-layers", args=[dataset.slug]),
             gettext("See or declare public layers"),
         )
-        return forms.ChoiceField(choices=layer_choices(parameter, declared), **words)
+        return forms.ChoiceField(choices=layer_choices(parameter, declared), **options)
     if parameter.choices:
         return forms.ChoiceField(
-            choices=[(text, gettext(text)) for text in parameter.choices], **words
+            choices=[(text, gettext(text)) for text in parameter.choices], **options
         )
     if parameter.read:
-        return forms.CharField(**words)
+        return forms.CharField(**options)
     if parameter.low is not None and parameter.high is not None:
         within = gettext("From {low} to {high}.").format(
             low=figure(parameter.low), high=figure(parameter.high)
         )
-        words["help_text"] += f" {within}"
-    return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **words)
+        options["help_text"] += f" {within}"
+    return forms.CharField(widget=forms.TextInput(attrs={"inputmode": "numeric"}), **options)
 
 
 def layer_choices(parameter: Parameter, declared: Mapping[str, LayerKind]) -> list[tuple[str, str]]:
-    """The declared layers that a parameter may name, and what stands where there is none."""
+    """Return the layers that a parameter may name, with an empty choice if it is optional."""
     names = [(name, name) for name, kind in declared.items() if kind == parameter.layer]
     if parameter.optional:
         return [("", gettext("None")), *names]

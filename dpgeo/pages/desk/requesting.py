@@ -1,4 +1,4 @@
-"""Requesting a release, in two steps: what it would be, then the spending."""
+"""Pages to request a release in two steps: review, then spend."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ TOKEN_SECONDS = 24 * 3600
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def release_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """The form; `step` says whether it comes to be reviewed, edited again or paid for."""
+    """Show the form; `step` says whether to review, edit again or pay."""
     dataset = dataset_for(request, slug, "request")
     if not dataset.uploads.filter(state=UploadState.READY).exists():
         return render(request, "desk/release_wait.html", {"dataset": dataset})
@@ -47,7 +47,7 @@ def release_new(request: HttpRequest, slug: str) -> HttpResponse:
 def form_for(
     request: HttpRequest, dataset: Dataset, *, data: Any = None, initial: Any = None
 ) -> ReleaseForm:
-    """The form; a new one proposes the last release's settings again."""
+    """Return the form; a new one starts with the last release's settings."""
     last = dataset.releases.order_by("-created_at").first()
     if initial is None and last:
         initial = like(last)
@@ -56,7 +56,7 @@ def form_for(
 
 
 def settle(request: HttpRequest, dataset: Dataset, *, spends: bool) -> HttpResponse:
-    """Show the receipt before spending, or spend. Errors lead back to the form, all typed kept."""
+    """Show the receipt, or spend. Errors show the form again with all its input."""
     form = form_for(request, dataset, data=request.POST)
     if not form.is_valid():
         return show_form(request, dataset, form)
@@ -72,7 +72,7 @@ def settle(request: HttpRequest, dataset: Dataset, *, spends: bool) -> HttpRespo
 
 
 def show_receipt(request: HttpRequest, form: ReleaseForm, quote: Quote) -> HttpResponse:
-    """The last page before spending. It carries a token, so that it can be paid only once."""
+    """Show the last page before spending, with a token that allows one payment."""
     token = {"job": str(uuid.uuid4()), "user": person(request).pk, "dataset": form.dataset.pk}
     context = {
         "dataset": form.dataset,
@@ -90,7 +90,7 @@ def show_receipt(request: HttpRequest, form: ReleaseForm, quote: Quote) -> HttpR
 
 
 def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
-    """Ask for the release. The same receipt sent twice leads to the one release it paid for."""
+    """Request the release; the same receipt sent twice returns the same release."""
     job_id = paid_with(request, form.dataset)
     if job_id is None:
         form.add_error(
@@ -114,7 +114,7 @@ def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
 
 
 def paid_with(request: HttpRequest, dataset: Dataset) -> uuid.UUID | None:
-    """The job a receipt was made for; None when it is not this person's for this dataset."""
+    """Return the job id of a receipt; None if it is for another user or dataset."""
     try:
         token = signing.loads(request.POST.get("token", ""), salt=TOKEN_SALT, max_age=TOKEN_SECONDS)
     except signing.BadSignature:
@@ -125,7 +125,7 @@ def paid_with(request: HttpRequest, dataset: Dataset) -> uuid.UUID | None:
 
 
 def show_form(request: HttpRequest, dataset: Dataset, form: ReleaseForm) -> HttpResponse:
-    """The form beside its quote."""
+    """Show the form beside its quote."""
     context = {"form": form} | quote_context(dataset, form)
     status = REFUSED if form.is_bound and form.errors else 200
     return render(request, "desk/release_form.html", context, status=status)
@@ -135,7 +135,7 @@ def show_form(request: HttpRequest, dataset: Dataset, form: ReleaseForm) -> Http
 @require_safe
 @never_cache
 def quote(request: HttpRequest, slug: str) -> HttpResponse:
-    """The quote of the fields in the query, as a piece of the form's page."""
+    """Return the quote of the query's fields, as a fragment of the form's page."""
     dataset = dataset_for(request, slug, "request")
     form = form_for(request, dataset)
     form = form_for(request, dataset, initial=typed(form, request.GET.dict()))

@@ -1,4 +1,4 @@
-"""A file on its way in: sent, looked at, its columns confirmed, read, and privately reported."""
+"""Pages of uploads: send a file, confirm columns, follow the job, read the report."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ from dpgeo.pages.templatetags.figures import in_language
 TOO_LARGE = 413
 
 
-@csrf_exempt  # The token sits in the body: it is checked below, once the sender may send one.
+@csrf_exempt  # The token is in the body and is checked below, once the user may send a file.
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Send a file. Strangers, and files above the limit, are turned away before the body is read.
+    """Receive a file; refuse strangers and files that are too large before reading the body.
 
     Scripts that accept JSON get {"next": address} or {"errors": [...]} instead of a page.
     """
@@ -58,7 +58,7 @@ def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
 
 @csrf_protect
 def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
-    """The form, and the file it brings."""
+    """Show the form, or store the file that it sends."""
     if request.method != "POST":
         return render(request, "desk/upload_new.html", {"dataset": dataset, "form": UploadForm()})
     form = UploadForm(request.POST, request.FILES)
@@ -81,7 +81,7 @@ def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
 def refuse(
     request: HttpRequest, dataset: Dataset, form: UploadForm, errors: list[str], status: int
 ) -> HttpResponse:
-    """Say what is wrong with the file, to a script or to a person."""
+    """Report errors with the file, to a script or to a person."""
     if wants_json(request):
         return JsonResponse({"errors": errors}, status=status)
     context = {"dataset": dataset, "form": form, "errors": errors if not form.errors else []}
@@ -89,69 +89,71 @@ def refuse(
 
 
 def wants_json(request: HttpRequest) -> bool:
-    """Whether a script asks."""
+    """Whether the client accepts JSON."""
     return request.headers.get("Accept") == "application/json"
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """An upload's own page: columns to confirm, then progress, then the private report."""
-    found = upload_for(request, upload_id)
+    """Show an upload: columns to confirm, then progress, then the private report."""
+    the_upload = upload_for(request, upload_id)
     user = person(request)
     waiting = {UploadState.RECEIVED, UploadState.FAILED}
-    may_upload = may(user, found.dataset, "upload")
-    if found.state in waiting and may_upload:
-        return columns(request, found)
-    context: dict[str, Any] = {"upload": found, "dataset": found.dataset}
-    context["sees_private"] = may(user, found.dataset, "see_private")
-    context["may_choose"] = may_upload and bool(found.raw_name) and may_choose_columns(found)
-    if found.report:
-        context["refused"] = found.report["read"] - found.report["accepted"]
-    if found.job:
-        context |= job_context(found.job, sees_private=context["sees_private"])
+    may_upload = may(user, the_upload.dataset, "upload")
+    if the_upload.state in waiting and may_upload:
+        return columns(request, the_upload)
+    context: dict[str, Any] = {"upload": the_upload, "dataset": the_upload.dataset}
+    context["sees_private"] = may(user, the_upload.dataset, "see_private")
+    context["may_choose"] = (
+        may_upload and bool(the_upload.raw_name) and may_choose_columns(the_upload)
+    )
+    if the_upload.report:
+        context["refused"] = the_upload.report["read"] - the_upload.report["accepted"]
+    if the_upload.job:
+        context |= job_context(the_upload.job, sees_private=context["sees_private"])
     return render(request, "desk/upload.html", context)
 
 
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_columns(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Other columns for a file that has been read, while no release rests on them."""
-    found = upload_for(request, upload_id, "upload")
-    if found.state != UploadState.READY or not may_choose_columns(found):
-        return redirect("desk-upload", upload_id=found.id)
-    return columns(request, found)
+    """Change the columns of a file that was read, while no release depends on them."""
+    the_upload = upload_for(request, upload_id, "upload")
+    if the_upload.state != UploadState.READY or not may_choose_columns(the_upload):
+        return redirect("desk-upload", upload_id=the_upload.id)
+    return columns(request, the_upload)
 
 
 def may_choose_columns(upload: Upload) -> bool:
-    """Whether the columns may become others."""
+    """Whether the columns may still change."""
     return not rests_on_columns(upload.dataset)
 
 
 @login_required
 @require_POST
 def upload_remove(request: HttpRequest, upload_id: uuid.UUID) -> HttpResponse:
-    """Delete a file that nothing was made from."""
-    found = upload_for(request, upload_id, "upload")
+    """Delete an unused file."""
+    the_upload = upload_for(request, upload_id, "upload")
     try:
-        upload_discard(upload=found, by=person(request))
+        upload_discard(upload=the_upload, by=person(request))
     except DpgeoError as refusal:
         messages.error(request, say(refusal))
-        return redirect("desk-upload", upload_id=found.id)
-    messages.success(request, gettext("Removed: {name}.").format(name=found.file_name))
-    return redirect("desk-dataset", slug=found.dataset.slug)
+        return redirect("desk-upload", upload_id=the_upload.id)
+    messages.success(request, gettext("Removed: {name}.").format(name=the_upload.file_name))
+    return redirect("desk-dataset", slug=the_upload.dataset.slug)
 
 
-def columns(request: HttpRequest, found: Upload) -> HttpResponse:
-    """The file's head and which column holds what; confirming starts the ingest job."""
-    dataset = found.dataset
+def columns(request: HttpRequest, upload: Upload) -> HttpResponse:
+    """Show the first rows and the columns; confirming them starts the ingestion job."""
+    dataset = upload.dataset
     sees_private = may(person(request), dataset, "see_private")
-    failure = say(found.job.failure) if found.job and sees_private else ""
-    chooses = may_choose_columns(found)
-    context: dict[str, Any] = {"upload": found, "dataset": dataset, "failure": failure}
-    context["fixed"], context["removable"] = not chooses, found.state != UploadState.READY
+    failure = say(upload.job.failure) if upload.job and sees_private else ""
+    chooses = may_choose_columns(upload)
+    context: dict[str, Any] = {"upload": upload, "dataset": dataset, "failure": failure}
+    context["fixed"], context["removable"] = not chooses, upload.state != UploadState.READY
     try:
-        preview = upload_preview(upload=found)
+        preview = upload_preview(upload=upload)
     except DpgeoError as refusal:
         context["unreadable"] = say(refusal)
         return render(request, "desk/upload_columns.html", context)
@@ -163,24 +165,24 @@ def columns(request: HttpRequest, found: Upload) -> HttpResponse:
         initial=dataset.columns or preview.suggested.to_json(),
     )
     confirms = request.method == "POST" and "exchange" not in request.POST
-    if confirms and form.is_valid() and confirm(request, found, form):
-        return redirect("desk-upload", upload_id=found.id)
+    if confirms and form.is_valid() and confirm(request, upload, form):
+        return redirect("desk-upload", upload_id=upload.id)
     hints = [] if "exchange" in request.POST else [say(each) for each in preview.hints]
     context |= {"preview": preview, "form": form, "hints": hints}
     return render(request, "desk/upload_columns.html", context, status=REFUSED if confirms else 200)
 
 
 def exchanged(data: Any) -> dict[str, str]:
-    """The form with longitude and latitude in each other's place."""
+    """Return the form's data with longitude and latitude swapped."""
     values = {name: data.get(name, "") for name in Columns().to_json()}
     return values | {"longitude": values["latitude"], "latitude": values["longitude"]}
 
 
-def confirm(request: HttpRequest, found: Upload, form: ColumnsForm) -> bool:
-    """Confirm the columns; a refusal goes on the form."""
+def confirm(request: HttpRequest, upload: Upload, form: ColumnsForm) -> bool:
+    """Confirm the columns; show an error of the service on the form."""
     try:
         upload_confirm(
-            upload=found, columns=Columns(**form.cleaned_data), confirmed_by=person(request)
+            upload=upload, columns=Columns(**form.cleaned_data), confirmed_by=person(request)
         )
     except DpgeoError as refusal:
         form.add_refusal(refusal)

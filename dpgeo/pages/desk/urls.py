@@ -1,4 +1,4 @@
-"""Addresses of the desk, and of its door."""
+"""URL configuration of the desk and of its sign-in page."""
 
 from django.contrib.auth import views as doors
 from django.urls import path

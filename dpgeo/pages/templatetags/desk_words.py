@@ -1,4 +1,4 @@
-"""Words of other rooms as the desk says them; the rooms themselves speak English."""
+"""Template filters for the desk's texts and for budgets for points."""
 
 from __future__ import annotations
 
@@ -19,23 +19,23 @@ register.filter(say)
 
 @register.filter
 def word(text: str) -> str:
-    """A text that is marked where another room wrote it, in the page's language."""
+    """Translate a marked text into the page's language."""
     return gettext(text)
 
 
 @register.filter
 def points_left(ledger: Ledger) -> str:
-    """What is left of a budget for points, as a figure: "ln 4"."""
+    """Format what is left of a budget for points: "ln 4"."""
     return in_language(ledger.left_words)
 
 
 @register.filter
 def points_more(ledger: Ledger, dataset: Dataset) -> str:
-    """What is left of a budget for points, in releases: "about 1 more like the last"."""
+    """Format what is left of a budget for points, in releases: "about 1 more like the last"."""
     return budget_of(dataset, ledger).more_words
 
 
 @register.filter
 def points_total(ledger: Ledger) -> str:
-    """A whole budget for points: "level ln 16 within 200 m"."""
+    """Format a whole budget for points: "level ln 16 within 200 m"."""
     return ledger_words(ledger, ledger.total_units)

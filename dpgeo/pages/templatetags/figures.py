@@ -1,4 +1,4 @@
-"""Figures as people read them."""
+"""Template filters that format figures for people."""
 
 from __future__ import annotations
 
@@ -24,7 +24,10 @@ MINUS = "\u2212"
 
 @register.filter
 def figure(value: float) -> str:
-    """Whole with thousands separated from ten on, two digits below; a true minus sign."""
+    """Format a number: whole with separated thousands from ten on, else with two digits.
+
+    Uses a true minus sign.
+    """
     exact = float(value) == round(float(value))
     text = f"{value:,.0f}" if abs(value) >= 10 or exact else f"{value:.2g}"
     return in_language("0" if text == "-0" else text.replace("-", MINUS))
@@ -32,20 +35,20 @@ def figure(value: float) -> str:
 
 @register.filter
 def in_language(text: str) -> str:
-    """An English figure with the separators of the page's language."""
+    """Convert an English figure to the separators of the page's language."""
     separators = {",": get_format("THOUSAND_SEPARATOR"), ".": get_format("DECIMAL_SEPARATOR")}
     return text.translate(str.maketrans(separators))
 
 
 @register.filter
 def plain(value: Fraction) -> str:
-    """An exact epsilon as scripts read it, in any language."""
+    """Format an exact epsilon for scripts, in any language."""
     return format_epsilon(value)
 
 
 @register.filter
 def epsilon(value: Fraction, decimals: int = 0) -> str:
-    """An exact epsilon with at least so many decimals: 0.5 as "0.50"."""
+    """Format an exact epsilon with at least so many decimals: 0.5 as "0.50"."""
     text = format_epsilon(value).replace("-", MINUS)
     if "/" in text or not decimals:
         return in_language(text)
@@ -55,7 +58,7 @@ def epsilon(value: Fraction, decimals: int = 0) -> str:
 
 @register.filter
 def cost(paid: Release | Entry, decimals: int = 0) -> str:
-    """What a release or an entry of the ledger took: "0.50", or "level ln 4 within 200 m"."""
+    """Format the cost of a release or an entry: "0.50", or "level ln 4 within 200 m"."""
     if paid.ledger.radius is None:
         return epsilon(paid.epsilon, decimals)
     units = paid.units if isinstance(paid, Entry) else paid.cost_units
@@ -63,13 +66,13 @@ def cost(paid: Release | Entry, decimals: int = 0) -> str:
 
 
 def ledger_words(ledger: Ledger, units: int) -> str:
-    """Whole units of a ledger for points, with their measure: "level ln 4 within 200 m"."""
+    """Format whole units of a ledger for points: "level ln 4 within 200 m"."""
     return ledger.phrase(units).render(gettext, in_language)
 
 
 @register.filter
 def price(quote: Quote) -> str:
-    """What a quoted release costs: "0.500", "ln 4"."""
+    """Format the cost of a quoted release: "0.500", "ln 4"."""
     return (
         in_language(quote.amount(quote.epsilon))
         if quote.forecast.moves
@@ -79,13 +82,13 @@ def price(quote: Quote) -> str:
 
 @register.filter
 def left_before(quote: Quote) -> str:
-    """What is left of the budget it is paid from."""
+    """Format what is left of the budget that pays for it."""
     return _rest(quote, quote.left_before)
 
 
 @register.filter
 def left_after(quote: Quote) -> str:
-    """What would be left of it."""
+    """Format what would be left of that budget."""
     return _rest(quote, quote.left_after)
 
 
@@ -95,19 +98,19 @@ def _rest(quote: Quote, left: Fraction) -> str:
 
 @register.filter
 def level_odds(level: str, radius: int) -> str:
-    """The factor for who moves by a radius, which snapping can widen: "ln 4", 200 give "4.09"."""
+    """Format the odds for a move by a radius, with snapping: "ln 4", 200 give "4.09"."""
     return in_language(format_odds(make_level(level, radius).epsilon * snapped_apart(radius)))
 
 
 @register.filter
 def odds(value: Fraction | float) -> str:
-    """The factor e^epsilon, rounded up: 1 gives "2.72"."""
+    """Format the factor e^epsilon, rounded up: 1 gives "2.72"."""
     return in_language(format_odds(Fraction(value)))
 
 
 @register.filter
 def metres(value: float) -> str:
-    """A length on the ground to two digits: "240 m", "1.2 km", with a space that does not break."""
+    """Format a length to two digits: "240 m", "1.2 km", with a space that does not break."""
     if not value:
         return "0\u00a0m"
     rounded = round(value, 1 - math.floor(math.log10(value)))
@@ -117,7 +120,7 @@ def metres(value: float) -> str:
 
 @register.filter
 def size(value: int) -> str:
-    """Bytes of a file: "940 B", "157 KB", "4.2 MB"."""
+    """Format a file size: "940 B", "157 KB", "4.2 MB"."""
     for unit, factor in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
         if value >= factor * 0.9995:
             decimals = 0 if value >= 10 * factor else 1
@@ -127,6 +130,6 @@ def size(value: int) -> str:
 
 @register.filter
 def degrees(value: float, sides: str) -> str:
-    """An angle with its side of the world: `{{ latitude|degrees:"NS" }}`, with "NS2" to 0.01."""
+    """Format an angle with its hemisphere: `{{ latitude|degrees:"NS" }}`, "NS2" for 0.01."""
     decimals = sides[2:] or "4"
     return in_language(f"{abs(value):.{decimals}f}° {sides[0] if value >= 0 else sides[1]}")

@@ -1,4 +1,4 @@
-"""`python manage.py demo`: an invented city, published through the same pipeline as any other."""
+"""`python manage.py demo`: publish an invented city through the usual pipeline."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Command(BaseCommand):
         self._tell_logins(owner, steward)
 
     def _tell_logins(self, *users: User) -> None:
-        """Give each new account its password, and show it this once."""
+        """Give each new account a password, and show it this once."""
         fresh = [user for user in users if not user.has_usable_password()]
         if not fresh:
             return

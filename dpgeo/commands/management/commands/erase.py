@@ -1,4 +1,4 @@
-"""`python manage.py erase SLUG --person ID`: take one person out of a dataset."""
+"""`python manage.py erase SLUG --person ID`: remove one person from a dataset."""
 
 from __future__ import annotations
 

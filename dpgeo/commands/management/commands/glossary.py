@@ -1,4 +1,4 @@
-"""`python manage.py glossary`: write docs/glossary.md anew from the words of the glossary page."""
+"""`python manage.py glossary`: rewrite docs/glossary.md from the glossary page."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`python manage.py ingest FILE --dataset SLUG`: upload a file and prepare it for releases."""
+"""`python manage.py ingest FILE --dataset SLUG`: upload and ingest a file."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ class Command(BaseCommand):
         self._report(upload)
 
     def _upload(self, options: dict[str, Any]) -> Upload:
-        """Check all that can be checked before anything is kept, then keep it."""
+        """Check everything that can be checked in advance, then store the upload."""
         path: Path = options["file"]
         if not path.is_file():
             raise InvalidInput("There is no file {path!r}.", path=str(path), field="file")
@@ -120,7 +120,7 @@ class Command(BaseCommand):
             raise
 
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
-        """The columns named, else those fixed before, else those the file suggests."""
+        """Return the named columns, else the fixed ones, else those suggested for the file."""
 
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)
@@ -136,7 +136,7 @@ class Command(BaseCommand):
         return Columns(**chosen)
 
     def _create(self, options: dict[str, Any], user: User | None) -> Dataset:
-        """Declare the dataset; its publisher too, if there is none of that name."""
+        """Declare the dataset, and its publisher unless there is one of that name."""
         for name in ("title", "organisation", "area", "budget"):
             if not options[name]:
                 raise InvalidInput("Needed with --create.", field=name)
@@ -180,9 +180,10 @@ class Command(BaseCommand):
 
 
 def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str, str]:
-    """The suggested columns that go with those named: one way of giving the position.
+    """Drop suggested columns that give the location in another way than the named ones.
 
-    A time is never guessed: it is not needed, and rows whose time cannot be read are refused.
+    A time column is never suggested: it is optional, and rows whose time cannot be read are
+    refused.
     """
     rivals = {"time"}
     if "geometry" in named:
@@ -197,7 +198,7 @@ def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str
 
 
 def parse_area(text: str) -> StudyArea:
-    """Read "west,south,east,north" in degrees. Raises InvalidInput."""
+    """Parse "west,south,east,north" in degrees. Raises InvalidInput."""
     try:
         west, south, east, north = (float(part) for part in text.split(","))
     except ValueError:

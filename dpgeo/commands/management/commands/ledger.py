@@ -1,4 +1,4 @@
-"""`python manage.py ledger SLUG`: the ledger of a dataset as CSV, for its stewards' records."""
+"""`python manage.py ledger SLUG`: a dataset's ledger as CSV, for its stewards."""
 
 from __future__ import annotations
 

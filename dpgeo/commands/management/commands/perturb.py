@@ -1,7 +1,7 @@
-"""`python manage.py perturb --lat .. --lon .. --level "ln(4)" --radius 200`: move positions.
+"""`python manage.py perturb --level "ln(4)" --radius 200 ...`: perturb points.
 
-For a person's own position, or a file of them; nothing is stored, and no budget is charged: who
-publishes what comes out answers for how often.
+For a person's own location (`--lat`, `--lon`), or a file of them. Nothing is stored and no budget
+is charged: whoever publishes the output is responsible for how often it is run.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from dpgeo.privacy.entropy import SystemEntropy
 from dpgeo.privacy.local_planar_laplace import LocalPlanarLaplace
 
 ROWS = 50_000
-"""Rows of a file that are held at a time."""
+"""Rows of a file that are kept in memory at a time."""
 
 
 class Command(BaseCommand):
@@ -54,7 +54,7 @@ class Command(BaseCommand):
         self.stderr.write(f"Half of the time at most {near:,.0f} m away, 95 % {far:,.0f} m.")
 
     def _file(self, mover: LocalPlanarLaplace, path: Path) -> None:
-        """Positions alone: other columns could tell whose they are, and are left out."""
+        """Perturb a file's locations; other columns could identify the person and are left out."""
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:
                 rows = positions(csv.DictReader(file))
@@ -62,7 +62,7 @@ class Command(BaseCommand):
                 writer.writerow(["lon", "lat"])
                 while part := list(islice(rows, ROWS)):
                     moved = mover.move([lon for lon, _ in part], [lat for _, lat in part])
-                    # Sorted within the part, for the order of the file may tell whose they are.
+                    # Sort each part, because the order of the file may identify a person.
                     writer.writerows(
                         sorted(
                             (f"{east:.7f}", f"{north:.7f}")
@@ -74,7 +74,7 @@ class Command(BaseCommand):
 
 
 def positions(rows: csv.DictReader[str]) -> Iterator[tuple[float, float]]:
-    """Longitude and latitude of every row. Raises InvalidInput that names the line."""
+    """Yield longitude and latitude of every row. Raises InvalidInput, which names the line."""
     names = {name.strip().lower(): name for name in rows.fieldnames or ()}
     lon = names.get("lon") or names.get("longitude")
     lat = names.get("lat") or names.get("latitude")
@@ -93,7 +93,7 @@ def positions(rows: csv.DictReader[str]) -> Iterator[tuple[float, float]]:
 
 
 def degrees(text: str | None, field: str) -> float:
-    """A number of degrees. Raises InvalidInput."""
+    """Parse a number of degrees. Raises InvalidInput."""
     limit = 180 if field == "lon" else 90
     try:
         number = float(text or "")

@@ -1,4 +1,4 @@
-"""`python manage.py reap`: wake jobs that nobody works on and clear up, until told to stop."""
+"""`python manage.py reap`: wake idle jobs and delete orphan files, until stopped."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from dpgeo.jobs.services import jobs_reap
 from dpgeo.releases.reconciliation import releases_sweep
 
 SWEEP_SECONDS = 3600.0
-"""Between two looks for abandoned files; waking jobs is more urgent."""
+"""Seconds between two searches for orphan files; waking jobs is more urgent."""
 
 
 class Command(BaseCommand):
@@ -53,7 +53,7 @@ class Command(BaseCommand):
             close_old_connections()
 
     def _round(self, sweeps: bool) -> None:
-        """Forgotten draws are adopted before any job is woken that would draw again."""
+        """Recover lost draws before waking any job that would draw again."""
         done: dict[str, int] = {}
         try:
             if sweeps:

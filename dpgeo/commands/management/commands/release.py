@@ -98,7 +98,7 @@ class Command(BaseCommand):
             f"Cost: {quote.words(quote.epsilon)}; left before "
             f"{quote.rest(quote.left_before)}, after {quote.rest(quote.left_after)} "
             f"({quote.more_like_this} more like this)",
-            noise_words(noise),
+            describe_noise(noise),
         ):
             self.stdout.write(line)
 
@@ -119,8 +119,8 @@ class Command(BaseCommand):
             self.stdout.write(self.style.SUCCESS(f"Draft, not published: {release.pk}"))
 
 
-def noise_words(forecast: Forecast) -> str:
-    """How noisy it will be, in a line."""
+def describe_noise(forecast: Forecast) -> str:
+    """Describe the expected noise in one line."""
     if forecast.radii:
         near, far = forecast.radii
         return (
@@ -134,7 +134,7 @@ def noise_words(forecast: Forecast) -> str:
 
 
 def address(release: Release) -> str:
-    """The page of a release, or its id where there are no pages."""
+    """Return the address of a release's page, or its id where there are no pages."""
     try:
         return reverse("release", args=[release.pk])
     except NoReverseMatch:
@@ -142,13 +142,13 @@ def address(release: Release) -> str:
 
 
 def usual_counting(dataset: Dataset) -> str:
-    """What is counted where nothing is said."""
+    """Return what is counted by default."""
     by_person = dataset.unit == Unit.PERSON.value
     return (Counting.PEOPLE if by_person else Counting.VISITS).value
 
 
 def parse_pairs(pairs: Sequence[str]) -> dict[str, object]:
-    """Read name=value pairs. Raises CommandError."""
+    """Parse name=value pairs. Raises CommandError."""
     parameters: dict[str, object] = {}
     for pair in pairs:
         name, equals, value = pair.partition("=")

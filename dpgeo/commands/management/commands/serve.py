@@ -1,4 +1,4 @@
-"""`python manage.py serve`: the website, the workers and the reaper under one command."""
+"""`python manage.py serve`: run the web server, the workers and the reaper."""
 
 from __future__ import annotations
 
@@ -37,10 +37,11 @@ class Command(BaseCommand):
                 f"Port {port} on {host} is taken or not allowed. "
                 f"Choose another: make run PORT={port + 10 if port < 65000 else 8010}"
             )
-        os.chdir(settings.BASE_DIR)  # where the programs find the project
+        os.chdir(settings.BASE_DIR)  # where the child processes find the project
         programs = [
             Program("Web", web_command(host, port)),
-            Program("Worker", worker_command(workers), quiet=True),  # Celery says how it shuts down
+            # Celery prints how it shuts down
+            Program("Worker", worker_command(workers), quiet=True),
             Program("Reaper", manage_command("reap")),
         ]
         making = Program("The demo city", manage_command("demo"), once=True)
@@ -57,7 +58,7 @@ class Command(BaseCommand):
 
 
 class Greeting:
-    """Says once where the site is, when it answers and what was to be made first is made."""
+    """Prints the site's address once, when the site answers and its first contents exist."""
 
     def __init__(self, command: Command, host: str, port: int, waiting_for: Program | None) -> None:
         self.command, self.host, self.port = command, host, port
@@ -65,7 +66,7 @@ class Greeting:
         self.said = False
 
     def look(self) -> None:
-        """Called again and again."""
+        """Check whether the site is ready; called repeatedly."""
         if self.said or (self.waiting_for is not None and not self.waiting_for.finished):
             return
         if can_connect(self.host, self.port):
@@ -73,28 +74,28 @@ class Greeting:
             self.command._say(f"\ndpgeo is at http://{self.host}:{self.port}/  (Ctrl-C stops it)\n")
 
 
-def manage_command(*words: str) -> list[str]:
-    """A command of this manage.py."""
-    return [sys.executable, "manage.py", *words]
+def manage_command(*arguments: str) -> list[str]:
+    """Return the arguments of a command of this manage.py."""
+    return [sys.executable, "manage.py", *arguments]
 
 
 def web_command(host: str, port: int) -> list[str]:
-    """gunicorn, as `config.gunicorn` sets it."""
+    """Return the arguments of gunicorn, which `config.gunicorn` configures."""
     address = f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
-    words = ["-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", address]
-    return [sys.executable, *words, "dpgeo.config.wsgi"]
+    arguments = ["-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "--bind", address]
+    return [sys.executable, *arguments, "dpgeo.config.wsgi"]
 
 
 def worker_command(workers: int) -> list[str]:
-    """One Celery worker with that many processes, quiet unless something is wrong."""
+    """Return the arguments of a Celery worker, quiet unless something is wrong."""
     python = [sys.executable, "-W", "ignore:You're running the worker with superuser"]
-    words = ["-m", "celery", "-A", "dpgeo.config.celery", "--quiet", "worker"]
+    arguments = ["-m", "celery", "-A", "dpgeo.config.celery", "--quiet", "worker"]
     alone = ["--without-gossip", "--without-mingle", "--without-heartbeat"]
-    return [*python, *words, *alone, "--concurrency", str(workers), "-l", "WARNING"]
+    return [*python, *arguments, *alone, "--concurrency", str(workers), "-l", "WARNING"]
 
 
 def can_listen(host: str, port: int) -> bool:
-    """Whether nobody else listens there."""
+    """Whether the address is free."""
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     with socket.socket(family) as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -106,7 +107,7 @@ def can_listen(host: str, port: int) -> bool:
 
 
 def can_connect(host: str, port: int) -> bool:
-    """Whether somebody answers there."""
+    """Whether a server answers at the address."""
     try:
         socket.create_connection((host, port), timeout=0.5).close()
     except OSError:
