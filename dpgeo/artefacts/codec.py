@@ -140,7 +140,7 @@ def check_encodable() -> None:
             if _dtype(hint) is None and not _is_header_field(hint):
                 raise UnwritableRelease(
                     "This installation cannot write {kind}.{name} to a release file, so "
-                    "nothing was drawn or spent; report this as a fault.",
+                    "nothing is drawn; report this as a fault.",
                     kind=kind.__name__,
                     name=name,
                 )

@@ -19,13 +19,24 @@ START = '{"template": '
 
 
 def read_phrase(text: str) -> Phrase:
-    """A stored phrase. Texts that were stored before phrases were are shown as they are."""
-    return Phrase.from_json(json.loads(text) if text.startswith(START) else text)
+    """A stored phrase. Text that is none, as from an earlier version, is shown as it is.
+
+    Loading a row must never fail for its words: the ledger is settled from these rows.
+    """
+    if not text.startswith(START):
+        return Phrase.from_json(text)
+    try:
+        return Phrase.from_json(json.loads(text))
+    except (ValueError, RecursionError):
+        return Phrase.from_json(text)
 
 
 def store_phrase(phrase: Phrase) -> str:
-    """A phrase as text; "" where it says nothing."""
-    return json.dumps(phrase.to_json()) if phrase else ""
+    """A phrase as text; "" where it says nothing, its English where its values are no JSON."""
+    try:
+        return json.dumps(phrase.to_json()) if phrase else ""
+    except TypeError:
+        return str(phrase)
 
 
 class PhraseField(_TextField):

