@@ -70,7 +70,7 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
         "files stored": (release_job, "publish", before),
         "published": (files, "make_public", before),
         "one file public": (files, "_remove_stored", before),
-        "finishing": (release_job, "work_on", after),
+        "finishing": (releases, "work_on", after),
         "receiving": (TemporaryFileUploadHandler, "receive_data_chunk", after),
         "received": (declaration, "clean_file_name", before),
         "debited": (releases, "budget_debit", after),
