@@ -103,7 +103,8 @@ def _uploads(program: Any, slug: str) -> Names:
     whole = [program.upload(slug).rpartition("/")[2] for _ in range(2 * SPARE)]
     return {
         "upload": [*begun[:SPARE], *whole[:SPARE]],
-        "begun": begun[:SPARE],
+        "begun": begun[: SPARE - 1],
+        "begun_by_tus": begun[SPARE - 1 : SPARE],  # the other protocol would move its offset
         "whole": whole[:SPARE],
         "to_discard": [*begun[SPARE:], *whole[SPARE:]],
     }
@@ -209,7 +210,7 @@ BY_OPERATION = {
     "release_query": {"path.release_id": "published"},
     "release_file": {"path.release_id": "published"},
     "upload_append": {"path.upload_id": "begun"},
-    "tus_append": {"path.upload_id": "begun"},
+    "tus_append": {"path.upload_id": "begun_by_tus"},
     "tus_delete": {"path.upload_id": "to_discard"},
     "upload_complete": {"path.upload_id": "whole"},
     "upload_preview": {"path.upload_id": "whole"},
