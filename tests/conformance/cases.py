@@ -106,9 +106,13 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
         return []
 
 
+SMALL = {"cells": 32, "people": 60}
+"""Values of the parameters by which a release grows."""
+
+
 def small(cls: type[Any]) -> dict[str, object]:
-    """The choice of a small grid, where there is a grid."""
-    return {"cells": 32} if any(each.name == "cells" for each in parameters(cls)) else {}
+    """The choices that make a small release."""
+    return {each.name: SMALL[each.name] for each in parameters(cls) if each.name in SMALL}
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
@@ -132,7 +136,7 @@ RUNS = [
     for key, mechanism in MECHANISMS.items()
     for given in choices(mechanism.params)
     if "cells" not in given
-    for params in parsed(mechanism.params, {**given, **small(mechanism.params)})
+    for params in parsed(mechanism.params, {**small(mechanism.params), **given})
     if fits(mechanism, params)
 ]
 """Mechanism and parameters on a small grid: for what releases."""
