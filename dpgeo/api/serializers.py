@@ -237,7 +237,8 @@ class ReleaseSerializer(Document):
 
     def get_kind(self, release: Release) -> str:
         """The kind of map; empty for a mechanism that is gone."""
-        return kind_of(release.mechanism) or ""
+        kind = kind_of(release.mechanism)
+        return kind.key if kind else ""
 
     def get_parameters(self, release: Release) -> dict[str, Any]:
         """The parameters by name."""
@@ -360,7 +361,7 @@ class MechanismSerializer(Document):
     url = Address("api:mechanism", source="key")
     title = serializers.CharField()
     summary = serializers.CharField()
-    kind = serializers.CharField(help_text="The kind of map that comes out.")
+    kind = serializers.CharField(source="kind.key", help_text="The kind of map that comes out.")
     parameters = ObjectField(help_text="JSON Schema (draft 2020-12) of the parameters.")
 
     def get_parameters(self, mechanism: Any) -> dict[str, Any]:
