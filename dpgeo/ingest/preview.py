@@ -59,7 +59,7 @@ def preview(
     Raises InvalidInput (field "file") when it cannot be read as a table at all, and Conflict where
     the machine is too busy.
     """
-    if not is_packed(path) and sniff(path, file_name).is_text:
+    if not is_packed(path) and not sniff(path, file_name).sandboxed:
         return preview_here(path, file_name, area)
 
     request = {
