@@ -50,9 +50,9 @@ def ingest(
         "erased": [one.hex() for one in erased],
     }
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
-        report = sandbox.run("ingest", request, Path(folder), progress)
+        report = sandbox.run("ingest", request, Path(folder), progress, Report.from_json)
         (Path(folder) / "canonical.parquet").replace(target)
-    return Report.from_json(report)
+    return report
 
 
 def ingest_here(

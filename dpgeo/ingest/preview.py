@@ -68,15 +68,15 @@ def preview(
         "area": area and area.to_geojson(),
     }
     with tempfile.TemporaryDirectory(prefix="dpgeo-preview-", dir=folder) as unpacked:
-        document = sandbox.run(
+        return sandbox.run(
             "preview",
             request,
             Path(unpacked),
             lambda done, total: None,
+            Preview.from_json,
             silence=inf,
             limit=LONGEST_WAIT,
         )
-    return Preview.from_json(document)
 
 
 def preview_here(path: Path, file_name: str, area: StudyArea | None = None) -> Preview:
