@@ -134,7 +134,7 @@ def check_encodable() -> None:
             if _dtype(hint) is None and not _is_header_field(hint):
                 raise UnwritableRelease(
                     "This installation cannot write {kind}.{name} to a release file, so "
-                    "nothing is drawn; report this as a fault.",
+                    "it makes no releases; report this as a fault.",
                     kind=kind.__name__,
                     name=name,
                 )
@@ -229,7 +229,7 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         raise UnreadableRelease(
             "This release file holds a {type!r}, which this software does not know; open it with "
             "a newer dpgeo.",
-            type=document["type"],
+            type=str(document["type"]),
         )
     kind = kinds[document["type"]]
     values: dict[str, Any] = {}

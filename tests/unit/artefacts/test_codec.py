@@ -27,6 +27,7 @@ from dpgeo.artefacts.codec import (
 from dpgeo.artefacts.statement import statement
 from dpgeo.core.released import CONTENT_TYPES, Content, GridRelease, PointsRelease, Released
 from dpgeo.mechanisms.registry import current_parameters
+from dpgeo.phrases import Phrase
 from tests.unit.artefacts.releases import (
     examples,
     grid_release,
@@ -206,9 +207,12 @@ def test_an_unknown_version_says_which_it_reads() -> None:
 
 
 def test_an_unknown_content_says_so() -> None:
-    data = with_header(encode(grid_release()), content={"type": "Cake", "fields": {}})
-    with pytest.raises(UnreadableRelease, match="'Cake', which this software does not know"):
-        decode(data)
+    for kind in ("Cake", None):
+        data = with_header(encode(grid_release()), content={"type": kind, "fields": {}})
+        words = f"'{kind}', which this software does not know"
+        with pytest.raises(UnreadableRelease, match=words) as caught:
+            decode(data)
+        assert Phrase.from_json(caught.value.phrase.to_json()) == caught.value.phrase
 
 
 @pytest.mark.parametrize(
