@@ -18,6 +18,13 @@ FORMAT = re.compile(r",?(\.\d)?[fg]?")
 """How a number may be written, such as ",.0f"; a width could make any text huge."""
 
 
+MAX_DEPTH = 8
+MAX_LENGTH = 65_536
+"""Limits on a phrase that is read: phrases within it, and letters of the sentence. A sandbox may
+have written it, and each of its fields may repeat a long value.
+"""
+
+
 class Figure(str):
     """A number written in English, such as "1,386.29" or "ln 4"; pages change its separators."""
 
@@ -69,15 +76,24 @@ class Phrase:
         }
 
     @classmethod
-    def from_json(cls, document: Mapping[str, Any] | str) -> Self:
-        """Invert `to_json`; a bare text is shown as it is. Raises ValueError for anything else."""
+    def from_json(cls, document: Mapping[str, Any] | str, depth: int = MAX_DEPTH) -> Self:
+        """Invert `to_json`; a bare text is shown as it is.
+
+        Raises ValueError for anything else, and for a phrase beyond `MAX_DEPTH` or `MAX_LENGTH`.
+        """
         if isinstance(document, str):
-            return cls("{text}", text=document) if document else cls("")
+            return cls("{text}", text=document[:MAX_LENGTH]) if document else cls("")
+        if not depth:
+            raise ValueError("This is no phrase: its values are nested too deeply.")
         try:
-            values = {name: _value_from_json(each) for name, each in document["values"].items()}
+            values = {
+                name: _value_from_json(each, depth - 1) for name, each in document["values"].items()
+            }
             phrase = cls(_text(document["template"]), **values)
+            if _longest(phrase) > MAX_LENGTH:
+                raise ValueError("This is no phrase: it is too long.")
             str(phrase)
-        except (AttributeError, KeyError, TypeError) as error:
+        except (AttributeError, KeyError, TypeError, ArithmeticError) as error:
             raise ValueError("This is no phrase.") from error
         return phrase
 
@@ -85,6 +101,11 @@ class Phrase:
 def translatable(text: str) -> str:
     """Mark a text for the catalogues where it stands; it is looked up where it is shown."""
     return text
+
+
+def translatable_plural(one: str, many: str) -> tuple[str, str]:
+    """Mark a text and its plural for the catalogues, as `translatable` does."""
+    return one, many
 
 
 def shown_by_scripts(text: str) -> str:
@@ -129,12 +150,24 @@ def _value_to_json(value: Value) -> Any:
     return {"figure": str(value)} if isinstance(value, Figure) else value
 
 
-def _value_from_json(value: Any) -> Value:
+def _value_from_json(value: Any, depth: int) -> Value:
     if isinstance(value, Mapping):
-        return Figure(_text(value["figure"])) if "figure" in value else Phrase.from_json(value)
+        if "figure" in value:
+            return Figure(_text(value["figure"]))
+        return Phrase.from_json(value, depth)
     if not isinstance(value, str | int | float):
         raise TypeError("A value is text, a number or a phrase.")
     return value
+
+
+def _longest(phrase: Phrase) -> int:
+    """Return the length of a sentence, without writing it, when all its numbers are short."""
+    lengths = {
+        name: _longest(value) if isinstance(value, Phrase) else len(str(value))
+        for name, value in phrase.values.items()
+    }
+    fields = string.Formatter().parse(phrase.template) if phrase.values else ()
+    return len(phrase.template) + sum(lengths[name] for _, name, _, _ in fields if name is not None)
 
 
 def _text(value: object) -> str:

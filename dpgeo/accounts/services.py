@@ -34,16 +34,19 @@ def organisation_create(
     name = name.strip()
     if not name or len(name) > 200:
         raise InvalidInput("Give the organisation a name of 1 to 200 characters.", field="name")
+    slug = slug or _free_slug(name)
     try:
         with transaction.atomic():
             organisation = Organisation.objects.create(
-                name=name, slug=slug or _free_slug(name), contact=contact, sector=sector
+                name=name, slug=slug, contact=contact, sector=sector
             )
             if administrator is not None:
                 membership_set(
                     organisation=organisation, user=administrator, role=Role.ADMINISTRATOR
                 )
     except IntegrityError:
+        if not Organisation.objects.filter(Q(name=name) | Q(slug=slug)).exists():
+            raise
         raise InvalidInput(
             "There is already an organisation {name!r} or with that short name; choose another.",
             name=name,

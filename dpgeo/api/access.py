@@ -1,7 +1,7 @@
-"""Who acts: a program by its key, a member by their session, or anybody.
+"""Authentication and access: keys, members by their session, and anybody.
 
-A key is sent as `Authorization: Bearer dpg_...`. What it opens is decided in `accounts.selectors`,
-by its scopes and the role of who made it.
+A key is sent as `Authorization: Bearer dpg_...`. Its scopes and the role of the member who made it
+decide what it may do (`accounts.selectors`).
 """
 
 from __future__ import annotations
@@ -26,19 +26,22 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import ReleaseGone, release_visible
 
 SEE_DRAFTS = (Scope.RELEASES_REQUEST, Scope.RELEASES_PUBLISH)
-"""A key that has one of these sees its organisation's drafts."""
+"""A key with one of these scopes sees its organisation's drafts."""
 
 NO_KEY = (
-    "This key opens nothing: it is mistyped, revoked, or its maker is no longer a member. An "
-    "administrator of your organisation makes another at /desk/keys/."
+    "This key is not valid: it is mistyped or revoked, or the member who made it has left. An "
+    "administrator of your organisation can make a new one at /desk/keys/."
 )
 
 
 class KeyAuthentication(BaseAuthentication):
-    """The key that a request shows."""
+    """Authentication by API key."""
 
     def authenticate(self, request: Request) -> tuple[User, None] | None:
-        """Who acts by the key; None without one. Raises AuthenticationFailed for a wrong one."""
+        """Return the user whom the key acts for; None without a key.
+
+        Raises AuthenticationFailed for an invalid key.
+        """
         scheme, _, secret = request.headers.get("Authorization", "").partition(" ")
         if scheme.lower() != "bearer":
             return None
@@ -50,7 +53,7 @@ class KeyAuthentication(BaseAuthentication):
         return user, None
 
     def authenticate_header(self, request: Request) -> str:
-        """What a refusal asks for."""
+        """Return the WWW-Authenticate header of a 401 answer."""
         return 'Bearer realm="dpgeo"'
 
 
@@ -61,7 +64,7 @@ class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
     name = "key"
 
     def get_security_definition(self, auto_schema: Any) -> dict[str, str]:
-        """A bearer token."""
+        """Describe a bearer token."""
         return {
             "type": "http",
             "scheme": "bearer",
@@ -70,7 +73,7 @@ class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
 
 
 def actor_of(request: Request, scope: Scope) -> User:
-    """Who may act in a scope: a member by their session, or a key that has it.
+    """Return the user who may act in a scope, by session or by a key that has it.
 
     Raises NotAuthenticated (401) for nobody and NotAllowed (403) for a key without the scope.
     """
@@ -79,13 +82,14 @@ def actor_of(request: Request, scope: Scope) -> User:
         raise NotAuthenticated("Send a key as Authorization: Bearer dpg_..., or sign in.")
     if user.acting_key and scope not in user.acting_key.scopes:
         raise NotAllowed(
-            f"This key lacks the scope {scope}; use one that has it, made at /desk/keys/."
+            "This key lacks the scope {scope}; use one that has it, made at /desk/keys/.",
+            scope=scope,
         )
     return user
 
 
 def viewer_of(request: Request) -> Visitor:
-    """Who looks at releases: a key that may not see drafts sees what everybody sees."""
+    """Return the user who looks at releases; nobody for a key that may not see drafts."""
     user = request.user
     if not isinstance(user, User):
         return AnonymousUser()
@@ -94,29 +98,32 @@ def viewer_of(request: Request) -> Visitor:
 
 
 def release_seen(viewer: Visitor, release_id: str) -> Release:
-    """A release that `viewer` may know of. Raises Http404, and Gone for one that ended unseen."""
+    """Return a release that `viewer` may see.
+
+    Raises Http404, and Gone for a release that ended without being published.
+    """
     try:
         return release_visible(viewer, release_id)
-    except ReleaseGone as ended:
-        raise Gone(ended.gone, release_id) from None
+    except ReleaseGone as error:
+        raise Gone(error.gone, release_id) from None
     except Release.DoesNotExist:
         raise Http404 from None
 
 
 def check_served(release: Release) -> None:
-    """Raise Gone for what has no files any more."""
+    """Raise Gone for a release whose files are no longer served."""
     if gone := release.rules.gone:
         raise Gone(gone, release.pk)
 
 
 def own_dataset(user: User, slug: str, action: str) -> Dataset:
-    """A dataset of the organisations that `user` acts for.
+    """Return a dataset of the organisations that `user` acts for.
 
-    Raises Http404, for another's as for none, and NotAllowed where the role does not suffice.
+    Raises Http404 for any other dataset, and NotAllowed if the user's role does not suffice.
     """
-    found = datasets_visible_to(user).filter(slug=slug).first()
-    if found is None:
+    dataset = datasets_visible_to(user).filter(slug=slug).first()
+    if dataset is None:
         raise Http404
-    if not may(user, found, action):
+    if not may(user, dataset, action):
         raise NotAllowed("Your role in this organisation does not suffice; ask an administrator.")
-    return found
+    return dataset

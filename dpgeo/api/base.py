@@ -1,4 +1,4 @@
-"""What all addresses of the API have in common."""
+"""Base classes of the API's views."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ OPEN_HEADERS = {
         "Accept-Ranges, Content-Disposition, Content-Encoding, Content-Range, ETag"
     ),
 }
-"""Maps on other sites may read what is public. A browser sends no cookie along with this."""
+"""Let scripts on other sites read public answers; browsers then send no cookies."""
 
 PREFLIGHT_HEADERS = {
     "Access-Control-Allow-Methods": "GET, HEAD, OPTIONS",
@@ -40,26 +40,27 @@ PREFLIGHT_HEADERS = {
 
 
 class AlwaysJson(BaseContentNegotiation):
-    """Every Accept header gets the JSON that there is, so that none opens another door."""
+    """Content negotiation that ignores the Accept header and always answers in JSON."""
 
     def select_parser(self, request: Request, parsers: Iterable[BaseParser]) -> BaseParser:
-        """The first parser: nothing is ever sent here."""
+        """Return the first parser; none is ever used."""
         return next(iter(parsers))
 
     def select_renderer(
         self, request: Request, renderers: Iterable[BaseRenderer], format_suffix: str | None = None
     ) -> tuple[BaseRenderer, str]:
-        """The first renderer."""
+        """Return the first renderer."""
         first = next(iter(renderers))
         return first, first.media_type
 
 
 class ApiView(APIView):
-    """An address. `queries` are the parameters that reading it takes; others are refused.
+    """Base of all views of the API.
 
-    `scopes` names, by method, the scope that a key needs; such methods are for members alone,
-    and find who acts in `actor`. Otherwise who asks is looked at only where a view reads
-    `request.user`, so that what is public for all stays the same for all, and can be cached.
+    `queries` declares the query parameters of GET; any other parameter is an error. `scopes` names,
+    by method, the scope that a key needs; only members and keys may use such methods, and `actor`
+    is the user they act for. Other methods look at who asks only if the view reads `request.user`,
+    so that public answers are the same for all and can be cached.
     """
 
     queries: ClassVar[Sequence[Query]] = ()
@@ -72,7 +73,7 @@ class ApiView(APIView):
     permission_classes = (AllowAny,)
     renderer_classes = (JSONRenderer,)
     content_negotiation_class = AlwaysJson
-    asked: dict[str, Any]
+    query: dict[str, Any]
     actor: User
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
@@ -80,13 +81,13 @@ class ApiView(APIView):
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS":
             reads = request.method in {"GET", "HEAD"}
-            self.asked = read_queries(request.query_params, self.queries if reads else ())
+            self.query = read_queries(request.query_params, self.queries if reads else ())
 
     def perform_authentication(self, request: Request) -> None:
-        """Leave it to the views that need to know."""
+        """Do nothing: views that need the user read `request.user`."""
 
     def check_permissions(self, request: Request) -> None:
-        """Count the request, then see that who acts has the scope of the method.
+        """Count the request, then check the scope of its method.
 
         Raises Throttled, AuthenticationFailed, NotAuthenticated and NotAllowed.
         """
@@ -97,49 +98,49 @@ class ApiView(APIView):
             self.actor = actor_of(request, scope)
 
     def get_exception_handler(self) -> Callable[..., HttpResponse | None]:
-        """Problems, not pages."""
+        """Return the function that answers errors with problem documents."""
         return problem_of
 
     @property
     def default_response_headers(self) -> dict[str, str]:
-        """What every answer carries, errors too."""
+        """Return the headers of every answer, errors included."""
         return {**super().default_response_headers, **OPEN_HEADERS}
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Answer browsers that ask before they read from another site."""
+        """Answer the preflight requests of browsers."""
         return Response(status=204, headers=PREFLIGHT_HEADERS)
 
 
 class DocumentView(ApiView):
-    """An address that answers with a JSON document and its ETag."""
+    """View that answers with a JSON document and its ETag."""
 
     def answer(self, document: Any, *, personal: bool = False) -> Response:
-        """A document that caches may keep if they ask again; one for a member alone they never."""
+        """Answer with a document; caches may not store a personal one."""
         return Response(document, headers={"Cache-Control": caching(personal)})
 
     def write(self, document: type[Document], thing: Any, **context: Any) -> dict[str, Any]:
-        """What a document says of a thing."""
+        """Serialize an object."""
         return document(context={"request": self.request, **context}).to_representation(thing)
 
     def text(
         self, body: bytes, *, personal: bool = False, media_type: str = "application/json"
     ) -> HttpResponse:
-        """The same of a document that is text already."""
+        """Answer with a document that is JSON text already."""
         return HttpResponse(
             body, content_type=media_type, headers={"Cache-Control": caching(personal)}
         )
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """The view, with an ETag on what it answers."""
+        """Return the view, with an ETag on its answers."""
         return conditional_page(super().as_view(**initkwargs))
 
 
 def caching(personal: bool) -> str:
-    """What caches may do with a document."""
+    """Return the Cache-Control header of a document."""
     return "private, no-store" if personal else "public, no-cache"
 
 
 def is_personal(viewer: Visitor) -> bool:
-    """Whether somebody in particular looks, whose answer nobody else may get from a cache."""
+    """Whether the viewer is signed in, so that caches must not store the answer."""
     return bool(viewer.is_authenticated)

@@ -1,4 +1,4 @@
-"""Budgets, to members and keys that may see them."""
+"""Budgets, for members and keys that may see them."""
 
 from __future__ import annotations
 
@@ -18,15 +18,17 @@ from dpgeo.datasets.selectors import datasets_visible_to
 
 
 class BudgetsView(DocumentView):
-    """The budget of every dataset of an organisation."""
+    """Budgets of the datasets of the user's organisations."""
 
     scopes: ClassVar = {"GET": Scope.BUDGETS_READ}
     queries = (LIMIT, CURSOR)
 
     @operation("budgets", "List budgets", BudgetListSerializer, tag="budgets")
     def get(self, request: Request) -> Response:
-        """What was declared, what is spent or held, and what is left."""
-        found = datasets_visible_to(self.actor).prefetch_related("ledger__datasets")
-        rows, cursor = page(found, BY_SLUG, limit=self.asked["limit"], cursor=self.asked["cursor"])
-        shown = {"results": rows, "next": next_url(request, cursor)}
-        return self.answer(self.write(BudgetListSerializer, shown), personal=True)
+        """List each dataset's budget: declared, spent or reserved, and left."""
+        datasets = datasets_visible_to(self.actor).prefetch_related("ledger__datasets")
+        rows, cursor = page(
+            datasets, BY_SLUG, limit=self.query["limit"], cursor=self.query["cursor"]
+        )
+        document = {"results": rows, "next": next_url(request, cursor)}
+        return self.answer(self.write(BudgetListSerializer, document), personal=True)

@@ -1,4 +1,4 @@
-"""Pages of public things as text. What was said before is not worked out again."""
+"""Lists of public objects as JSON text, each object's text cached."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _releases, _datasets, _collections, _harvested = TextCache(), TextCache(), TextC
 
 
 def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Each release in the form of ReleaseSerializer."""
+    """Write each release as ReleaseSerializer does."""
     document = ReleaseSerializer(context={"request": request})
     return _of_releases(
         _releases, request, rows, lambda release: _json(document.to_representation(release))
@@ -26,39 +26,39 @@ def release_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 
 def harvest_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Each release as a DCAT dataset."""
+    """Write each release as a DCAT dataset."""
     return _of_releases(
         _harvested, request, rows, lambda release: _json(dcat.dataset(request, release))
     )
 
 
 def collection_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """The collections of each release that has one, joined by commas."""
+    """Write the collections of each release that has any, joined by commas."""
 
     def write(release: Release) -> bytes:
-        found = ogc.collections_of(release)
-        return b",".join(_json(ogc.collection(request, each)) for each in found)
+        collections = ogc.collections_of(release)
+        return b",".join(_json(ogc.collection_document(request, each)) for each in collections)
 
     return _of_releases(_collections, request, rows, write)
 
 
 def dataset_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
-    """Each dataset in the form of DatasetSerializer."""
+    """Write each dataset as DatasetSerializer does."""
     document = DatasetSerializer(context={"request": request})
     make = make_of_datasets(lambda dataset: _json(document.to_representation(dataset)))
     return _datasets.texts(rows, make, beside=request.build_absolute_uri("/"))
 
 
 def listed(document: dict[str, Any], name: str, texts: Iterable[bytes]) -> bytes:
-    """A document as JSON with one more member, a list whose members are JSON already."""
+    """Write a document with one more member, a list of JSON texts."""
     return b'%s,"%s":[%s]}' % (_json(document)[:-1], name.encode(), b",".join(texts))
 
 
 def _of_releases(
-    kept: TextCache, request: AnyRequest, rows: Sequence[Row], write: Callable[[Release], bytes]
+    cache: TextCache, request: AnyRequest, rows: Sequence[Row], write: Callable[[Release], bytes]
 ) -> list[bytes]:
     origin = request.build_absolute_uri("/")
-    return kept.texts(rows, make_of_releases(write), beside=origin)
+    return cache.texts(rows, make_of_releases(write), beside=origin)
 
 
 def _json(document: Any) -> bytes:

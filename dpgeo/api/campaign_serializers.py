@@ -1,4 +1,4 @@
-"""The form of plans and campaigns."""
+"""Documents of plans and campaigns."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ NUMBERS = ("reward", "radius_metres", "notified", "notified_margin", "acceptance
 
 PLANNED: dict[str, Any] = {
     "type": "object",
-    "description": "What to do for a task by one way to share out the reward. `success` is the "
-    "target where there is a radius, else the chance when everybody within the travel limit is "
-    "asked; `notified_margin` holds 95 % of the map's noise, nominally, and nothing else.",
+    "description": "The plan of a task by one allocation of the reward. `success` is the target "
+    "where there is a radius, else the probability when everybody within the travel limit is "
+    "notified; `notified_margin` is a nominal 95 % margin for the map's noise alone.",
     "properties": {
         **dict.fromkeys(NUMBERS, NUMBER_OR_NULL),
         "reason": {"type": "string", "description": "Why there is no radius; empty if there is."},
@@ -45,13 +45,13 @@ TOTALS: dict[str, Any] = {
 
 GEOCAST: dict[str, Any] = {
     "type": ["object", "null"],
-    "description": "The regions of the map that are notified instead of a circle, where asked for: "
-    "their outline, how many people live in them, and the chance that anybody accepts.",
+    "description": "The regions of the map that are notified instead of a circle, if requested: "
+    "their outline, how many people are in them, and the probability that anybody accepts.",
     "properties": {
         "regions": {"type": "integer"},
         "notified": {"type": "number"},
         "success": {"type": "number"},
-        "reached": {"type": "boolean", "description": "Whether that is the target."},
+        "reached": {"type": "boolean", "description": "Whether the target is reached."},
         "outline": {"type": "object", "description": "GeoJSON, in degrees."},
     },
     "required": ["regions", "notified", "success", "reached", "outline"],
@@ -59,8 +59,9 @@ GEOCAST: dict[str, Any] = {
 
 GEOCASTS: dict[str, Any] = {
     "type": "object",
-    "description": "Sums over the regions of all tasks, where asked for: by which allocation they "
-    "were grown, and over the tasks met both ways how many people regions and circles notify.",
+    "description": "Sums over the regions of all tasks, if requested: the allocation they were "
+    "computed for and, over the tasks that both ways can meet, how many people regions and "
+    "circles notify.",
     "properties": {
         "allocation": {"type": "string"},
         "planned": {"type": "integer"},
@@ -92,7 +93,7 @@ class TotalsField(serializers.JSONField):
 
 @extend_schema_field({"type": "array", "items": TASK})
 class PlannedTasksField(serializers.JSONField):
-    """Tasks in the order in which they were sent."""
+    """Planned tasks in the order in which they were sent."""
 
 
 @extend_schema_field({"type": "array", "items": {"type": "object", "additionalProperties": True}})
@@ -106,7 +107,7 @@ class GeocastsField(serializers.JSONField):
 
 
 class PlanSerializer(Document):
-    """A plan, which nobody keeps."""
+    """A plan; it is not stored."""
 
     release = serializers.CharField()
     lines_per_km2 = serializers.ListField(
@@ -118,7 +119,7 @@ class PlanSerializer(Document):
 
 
 class CampaignSerializer(Document):
-    """Tasks and settings that an organisation keeps."""
+    """A stored campaign: tasks and settings of an organisation."""
 
     id = serializers.CharField(source="pk")
     url = Address("api:campaign")
@@ -131,7 +132,7 @@ class CampaignSerializer(Document):
     shared = serializers.BooleanField()
 
     def get_page(self, campaign: Campaign) -> str:
-        """The planning page with this campaign."""
+        """Return the address of the planning page with this campaign."""
         return f"{self.address('plan')}?campaign={campaign.pk}"
 
 

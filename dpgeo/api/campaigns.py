@@ -1,4 +1,4 @@
-"""Planning of tasks on published maps: at once and for anybody, or kept by an organisation."""
+"""Task planning on published maps, and stored campaigns of an organisation."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 BY_NAME = Order(("name", "pk"), descending=False)
 
 GEOCAST_WEIGHT = 200
-"""Growing the regions of one task takes as long as planning so many."""
+"""Computing the regions of one task takes as long as planning this many tasks."""
 
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 
@@ -42,46 +42,48 @@ class Names(Items):
     """A list of texts."""
 
     def to_internal_value(self, data: Any) -> list[str]:
-        """The texts."""
+        """Return the texts. Raises InvalidInput."""
         if not all(isinstance(each, str) for each in super().to_internal_value(data)):
             raise InvalidInput("Must be a list of texts, in quotation marks.", field=self.sent_as)
         return [*data]
 
 
 class OnAMap(Body):
-    """Tasks, and the map they are planned on."""
+    """Tasks and the release they are planned on."""
 
     release = Text("The id of a published release.")
     tasks = Items(
-        f"At most {MOST_TASKS:,} objects with longitude, latitude and, if you like, name and a "
-        "reward that is fixed.",
+        f"At most {MOST_TASKS:,} objects with longitude, latitude and, optionally, a name and a "
+        "fixed reward.",
         schema={"type": "array", "maxItems": MOST_TASKS, "items": {"type": "object"}},
     )
 
 
 class Settings(Body):
-    """How tasks are planned."""
+    """Settings of a plan."""
 
     target = Real(
-        "The chance with which each task is to be done, above 0 and up to 1.",
+        "The probability with which each task is to be done, above 0 and up to 1.",
         schema={"type": "number", "exclusiveMinimum": 0, "maximum": 1},
         default=0.9,
     )
     total_reward = Real(
-        "What the tasks without a reward of their own share, all rewards together.",
+        "The total reward, divided among the tasks without a fixed reward.",
         schema={"type": "number", "minimum": 0},
     )
     willingness = Real(
-        "c of the acceptance model tanh(c w/d): at so many metres for each unit of reward, 76 % "
+        "c of the acceptance model tanh(c w/d): at this many metres for each unit of reward, 76 % "
         "of workers accept.",
         schema={"type": "number", "exclusiveMinimum": 0},
         default=50.0,
     )
     least_reward = Real(
-        "w0: below it nobody accepts.", schema={"type": "number", "minimum": 0}, default=1.0
+        "w0: below this reward nobody accepts.",
+        schema={"type": "number", "minimum": 0},
+        default=1.0,
     )
     travel_metres = Real(
-        "MTD: from farther away nobody accepts.",
+        "MTD: nobody farther away accepts.",
         schema={"type": "number", "minimum": 0, "maximum": 200_000},
         default=3000.0,
     )
@@ -91,13 +93,13 @@ class Settings(Body):
         default=1.0,
     )
     model = Text(
-        "field: workers as a Poisson field of the released density. circle: the density at the "
-        "task all over the circle, as the source has it.",
+        "field: workers are a Poisson process with the released density. circle: the density at "
+        "the task holds in the whole circle, as in the paper.",
         schema={"type": "string", "enum": ["field", "circle"]},
         default="field",
     )
     density = Text(
-        "Between the centres of cells: bilinear, or contours, the value of a line on it and the "
+        "Between the centres of cells: bilinear, or contours: the value of a line on it and the "
         "mean of two lines between them.",
         schema={"type": "string", "enum": ["bilinear", "contours"]},
         default="bilinear",
@@ -105,37 +107,38 @@ class Settings(Body):
 
 
 class Planned(OnAMap, Settings):
-    """A plan that is asked for."""
+    """A request for a plan."""
 
     allocations = Names(
-        "How the reward is shared out: uniform, optimised (more where people are few, as the "
-        "source has it) or optimal (fewest people to notify).",
+        "How the reward is allocated: uniform, optimised (more where people are few, as in the "
+        "paper) or optimal (fewest people to notify).",
         schema={"type": "array", "items": {"type": "string", "enum": ALLOCATIONS}},
         default=["uniform", "optimised"],
     )
     geocast = Flag(
-        "Whether regions of the map are grown around each task too, by the first allocation; for "
-        "at most 100 tasks.",
+        "Whether to compute task regions too, by the first allocation; for at most 100 tasks.",
         default=False,
     )
 
 
 class Named(Body):
-    """What a campaign is called."""
+    """The name of a campaign."""
 
     name = Text("The campaign's name.")
 
 
 class NewCampaign(Named, OnAMap):
-    """A campaign that is to be kept."""
+    """A campaign to be stored."""
 
     settings = Members("The settings of /api/v1/plan.")
-    shared = Flag("Whether whoever knows its address may read it.", default=False)
-    organisation = Text("Whose it is, by slug; needed by members of several.", default="")
+    shared = Flag("Whether anybody who knows its address may read it.", default=False)
+    organisation = Text(
+        "The slug of its organisation; required for members of several.", default=""
+    )
 
 
 class PlanView(DocumentView):
-    """Planning that keeps nothing."""
+    """Planning without storing anything."""
 
     @operation(
         "plan",
@@ -146,16 +149,18 @@ class PlanView(DocumentView):
         errors=[409],
     )
     def post(self, request: Request) -> Response:
-        """Whom to ask and what to offer for each task, from a published map alone. Nothing is
-        kept, no private data is read and no budget is spent. Each task that cannot be met says
-        why, and the rest are planned."""
-        asked = read_body(request, Planned)
-        release = release_to_plan_on(asked["release"])
+        """Whom to notify and what to offer for each task, from a published map alone.
+
+        Nothing is stored, no private data are read and no budget is spent. For each task that
+        cannot be planned the answer says why; the others are planned.
+        """
+        fields = read_body(request, Planned)
+        release = release_to_plan_on(fields["release"])
         read = parse_plan_request(
-            tasks=asked["tasks"],
-            settings=settings_of(asked),
-            allocations=asked["allocations"],
-            geocast=asked["geocast"],
+            tasks=fields["tasks"],
+            settings=settings_of(fields),
+            allocations=fields["allocations"],
+            geocast=fields["geocast"],
         )
         weight = len(read.allocations) + GEOCAST_WEIGHT * read.geocast
         count_tasks(request, len(read.names) * weight)
@@ -163,7 +168,7 @@ class PlanView(DocumentView):
 
 
 class CampaignsView(DocumentView):
-    """Kept campaigns."""
+    """Stored campaigns."""
 
     scopes: ClassVar = {"GET": Scope.CAMPAIGNS_WRITE, "POST": Scope.CAMPAIGNS_WRITE}
     queries = (LIMIT, CURSOR)
@@ -176,19 +181,19 @@ class CampaignsView(DocumentView):
         links={"campaign": {"campaign_id": f"{BODY}/results/0/id"}},
     )
     def get(self, request: Request) -> Response:
-        """Those of your organisations, by name."""
-        found, cursor = page(
+        """List the campaigns of your organisations by name."""
+        campaigns, cursor = page(
             campaigns_of(self.actor),
             BY_NAME,
-            limit=self.asked["limit"],
-            cursor=self.asked["cursor"],
+            limit=self.query["limit"],
+            cursor=self.query["cursor"],
         )
-        shown = {"results": found, "next": next_url(request, cursor)}
-        return self.answer(self.write(CampaignListSerializer, shown), personal=True)
+        document = {"results": campaigns, "next": next_url(request, cursor)}
+        return self.answer(self.write(CampaignListSerializer, document), personal=True)
 
     @operation(
         "campaign_create",
-        "Keep a campaign",
+        "Store a campaign",
         CampaignSerializer,
         tag="campaigns",
         status=201,
@@ -196,15 +201,15 @@ class CampaignsView(DocumentView):
         links=linked(["campaign", "campaign_delete"], campaign_id=f"{BODY}/id"),
     )
     def post(self, request: Request) -> Response:
-        """Keeps tasks and settings; plans are made anew each time."""
-        asked = read_body(request, NewCampaign)
+        """Store tasks and settings; plans are computed anew each time."""
+        fields = read_body(request, NewCampaign)
         campaign = campaign_create(
-            organisation=_organisation(self.actor, asked["organisation"]),
-            release=release_to_plan_on(asked["release"]),
-            name=asked["name"],
-            tasks=asked["tasks"],
-            settings=Settings().to_internal_value(asked["settings"]),
-            shared=asked["shared"],
+            organisation=_organisation(self.actor, fields["organisation"]),
+            release=release_to_plan_on(fields["release"]),
+            name=fields["name"],
+            tasks=fields["tasks"],
+            settings=Settings().to_internal_value(fields["settings"]),
+            shared=fields["shared"],
             created_by=self.actor,
         )
         answer = self.answer(self.write(CampaignSerializer, campaign), personal=True)
@@ -225,8 +230,8 @@ class CampaignView(DocumentView):
         parameters=[CAMPAIGN_ID],
     )
     def get(self, request: Request, campaign_id: str) -> Response:
-        """Your organisation's, or a shared one."""
-        campaign = _found(request, campaign_id)
+        """Get a campaign of your organisation, or a shared one."""
+        campaign = _campaign(request, campaign_id)
         document = self.write(CampaignSerializer, campaign)
         return self.answer(document, personal=is_personal(request.user))
 
@@ -238,29 +243,29 @@ class CampaignView(DocumentView):
         parameters=[CAMPAIGN_ID],
     )
     def delete(self, request: Request, campaign_id: str) -> Response:
-        """Forgets it, and says what it was."""
+        """Delete a campaign; the answer is its last content."""
         read_body(request)
-        campaign = _found(request, campaign_id)
+        campaign = _campaign(request, campaign_id)
         document = self.write(CampaignSerializer, campaign)
         campaign_delete(campaign=campaign, by=self.actor)
         return self.answer(document, personal=True)
 
 
-def settings_of(asked: dict[str, Any]) -> dict[str, Any]:
-    """The settings among the fields of a body."""
-    return {name: asked[name] for name in Settings().get_fields()}
+def settings_of(fields: dict[str, Any]) -> dict[str, Any]:
+    """Return the settings among the fields of a body."""
+    return {name: fields[name] for name in Settings().get_fields()}
 
 
 def _organisation(user: User, slug: str) -> Organisation:
-    """Whose campaign it will be. Raises InvalidInput."""
+    """Return the organisation a campaign is stored for. Raises InvalidInput."""
     mine = organisations_of(user)
-    found = list(mine.filter(slug=slug) if slug else mine[:2])
-    if len(found) != 1:
+    choices = list(mine.filter(slug=slug) if slug else mine[:2])
+    if len(choices) != 1:
         raise InvalidInput("Name one of your organisations by its slug.", field="organisation")
-    return found[0]
+    return choices[0]
 
 
-def _found(request: Request, campaign_id: str) -> Campaign:
+def _campaign(request: Request, campaign_id: str) -> Campaign:
     try:
         return campaign_visible(_reader(request), campaign_id)
     except Campaign.DoesNotExist:
@@ -268,7 +273,7 @@ def _found(request: Request, campaign_id: str) -> Campaign:
 
 
 def _reader(request: Request) -> Visitor:
-    """Who looks at campaigns: a key without their scope sees what everybody sees."""
+    """Return the user who looks at campaigns; nobody for a key without their scope."""
     user = request.user
     key = user.acting_key if isinstance(user, User) else None
     return AnonymousUser() if key and Scope.CAMPAIGNS_WRITE not in key.scopes else user

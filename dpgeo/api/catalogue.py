@@ -1,4 +1,4 @@
-"""The catalogue in the form that other catalogues harvest, and the form of privacy statements."""
+"""The DCAT-AP catalogue, and the JSON Schema of privacy statements."""
 
 from __future__ import annotations
 
@@ -36,8 +36,11 @@ class CatalogueView(DocumentView):
         usual=False,
     )
     def get(self, request: Request) -> HttpResponse:
-        """What is published, newest day first, as DCAT-AP; follow the Hydra view's next page."""
-        limit, cursor = self.asked["limit"], self.asked["cursor"]
+        """List published releases as DCAT-AP, newest day first.
+
+        The Hydra view links to the next page.
+        """
+        limit, cursor = self.query["limit"], self.query["cursor"]
         rows, following = page(
             release_rows(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
         )
@@ -47,13 +50,13 @@ class CatalogueView(DocumentView):
 
 
 class StatementSchemaView(DocumentView):
-    """The form of privacy statements."""
+    """The JSON Schema of privacy statements."""
 
     @operation(
         "statement_schema",
-        "Get the form of privacy statements",
+        "Get the schema of privacy statements",
         tag="catalogue",
-        parameters=[in_path("version", "A version that a statement names.")],
+        parameters=[in_path("version", "The version named in a statement.")],
         responses={
             (200, "application/json"): OpenApiResponse(OpenApiTypes.OBJECT, "JSON Schema"),
         },

@@ -1,4 +1,4 @@
-"""What is declared of a dataset: the fields, and who may set them."""
+"""Declaration of datasets: the fields, and who may set them."""
 
 from __future__ import annotations
 
@@ -35,11 +35,11 @@ class PointsBudget(Body):
 
 
 class DatasetChanges(Body):
-    """What may be declared of a dataset and changed later."""
+    """Fields of a dataset that can be changed after its declaration."""
 
-    title = Text("What was counted, where and when. Public.", required=False)
+    title = Text("What is counted, where and when. Public.", required=False)
     description = Text("What a reader should know. Public.", required=False)
-    licence = Text("What others may do with the maps.", required=False)
+    licence = Text("The licence of the maps.", required=False)
     attribution = Text("How others should name you.", required=False)
     unit = Text(
         "Whose presence is hidden: person, with all their rows, or record.",
@@ -55,30 +55,29 @@ class DatasetChanges(Body):
         "For times in the file that name no zone, such as Europe/Berlin.", required=False
     )
     public_attributes = Items(
-        "Columns whose values anybody may know of every report: such as follow neither from where "
-        "it was made nor from who made it, like the version of an app. Publishing moved points can "
-        'tell them, protected by nothing. Every value that is not listed becomes "other".',
+        "Columns whose values may be known of every report because they depend neither on where "
+        "nor by whom it was made, such as the version of an app. They can be published with moved "
+        'points, without any protection. Every value that is not listed becomes "other".',
         schema={"type": "array", "items": ATTRIBUTE},
         required=False,
     )
     budget = Decimal(
-        'The total epsilon that may ever be spent, such as "2".',
+        'The most epsilon that all releases together may ever spend, such as "2".',
         required=False,
     )
     points_budget = PointsBudget(
-        help_text="What may ever be spent on publishing moved points: "
-        '{"level": "ln(16)", "radius": 200}, a level within metres. Only before anything is '
-        "published.",
+        help_text="The most that may ever be spent on moved points, as a level within a radius in "
+        'metres: {"level": "ln(16)", "radius": 200}. It can be set only before the first release.',
         required=False,
     )
     keep_raw = Flag(
-        "Whether uploaded files are kept after they were read: true unless you say so.",
+        "Whether uploaded files are kept after they are read; true by default.",
         required=False,
     )
 
 
 class DatasetDeclaration(DatasetChanges):
-    """All that is declared of a dataset."""
+    """Fields of a new dataset."""
 
     needed = ("title", "licence", "unit", "study_area")
 
@@ -86,15 +85,15 @@ class DatasetDeclaration(DatasetChanges):
         "Instead of a budget: the slug of your dataset about the same people.", required=False
     )
     slug = Text(
-        "How its short name in addresses begins; random signs are added, so that nobody guesses "
-        "it before it is public.",
+        "How its short name in addresses begins; random characters are added, so that nobody can "
+        "guess it before it is public.",
         required=False,
     )
-    organisation = Text("The publisher's slug; needed by members of several.", required=False)
+    organisation = Text("The publisher's slug; required for members of several.", required=False)
 
 
 def declare(user: User, facts: dict[str, Any]) -> Dataset:
-    """A new dataset of one of the user's organisations. Raises DpgeoError."""
+    """Create a dataset for one of the user's organisations. Raises DpgeoError."""
     organisation = _organisation(user, facts.pop("organisation", None))
     budget, shared = facts.pop("budget", None), facts.pop("shares_budget_with", None)
     facts.setdefault("time_zone", "UTC")
@@ -110,13 +109,14 @@ def declare(user: User, facts: dict[str, Any]) -> Dataset:
 
 
 def change(user: User, dataset: Dataset, changes: dict[str, Any]) -> Dataset:
-    """Other facts for a dataset. Raises DpgeoError."""
+    """Change a dataset. Raises DpgeoError."""
     if not changes:
-        raise InvalidInput("Nothing is to be changed; give at least one field.")
+        raise InvalidInput("There is nothing to change; give at least one field.")
     budgets = [name for name in BUDGETS if name in changes]
     if budgets and not may(user, dataset, "set_budget"):
         raise NotAllowed(
-            "Budgets are set by administrators of the organisation, at the desk.", field=budgets[0]
+            "Only administrators of the organisation can set budgets, at the desk.",
+            field=budgets[0],
         )
     if "budget" in changes:
         changes["budget"] = _budget(changes["budget"])
@@ -136,20 +136,25 @@ def _points_budget(given: dict[str, Any]) -> Level:
 def _organisation(user: User, slug: str | None) -> Organisation:
     mine = organisations_of(user)
     if slug is not None:
-        found = mine.filter(slug=slug).first()
-        if found is None:
-            raise InvalidInput("You act for no such organisation.", field="organisation")
-        return found
-    some = list(mine[:2])
-    if not some:
+        organisation = mine.filter(slug=slug).first()
+        if organisation is None:
+            raise InvalidInput(
+                "You do not belong to an organisation with this slug.", field="organisation"
+            )
+        return organisation
+    choices = list(mine[:2])
+    if not choices:
         raise NotAllowed("You belong to no organisation; ask an administrator to add you.")
-    if len(some) > 1:
-        raise InvalidInput("You belong to several; name one by its slug.", field="organisation")
-    return some[0]
+    if len(choices) > 1:
+        raise InvalidInput(
+            "You belong to several organisations; give the slug of one.", field="organisation"
+        )
+    return choices[0]
 
 
 def _sibling(user: User, organisation: Organisation, slug: str) -> Dataset:
-    found = datasets_visible_to(user).filter(organisation=organisation, slug=slug).first()
-    if found is None:
+    dataset = datasets_visible_to(user).filter(organisation=organisation, slug=slug).first()
+    if dataset is None:
         raise InvalidInput("This organisation has no such dataset.", field="shares_budget_with")
-    return found
+
+    return dataset

@@ -1,4 +1,4 @@
-"""Datasets: what their publishers declared, and where they declare it."""
+"""Datasets as their publishers declare them."""
 
 from __future__ import annotations
 
@@ -46,15 +46,18 @@ class DatasetsView(DocumentView):
         links={"dataset": {"slug": f"{BODY}/results/0/slug"}},
     )
     def get(self, request: Request) -> HttpResponse:
-        """Those of which something is published; with a key, also its organisation's others."""
+        """List datasets with a published release.
+
+        With a key, the others of its organisation are listed too.
+        """
         personal = "Authorization" in request.headers
-        found = datasets_readable_by(request.user) if personal else datasets_public()
-        if slug := self.asked["organisation"]:
-            found = found.filter(organisation__in=Organisation.objects.filter(slug=slug))
-        if box := self.asked["bbox"]:
-            found = found.filter(near(box))
-        limit, cursor = self.asked["limit"], self.asked["cursor"]
-        rows, cursor = page(dataset_rows(found), BY_SLUG, limit=limit, cursor=cursor)
+        datasets = datasets_readable_by(request.user) if personal else datasets_public()
+        if slug := self.query["organisation"]:
+            datasets = datasets.filter(organisation__in=Organisation.objects.filter(slug=slug))
+        if box := self.query["bbox"]:
+            datasets = datasets.filter(near(box))
+        limit, cursor = self.query["limit"], self.query["cursor"]
+        rows, cursor = page(dataset_rows(datasets), BY_SLUG, limit=limit, cursor=cursor)
         following = {"next": next_url(request, cursor)}
         texts = dataset_texts(request, rows)
         return self.text(listed(following, "results", texts), personal=personal)
@@ -72,7 +75,10 @@ class DatasetsView(DocumentView):
         ),
     )
     def post(self, request: Request) -> Response:
-        """All of it becomes public with the first map; nothing of it is read from the data."""
+        """Declare a dataset.
+
+        All fields become public with the first map; none is derived from the data.
+        """
         dataset = declare(self.actor, read_body(request, DatasetDeclaration))
         document = self.write(DeclaredSerializer, dataset)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
@@ -80,7 +86,7 @@ class DatasetsView(DocumentView):
 
 
 class DatasetView(DocumentView):
-    """One dataset with a published release, or one's own."""
+    """One dataset with a published release, or one of the user's own."""
 
     scopes: ClassVar = WRITING
 
@@ -92,7 +98,7 @@ class DatasetView(DocumentView):
         parameters=[in_path("slug", "The dataset's short name, as lists give it.")],
     )
     def get(self, request: Request, slug: str) -> Response:
-        """What its publisher declared. Nothing is said of its rows."""
+        """Get what the publisher declared. Nothing depends on the dataset's rows."""
         dataset = datasets_public().filter(slug=slug).first()
         personal = dataset is None
         if dataset is None:
@@ -111,8 +117,11 @@ class DatasetView(DocumentView):
         errors=[409],
     )
     def patch(self, request: Request, slug: str) -> Response:
-        """Its words at any time; whose presence is hidden, where and in which time zone, only
-        before the columns of its first file are confirmed."""
+        """Change what was declared.
+
+        Texts can change at any time; the privacy unit, study area and time zone only before the
+        columns of the first file are confirmed.
+        """
         dataset = own_dataset(self.actor, slug, "edit")
         change(self.actor, dataset, read_body(request, DatasetChanges))
         return self.answer(self.write(DeclaredSerializer, dataset), personal=True)

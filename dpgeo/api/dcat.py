@@ -1,6 +1,6 @@
-"""The catalogue for other catalogues: DCAT-AP 3 as JSON-LD, a page of releases at a time.
+"""The catalogue of releases as DCAT-AP 3 in JSON-LD, page by page.
 
-A harvester follows the link `next` of the Hydra view until there is none, as CKAN's does.
+A harvester follows the Hydra view's link `next` until there is none, as CKAN's does.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ CONTEXT: Document = {
 
 CHECKSUM = {"@id": "http://spdx.org/rdf/terms#checksumAlgorithm_sha256"}
 
-WHO_MADE_IT = "Publishers of this server"
+CATALOGUE_PUBLISHER = "Publishers of this server"
 
 
 def catalogue(request: Request, next_url: str | None) -> Document:
-    """The members of a page of the catalogue but its datasets."""
+    """Write a page of the catalogue without its datasets."""
     view: Document = {
         "@id": request.build_absolute_uri(),
         "@type": "hydra:PartialCollectionView",
@@ -46,16 +46,16 @@ def catalogue(request: Request, next_url: str | None) -> Document:
         "@id": address_of(request, "api:catalogue"),
         "@type": "dcat:Catalog",
         "dcterms:title": "Differentially private maps",
-        "dcterms:description": "Every map published here. Each count carries noise and says how "
-        "much.",
-        "dcterms:publisher": {"@type": "foaf:Agent", "foaf:name": WHO_MADE_IT},
+        "dcterms:description": "Every map published here. Every count has noise, whose size is "
+        "stated.",
+        "dcterms:publisher": {"@type": "foaf:Agent", "foaf:name": CATALOGUE_PUBLISHER},
         "foaf:homepage": {"@id": address_of(request, "catalogue")},
         "hydra:view": view,
     }
 
 
 def dataset(request: AnyRequest, release: Release) -> Document:
-    """A release: what DCAT calls a dataset, for it is what people take away."""
+    """Write a release as a DCAT dataset, whose distributions are its files."""
     page = address_of(request, "release", release.pk)
     declared = release.dataset
     publisher = declared.organisation
@@ -92,7 +92,7 @@ def dataset(request: AnyRequest, release: Release) -> Document:
 
 
 def _files(release: Release) -> list[ReleaseFile]:
-    """The files that hold a layer."""
+    """Return the files that hold a layer."""
     return [file for file in release.files.all() if file_kind(file.name).layer]
 
 

@@ -1,4 +1,4 @@
-"""The OpenAPI schema, and a page for people that is made from it."""
+"""The OpenAPI schema, and the page of documentation that is made from it."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class SchemaView(DocumentView):
     )
     def get(self, request: Request) -> HttpResponse:
         """OpenAPI 3.1, as JSON or YAML."""
-        wanted = self.asked["format"] or preferred_format(request.headers.get("Accept", ""))
+        wanted = self.query["format"] or preferred_format(request.headers.get("Accept", ""))
         text, media_type = _written(wanted)
         headers = {"Vary": "Accept", "Cache-Control": "public, no-cache"}
         return HttpResponse(text, content_type=media_type, headers=headers)
@@ -61,7 +61,7 @@ class SchemaView(DocumentView):
 @conditional_page
 @cache_control(no_cache=True)
 def docs(request: HttpRequest) -> HttpResponse:
-    """How to read this API, with an example of every answer."""
+    """Show the documentation, with an example of every answer."""
     context = {
         "section": "api",
         "groups": _groups(schema()),
@@ -73,14 +73,14 @@ def docs(request: HttpRequest) -> HttpResponse:
 
 @functools.cache
 def schema() -> dict[str, Any]:
-    """The OpenAPI document; it depends on the code alone."""
+    """Return the OpenAPI document; it depends on the code alone."""
     generator = SchemaGenerator()  # type: ignore[no-untyped-call]
     document: dict[str, Any] = generator.get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return document
 
 
 def preferred_format(accept: str) -> str:
-    """yaml where it is asked for by name, json otherwise."""
+    """Return yaml if the Accept header names it, json otherwise."""
     return "yaml" if "yaml" in accept.lower() or accept.strip() == YAML_TYPE else "json"
 
 
@@ -93,7 +93,7 @@ def _written(form: str) -> tuple[bytes, str]:
 
 
 def _groups(document: dict[str, Any]) -> dict[str, list[dict[str, Any]]]:
-    """The operations by tag, tags in the order in which they are declared."""
+    """Group the operations by tag, in the order in which the tags are declared."""
     groups: dict[str, list[dict[str, Any]]] = {tag["name"]: [] for tag in document["tags"]}
     for path, methods in document["paths"].items():
         for method, described in methods.items():
@@ -125,7 +125,7 @@ def _operation(path: str, method: str, described: dict[str, Any]) -> dict[str, A
 
 
 def _fields(described: dict[str, Any]) -> list[dict[str, Any]]:
-    """The fields of a JSON body."""
+    """List the fields of a JSON body."""
     form = described.get("requestBody", {}).get("content", {}).get("application/json", {})
     body = form.get("schema", {})
     required = body.get("required", ())

@@ -1,9 +1,9 @@
-"""The base of every document that the API answers with: one declaration of its form and content.
+"""Base class of the API's answers: one declaration of schema and content.
 
-A field takes its value from the method `get_<field>` where its serializer has one, else from the
-attribute that it is named after or its `source`. What is not declared is not sent. Nothing public
-depends on the private data but through a release's files: how much of a budget is left, when jobs
-ran and how many rows there are is never said.
+A field takes its value from the method `get_<field>` if its serializer has one, else from the
+attribute it is named after or its `source`. Nothing that is not declared is sent. Public documents
+depend on the private data through a release's files alone: they never tell how much of a budget is
+left, when jobs ran or how many rows there are.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ AnyRequest = HttpRequest | Request
 
 
 class Document(serializers.Serializer[Any]):
-    """An object of an answer. Addresses in it begin as those of the request in its context."""
+    """An object of an answer; it builds addresses from the request in its context."""
 
     def to_representation(self, instance: Any) -> dict[str, Any]:
-        """What is said of a thing, members in the order of their declaration."""
+        """Serialize an object, fields in the order of their declaration."""
         return {name: read(instance) for name, read in self._readers}
 
     @functools.cached_property
@@ -46,24 +46,24 @@ class Document(serializers.Serializer[Any]):
         return read
 
     def address(self, name: str, *values: object) -> str:
-        """The whole address of a named page."""
+        """Return the absolute address of a named page."""
         return address_of(self.context["request"], name, *values)
 
 
 class Address(serializers.URLField):
-    """The address of a named page about one thing, by its key."""
+    """The address of a named page about one object, by its key."""
 
     def __init__(self, name: str, *, source: str = "pk", **facts: Any) -> None:
         super().__init__(source=source, **facts)
         self._name = name
 
     def to_representation(self, value: Any) -> str:
-        """The address of the page about `value`."""
+        """Return the address of the page about `value`."""
         return address_of(self.context["request"], self._name, value)
 
 
 def page_of(document: type[Document], name: str, meaning: str, *, only: str = "") -> type[Document]:
-    """The form of a page of documents; `only` says why there is no other page."""
+    """Declare a page of documents; `only` says why there is no other page."""
     following = f"Always null: {only}." if only else "The next page, null on the last."
     members = {
         "__doc__": meaning,
@@ -74,11 +74,11 @@ def page_of(document: type[Document], name: str, meaning: str, *, only: str = ""
 
 
 def address_of(request: AnyRequest, name: str, *values: object) -> str:
-    """The whole address of a named page."""
+    """Return the absolute address of a named page."""
     return request.build_absolute_uri(_path(name, *values))
 
 
 @functools.lru_cache(maxsize=16_384)
 def _path(name: str, *values: object) -> str:
-    """Addresses never change while a server runs, and lists are full of them."""
+    """Return the path of a named page; cached, because lists hold many of them."""
     return reverse(name, args=values)

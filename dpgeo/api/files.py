@@ -1,4 +1,4 @@
-"""Files of releases: immutable bytes with strong ETags, ranges, and a compressed sibling."""
+"""Files of releases, served with strong ETags, byte ranges and gzip copies."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ FOR_EVER = "public, max-age=31536000, immutable"
 NEVER = "private, no-store"
 
 SMALL = 1 << 18
-"""Bytes of a file that is held in memory rather than handed over piece by piece."""
+"""Files of at most this many bytes are read at once instead of streamed."""
 
 INLINE = (".bin", ".json", ".png")
-"""Read by pages and programs; the others are for people to keep."""
+"""Endings of files that browsers show; the others they save."""
 
 MEDIA_TYPES = (
     *(layer_format.media_type for layer_format in LAYER_FORMATS),
@@ -51,7 +51,7 @@ HEADERS = [
 
 
 def content_of(media_type: str) -> dict[str, str]:
-    """The JSON Schema of what a client reads out of a file."""
+    """Return the JSON Schema of a file's content."""
     essence = media_type.partition(";")[0]
     if essence == "application/json" or essence.endswith("+json"):
         return {"type": "object"}
@@ -69,16 +69,16 @@ class Span:
 
     @property
     def length(self) -> int:
-        """How many they are."""
+        """Return their number."""
         return self.last - self.first + 1
 
 
 class Unsatisfiable(Exception):
-    """No byte of the file is in the range."""
+    """A range that holds no byte of the file."""
 
 
 class ReleaseFileView(ApiView):
-    """One file of a release. Serving its bytes is cheaper than counting who asks."""
+    """One file of a release; not counted, as counting would cost more than serving."""
 
     counted = False
 
@@ -90,19 +90,19 @@ class ReleaseFileView(ApiView):
             in_path("release_id", "The release's id, as lists give it."),
             in_path("name", "The file's name, as the release lists it."),
             OpenApiParameter("Range", str, "header", description="One range of bytes."),
-            OpenApiParameter("If-None-Match", str, "header", description="An ETag that you hold."),
+            OpenApiParameter("If-None-Match", str, "header", description="The ETag of your copy."),
             *HEADERS,
         ],
         responses={
             **{(200, form): OpenApiResponse(content_of(form), "The file") for form in MEDIA_TYPES},
             206: OpenApiResponse(description="A part of it, of the file's media type"),
-            304: OpenApiResponse(description="You hold it already"),
+            304: OpenApiResponse(description="Your copy is current"),
         },
         errors=[400, 404, 410, 416],
         usual=False,
     )
     def get(self, request: Request, release_id: str, name: str) -> HttpResponseBase:
-        """The bytes of a file: whole, compressed where gzip is accepted, or one range of them."""
+        """The bytes of a file: whole, gzipped if the client accepts that, or one range."""
         release = release_of(request, release_id)
         check_served(release)
         plain = request._request
@@ -114,7 +114,7 @@ class ReleaseFileView(ApiView):
 
 
 def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
-    """The answer to a request for a stored file. Raises FileNotFoundError when it has moved."""
+    """Answer with a stored file. Raises FileNotFoundError if it was moved."""
     compressed = bool(
         stored.gzip_name and "Range" not in request.headers and accepts_gzip(request.headers)
     )
@@ -133,7 +133,7 @@ def serve(request: HttpRequest, stored: StoredFile) -> HttpResponseBase:
 
 
 def accepts_gzip(headers: Mapping[str, str]) -> bool:
-    """Whether a client takes gzip (RFC 9110, section 12.5.3), by name or by *."""
+    """Whether a client accepts gzip (RFC 9110, section 12.5.3), by name or by *."""
     weights: dict[str, bool] = {}
     for part in headers.get("Accept-Encoding", "").lower().split(","):
         coding, _, weight = part.partition(";")
@@ -142,9 +142,9 @@ def accepts_gzip(headers: Mapping[str, str]) -> bool:
 
 
 def wanted_span(request: HttpRequest, etag: str, size: int) -> Span | None:
-    """The one range of bytes a GET asks for, None for the whole file.
+    """Return the range of bytes a GET asks for; None for the whole file.
 
-    Several ranges, other units and what cannot be read are ignored, as RFC 9110 allows. Raises
+    Several ranges, other units and unreadable headers are ignored, as RFC 9110 allows. Raises
     Unsatisfiable for a range beyond the end.
     """
     header = request.headers.get("Range", "")
@@ -166,14 +166,14 @@ def wanted_span(request: HttpRequest, etag: str, size: int) -> Span | None:
 
 
 class _Slice:
-    """Some bytes of a file that is open where they begin, as a file."""
+    """A range of bytes of an open file, as a file."""
 
     def __init__(self, file: IO[bytes], span: Span) -> None:
         self._file = file
         self._left = span.length
 
     def read(self, size: int = -1) -> bytes:
-        """The next bytes, b"" at the end."""
+        """Return the next bytes, b"" at the end."""
         wanted = self._left if size < 0 else min(size, self._left)
         data = self._file.read(wanted)
         self._left -= len(data)
@@ -185,7 +185,10 @@ class _Slice:
 
 
 def release_of(request: Request, release_id: str) -> Release:
-    """The release if who asks may see it; what is public for all is not asked for by name."""
+    """Return a release that the requester may see.
+
+    Who asks is looked at only if the release is not public.
+    """
     public = Release.objects.filter(pk=release_id, state__in=PUBLIC)
     release = public.only("state", "title").first()
     if release is not None:
@@ -194,7 +197,10 @@ def release_of(request: Request, release_id: str) -> Release:
 
 
 def file_of(release: Release, name: str) -> StoredFile:
-    """A file of a release. Raises Http404, or NotFound that names the one to take instead."""
+    """Return a stored file of a release.
+
+    Raises Http404, or NotFound that names the file to take instead.
+    """
     if not re.fullmatch(r"[\w.-]{1,100}", name, re.ASCII):
         raise Http404
     try:
@@ -221,7 +227,7 @@ def _headers(stored: StoredFile, etag: str) -> dict[str, str]:
 
 @functools.lru_cache(maxsize=4096)
 def _disposition(title: str, name: str) -> str:
-    """Whether a file is shown or saved, and under which name."""
+    """Return the Content-Disposition header: shown or saved, and the file name."""
     disposition = "inline" if name.endswith(INLINE) else "attachment"
     saved_as = "-".join(filter(None, (slugify(title)[:60], name)))
     return f'{disposition}; filename="{saved_as}"'
@@ -230,7 +236,7 @@ def _disposition(title: str, name: str) -> str:
 def _whole(
     request: HttpRequest, stored: StoredFile, name: str, headers: dict[str, str]
 ) -> HttpResponseBase:
-    """All of a stored file, plain or compressed. Small ones are read at once, which is quicker."""
+    """Answer with a whole file, plain or gzipped; small files are read at once."""
     small = stored.size <= SMALL
     if small and request.method != "HEAD":
         with stored.storage.open(name, "rb") as file:

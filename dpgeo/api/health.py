@@ -1,4 +1,4 @@
-"""Whether this server works, for whoever watches it. Nothing private, nothing of its data."""
+"""Health checks; their answers depend on no data."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kombu.exceptions import OperationalError
 @never_cache
 @require_safe
 def healthz(request: HttpRequest) -> JsonResponse:
-    """200 where requests are answered and the database can be reached, else 503."""
+    """Answer 200 if the database can be reached, else 503."""
     try:
         with connection.cursor() as cursor:
             cursor.execute("SELECT 1")
@@ -26,9 +26,9 @@ def healthz(request: HttpRequest) -> JsonResponse:
 @never_cache
 @require_safe
 def readyz(request: HttpRequest) -> JsonResponse:
-    """200 where work can be done: database reached and migrated, broker reached; else 503.
+    """Answer 200 if the database is migrated and the broker reachable, else 503.
 
-    Without the broker requests are still taken, and done once it is back.
+    Without the broker requests are still accepted, and processed once it is back.
     """
     parts = {"database": database_state(), "broker": broker_state()}
     ready = parts == {"database": "migrated", "broker": "reachable"}
@@ -37,7 +37,7 @@ def readyz(request: HttpRequest) -> JsonResponse:
 
 
 def database_state() -> str:
-    """Whether the database answers, and has the tables that this version needs."""
+    """Return whether the database can be reached, and has this version's tables."""
     try:
         executor = MigrationExecutor(connection)
         missing = executor.migration_plan(executor.loader.graph.leaf_nodes())
@@ -47,7 +47,7 @@ def database_state() -> str:
 
 
 def broker_state() -> str:
-    """Whether messages can be sent to the workers; asked for a few seconds at most."""
+    """Return whether messages can be sent to workers; tries for a few seconds."""
     with current_app.connection_for_write() as broker:
         try:
             broker.ensure_connection(max_retries=1, interval_start=0, timeout=3)

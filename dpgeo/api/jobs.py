@@ -1,4 +1,4 @@
-"""Background work as keys see it; see JobSerializer for what is told and what is not."""
+"""Background jobs, as far as keys may see them (see JobSerializer)."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ class JobView(DocumentView):
 
 
 def job_seen(user: User, job_id: UUID) -> Release | Upload:
-    """What a job makes, of the organisations that `user` acts for. Raises Http404 for another's."""
+    """Return the release or upload of a job that `user` may see. Raises Http404."""
     mine = Release.objects.filter(dataset__organisation__in=organisations_of(user))
     release = mine.filter(job_id=job_id).select_related("job").first()
     upload = None if release else uploads_visible_to(user).filter(job_id=job_id).first()
-    found = release or upload
-    if found is None:
+    result = release or upload
+    if result is None:
         raise Http404
-    return found
+    return result

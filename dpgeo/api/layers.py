@@ -1,4 +1,4 @@
-"""Public layers of a dataset, such as its wards: listed, declared and removed by members."""
+"""Public layers of a dataset, such as its wards."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ KINDS = sorted(kind.value for kind in LAYER_TYPES)
 
 
 class MembersOrText(Anything):
-    """An object, or a text."""
+    """An object or a text."""
 
     schema: Schema = {"type": ["object", "string"], "additionalProperties": True}
 
     def to_internal_value(self, data: Any) -> dict[str, Any] | str:
-        """Either as it is."""
+        """Return the value as it is. Raises InvalidInput for another type."""
         if not isinstance(data, dict | str):
             raise InvalidInput(
                 "Must be a GeoJSON object, {...}, or the text of a CSV table.", field=self.sent_as
@@ -42,33 +42,33 @@ class MembersOrText(Anything):
 
 
 class LayerDeclaration(Body):
-    """A layer as it is declared."""
+    """A layer to be declared."""
 
-    name = Text("What requests call it, such as wards: letters, digits, - and _.")
+    name = Text("Its name in requests, such as wards: letters, digits, - and _.")
     kind = Text(
-        "What it is.",
+        "The kind of layer.",
         schema={"type": "string", "enum": KINDS},
         default=LayerKind.ZONES.value,
     )
-    title = Text("For readers; the name if absent.", default="")
+    title = Text("Its title for readers; by default the name.", default="")
     layer = MembersOrText(
         "A GeoJSON FeatureCollection in degrees, longitude first, taken from a map and not from "
-        "the data: polygons, for places points. A density can be the file of a map that is "
-        "published already. Places can be the text of a CSV table instead: a row each, with "
-        "longitude, latitude and a column for every level."
+        "the data: polygons, or points for places. A density can be the file of a published map. "
+        "Places can instead be the text of a CSV table with longitude, latitude and a column for "
+        "every level."
     )
     levels = Text(
-        "Of places: the properties or columns that hold their units, the widest first, as in "
-        "country, city, street; all others if absent. Where a layer of zones has a level's name, "
-        "places have to lie in the zone that they name.",
+        "For places: the properties or columns that name their units, the widest first, as in "
+        "country, city, street; by default all others. If a layer of zones has the name of a "
+        "level, each place must lie in the zone it names.",
         default="",
     )
     key_property = Text(
-        "The property that tells features apart, in a density the number of people in an area; "
-        "found if absent.",
+        "The property with the features' keys or, in a density, the number of people in an area; "
+        "detected if absent.",
         default="",
     )
-    name_property = Text("The property that names features; found if absent.", default="")
+    name_property = Text("The property with the features' names; detected if absent.", default="")
 
 
 class LayerSerializer(Document):
@@ -79,17 +79,17 @@ class LayerSerializer(Document):
     kind = serializers.ChoiceField(choices=KINDS)
     title = serializers.CharField()
     features = serializers.IntegerField()
-    sha256 = serializers.CharField(help_text="Of the layer as it is kept.")
+    sha256 = serializers.CharField(help_text="Of the layer as stored.")
     used = serializers.BooleanField(
-        help_text="Whether a release rests on it; it can then no longer be removed."
+        help_text="Whether a release uses it; if so, it can no longer be removed."
     )
 
     def get_url(self, layer: PublicLayer) -> str:
-        """Where it is removed."""
+        """Return the address at which it can be removed."""
         return self.address("api:layer", layer.dataset.slug, layer.name)
 
     def get_used(self, layer: PublicLayer) -> bool:
-        """Whether any release was made with it."""
+        """Return whether any release uses it."""
         return layer.releases.exists()
 
 
@@ -110,10 +110,10 @@ class LayersView(DocumentView):
         "layers", "List public layers", LayerListSerializer, tag="datasets", parameters=[SLUG]
     )
     def get(self, request: Request, slug: str) -> Response:
-        """What mechanisms can count in, beside grids."""
+        """List the layers that mechanisms can use beside grids."""
         dataset = own_dataset(self.actor, slug, "view")
-        shown = {"results": dataset.layers.all(), "next": None}
-        return self.answer(self.write(LayerListSerializer, shown), personal=True)
+        document = {"results": dataset.layers.all(), "next": None}
+        return self.answer(self.write(LayerListSerializer, document), personal=True)
 
     @operation(
         "layer_add",
@@ -127,14 +127,17 @@ class LayersView(DocumentView):
         links={"layer_remove": {"slug": "$request.path.slug", "name": f"{BODY}/name"}},
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Zones, such as wards, for the mechanism zones; places for prilocation; a density, as the
-        prior of planar-laplace. They become public with the first release that uses them, and can
-        be removed until then."""
+        """Declare a layer.
+
+        Zones, such as wards, are for the mechanism zones, places for prilocation, and a density is
+        the prior of planar-laplace. A layer becomes public with the first release that uses it, and
+        can be removed until then.
+        """
         dataset = own_dataset(self.actor, slug, "declare")
-        asked = read_body(request, LayerDeclaration, most=MAX_BYTES)
-        layer = asked.pop("layer")
+        fields = read_body(request, LayerDeclaration, most=MAX_BYTES)
+        layer = fields.pop("layer")
         file = io.BytesIO((layer if isinstance(layer, str) else json.dumps(layer)).encode())
-        layer = public_layer_add(dataset=dataset, file=file, created_by=self.actor, **asked)
+        layer = public_layer_add(dataset=dataset, file=file, created_by=self.actor, **fields)
         document = self.write(LayerSerializer, layer)
         headers = {"Location": document["url"], "Cache-Control": "private, no-store"}
         return Response(document, status=201, headers=headers)
@@ -154,12 +157,12 @@ class LayerView(DocumentView):
         errors=[409],
     )
     def delete(self, request: Request, slug: str, name: str) -> Response:
-        """While no release rests on it. The layers that are left come back."""
+        """Remove a layer that no release uses; the answer lists the others."""
         read_body(request)
         dataset = own_dataset(self.actor, slug, "declare")
         layer = dataset.layers.filter(name=name).first()
         if layer is None:
             raise Http404
         public_layer_remove(layer=layer, by=self.actor)
-        shown = {"results": dataset.layers.all(), "next": None}
-        return self.answer(self.write(LayerListSerializer, shown), personal=True)
+        document = {"results": dataset.layers.all(), "next": None}
+        return self.answer(self.write(LayerListSerializer, document), personal=True)

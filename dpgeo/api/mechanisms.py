@@ -1,4 +1,4 @@
-"""The mechanisms this server has, their parameters as JSON Schema."""
+"""The mechanisms of this server, with their parameters as JSON Schema."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ class MechanismsView(DocumentView):
         links={"mechanism": {"key": "$response.body#/results/0/key"}},
     )
     def get(self, request: Request) -> Response:
-        """Ways to make a release, each with its parameters."""
-        shown = {"results": [*MECHANISMS.values()], "next": None}
-        return self.answer(self.write(MechanismListSerializer, shown))
+        """List the mechanisms, each with its parameters."""
+        document = {"results": [*MECHANISMS.values()], "next": None}
+        return self.answer(self.write(MechanismListSerializer, document))
 
 
 class MechanismView(DocumentView):
@@ -39,7 +39,7 @@ class MechanismView(DocumentView):
         parameters=[in_path("key", "The mechanism's key, as releases name it.")],
     )
     def get(self, request: Request, key: str) -> Response:
-        """What it does and which parameters it takes."""
+        """Get what it does and which parameters it takes."""
         if key not in MECHANISMS:
             raise Http404
         return self.answer(self.write(MechanismSerializer, MECHANISMS[key]))

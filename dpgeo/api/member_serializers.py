@@ -1,12 +1,12 @@
-"""What the API answers to keys and members.
+"""Documents for keys and members.
 
-Jobs appear as queued, running or done, and nothing else. A job that failed or was cancelled is
-"done" without a result. That there is none cannot be hidden from whoever may publish it, and a
-program has to stop waiting; so much is said, and no more. Why it failed, at which step, after how
-long, how often it was tried, and whether it failed or was cancelled depend on the private data or
-may (a file too large for the machine's memory), cost no epsilon and could be asked for again and
-again: they are shown at the desk, to people who may see private facts. For the same reason there
-are no times and no progress here.
+A job is shown as queued, running or done, and nothing else. A job that failed or was cancelled is
+"done" without a result. That much cannot be hidden: whoever may publish sees that there is no
+release, and programs must know when to stop waiting. All else (why a job failed, at which step,
+after how long, how often it was tried, whether it failed or was cancelled) may depend on the
+private data, as when a file is too large for the machine's memory. It costs no epsilon and could be
+asked for again and again, so it is shown only at the desk, to people who may see private facts. For
+the same reason times and progress are left out here.
 """
 
 from __future__ import annotations
@@ -40,40 +40,40 @@ UPLOAD_STATES = ("receiving", "received", *JOB_STATES)
 
 
 def state_shown(job: Job) -> str:
-    """As much of a job's state as is told."""
+    """Return the state of a job as it may be told."""
     return SHOWN.get(JobState(job.state), "done")
 
 
 class JobSerializer(Document):
-    """Background work. Why one has no result is told at the desk alone."""
+    """Background work. Only the desk tells why a job has no result."""
 
     id = serializers.UUIDField(source="job_id")
     url = Address("api:job", source="job_id")
     state = serializers.ChoiceField(choices=JOB_STATES)
-    release_url = serializers.URLField(allow_null=True, help_text="Of a release's job.")
-    upload_url = serializers.URLField(allow_null=True, help_text="Of an upload's job.")
+    release_url = serializers.URLField(allow_null=True, help_text="Only of a release's job.")
+    upload_url = serializers.URLField(allow_null=True, help_text="Only of an upload's job.")
     has_result = serializers.BooleanField(
-        help_text="Whether its release is drawn or its upload ready. A job that is done without "
-        "one needs a person at the desk."
+        help_text="Whether its release is drawn or its upload ready. If a job is done without a "
+        "result, somebody has to look into it at the desk."
     )
 
-    def get_state(self, made: Any) -> str:
-        """Of the job that makes it."""
-        return state_shown(made.job)
+    def get_state(self, result: Any) -> str:
+        """Return the state of the result's job."""
+        return state_shown(result.job)
 
-    def get_release_url(self, made: Release | Upload) -> str | None:
-        """Where the release is."""
-        return self.address("api:release", made.pk) if isinstance(made, Release) else None
+    def get_release_url(self, result: Release | Upload) -> str | None:
+        """Return the address of the release."""
+        return self.address("api:release", result.pk) if isinstance(result, Release) else None
 
-    def get_upload_url(self, made: Release | Upload) -> str | None:
-        """Where the upload is."""
-        return self.address("api:upload", made.pk) if isinstance(made, Upload) else None
+    def get_upload_url(self, result: Release | Upload) -> str | None:
+        """Return the address of the upload."""
+        return self.address("api:upload", result.pk) if isinstance(result, Upload) else None
 
-    def get_has_result(self, made: Release | Upload) -> bool:
-        """Whether there is something to go on with."""
-        if isinstance(made, Release):
-            return made.job.state == JobState.DONE
-        return made.state == UploadState.READY
+    def get_has_result(self, result: Release | Upload) -> bool:
+        """Return whether the release is drawn or the upload ready."""
+        if isinstance(result, Release):
+            return result.job.state == JobState.DONE
+        return result.state == UploadState.READY
 
 
 class UploadSerializer(Document):
@@ -84,7 +84,7 @@ class UploadSerializer(Document):
     dataset = serializers.SlugField(source="dataset.slug")
     file_name = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes, as announced.")
-    offset = serializers.IntegerField(help_text="Bytes that have arrived; go on from there.")
+    offset = serializers.IntegerField(help_text="Bytes received so far; continue from there.")
     state = serializers.ChoiceField(
         choices=UPLOAD_STATES,
         help_text="receiving: bytes are missing; received: confirm the columns; then as its job.",
@@ -93,11 +93,11 @@ class UploadSerializer(Document):
     job_url = serializers.URLField(allow_null=True)
 
     def get_offset(self, file: Upload | Transfer) -> int:
-        """All of an upload, and of a transfer what has arrived."""
+        """Return how many bytes have arrived."""
         return file.size if isinstance(file, Upload) else file.offset
 
     def get_state(self, file: Upload | Transfer) -> str:
-        """Where it stands, without anything that depends on its content."""
+        """Return the state; it does not depend on the file's content."""
         if isinstance(file, Transfer):
             return "receiving"
         if file.job is None:
@@ -105,82 +105,84 @@ class UploadSerializer(Document):
         return state_shown(file.job)
 
     def get_usable(self, file: Upload | Transfer) -> bool:
-        """Whether it was read."""
+        """Return whether the file has been read."""
         return isinstance(file, Upload) and file.state == UploadState.READY
 
     def get_job_url(self, file: Upload | Transfer) -> str | None:
-        """The job that reads it."""
+        """Return the address of the job that reads it."""
         job_id = file.job_id if isinstance(file, Upload) else None
         return self.address("api:job", job_id) if job_id else None
 
 
 class ColumnsSerializer(Document):
-    """Which column holds what, by name; "" where none does."""
+    """The column of each role, by name; "" if there is none."""
 
     longitude = serializers.CharField(allow_blank=True)
     latitude = serializers.CharField(allow_blank=True)
     person = serializers.CharField(allow_blank=True)
     time = serializers.CharField(allow_blank=True)
     geometry = serializers.CharField(allow_blank=True)
-    crs = serializers.CharField(help_text="Code of the system of the coordinates.")
+    crs = serializers.CharField(help_text="Code of the coordinate reference system.")
 
 
 class PreviewSerializer(Document):
-    """The columns of a file. Its rows are shown at the desk alone."""
+    """The columns of a file. Its rows are shown only at the desk."""
 
     columns = serializers.ListField(child=serializers.CharField())
-    suggested = ColumnsSerializer(help_text="To be checked, then confirmed.")
+    suggested = ColumnsSerializer(help_text="A guess; check it, then confirm it.")
 
 
 class SpendSerializer(Document):
-    """One look at the data and its price."""
+    """One measurement and its cost."""
 
     what = serializers.CharField(help_text="What is measured.")
     epsilon = serializers.CharField(allow_null=True, help_text=EPSILON)
-    cost = serializers.CharField(help_text="The same in words, of every notion.")
+    cost = serializers.CharField(help_text="The cost in words, also for moved points.")
 
 
 class ForecastSerializer(Document):
-    """The noise to expect, from public facts alone."""
+    """The noise to expect, computed from public facts alone."""
 
-    region = serializers.CharField(help_text="What is counted, such as cell.")
-    regions = serializers.IntegerField(help_text="How many there are at most.")
+    region = serializers.CharField(help_text="The region that is counted in, such as cell.")
+    regions = serializers.IntegerField(help_text="The most regions there can be.")
     margin = serializers.IntegerField(
-        allow_null=True, help_text="Half the width of the 95 % interval of a count."
+        allow_null=True, help_text="The margin of error of a count (95 %)."
     )
     stands_out_from = serializers.IntegerField(
         allow_null=True,
-        help_text="The smallest count that at most one empty region in a thousand shows.",
+        help_text="The count that at most one empty region in a thousand reaches by noise.",
     )
     radius_50 = serializers.FloatField(
-        allow_null=True, help_text="Metres within which half of the points are moved."
+        allow_null=True, help_text="Half of the points are moved by at most this many metres."
     )
     radius_95 = serializers.FloatField(
-        allow_null=True, help_text="Metres within which 95 % of the points are moved."
+        allow_null=True, help_text="95 % of the points are moved by at most this many metres."
     )
-    ground_metres = serializers.FloatField(help_text="The side of the smallest on the ground.")
+    ground_metres = serializers.FloatField(
+        help_text="The width of the smallest region on the ground, in metres."
+    )
     caution = serializers.CharField(
-        allow_blank=True, help_text="What to know before paying; empty where there is nothing."
+        allow_blank=True, help_text="What to know before paying; empty if there is nothing."
     )
     facts = serializers.ListField(
         child=serializers.CharField(),
-        help_text="What follows from public inputs: the hierarchical sensitivity of each level.",
+        help_text="Facts from public inputs, such as the hierarchical sensitivity of a level.",
     )
 
     def get_caution(self, forecast: Any) -> str:
-        """All of them, one after the other."""
+        """Return all warnings, joined."""
         return " ".join(map(str, forecast.cautions))
 
     def get_facts(self, forecast: Any) -> list[str]:
-        """In English."""
+        """Return the facts in English."""
         return list(map(str, forecast.facts))
 
     def get_radius_50(self, forecast: Any) -> float | None:
-        """The nearer radius."""
+        """Return the smaller radius."""
         return forecast.radii[0] if forecast.radii else None
 
     def get_radius_95(self, forecast: Any) -> float | None:
-        """The farther one."""
+        """Return the larger radius."""
         return forecast.radii[1] if forecast.radii else None
 
 
@@ -192,15 +194,22 @@ class BoundErrorSerializer(Document):
 
 
 class AdviceSerializer(Document):
-    """What guessed numbers say of the bound: errors are root mean squares, of the busy place."""
+    """Errors to expect by bound, from guessed numbers.
 
-    best_bound = serializers.IntegerField(source="best", help_text="Of the least error.")
-    error = serializers.FloatField(help_text="At the bound asked for.")
+    They are root mean square errors of the count of the busy place.
+    """
+
+    best_bound = serializers.IntegerField(
+        source="best", help_text="The bound with the smallest error."
+    )
+    error = serializers.FloatField(help_text="The error at the requested bound.")
     error_at_best = serializers.FloatField()
-    curve = BoundErrorSerializer(many=True, help_text="From one place to all of them.")
+    curve = BoundErrorSerializer(
+        many=True, help_text="From a bound of 1 to all places of a person."
+    )
 
     def get_curve(self, advice: Advice) -> list[dict[str, Any]]:
-        """The error at each bound that is shown."""
+        """List the error at each bound that is shown."""
         pairs = zip(advice.bounds, advice.errors, strict=True)
         return [{"bound": bound, "error": error} for bound, error in pairs]
 
@@ -210,11 +219,11 @@ class QuoteSerializer(Document):
 
     dataset = serializers.SlugField()
     mechanism = serializers.CharField(source="request.mechanism")
-    parameters = ParametersField(help_text="All of them, with their defaults.")
+    parameters = ParametersField(help_text="All parameters, defaults included.")
     notion = serializers.ChoiceField(
         source="cost.notion.value", choices=[each.value for each in Notion]
     )
-    cost = serializers.CharField(help_text="In words.")
+    cost = serializers.CharField(help_text="The cost in words.")
     epsilon = serializers.CharField(
         allow_null=True, help_text=f"For pure-dp; null where points are moved. {EPSILON}"
     )
@@ -225,39 +234,43 @@ class QuoteSerializer(Document):
     bounding = serializers.ChoiceField(
         source="request.bounding.value",
         choices=[each.value for each in Bounding],
-        help_text="Which places of a person are kept, where there are more than the bound.",
+        help_text="Which places of a person are kept if there are more than the bound.",
     )
     plan = SpendSerializer(many=True)
     forecast = ForecastSerializer()
     left_before = serializers.CharField(
-        help_text="Of the budget of this notion: an epsilon, or a level."
+        help_text="What is left of the budget: an epsilon or, for moved points, a level."
     )
-    left_after = serializers.CharField(help_text="Were it requested.")
-    more_like_this = serializers.IntegerField(help_text="How many more would fit after it.")
+    left_after = serializers.CharField(help_text="What would be left after this release.")
+    more_like_this = serializers.IntegerField(
+        help_text="How many more such releases the budget would allow."
+    )
     warnings = serializers.ListField(
-        child=serializers.CharField(), help_text="What speaks against paying for this."
+        child=serializers.CharField(), help_text="Reasons not to pay for this release."
     )
-    advice = AdviceSerializer(allow_null=True, help_text="On the bound; null without a guess.")
+    advice = AdviceSerializer(
+        allow_null=True, help_text="Advice on the bound; null without a guess."
+    )
 
     def get_dataset(self, quote: Quote) -> str:
-        """The dataset it was asked of."""
+        """Return the slug of the dataset."""
         slug: str = self.context["dataset"].slug
         return slug
 
     def get_parameters(self, quote: Quote) -> dict[str, Any]:
-        """The parameters, defaults filled in."""
+        """Return the parameters, defaults filled in."""
         return dict(quote.request.parameters)
 
     def get_cost(self, quote: Quote) -> str:
-        """The cost as the notion tells it."""
+        """Describe the cost."""
         return quote.words(quote.epsilon)
 
     def get_epsilon(self, quote: Quote) -> str | None:
-        """The cost of pure differential privacy."""
+        """Return the epsilon of pure differential privacy, if that is the notion."""
         return presence_epsilon(quote.cost)
 
     def get_plan(self, quote: Quote) -> list[dict[str, Any]]:
-        """Each look at the data."""
+        """List the measurements."""
         pure = quote.cost.notion is Notion.PURE_DP
         return [
             {
@@ -269,15 +282,15 @@ class QuoteSerializer(Document):
         ]
 
     def get_warnings(self, quote: Quote) -> list[str]:
-        """In English."""
+        """Return the warnings in English."""
         return list(map(str, quote.warnings))
 
     def get_left_before(self, quote: Quote) -> str:
-        """The budget as it is."""
+        """Return what is left now."""
         return quote.rest(quote.left_before)
 
     def get_left_after(self, quote: Quote) -> str:
-        """The budget as it would be."""
+        """Return what would be left."""
         return quote.rest(quote.left_after)
 
 
@@ -285,54 +298,54 @@ class PointsBudgetSerializer(Document):
     """The budget for points, in levels."""
 
     total = PointsSerializer()
-    spent = PointsSerializer(help_text="Spent, or held for jobs that run.")
+    spent = PointsSerializer(help_text="Spent, or reserved for running jobs.")
     left = PointsSerializer()
 
     def get_total(self, ledger: Ledger) -> LedgerUnits:
-        """What was declared."""
+        """Return the declared budget."""
         return LedgerUnits(ledger, ledger.total_units)
 
     def get_spent(self, ledger: Ledger) -> LedgerUnits:
-        """What the ledger's entries sum to."""
+        """Return the sum of the ledger's entries."""
         return LedgerUnits(ledger, ledger.spent_units)
 
     def get_left(self, ledger: Ledger) -> LedgerUnits:
-        """The difference."""
+        """Return the difference."""
         return LedgerUnits(ledger, ledger.total_units - ledger.spent_units)
 
 
 class BudgetSerializer(Document):
-    """The budget a dataset draws on."""
+    """The budget of a dataset."""
 
     dataset = serializers.SlugField(source="slug")
     total = serializers.CharField(help_text=EPSILON)
-    spent = serializers.CharField(help_text=f"Spent, or held for jobs that run. {EPSILON}")
+    spent = serializers.CharField(help_text=f"Spent, or reserved for running jobs. {EPSILON}")
     left = serializers.CharField(help_text=EPSILON)
     points = PointsBudgetSerializer(
-        allow_null=True, help_text="The budget for points; null where none was declared."
+        allow_null=True, help_text="The budget for points; null if none is declared."
     )
     shared_with = serializers.ListField(
-        child=serializers.SlugField(), help_text="Other datasets that draw on the same budget."
+        child=serializers.SlugField(), help_text="Other datasets that share the budget."
     )
 
     def get_total(self, dataset: Dataset) -> str:
-        """What was declared."""
+        """Return the declared budget."""
         return format_epsilon(dataset.ledger.total)
 
     def get_spent(self, dataset: Dataset) -> str:
-        """What the ledger's entries sum to."""
+        """Return the sum of the ledger's entries."""
         return format_epsilon(dataset.ledger.spent)
 
     def get_left(self, dataset: Dataset) -> str:
-        """The difference."""
+        """Return the difference."""
         return format_epsilon(dataset.ledger.left)
 
     def get_points(self, dataset: Dataset) -> Ledger | None:
-        """The ledger for points."""
+        """Return the ledger for points."""
         return points_ledger(dataset.ledger)
 
     def get_shared_with(self, dataset: Dataset) -> list[str]:
-        """The other datasets by slug."""
+        """List the slugs of the other datasets."""
         return sorted(each.slug for each in dataset.ledger.datasets.all() if each.pk != dataset.pk)
 
 

@@ -1,7 +1,7 @@
-"""How the OpenAPI schema describes an operation: from its view, and from one decorator beside it.
+"""Descriptions of operations for the OpenAPI schema.
 
-What a view says already is not said again: its query parameters, its scopes (which methods need a
-key) and its docstrings. Examples are what the test run sent and got (`tests/web/example_city.py`).
+They are derived from the view (query parameters, scopes, docstrings) and the decorator `operation`
+on its method. The examples were recorded in a test run (`tests/web/example_city.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JSON = "application/json"
 EXAMPLES = Path(__file__).with_name("examples.json")
 
 WRITERS: tuple[dict[str, Any], ...] = ({"key": []}, {"cookieAuth": []})
-"""A key, or the session of a member who is signed in."""
+"""A key, or the session of a member."""
 
 BODY = "$response.body#"
 
@@ -49,18 +49,17 @@ DETAILS = {
         "Range",
     ),
 }
-"""Detail and field in the example of an error, where it has its own."""
+"""Detail and field in the examples of some errors."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Operation:
-    """What one method of a view is called, takes and answers.
+    """Name, input and answers of one method of a view.
 
-    `answer` is the serializer of a good answer with `status`; `repeated` says what is answered with
-    200 where the same was asked for before; `responses` are other answers. `errors` come beside
-    the `usual` ones, and `further` are kinds of error that are not the first of their status.
-    `links` are the operations that may follow, each with its path parameters: where they are
-    found in this answer.
+    `answer` is the serializer of the answer with `status`; `repeated` describes the answer 200 to a
+    repeated request; `responses` are other answers. `errors` are statuses beside the `usual` ones,
+    and `further` are kinds of error that share a status with another. `links` are the operations
+    that may follow, each with its path parameters as references into this answer.
     """
 
     name: str
@@ -93,58 +92,58 @@ def operation(name: str, summary: str, answer: Any = None, **facts: Any) -> Call
 
 
 def in_path(name: str, description: str, kind: Any = str) -> OpenApiParameter:
-    """The description of a variable part of an address."""
+    """Describe a variable part of an address."""
     return OpenApiParameter(name, kind, OpenApiParameter.PATH, description=description)
 
 
-def linked(names: Sequence[str], **found: str) -> dict[str, dict[str, str]]:
-    """Links to operations that all take the same parameters."""
-    return dict.fromkeys(names, found)
+def linked(names: Sequence[str], **parameters: str) -> dict[str, dict[str, str]]:
+    """Return links to operations that all take the same parameters."""
+    return dict.fromkeys(names, parameters)
 
 
 class OperationSchema(AutoSchema):
-    """Writes the description of one operation; made by drf-spectacular for each."""
+    """Description of one operation; drf-spectacular makes one for each."""
 
     view: Any
 
     @property
     def stated(self) -> Operation:
-        """What the decorator said."""
+        """Return the decorator's description."""
         described: Operation = getattr(self.view, self.method.lower()).operation
         return described
 
     def is_excluded(self) -> bool:
-        """Leave out what nobody described."""
+        """Leave out methods without a description."""
         return not hasattr(getattr(self.view, self.method.lower(), None), "operation")
 
     def get_operation_id(self) -> str:
-        """The name that clients generate functions from."""
+        """Return the name from which clients generate functions."""
         return self.stated.name
 
     def get_summary(self) -> str:
-        """What it does, in a few words."""
+        """Return the summary."""
         return self.stated.summary
 
     def get_tags(self) -> list[str]:
-        """The one group that it belongs to."""
+        """Return the one tag."""
         return [self.stated.tag]
 
     def is_deprecated(self) -> bool:
-        """Whether it goes with the next version."""
+        """Return whether the next version removes it."""
         return self.stated.deprecated
 
     def get_auth(self) -> list[dict[str, Any]]:
-        """Whether a key or a session is needed; neither is where the view names no scope."""
+        """Return the ways to sign in; none is needed where the view names no scope."""
         either: list[dict[str, Any]] = super().get_auth()
         return list(WRITERS) if self.method in self.view.scopes else either
 
     def get_override_parameters(self) -> list[Any]:
-        """Query parameters of the view, and the others that the decorator names."""
+        """Return the view's query parameters and those of the decorator."""
         queries = openapi(self.view.queries) if self.method == "GET" else []
         return [*queries, *self.stated.parameters]
 
     def get_request_serializer(self) -> Any:
-        """The body that is sent, with its example."""
+        """Return the body, with its example."""
         stated = self.stated
         if not stated.body:
             return stated.request
@@ -154,7 +153,7 @@ class OperationSchema(AutoSchema):
         return {JSON: OpenApiRequest(body_schema(stated.body()), examples=[sample])}
 
     def get_response_serializers(self) -> Any:
-        """Good answers, then errors."""
+        """Return the answers, errors last."""
         stated = self.stated
         described: dict[Any, Any] = {**stated.responses}
         if stated.answer:
@@ -167,15 +166,15 @@ class OperationSchema(AutoSchema):
         return described
 
     def get_operation(self, *args: Any) -> dict[str, Any] | None:
-        """The whole description, with what drf-spectacular has no words for.
+        """Return the description, with what drf-spectacular cannot express.
 
-        Parts of files are bytes whatever the media type of the whole, and the web server itself
-        refuses addresses that are too long, of whatever operation.
+        Parts of files are bytes whatever the file's media type, and the web server refuses
+        addresses that are too long for every operation.
         """
-        found: dict[str, Any] | None = super().get_operation(*args)
-        if found is None:
+        document: dict[str, Any] | None = super().get_operation(*args)
+        if document is None:
             return None
-        responses = found["responses"]
+        responses = document["responses"]
         if "206" in responses:
             responses["206"]["content"] = {"*/*": {}}
         if self.stated.links:
@@ -184,7 +183,7 @@ class OperationSchema(AutoSchema):
                 for name, where in self.stated.links.items()
             }
         responses["414"] = TOO_LONG
-        return found
+        return document
 
     def _good(self, status: int, description: str) -> OpenApiResponse:
         stated = self.stated
@@ -205,13 +204,13 @@ class OperationSchema(AutoSchema):
 
 @functools.cache
 def examples() -> dict[str, Any]:
-    """What was sent and answered in the test run, by operation."""
-    found: dict[str, Any] = json.loads(EXAMPLES.read_text())
-    return found
+    """Return the recorded requests and answers, by operation."""
+    recorded: dict[str, Any] = json.loads(EXAMPLES.read_text())
+    return recorded
 
 
 def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiResponse]:
-    """The description of an error answer of the first kind of a status, or of further ones."""
+    """Describe an error answer: the first kind of a status, or further ones."""
     kinds = (of_status(status), *further)
     response = OpenApiResponse(
         ProblemSerializer,
@@ -222,13 +221,13 @@ def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiRespon
 
 
 def sample_of(kind: Problem) -> dict[str, Any]:
-    """An example of an error."""
+    """Return an example of an error."""
     detail, field = DETAILS.get(kind.status, ("", ""))
     return kind.document(detail, field=field)
 
 
 def example(name: str, value: Any, status: int = 200) -> OpenApiExample:
-    """An example of an answer."""
+    """Return an example of an answer."""
     return OpenApiExample(
         name,
         value=value,

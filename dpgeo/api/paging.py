@@ -1,4 +1,4 @@
-"""Pages by cursor: stable while new things are published, equally fast on every page."""
+"""Cursor pagination: stable while objects are added, equally fast on all pages."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from dpgeo.core.errors import InvalidInput
 
 CURSOR = Query(
     name="cursor",
-    description="Where the page starts: part of the address that the page before names as next.",
+    description="Where the page starts; part of the address `next` on the page before.",
     read=str,
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """An order by fields, the last of which is unique, all ascending or all descending."""
+    """An order by fields, the last of which is unique; all have the same direction."""
 
     fields: tuple[str, ...]
     descending: bool
 
 
 def page(
-    found: QuerySet[Any], order: Order, *, limit: int, cursor: str | None
+    queryset: QuerySet[Any], order: Order, *, limit: int, cursor: str | None
 ) -> tuple[list[Any], str | None]:
-    """Up to `limit` rows from a cursor on, and the cursor of the next page or None.
+    """Return up to `limit` rows from a cursor on, and the next cursor or None.
 
     Raises InvalidInput for a cursor that no page gave.
     """
     sign = "-" if order.descending else ""
-    ordered = found.order_by(*(sign + name for name in order.fields))
+    ordered = queryset.order_by(*(sign + name for name in order.fields))
     if cursor is not None:
         ordered = ordered.filter(_beyond(order, read_cursor(cursor, order)))
     rows = list(ordered[: limit + 1])
@@ -50,7 +50,7 @@ def page(
 
 
 def next_url(request: HttpRequest, cursor: str | None) -> str | None:
-    """The address of the next page: this one with another cursor."""
+    """Return the address of the next page."""
     if cursor is None:
         return None
     query = request.GET.copy()
@@ -59,7 +59,7 @@ def next_url(request: HttpRequest, cursor: str | None) -> str | None:
 
 
 def write_cursor(values: Sequence[Any]) -> str:
-    """A place in an order, as text for addresses."""
+    """Encode a position in an order as text for addresses."""
     texts = [value.isoformat() if isinstance(value, date) else value for value in values]
     return base64.urlsafe_b64encode(json.dumps(texts).encode()).decode().rstrip("=")
 
@@ -74,7 +74,7 @@ def read_cursor(text: str, order: Order) -> list[Any]:
         return [_value(name, each) for name, each in zip(order.fields, values, strict=True)]
     except (ValueError, binascii.Error, RecursionError):
         raise InvalidInput(
-            "This cursor is of no page; start without it and follow `next`.", field="cursor"
+            "This cursor is invalid; start without one and follow `next`.", field="cursor"
         ) from None
 
 
@@ -85,7 +85,7 @@ def _value(name: str, value: object) -> Any:
 
 
 def _beyond(order: Order, values: Sequence[Any]) -> Q:
-    """What comes after a place: (a, b) > (x, y) is a > x, or a = x and b > y."""
+    """Select what follows a position: (a, b) > (x, y) is a > x, or a = x and b > y."""
     compare = "lt" if order.descending else "gt"
     beyond = Q()
     equal = Q()

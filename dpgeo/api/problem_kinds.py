@@ -1,4 +1,4 @@
-"""Kinds of problem, and the one with which the web server answers before Django is set up."""
+"""Kinds of problem; free of Django, which the web server answers some without."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MEDIA_TYPE = "application/problem+json"
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """A kind of problem: its status, the last part of its type, its title and what helps."""
+    """A kind of problem: status, last part of its type, title and remedy."""
 
     status: HTTPStatus
     kind: str
@@ -19,19 +19,19 @@ class Problem:
     remedy: str
 
     def document(self, detail: str = "", *, field: str = "") -> dict[str, Any]:
-        """What an answer of this kind says; the remedy, where it has nothing of its own to say."""
-        said = {
+        """Return the problem document; its detail is by default the remedy."""
+        document = {
             "type": f"/api/docs#{self.kind}",
             "title": self.title,
             "status": int(self.status),
             "detail": detail or self.remedy,
         }
-        return {**said, "field": field} if field else said
+        return {**document, "field": field} if field else document
 
 
 ADDRESS_TOO_LONG = Problem(
     HTTPStatus.REQUEST_URI_TOO_LONG,
     "address-too-long",
     "The address is too long",
-    "Ask for less at once, or send it in a body where the address takes POST.",
+    "Ask for less at once, or send it as the body of a POST if the address accepts that.",
 )

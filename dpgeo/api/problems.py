@@ -1,4 +1,4 @@
-"""Errors as problem+json (RFC 9457): what is wrong, which field, and what to do about it."""
+"""Errors as problem documents (RFC 9457)."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from dpgeo.core.errors import (
 from dpgeo.releases import states
 
 ADDRESSES = ("/api/", "/ogc/")
-"""Where programs ask, which problems in HTML would not help."""
+"""Addresses for programs, which cannot use error pages in HTML."""
 
 logger = logging.getLogger(__name__)
 
@@ -35,13 +35,13 @@ logger = logging.getLogger(__name__)
 INVALID_INPUT = Problem(
     HTTPStatus.BAD_REQUEST,
     "invalid-input",
-    "An input cannot be used",
+    "Invalid input",
     "Check the request against /api/docs; `field` names the input at fault.",
 )
 NOT_AUTHENTICATED = Problem(
     HTTPStatus.UNAUTHORIZED,
     "not-authenticated",
-    "Say who you are",
+    "Not signed in",
     "Send a key as Authorization: Bearer dpg_..., made at /desk/keys/, or sign in.",
 )
 NOT_ALLOWED = Problem(
@@ -53,50 +53,50 @@ NOT_ALLOWED = Problem(
 NOT_FOUND = Problem(
     HTTPStatus.NOT_FOUND,
     "not-found",
-    "Nothing here",
+    "Not found",
     "There is nothing at this address. Those that exist are listed at /api/docs.",
 )
 METHOD_NOT_ALLOWED = Problem(
     HTTPStatus.METHOD_NOT_ALLOWED,
     "method-not-allowed",
-    "This address does not take this method",
-    "Use a method that the header Allow names.",
+    "Method not allowed",
+    "Use a method named in the header Allow.",
 )
 BUDGET_EXCEEDED = Problem(
     HTTPStatus.CONFLICT,
     "budget-exceeded",
-    "The privacy budget does not hold this",
+    "The privacy budget is too small",
     "Ask for less epsilon.",
 )
 CONFLICT = Problem(
     HTTPStatus.CONFLICT,
     "conflict",
     "Not possible in this state",
-    "Read the present state and decide anew.",
+    "Get the current state and decide again.",
 )
 GONE = tuple(Problem(HTTPStatus.GONE, gone.kind, gone.title, gone.remedy) for gone in states.GONE)
 LENGTH_REQUIRED = Problem(
     HTTPStatus.LENGTH_REQUIRED,
     "length-required",
-    "The length is not told",
+    "The length is missing",
     "Send the header Content-Length.",
 )
 PRECONDITION_FAILED = Problem(
     HTTPStatus.PRECONDITION_FAILED,
     "precondition-failed",
-    "Another version of the protocol",
-    "This address speaks tus 1.0.0; send the header Tus-Resumable: 1.0.0.",
+    "Unsupported version of the protocol",
+    "This address supports tus 1.0.0; send the header Tus-Resumable: 1.0.0.",
 )
 TOO_LARGE = Problem(
     HTTPStatus.REQUEST_ENTITY_TOO_LARGE,
     "too-large",
-    "More than is taken here",
+    "The body is too large",
     "Send less.",
 )
 MEDIA = Problem(
     HTTPStatus.UNSUPPORTED_MEDIA_TYPE,
     "unsupported-media-type",
-    "The body is of another form",
+    "Unsupported media type",
     "Send JSON, with the header Content-Type: application/json.",
 )
 RANGE = Problem(
@@ -114,8 +114,8 @@ TOO_MANY_REQUESTS = Problem(
 SERVER_ERROR = Problem(
     HTTPStatus.INTERNAL_SERVER_ERROR,
     "server-error",
-    "Something is wrong on this server",
-    "Try again later; if it stays, tell whoever runs this server.",
+    "Server error",
+    "Try again later; if the error persists, tell the operator of this server.",
 )
 
 KINDS = (
@@ -136,7 +136,7 @@ KINDS = (
     TOO_MANY_REQUESTS,
     SERVER_ERROR,
 )
-"""Every kind that the API answers with."""
+"""Every kind of problem."""
 
 OF_ERROR: Mapping[type[DpgeoError], Problem] = {
     InvalidInput: INVALID_INPUT,
@@ -146,14 +146,14 @@ OF_ERROR: Mapping[type[DpgeoError], Problem] = {
     PrivacyError: SERVER_ERROR,
     DpgeoError: SERVER_ERROR,
 }
-"""The one table from errors to statuses; an error takes the line of its nearest class."""
+"""Kinds by class of error; the nearest class of an error decides."""
 
 OF_STATUS = {kind.status: kind for kind in reversed(KINDS)}
 """The first kind of each status."""
 
 
 class Gone(exceptions.APIException):
-    """What was here has ended, for good."""
+    """A release that has ended for good."""
 
     status_code = HTTPStatus.GONE
 
@@ -163,21 +163,21 @@ class Gone(exceptions.APIException):
 
 
 class LengthRequired(exceptions.APIException):
-    """A body whose length is not told beforehand."""
+    """A body without a declared length."""
 
     status_code = HTTPStatus.LENGTH_REQUIRED
     default_detail = LENGTH_REQUIRED.remedy
 
 
 class PreconditionFailed(exceptions.APIException):
-    """A version of the tus protocol that is not spoken here."""
+    """An unsupported version of the tus protocol."""
 
     status_code = HTTPStatus.PRECONDITION_FAILED
     default_detail = PRECONDITION_FAILED.remedy
 
 
 class TooLarge(exceptions.APIException):
-    """More than is taken; known, and refused, before it is read."""
+    """A body that is too large, refused before it is read."""
 
     status_code = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
 
@@ -187,13 +187,13 @@ class TooLarge(exceptions.APIException):
 
 
 UNREADABLE = (BadRequest, SuspiciousOperation, MultiPartParserError, UnreadablePostError)
-"""What Django raises for requests that it cannot read."""
+"""Django's errors for unreadable requests."""
 
 
 def answer(
     kind: Problem, detail: str = "", *, field: str = "", headers: Mapping[str, str] | None = None
 ) -> HttpResponse:
-    """An answer that says what went wrong. Never stored, for what is missing may come."""
+    """Answer with a problem; never cached, because it may be solved later."""
     document = kind.document(detail, field=field)
     response = JsonResponse(document, status=kind.status, content_type=MEDIA_TYPE, headers=headers)
     response["Cache-Control"] = "no-store"
@@ -201,7 +201,7 @@ def answer(
 
 
 def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
-    """The answer to an error raised in a view; an unexpected one is logged and not explained."""
+    """Answer an error raised in a view; an unexpected one is only logged."""
     if isinstance(error, DpgeoError):
         kind = next(OF_ERROR[cls] for cls in type(error).__mro__ if cls in OF_ERROR)
         if kind is not SERVER_ERROR:
@@ -221,11 +221,11 @@ def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | N
 
 
 def of_status(status: int) -> Problem:
-    """The kind of a status; one that has none gets a plain one."""
+    """Return the kind of a status, or a generic one."""
     known = HTTPStatus(status)
     if known in OF_STATUS:
         return OF_STATUS[known]
-    remedy = "This request cannot be served; check it against /api/docs."
+    remedy = "This request cannot be answered; check it against /api/docs."
     return Problem(known, known.phrase.lower().replace(" ", "-"), known.phrase, remedy)
 
 
@@ -243,7 +243,7 @@ def _framework_problem(error: exceptions.APIException) -> HttpResponse:
 
 
 class ProblemMiddleware:
-    """Errors that arise outside of the API's views, such as an unknown host, as problems too."""
+    """Middleware that turns errors outside the API's views into problem documents."""
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponseBase]) -> None:
         self._get_response = get_response

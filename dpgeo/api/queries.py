@@ -1,4 +1,4 @@
-"""Query parameters: declared once, read strictly, documented from the same lines."""
+"""Query parameters: declared once, parsed strictly, and documented."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ DEFAULT_LIMIT = 20
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Query:
-    """One query parameter. `read` turns its text into a value or raises ValueError(remedy)."""
+    """One query parameter. `read` parses its text, and raises InvalidInput."""
 
     name: str
     description: str
@@ -34,21 +34,23 @@ class Query:
 
 
 def read_queries(given: QueryDict, declared: Sequence[Query]) -> dict[str, Any]:
-    """The value of every declared parameter; what is absent takes its default.
+    """Parse the declared parameters; absent ones take their defaults.
 
-    Raises InvalidInput that names the parameter: unknown, given twice, or not to be understood.
+    Raises InvalidInput that names the parameter if it is unknown, given twice or malformed.
     """
     known = {query.name: query for query in declared}
     for name in given:
         if name not in known:
-            raise InvalidInput(_unknown(name, list(known)), field=name)
+            raise unknown(
+                "parameter", name, list(known), none="this address takes none.", field=name
+            )
         if len(given.getlist(name)) > 1:
-            raise InvalidInput("Was given more than once; give it once.", field=name)
+            raise InvalidInput("Is given more than once; give it once.", field=name)
     return {query.name: _read(query, given) for query in declared}
 
 
 def openapi(declared: Sequence[Query]) -> list[OpenApiParameter]:
-    """The same parameters for the OpenAPI schema."""
+    """Return the same parameters for the OpenAPI schema."""
     return [
         OpenApiParameter(query.name, dict(query.schema), description=query.description)
         for query in declared
@@ -60,76 +62,82 @@ def _read(query: Query, given: QueryDict) -> Any:
         return query.default
     try:
         return query.read(str(given[query.name]))
-    except ValueError as error:
-        raise InvalidInput(str(error), field=query.name) from None
+    except InvalidInput as error:
+        raise InvalidInput(error.phrase, field=query.name) from None
 
 
-def _unknown(name: str, known: list[str]) -> str:
-    if not known:
-        return f"There is no parameter {name!r}; this address takes none."
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}?" if close else f"choose from {', '.join(known)}."
-    return f"There is no parameter {name!r}; {hint}"
+def unknown(what: str, name: str, known: list[str], *, none: str, field: str) -> InvalidInput:
+    """Return the error for a parameter or field that is not declared."""
+    if close := difflib.get_close_matches(name, known, n=1):
+        hint = f"did you mean {close[0]!r}?"
+    else:
+        hint = f"choose from {', '.join(known)}." if known else none
+    return InvalidInput(
+        "There is no {what} {name!r}; {hint}", what=what, name=name, hint=hint, field=field
+    )
 
 
 def read_slug(text: str) -> str:
-    """A short name as it stands in addresses."""
+    """Parse a short name as in addresses. Raises InvalidInput."""
     if not re.fullmatch(SLUG, text):
-        raise ValueError("Must be letters, digits, - and _, as in the addresses of this API.")
+        raise InvalidInput("Must be letters, digits, - and _, as in the addresses of this API.")
     return text
 
 
 def read_limit(text: str) -> int:
-    """How many results a page holds."""
+    """Parse how many results a page holds. Raises InvalidInput."""
     if not re.fullmatch(r"[0-9]{1,9}", text) or not 1 <= int(text) <= MAX_LIMIT:
-        raise ValueError(
-            f"Must be a whole number from 1 to {MAX_LIMIT}; follow `next` for further pages."
+        raise InvalidInput(
+            "Must be a whole number from 1 to {most}; follow `next` for further pages.",
+            most=MAX_LIMIT,
         )
     return int(text)
 
 
 def read_box(text: str) -> Box:
-    """A bounding box in degrees."""
+    """Parse a bounding box in degrees. Raises InvalidInput."""
     parts = text.split(",")
     if len(parts) != 4:
-        raise ValueError("Must be four numbers: west,south,east,north in degrees.")
+        raise InvalidInput("Must be four numbers: west,south,east,north in degrees.")
     try:
         west, south, east, north = (float(part) for part in parts)
     except ValueError:
-        raise ValueError("Must be four numbers: west,south,east,north in degrees.") from None
+        raise InvalidInput("Must be four numbers: west,south,east,north in degrees.") from None
     if not all(map(math.isfinite, (west, south, east, north))):
-        raise ValueError("Has a side that is not a number; correct it.")
+        raise InvalidInput("Has a side that is not a finite number; correct it.")
     if abs(west) > 180 or abs(east) > 180 or abs(south) > 90 or abs(north) > 90:
-        raise ValueError(
+        raise InvalidInput(
             "Longitudes lie between -180 and 180 and latitudes between -90 and 90; give "
             "west,south,east,north, longitude first."
         )
     if west > east:
-        raise ValueError(
-            "The west side lies east of the east side. For a box across the antimeridian ask "
-            "twice: once up to 180, once from -180."
+        raise InvalidInput(
+            "The west side lies east of the east side. For a box across the antimeridian, send two "
+            "requests: one up to 180, one from -180."
         )
     if south > north:
-        raise ValueError("The south side lies north of the north side; exchange them.")
+        raise InvalidInput("The south side lies north of the north side; swap them.")
     return west, south, east, north
 
 
 def read_date(text: str) -> datetime.date:
-    """A calendar day."""
+    """Parse a calendar day. Raises InvalidInput."""
     try:
         if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
             raise ValueError
         return datetime.date.fromisoformat(text)
     except ValueError:
-        raise ValueError("Must be a day of the calendar, such as 2026-03-31.") from None
+        raise InvalidInput("Must be a calendar day, such as 2026-03-31.") from None
 
 
 def one_of(choices: Sequence[str]) -> Callable[[str], str]:
-    """A reader of one of a few words."""
+    """Return a parser that accepts one of a few words."""
 
     def read(text: str) -> str:
         if text not in choices:
-            raise ValueError(f"Is not a choice; choose from {', '.join(choices)}.")
+            raise InvalidInput(
+                "Is not a choice; choose from {choices}.", choices=", ".join(choices)
+            )
         return text
 
     return read
@@ -145,11 +153,11 @@ LIMIT = Query(
 
 BBOX = Query(
     name="bbox",
-    description="Only what lies near this box: west,south,east,north in degrees. The bounding box "
-    "of the study area has to touch it.",
+    description="Only results whose study area's bounding box touches this box: "
+    "west,south,east,north in degrees.",
     read=read_box,
 )
 
 ORGANISATION = Query(
-    name="organisation", description="Only of this publisher, by its slug.", read=read_slug
+    name="organisation", description="Only results of this publisher, by its slug.", read=read_slug
 )

@@ -1,4 +1,4 @@
-"""Range answers over HTTP: how many are in boxes and polygons of the caller's choice."""
+"""Range answers: counts in boxes and polygons that the client chooses."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from dpgeo.releases.selectors import released_of
 MOST_REGIONS = 10_000
 
 MOST_CORNERS = 200_000
-"""Of all regions together: what can be answered in seconds."""
+"""Of all regions together; so many take seconds."""
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 
@@ -38,19 +38,19 @@ CONFIDENCE = 0.95
 POLYGONS = ("Polygon", "MultiPolygon")
 
 SHAPES = ("bbox", "polygon", "regions")
-"""What regions are given as, one of them at a time."""
+"""Ways to give regions, of which a request uses one."""
 
 BOX = Query(
     name="bbox",
-    description="The region: west,south,east,north in degrees. To ask for polygons, or for many "
-    "regions, send them with POST.",
+    description="The region: west,south,east,north in degrees. Polygons, or many regions, are sent "
+    "with POST.",
     read=read_box,
 )
 
 
 LAYER_WORDS = (
-    "The slice of time to ask about, by the name of its layer such as cells-06-12, of a release "
-    "that has slices. Without it all slices are added up."
+    "The time slice to count in, by the name of its layer such as cells-06-12, if the release has "
+    "time slices. By default all slices are added up."
 )
 
 LAYER = Query(name="layer", description=LAYER_WORDS, read=read_slug, default="")
@@ -62,22 +62,22 @@ class Layer(Anything):
     schema: Schema = {"type": "string", "pattern": f"^{SLUG}$"}
 
     def to_internal_value(self, data: Any) -> str:
-        """The name as it is."""
+        """Return the name. Raises InvalidInput."""
         if not isinstance(data, str):
             raise InvalidInput("Must be the name of a layer.", field=self.sent_as)
         try:
             return read_slug(data)
-        except ValueError as error:
-            raise InvalidInput(str(error), field=self.sent_as) from None
+        except InvalidInput as error:
+            raise InvalidInput(error.phrase, field=self.sent_as) from None
 
 
 class Corners(Anything):
-    """Four numbers, as `read_box` reads them."""
+    """The four sides of a box."""
 
     schema: Schema = {"type": "array", "items": {"type": "number"}, "minItems": 4, "maxItems": 4}
 
     def to_internal_value(self, data: Any) -> list[float]:
-        """The numbers as floats."""
+        """Return the numbers as floats. Raises InvalidInput."""
         if not isinstance(data, list) or not all(
             isinstance(each, (int, float)) and not isinstance(each, bool) for each in data
         ):
@@ -86,8 +86,8 @@ class Corners(Anything):
             )
         try:
             return list(read_box(",".join(repr(each) for each in data)))
-        except ValueError as error:
-            raise InvalidInput(str(error), field=self.sent_as) from None
+        except InvalidInput as error:
+            raise InvalidInput(error.phrase, field=self.sent_as) from None
 
 
 class Regions(Body):
@@ -103,65 +103,65 @@ class Regions(Body):
     layer = Layer(LAYER_WORDS, default=None)
 
 
-class Asked(NamedTuple):
-    """The answer for a region, and the region's id."""
+class RegionAnswer(NamedTuple):
+    """The answer for a region, with the region's id."""
 
     id: Any
     answer: RangeAnswer
 
 
 class AnswerSerializer(Document):
-    """How many are in one region."""
+    """The count of one region."""
 
-    id = serializers.JSONField(help_text="Of the feature, null where it has none.")
+    id = serializers.JSONField(help_text="The feature's id; null if it has none.")
     estimate = serializers.FloatField(
-        source="answer.estimate", help_text="May be negative: noise is not cut off."
+        source="answer.estimate", help_text="May be negative, because noise is not truncated."
     )
     margin = serializers.FloatField(
-        source="answer.margin", help_text="Half the width of the interval."
+        source="answer.margin", help_text="The margin of error: half the width of the interval."
     )
-    low = serializers.FloatField(help_text="The interval's lower end.")
-    high = serializers.FloatField(help_text="Its upper end.")
+    low = serializers.FloatField(help_text="The lower end of the interval.")
+    high = serializers.FloatField(help_text="The upper end of the interval.")
     exact = serializers.BooleanField(
         source="answer.exact",
-        help_text="Whether the interval holds all of the error: the noise of whole counts. "
-        "Otherwise the notes say what is not in it.",
+        help_text="Whether noise is the only error, so that the interval covers all of it. "
+        "Otherwise the notes say what it does not cover.",
     )
     areas = serializers.IntegerField(
-        source="answer.areas", help_text="Measured areas that were added up."
+        source="answer.areas", help_text="How many measured areas were added up."
     )
     cut = serializers.IntegerField(
-        source="answer.cut", help_text="How many of them the region's edge cuts."
+        source="answer.cut", help_text="How many of them the region's edge crosses."
     )
     notes = serializers.ListField(source="answer.notes", child=serializers.CharField())
 
-    def get_low(self, asked: Asked) -> float:
-        """The margin below the estimate."""
-        return asked.answer.estimate - asked.answer.margin
+    def get_low(self, region: RegionAnswer) -> float:
+        """Return the estimate minus the margin."""
+        return region.answer.estimate - region.answer.margin
 
-    def get_high(self, asked: Asked) -> float:
-        """The margin above it."""
-        return asked.answer.estimate + asked.answer.margin
+    def get_high(self, region: RegionAnswer) -> float:
+        """Return the estimate plus the margin."""
+        return region.answer.estimate + region.answer.margin
 
 
 class AnswersSerializer(Document):
-    """How many are in each region, as measured: of the bounded counts, with noise."""
+    """The measured counts of each region: noisy, after contribution bounding."""
 
     release = serializers.CharField(help_text="The release's id.")
     counting = serializers.ChoiceField(choices=[each.value for each in Counting])
     bound = serializers.IntegerField(
-        help_text="How many areas (people) or records (visits) of one person were counted at "
-        "most; what exceeds that is in no answer."
+        help_text="The contribution bound: the most areas (people) or records (visits) of one "
+        "person that are counted."
     )
-    confidence = serializers.FloatField(help_text="Of the intervals.")
+    confidence = serializers.FloatField(help_text="The confidence level of the intervals.")
     meaning = serializers.CharField()
     results = AnswerSerializer(many=True)
 
 
 MEANING = {
-    Counting.PEOPLE: "People, each counted once in every measured area they were seen in, as far "
-    "as the bound allows.",
-    Counting.VISITS: "Records, as far as the bound allows.",
+    Counting.PEOPLE: "People, each counted once in every measured area they were in, up to the "
+    "bound.",
+    Counting.VISITS: "Records, up to the bound of each person.",
 }
 
 
@@ -183,11 +183,11 @@ class RangesView(DocumentView):
         example="release_query",
     )
     def get(self, request: Request, release_id: str) -> Response:
-        """An estimate of how many are in a box, and the 95 % interval of its noise."""
-        if self.asked["bbox"] is None:
+        """An estimate of the count in a box, with the 95 % interval of its noise."""
+        if self.query["bbox"] is None:
             raise InvalidInput("Is missing; give west,south,east,north in degrees.", field="bbox")
         return self._answer(
-            request, release_id, [(None, _box(self.asked["bbox"]))], self.asked["layer"]
+            request, release_id, [(None, _box(self.query["bbox"]))], self.query["layer"]
         )
 
     @operation(
@@ -200,10 +200,12 @@ class RangesView(DocumentView):
         errors=[409, 410],
     )
     def post(self, request: Request, release_id: str) -> Response:
-        """The same for a box, a polygon or a collection of regions. Nothing is spent by asking:
-        all answers follow from what is published."""
-        asked = read_body(request, Regions, most=MAX_BODY_BYTES)
-        return self._answer(request, release_id, read_regions(asked), asked["layer"] or "")
+        """Estimates for a box, a polygon or a collection of regions.
+
+        Answers spend nothing: they follow from what is published.
+        """
+        fields = read_body(request, Regions, most=MAX_BODY_BYTES)
+        return self._answer(request, release_id, read_regions(fields), fields["layer"] or "")
 
     def _answer(
         self, request: Request, release_id: str, regions: Sequence[tuple[Any, Any]], layer: str
@@ -211,7 +213,7 @@ class RangesView(DocumentView):
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         check_served(release)
-        found = _ranges(release.pk, release.blob_sha256, layer).answer(
+        answers = _ranges(release.pk, release.blob_sha256, layer).answer(
             [shape for _, shape in regions]
         )
         document = {
@@ -220,75 +222,86 @@ class RangesView(DocumentView):
             "bound": release.bound,
             "confidence": CONFIDENCE,
             "meaning": MEANING[Counting(release.counting)],
-            "results": [Asked(name, each) for (name, _), each in zip(regions, found, strict=True)],
+            "results": [
+                RegionAnswer(name, each) for (name, _), each in zip(regions, answers, strict=True)
+            ],
         }
-        shown = self.write(AnswersSerializer, document)
-        return self.answer(shown, personal=is_personal(viewer))
+        answer = self.write(AnswersSerializer, document)
+        return self.answer(answer, personal=is_personal(viewer))
 
 
 @lru_cache(maxsize=4)
 def _released(release_id: str, _sha256: str) -> Released:
-    """A release as it was drawn, kept for the next who asks: a blob never changes."""
+    """Return a release's measurements; cached, because a blob never changes."""
     return released_of(Release.objects.get(pk=release_id))
 
 
 @lru_cache(maxsize=8)
 def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
-    """The answers of a release, kept for the next who asks, or of one slice of it."""
+    """Return the range answers of a release or of one slice of it; cached."""
     return Ranges(_released(release_id, sha256), layer=layer)
 
 
-def read_regions(asked: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Ids and shapes of what was asked for. Raises InvalidInput."""
-    given = [name for name in SHAPES if asked[name] is not None]
+def read_regions(fields: dict[str, Any]) -> list[tuple[Any, Any]]:
+    """Return ids and shapes of the requested regions. Raises InvalidInput."""
+    given = [name for name in SHAPES if fields[name] is not None]
     if len(given) != 1:
         raise InvalidInput(
             "Give one of bbox, polygon and regions.", field=given[1] if len(given) > 1 else "bbox"
         )
-    if asked["bbox"] is not None:
-        return [(None, _box(asked["bbox"]))]
-    if asked["polygon"] is not None:
-        return [(None, _polygon(asked["polygon"], "polygon"))]
-    return _collection(asked["regions"])
+    if fields["bbox"] is not None:
+        return [(None, _box(fields["bbox"]))]
+    if fields["polygon"] is not None:
+        return [(None, _polygon(fields["polygon"], "polygon"))]
+    return _collection(fields["regions"])
 
 
 def _box(box: Sequence[float]) -> Any:
     west, south, east, north = box
     if west == east or south == north:
-        raise InvalidInput("Encloses no ground; give a box with two different sides.", field="bbox")
+        raise InvalidInput("Has no area; give a box with different sides.", field="bbox")
     return shapely.box(west, south, east, north)
 
 
 def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
-    """Ids and shapes of a FeatureCollection. Raises InvalidInput."""
+    """Return ids and shapes of a FeatureCollection. Raises InvalidInput."""
     features = document.get("features")
     if document.get("type") != "FeatureCollection" or not isinstance(features, list):
         raise InvalidInput("Must be a GeoJSON FeatureCollection of polygons.", field="regions")
     if not 1 <= len(features) <= MOST_REGIONS:
         raise InvalidInput(
-            f"Has {len(features):,} features; give from 1 to {MOST_REGIONS:,}.", field="regions"
+            "Has {count:,} features; give from 1 to {most:,}.",
+            count=len(features),
+            most=MOST_REGIONS,
+            field="regions",
         )
-    found = []
+    regions = []
     for number, feature in enumerate(features):
         if not isinstance(feature, dict) or feature.get("type") != "Feature":
-            raise InvalidInput(f"Member {number} is not a GeoJSON Feature.", field="regions")
+            raise InvalidInput(
+                "Member {number} is not a GeoJSON Feature.", number=number, field="regions"
+            )
         name = feature.get("id")
         if name is not None and (isinstance(name, bool) or not isinstance(name, (str, int, float))):
             raise InvalidInput(
-                f"The id of feature {number} must be text or a number.", field="regions"
+                "The id of feature {number} must be text or a number.",
+                number=number,
+                field="regions",
             )
-        found.append((name, _polygon(feature.get("geometry"), f"regions.features[{number}]")))
-    corners = int(shapely.get_num_coordinates([shape for _, shape in found]).sum())
+        regions.append((name, _polygon(feature.get("geometry"), f"regions.features[{number}]")))
+    corners = int(shapely.get_num_coordinates([shape for _, shape in regions]).sum())
     if corners > MOST_CORNERS:
         raise InvalidInput(
-            f"Has {corners:,} corners; simplify to at most {MOST_CORNERS:,}, or ask in parts.",
+            "Has {corners:,} corners; simplify to at most {most:,}, or send several requests.",
+            corners=corners,
+            most=MOST_CORNERS,
             field="regions",
         )
-    return found
+    return regions
 
 
 def _leaps(shape: Any) -> bool:
-    """Whether an edge spans more than half the world, as where a ring is drawn across 180."""
+    """Whether an edge spans more than half the world, as in a ring drawn across 180."""
     rings = shapely.get_rings(shapely.get_parts(shape))
     longitude, ring = shapely.get_coordinates(rings, return_index=True)
     steps = np.abs(np.diff(longitude[:, 0]))
@@ -296,7 +309,7 @@ def _leaps(shape: Any) -> bool:
 
 
 def _polygon(geometry: Any, field: str) -> Any:
-    """A polygon that can be answered for. Raises InvalidInput with the remedy."""
+    """Read a polygon. Raises InvalidInput with the remedy."""
     if not isinstance(geometry, dict) or geometry.get("type") not in POLYGONS:
         raise InvalidInput("Must be a GeoJSON Polygon or MultiPolygon.", field=field)
     try:
@@ -318,17 +331,19 @@ def _polygon(geometry: Any, field: str) -> Any:
     if _leaps(shape):
         raise InvalidInput(
             "Has an edge over more than 180 degrees of longitude. Cut a region that crosses the "
-            "antimeridian into its two halves; of one that is that wide, divide the edge.",
+            "antimeridian into its two halves; divide the edge if the region is that wide.",
             field=field,
         )
     if not shape.is_valid:
         raise InvalidInput(
-            f"Crosses itself or is misshapen ({shapely.is_valid_reason(shape)}); repair it, for "
-            "instance with QGIS's Fix geometries.",
+            "Is not a valid polygon ({reason}); repair it, for example in QGIS by Fix geometries.",
+            reason=shapely.is_valid_reason(shape),
             field=field,
         )
     if shape.area <= 0:
-        raise InvalidInput("Encloses no ground; give a region with some.", field=field)
+        raise InvalidInput("Has no area; give a region that has some.", field=field)
     if shapely.get_num_coordinates(shape) > MOST_CORNERS:
-        raise InvalidInput(f"Simplify it to at most {MOST_CORNERS:,} corners.", field=field)
+        raise InvalidInput(
+            "Simplify it to at most {most:,} corners.", most=MOST_CORNERS, field=field
+        )
     return shape

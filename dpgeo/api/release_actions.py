@@ -1,4 +1,4 @@
-"""Asking what a release would be, asking for it, and deciding what becomes of it."""
+"""Quoting and requesting a release, and the decisions on it."""
 
 from __future__ import annotations
 
@@ -45,40 +45,39 @@ SAME_JOB = OpenApiParameter(
     str,
     OpenApiParameter.HEADER,
     required=True,
-    description="A name of your choice for this request, such as a date or a UUID. Sent again "
-    "with the same name it leads to the same job, and is paid for once.",
+    description="A name of your choice for this request, such as a date or a UUID. If you "
+    "send the request again with this name, it gets the same job and is paid for only once.",
 )
 
 RELEASE_ID = in_path("release_id", "The release's id.")
 
 
 class Priced(Body):
-    """What the cost of a release follows from."""
+    """The fields that determine the cost of a release."""
 
     mechanism = Text("The key of a mechanism.", schema={"type": "string", "enum": list(MECHANISMS)})
     parameters = Members(
-        "The mechanism's parameters; what is absent takes its default.",
+        "The mechanism's parameters; absent ones take their defaults.",
         schema={"type": "object", "additionalProperties": ANY_JSON},
         default={},
     )
     epsilon = Decimal(
-        "What to spend, with at most six decimals; text keeps it exact. Left out where the "
-        "mechanism's parameters say what it costs.",
+        "What to spend, with at most six decimals; text keeps it exact. Omit it if the "
+        "mechanism's parameters determine the cost.",
         default=None,
     )
     bound = Whole(
-        "How much of one person enters the map at most: cells (people) or records (visits).",
+        "The contribution bound: the most cells (people) or records (visits) one person adds to.",
         schema={"type": "integer", "minimum": 1},
     )
     counting = Text(
-        "What a cell counts.",
+        "What cells count.",
         schema={"type": "string", "enum": [each.value for each in Counting]},
         default=Counting.PEOPLE.value,
     )
     bounding = Text(
-        "Which places of a person are kept, where there are more than the bound: some at random, "
-        "or the most popular ones, for which a tenth of epsilon is spent on noisy counts of all "
-        "places.",
+        "Which places of a person are kept if there are more than the bound: random ones, or the "
+        "most popular ones, for which a tenth of epsilon is spent on noisy counts of all places.",
         schema={"type": "string", "enum": [each.value for each in Bounding]},
         default=Bounding.RANDOM.value,
     )
@@ -93,17 +92,17 @@ class Guesses(Body):
 
 
 class Quoted(Priced):
-    """What a dry run is of."""
+    """A request for a quote."""
 
     guess = Guesses(
-        help_text="Guesses in public numbers, for advice on the bound: people, the records "
-        "(places) of each, and the share of them that lies in one busy place.",
+        help_text="Guesses in public numbers, for advice on the bound: the people, the "
+        "records (places) of each, and the share of records in one busy place.",
         default=None,
     )
 
 
 class Titled(Body):
-    """What a release is of, and its words."""
+    """The dataset and the texts of a release."""
 
     dataset = Text("The dataset's slug.")
     title = Text("The map's title. Public.")
@@ -111,22 +110,22 @@ class Titled(Body):
 
 
 class Requested(Titled, Priced):
-    """A release that is asked for."""
+    """A request for a release."""
 
     publish_when_done = Flag(
-        "Whether it is published as soon as it is drawn, which needs the scope releases:publish.",
+        "Whether to publish it as soon as it is drawn; needs the scope releases:publish.",
         default=False,
     )
 
 
 class Rejection(Body):
-    """Why a draft is not published."""
+    """The reason for a rejection."""
 
-    reason = Text("Why it is not published. Seen by members alone.")
+    reason = Text("Why it is not published. Only members see this.")
 
 
 class QuoteView(DocumentView):
-    """A dry run."""
+    """Quotes."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
@@ -140,16 +139,16 @@ class QuoteView(DocumentView):
         errors=[409],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """What it would cost, what would be left, and the noise to expect. Spends nothing."""
+        """The cost, what would be left, and the noise to expect. Spends nothing."""
         dataset = own_dataset(self.actor, slug, "request")
-        asked = read_quoted(request)
-        guess = asked.pop("guess")
-        quote = release_quote(dataset=dataset, request=read_request(dataset, **asked), guess=guess)
+        fields = read_quoted(request)
+        guess = fields.pop("guess")
+        quote = release_quote(dataset=dataset, request=read_request(dataset, **fields), guess=guess)
         return self.answer(self.write(QuoteSerializer, quote, dataset=dataset), personal=True)
 
 
 class ReleaseActionView(DocumentView):
-    """What becomes of a release."""
+    """Base of the decisions on a release."""
 
     def act(
         self,
@@ -158,10 +157,10 @@ class ReleaseActionView(DocumentView):
         service: Callable[..., Release],
         body: type[Body] = Body,
     ) -> Response:
-        """Let a service decide, and say what the release is then."""
-        asked = read_body(request, body)
+        """Call a service and answer with the release."""
+        fields = read_body(request, body)
         release = own_release(self.actor, release_id)
-        service(release=release, by=self.actor, **asked)
+        service(release=release, by=self.actor, **fields)
         return self.answer(self.write(ReleaseSerializer, release), personal=True)
 
 
@@ -198,17 +197,22 @@ class RejectView(ReleaseActionView):
         errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
-        """Never publish a finished draft, judged by the draft alone. Its files are deleted, and
-        what it cost is spent."""
+        """Decide that a finished draft is never published.
+
+        The decision may use only the draft. Its files are deleted, and what it cost stays spent.
+        """
         return self.act(request, release_id, release_reject, Rejection)
 
 
 class RefuseView(RejectView):
-    """Rejection at the address and with the state's name of version 0.1; goes with version 0.2."""
+    """Rejection at the former address, with the state's former name.
+
+    It goes away with version 0.2.
+    """
 
     @operation(
         "release_refuse",
-        "Reject a draft (earlier address)",
+        "Reject a draft (former address)",
         ReleaseSerializer,
         tag="releases",
         parameters=[RELEASE_ID],
@@ -217,7 +221,7 @@ class RefuseView(RejectView):
         deprecated=True,
     )
     def post(self, request: Request, release_id: str) -> Response:
-        """Use `/reject`. Does the same, and calls the state that follows `refused`."""
+        """Use `/reject`. This does the same, but calls the state `refused`."""
         response = super().post(request, release_id)
         response.data["state"] = FORMER_REJECTED
         return response
@@ -237,7 +241,10 @@ class WithdrawView(ReleaseActionView):
         errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
-        """Stop serving it, for good. Copies remain where they are, and what it cost is spent."""
+        """Stop serving it for good.
+
+        Copies remain where they are, and what it cost stays spent.
+        """
         return self.act(request, release_id, release_withdraw)
 
 
@@ -255,20 +262,20 @@ class CancelView(ReleaseActionView):
         errors=[409],
     )
     def post(self, request: Request, release_id: str) -> Response:
-        """Before its job starts; what it cost is given back."""
+        """Cancel it before its job starts; its cost is refunded."""
         return self.act(request, release_id, release_cancel)
 
 
 def read_quoted(request: Request) -> dict[str, Any]:
-    """What a dry run is of. Raises InvalidInput."""
-    asked = read_body(request, Quoted)
-    if asked["guess"] is not None:
-        asked["guess"] = read_guess(asked["guess"])
-    return asked
+    """Read the fields of a quote. Raises InvalidInput."""
+    fields = read_body(request, Quoted)
+    if fields["guess"] is not None:
+        fields["guess"] = read_guess(fields["guess"])
+    return fields
 
 
 def read_guess(given: dict[str, Any]) -> Guess:
-    """A guess. Raises InvalidInput that names its member."""
+    """Read a guess. Raises InvalidInput that names its member."""
     try:
         return Guess(**given)
     except InvalidInput as refusal:
@@ -276,72 +283,72 @@ def read_guess(given: dict[str, Any]) -> Guess:
 
 
 def request_release(request: Request, user: User) -> tuple[Release, bool]:
-    """Ask for a release. It comes back with whether the same request was made before.
+    """Request a release; also return whether the same request was made before.
 
     Raises DpgeoError.
     """
     named = read_idempotency_key(request)
-    asked = read_body(request, Requested)
-    dataset = own_dataset(user, asked.pop("dataset"), "request")
-    if asked["publish_when_done"] and not may(user, dataset, "publish"):
+    fields = read_body(request, Requested)
+    dataset = own_dataset(user, fields.pop("dataset"), "request")
+    if fields["publish_when_done"] and not may(user, dataset, "publish"):
         raise NotAllowed(
-            "Publishing needs the scope releases:publish and the approver's role; leave this "
-            "out, and let somebody publish it who may.",
+            "Publishing needs the scope releases:publish and the approver's role; omit this, and "
+            "ask an approver to publish the draft.",
             field="publish_when_done",
         )
     job_id = job_named(dataset, named)
     known = Release.objects.filter(dataset=dataset, job_id=job_id).exists()
-    wanted = read_request(dataset, **{name: asked.pop(name) for name in map(str, Priced().fields)})
+    wanted = read_request(dataset, **{name: fields.pop(name) for name in map(str, Priced().fields)})
     release = release_request(
-        dataset=dataset, request=wanted, requested_by=user, job_id=job_id, **asked
+        dataset=dataset, request=wanted, requested_by=user, job_id=job_id, **fields
     )
-    check_same(release, wanted, asked)
+    check_same(release, wanted, fields)
     return release, known
 
 
 def read_idempotency_key(request: Request) -> str:
-    """The name of a request. Raises InvalidInput.
+    """Read the name of a request. Raises InvalidInput.
 
-    It is demanded: a request that was sent twice because an answer was lost would spend twice,
-    and what is spent never comes back.
+    It is required: a request sent twice because an answer was lost would spend twice, and what is
+    spent never comes back.
     """
     name = request.headers.get(IDEMPOTENCY_KEY, "").strip()
     if not re.fullmatch(r"[!-~]{1,200}", name):
         raise InvalidInput(
-            "Give this request a name of 1 to 200 letters, digits and signs, and send it with "
-            "the same name if no answer comes: then it is paid for once.",
+            "Give this request a name of 1 to 200 letters, digits and signs. If no answer comes, "
+            "send it again with the same name: it is paid for only once.",
             field=IDEMPOTENCY_KEY,
         )
     return name
 
 
 def job_named(dataset: Dataset, name: str) -> UUID:
-    """The id of the job of a named request: of this dataset alone, so that no name reaches into
-    another organisation's.
+    """Return the id of the job of a named request of a dataset.
 
-    A draw is found again by the id of its job, even after a backup was restored; so the moment of
-    the declaration is part of it, for a primary key may then be given to another dataset.
+    It depends on the dataset, so that no name reaches into another organisation's. A draw is found
+    again by the id of its job, even after a backup was restored. The time of the declaration is
+    therefore part of the id, because after a restore another dataset may get the same primary key.
     """
     facts = f"dpgeo release {dataset.pk} {dataset.created_at.isoformat()} {name}"
     digest = hashlib.sha256(facts.encode()).digest()
     return UUID(bytes=digest[:16], version=5)
 
 
-def check_same(release: Release, wanted_request: ReleaseRequest, asked: dict[str, Any]) -> None:
-    """Raise Conflict if a release is not what was asked for: its name was used before."""
-    wanted = (asked["title"].strip(), asked["description"].strip(), asked["publish_when_done"])
-    made = (release.title, release.description, release.publish_when_done)
-    if wanted != made or wanted_request != request_of(release):
+def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
+    """Raise Conflict if a release differs from the request that names it."""
+    wanted = (fields["title"].strip(), fields["description"].strip(), fields["publish_when_done"])
+    earlier = (release.title, release.description, release.publish_when_done)
+    if wanted != earlier or wanted_request != request_of(release):
         raise Conflict(
-            "Another request of this dataset had this name; give each its own.",
+            "Another request for this dataset has this name; give each request its own.",
             field=IDEMPOTENCY_KEY,
         )
 
 
 def own_release(user: User, release_id: str) -> Release:
-    """A release of the organisations that `user` acts for. Raises Http404 for any other."""
+    """Return a release of the user's organisations. Raises Http404 for any other."""
     mine = releases_visible_to(user).filter(dataset__organisation__in=organisations_of(user))
-    found = mine.filter(pk=release_id).first()
-    if found is None:
+    release = mine.filter(pk=release_id).first()
+    if release is None:
         raise Http404
-    return found
+    return release

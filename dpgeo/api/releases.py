@@ -1,4 +1,4 @@
-"""Releases: what is published, and to members of an organisation its drafts."""
+"""Releases: published ones for everybody, drafts for members."""
 
 from __future__ import annotations
 
@@ -22,51 +22,53 @@ from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
 from dpgeo.api.release_actions import SAME_JOB, Requested, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.selectors import near
-from dpgeo.mechanisms.registry import MECHANISMS, kind_of
+from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_of
 from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_visible_to
 
 NEWEST_FIRST = Order(("day", "pk"), descending=True)
-"""By the day of publication (of the request, for drafts, which only members see), then by random
+"""By the day of publication (for drafts, which only members see, of the request), then by random
 id: an exact order, or an exact time in a cursor, would tell when jobs ended."""
-
-KINDS = sorted(Kind)
 
 DATE_SCHEMA = {"type": "string", "format": "date"}
 
 
 class ReleasesView(DocumentView):
-    """The catalogue of releases, and where one is asked for."""
+    """The list of releases, and requests for new ones."""
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
     queries = (
-        Query(name="dataset", description="Only of this dataset, by its slug.", read=read_slug),
+        Query(
+            name="dataset",
+            description="Only releases of this dataset, by its slug.",
+            read=read_slug,
+        ),
         ORGANISATION,
         Query(
             name="mechanism",
-            description="Only by this mechanism, by its key.",
+            description="Only releases of this mechanism, by its key.",
             read=one_of(list(MECHANISMS)),
             schema={"type": "string", "enum": list(MECHANISMS)},
         ),
         Query(
             name="kind",
-            description="Only of this kind of map.",
-            read=one_of(KINDS),
-            schema={"type": "string", "enum": KINDS},
+            description="Only releases of this kind of map.",
+            read=one_of(sorted(KINDS)),
+            schema={"type": "string", "enum": sorted(KINDS)},
         ),
         BBOX,
         Query(
             name="published_from",
-            description="Only what was published on this day (UTC) or later.",
+            description="Only releases published on this day (UTC) or later.",
             read=read_date,
             schema=DATE_SCHEMA,
         ),
         Query(
             name="published_to",
-            description="Only what was published on this day (UTC) or earlier.",
+            description="Only releases published on this day (UTC) or earlier.",
             read=read_date,
             schema=DATE_SCHEMA,
         ),
@@ -82,11 +84,14 @@ class ReleasesView(DocumentView):
         links={"release": {"release_id": f"{BODY}/results/0/id"}},
     )
     def get(self, request: Request) -> HttpResponse:
-        """What is published, newest day first. Members also see their organisation's drafts."""
+        """Published releases, newest day first.
+
+        Members also see the drafts of their organisations.
+        """
         viewer = viewer_of(request)
-        found = narrowed(releases_visible_to(viewer), self.asked)
-        limit, cursor = self.asked["limit"], self.asked["cursor"]
-        rows, cursor = page(release_rows(found), NEWEST_FIRST, limit=limit, cursor=cursor)
+        releases = narrowed(releases_visible_to(viewer), self.query)
+        limit, cursor = self.query["limit"], self.query["cursor"]
+        rows, cursor = page(release_rows(releases), NEWEST_FIRST, limit=limit, cursor=cursor)
         following = {"next": next_url(request, cursor)}
         texts = release_texts(request, rows)
         return self.text(listed(following, "results", texts), personal=is_personal(viewer))
@@ -101,12 +106,14 @@ class ReleasesView(DocumentView):
         body=Requested,
         errors=[404, 409],
         further=[BUDGET_EXCEEDED],
-        repeated="Begun before, by the same request",
+        repeated="The job of the same request, made before",
         links={"job": {"job_id": f"{BODY}/id"}},
     )
     def post(self, request: Request) -> Response:
-        """Pays for it and queues its job, whose address comes back. The same request sent again
-        is answered with 200 and the same job."""
+        """Pay for a release and queue its job.
+
+        The answer is the job. The same request sent again gets 200 and the same job.
+        """
         release, known = request_release(request, self.actor)
         headers = {
             "Location": address_of(request, "api:release", release.pk),
@@ -143,29 +150,29 @@ class ReleaseView(DocumentView):
         },
     )
     def get(self, request: Request, release_id: str) -> Response:
-        """Its facts and files. Of a withdrawn release the facts remain, as a tombstone."""
+        """Its facts and files. A withdrawn release keeps its facts, as a tombstone."""
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         return self.answer(self.write(ReleaseSerializer, release), personal=is_personal(viewer))
 
 
-def narrowed(found: QuerySet[Release], asked: dict[str, Any]) -> QuerySet[Release]:
-    """The releases that were asked for."""
-    if slug := asked["dataset"]:
-        found = found.filter(dataset__slug=slug)
-    if slug := asked["organisation"]:
-        found = found.filter(dataset__organisation__in=Organisation.objects.filter(slug=slug))
-    if mechanism := asked["mechanism"]:
-        found = found.filter(mechanism=mechanism)
-    if kind := asked["kind"]:
-        found = found.filter(mechanism__in=[key for key in MECHANISMS if kind_of(key) == kind])
-    if box := asked["bbox"]:
-        found = found.filter(near(box, "dataset__"))
-    if first := asked["published_from"]:
-        found = found.filter(published_at__gte=_midnight(first))
-    if last := asked["published_to"]:
-        found = found.filter(published_at__lt=_midnight(last) + datetime.timedelta(days=1))
-    return found
+def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Release]:
+    """Filter releases by the query parameters."""
+    if slug := query["dataset"]:
+        releases = releases.filter(dataset__slug=slug)
+    if slug := query["organisation"]:
+        releases = releases.filter(dataset__organisation__in=Organisation.objects.filter(slug=slug))
+    if mechanism := query["mechanism"]:
+        releases = releases.filter(mechanism=mechanism)
+    if kind := query["kind"]:
+        releases = releases.filter(mechanism__in=mechanisms_of(KINDS[kind]))
+    if box := query["bbox"]:
+        releases = releases.filter(near(box, "dataset__"))
+    if first := query["published_from"]:
+        releases = releases.filter(published_at__gte=_midnight(first))
+    if last := query["published_to"]:
+        releases = releases.filter(published_at__lt=_midnight(last) + datetime.timedelta(days=1))
+    return releases
 
 
 def _midnight(day: datetime.date) -> datetime.datetime:

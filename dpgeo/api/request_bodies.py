@@ -1,8 +1,7 @@
-"""JSON bodies: each declared once, as a serializer that reads strictly and describes itself."""
+"""Strict JSON request bodies, which also describe themselves for the schema."""
 
 from __future__ import annotations
 
-import difflib
 import json
 from collections.abc import Collection, Mapping
 from typing import Any, ClassVar
@@ -14,16 +13,17 @@ from rest_framework.fields import empty
 from rest_framework.request import Request
 
 from dpgeo.api.problems import LengthRequired, TooLarge
+from dpgeo.api.queries import unknown
 from dpgeo.core.errors import InvalidInput
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
-"""Room for a study area of 20,000 corners; files are sent to addresses of their own."""
+"""Enough for a study area of 20,000 corners; files have addresses of their own."""
 
 Schema = Mapping[str, Any]
 
 
 class Anything(serializers.Field[Any, Any, Any, Any]):
-    """A member of a body, of any form; `schema` is what the description says of it."""
+    """A member of any type; `schema` describes it."""
 
     schema: Schema = {"type": "string"}
 
@@ -32,64 +32,66 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
         self.schema = schema or self.schema
 
     def to_internal_value(self, data: Any) -> Any:
-        """What was sent. Raises InvalidInput for another form."""
+        """Return the value. Raises InvalidInput for another type."""
         return data
 
     @property
     def sent_as(self) -> str:
-        """The member of the whole body that an error names: this one, or the one that holds it."""
+        """Return the top-level member that an error names."""
         return _sent_as(self)
 
 
 class Body(serializers.Serializer[Any]):
-    """A JSON object that is sent, or a member that is one. What it does not declare is refused.
+    """A JSON object; members that it does not declare are errors.
 
-    What is absent takes its default, or is absent from what was read. `needed` are fields that
-    have to be there, though the class they are inherited from does without.
+    An absent member takes its default, or is absent from the result. `needed` names inherited
+    members that are required here.
     """
 
     needed: ClassVar[Collection[str]] = ()
 
     def get_fields(self) -> dict[str, Any]:
-        """The declared fields."""
+        """Return the declared fields."""
         fields: dict[str, Any] = super().get_fields()
         for name in self.needed:
             fields[name].required = True
         return fields
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """The value of every field. Raises InvalidInput that names the field."""
+        """Return the value of every field. Raises InvalidInput that names the field."""
         outer = _sent_as(self)
         if not isinstance(data, dict):
             raise InvalidInput("Must be an object, {...}.", field=outer)
         for name in data:
             if name not in self.fields:
-                raise unknown(name, list(self.fields), field=outer or name[:100])
+                sent = name[:100]
+                known = list(self.fields)
+                raise unknown("field", sent, known, none="send no body here.", field=outer or sent)
         values = {name: _value(field, data.get(name, empty)) for name, field in self.fields.items()}
         return {name: value for name, value in values.items() if value is not empty}
 
 
 class Text(Anything):
-    """Text."""
+    """A text."""
 
     def to_internal_value(self, data: Any) -> str:
-        """The text as it is."""
+        """Return the text as it is."""
         if not isinstance(data, str):
             raise InvalidInput("Must be text, in quotation marks.", field=self.sent_as)
         if any("\ud800" <= sign <= "\udfff" for sign in data):
             raise InvalidInput(
-                "Holds half of a surrogate pair; send whole characters.", field=self.sent_as
+                "Contains half of a surrogate pair; send whole characters.", field=self.sent_as
             )
         return data
 
 
 class Decimal(Text):
-    """A decimal number as exact text: "0.5" is as good as 0.5, and safer."""
+    """A decimal number, as exact text or as a JSON number."""
 
     schema: Schema = {"type": ["string", "number"]}
 
     def to_internal_value(self, data: Any) -> str:
-        """The number's text."""
+        """Return the number's text."""
         if isinstance(data, bool) or not isinstance(data, (str, int, float)):
             raise InvalidInput('Must be a number, such as "0.5".', field=self.sent_as)
         return super().to_internal_value(data) if isinstance(data, str) else str(data)
@@ -101,7 +103,7 @@ class Whole(Anything):
     schema: Schema = {"type": "integer"}
 
     def to_internal_value(self, data: Any) -> int:
-        """The number."""
+        """Return the number."""
         if isinstance(data, bool) or not isinstance(data, int):
             raise InvalidInput(
                 "Must be a whole number, without quotation marks.", field=self.sent_as
@@ -115,7 +117,7 @@ class Real(Anything):
     schema: Schema = {"type": "number"}
 
     def to_internal_value(self, data: Any) -> float:
-        """The nearest float."""
+        """Return the nearest float."""
         if isinstance(data, bool) or not isinstance(data, (int, float)):
             raise InvalidInput("Must be a number, without quotation marks.", field=self.sent_as)
         try:
@@ -130,7 +132,7 @@ class Flag(Anything):
     schema: Schema = {"type": "boolean"}
 
     def to_internal_value(self, data: Any) -> bool:
-        """The same."""
+        """Return the flag."""
         if not isinstance(data, bool):
             raise InvalidInput(
                 "Must be true or false, without quotation marks.", field=self.sent_as
@@ -144,19 +146,19 @@ class Items(Anything):
     schema: Schema = {"type": "array"}
 
     def to_internal_value(self, data: Any) -> list[Any]:
-        """The list, its items unread."""
+        """Return the list, its items unchecked."""
         if not isinstance(data, list):
             raise InvalidInput("Must be a list, [...].", field=self.sent_as)
         return data
 
 
 class Members(Anything):
-    """An object of any members."""
+    """An object with any members."""
 
     schema: Schema = {"type": "object", "additionalProperties": True}
 
     def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """The object, its members unread."""
+        """Return the object, its members unchecked."""
         if not isinstance(data, dict):
             raise InvalidInput("Must be an object, {...}.", field=self.sent_as)
         return data
@@ -165,9 +167,9 @@ class Members(Anything):
 def read_body(
     request: Request, body: type[Body] = Body, *, most: int = MAX_BODY_BYTES
 ) -> dict[str, Any]:
-    """What was sent of a body; without one, nothing may be. `most` is in bytes.
+    """Read a body of at most `most` bytes; by default it must be empty.
 
-    Raises InvalidInput that names the field: unknown, given twice, missing, or of another form.
+    Raises InvalidInput that names the field if it is unknown, given twice, missing or malformed.
     """
     declared = body()
     document = _document(request, most) if body_length(request) or declared.fields else {}
@@ -175,7 +177,7 @@ def read_body(
 
 
 def body_schema(body: Body) -> dict[str, Any]:
-    """The JSON Schema of a body."""
+    """Return the JSON Schema of a body."""
     schema: dict[str, Any] = {
         "type": "object",
         "additionalProperties": False,
@@ -195,7 +197,7 @@ def _member_schema(field: Any) -> dict[str, Any]:
 
 
 def body_length(request: Request) -> int:
-    """The length of a request's body in bytes. Raises LengthRequired where it is not told."""
+    """Return the length of a body in bytes. Raises LengthRequired if it is missing."""
     text = request.META.get("CONTENT_LENGTH") or ""
     if not text and request.META.get("HTTP_TRANSFER_ENCODING"):
         raise LengthRequired
@@ -217,7 +219,8 @@ def _document(request: Request, most: int) -> dict[str, Any]:
     except RecursionError:
         raise InvalidInput("The JSON is nested too deeply; send a plain object.") from None
     except ValueError as error:
-        raise InvalidInput(f"The body is not JSON: {str(error)[:200]}.") from None
+        reason = str(error)[:200]
+        raise InvalidInput("The body is not JSON: {reason}.", reason=reason) from None
     if not isinstance(document, dict):
         raise InvalidInput("The body must be a JSON object, {...}.")
     return document
@@ -225,7 +228,7 @@ def _document(request: Request, most: int) -> dict[str, Any]:
 
 def _text(request: Request) -> str:
     try:
-        # Read as a stream, `body` being held to Django's own limit, which is lower than some.
+        # Read as a stream: Django limits `body` to less than some of our bodies may have.
         return request._request.read().decode("utf-8-sig")
     except OSError:
         raise BadRequest from None
@@ -234,34 +237,12 @@ def _text(request: Request) -> str:
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     members = dict(pairs)
     if len(members) < len(pairs):
-        raise ValueError("a member of an object is given twice")
+        raise ValueError("an object has a member twice")
     return members
 
 
 def _no_constant(name: str) -> None:
-    raise ValueError(f"{name} is no JSON number")
-
-
-def unknown(name: str, known: list[str], *, field: str) -> InvalidInput:
-    """The error for a member that is not declared."""
-    sent = name[:100]
-    if not known:
-        return InvalidInput(
-            "There is no field {name!r}; send no body here.", name=sent, field=field
-        )
-    if close := difflib.get_close_matches(sent, known, n=1):
-        return InvalidInput(
-            "There is no field {name!r}; did you mean {close!r}?",
-            name=sent,
-            close=close[0],
-            field=field,
-        )
-    return InvalidInput(
-        "There is no field {name!r}; choose from {known}.",
-        name=sent,
-        known=", ".join(known),
-        field=field,
-    )
+    raise ValueError(f"{name} is not a JSON number")
 
 
 def _value(field: Any, sent: Any) -> Any:

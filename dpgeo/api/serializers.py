@@ -1,4 +1,4 @@
-"""What the API says of releases, datasets and mechanisms: public facts, and none besides."""
+"""Public documents: releases, datasets and mechanisms."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 EPSILON = "An exact decimal number."
 
 FORMER_REJECTED = "refused"
-"""What `rejected` was called; deprecated, goes with version 0.2."""
+"""The former name of `rejected`; deprecated, removed in version 0.2."""
 
 ANY_JSON = {"type": ["string", "integer", "boolean"]}
 
@@ -70,21 +70,21 @@ class LinksField(serializers.JSONField):
 
 
 class ProblemSerializer(Document):
-    """What is wrong and what to do about it (RFC 9457)."""
+    """A problem and its remedy (RFC 9457)."""
 
     type = serializers.CharField(help_text="A URI reference that names the kind of problem.")
     title = serializers.CharField(help_text="The kind of problem in words.")
     status = serializers.IntegerField(help_text="The HTTP status.")
-    detail = serializers.CharField(help_text="What is wrong here, and the remedy.")
+    detail = serializers.CharField(help_text="What is wrong, and what to do about it.")
     field = serializers.CharField(required=False, help_text="The input at fault.")
 
 
 class PublisherSerializer(Document):
-    """The body whose name stands on a map."""
+    """The organisation that publishes a map."""
 
     slug = serializers.SlugField()
     name = serializers.CharField()
-    contact = serializers.CharField(help_text="Where to write to; may be empty.")
+    contact = serializers.CharField(help_text="An e-mail address; may be empty.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,84 +99,91 @@ class PointsSerializer(Document):
     """An amount of privacy for points: a level within a radius."""
 
     level = serializers.CharField(
-        help_text='The odds change by at most e to its power: "ln 4", or a decimal number.'
+        help_text='The odds change at most by the factor e^level: "ln 4", or a decimal number.'
     )
     radius = serializers.IntegerField(
         source="ledger.radius", help_text="Metres within which the level holds."
     )
-    epsilon_per_metre = serializers.CharField(help_text="Level by radius, an exact decimal.")
+    epsilon_per_metre = serializers.CharField(
+        help_text="Level divided by radius, as an exact decimal."
+    )
 
     def get_level(self, amount: LedgerUnits) -> str:
-        """The level that the units are."""
+        """Return the level."""
         return amount.ledger.amount(amount.units)
 
     def get_epsilon_per_metre(self, amount: LedgerUnits) -> str:
-        """The same by metre."""
+        """Return the level per metre."""
         return format_epsilon(amount.ledger.epsilon_of(amount.units))
 
 
 class PrivacySerializer(Document):
-    """The promise to the people in a dataset, over everything ever published from it."""
+    """The promise to the people in a dataset, for all releases together."""
 
-    sentence = serializers.CharField(help_text="The promise in plain words.")
-    total_epsilon = serializers.CharField(help_text=f"The dataset's whole budget. {EPSILON}")
+    sentence = serializers.CharField(help_text="The promise in plain language.")
+    total_epsilon = serializers.CharField(help_text=f"The dataset's total budget. {EPSILON}")
     odds_factor = serializers.FloatField(
         allow_null=True,
-        help_text="e to the power of the total, rounded up; null where it is astronomical.",
+        help_text="e to the power of the total epsilon, rounded up; null if it is astronomical.",
     )
     points = PointsSerializer(
-        allow_null=True, help_text="The whole budget for points; null where there are none."
+        allow_null=True, help_text="The total budget for points; null if there is none."
     )
 
     def get_sentence(self, dataset: Dataset) -> str:
-        """The promise of the whole budget, spent or not."""
+        """Return the promise for the total budget, spent or not."""
         return str(promise_of(dataset, Unit(dataset.unit)))
 
     def get_total_epsilon(self, dataset: Dataset) -> str:
-        """The budget for pure differential privacy."""
+        """Return the budget for pure differential privacy."""
         return format_epsilon(dataset.ledger.total)
 
     def get_odds_factor(self, dataset: Dataset) -> float | None:
-        """What the budget means for the odds."""
+        """Return the factor by which odds can change."""
         return odds_factor(dataset.ledger.total)
 
     def get_points(self, dataset: Dataset) -> LedgerUnits | None:
-        """The budget for points."""
+        """Return the budget for points."""
         points = points_ledger(dataset.ledger)
         return LedgerUnits(points, points.total_units) if points else None
 
 
 class FileSerializer(Document):
-    """One file. Its bytes never change; checksum and size are of the uncompressed bytes."""
+    """One file. Its bytes never change.
+
+    Checksum and size are those of the uncompressed bytes.
+    """
 
     name = serializers.CharField()
-    format = serializers.CharField(help_text="Such as GeoParquet.")
-    use = serializers.CharField(help_text="What it is good for, in words.")
-    layer = serializers.CharField(help_text="The layer it holds; empty where it is of them all.")
+    format = serializers.CharField(help_text="The format, such as GeoParquet.")
+    use = serializers.CharField(help_text="What the format is good for.")
+    layer = serializers.CharField(
+        help_text="The layer it contains; empty if it concerns all layers."
+    )
     url = serializers.URLField()
     media_type = serializers.CharField()
     sha256 = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes.")
 
     def get_format(self, file: ReleaseFile) -> str:
-        """The format by its name's ending."""
+        """Return the format, by the name's ending."""
         return file_kind(file.name).title
 
     def get_use(self, file: ReleaseFile) -> str:
-        """What that format is good for."""
+        """Return what the format is good for."""
         return file_kind(file.name).use
 
     def get_layer(self, file: ReleaseFile) -> str:
-        """The layer by the name's beginning."""
+        """Return the layer, by the name's beginning."""
         return file_kind(file.name).layer
 
     def get_url(self, file: ReleaseFile) -> str:
-        """Where its bytes are."""
+        """Return the file's address."""
         return self.address("api:release-file", file.release_id, file.name)
 
 
 class DatasetReferenceSerializer(Document):
-    """The dataset a release was made from."""
+    """The dataset of a release."""
 
     slug = serializers.SlugField()
     title = serializers.CharField()
@@ -189,9 +196,9 @@ class ReleaseSerializer(Document):
     url = Address("api:release")
     state = serializers.ChoiceField(
         choices=[*ReleaseState.values, FORMER_REJECTED],
-        help_text="Drafts are seen by members of the publisher alone, as are rejected ones, which "
-        "are never published. A withdrawn release keeps its facts and loses its files. "
-        f"{FORMER_REJECTED!r} is deprecated: it is what /refuse answers for rejected.",
+        help_text="Only members of the publisher see drafts and rejected releases; the latter are "
+        "never published. A withdrawn release keeps its facts and loses its files. "
+        f"{FORMER_REJECTED!r} is deprecated: only /refuse still says so for rejected.",
     )
     title = serializers.CharField()
     description = serializers.CharField()
@@ -210,15 +217,15 @@ class ReleaseSerializer(Document):
         source="cost_words", help_text="What this release spent, in words."
     )
     epsilon = serializers.CharField(
-        allow_null=True, help_text=f"What it spent, for pure-dp; else null. {EPSILON}"
+        allow_null=True, help_text=f"What it spent under pure-dp; else null. {EPSILON}"
     )
     bound = serializers.IntegerField(
-        help_text="The most cells (people) or records (visits) that one unit adds."
+        help_text="The most cells (people) or records (visits) one privacy unit adds to."
     )
     counting = serializers.ChoiceField(choices=[each.value for each in Counting])
     bounding = serializers.ChoiceField(
         choices=[each.value for each in Bounding],
-        help_text="Which places of a person are kept, where there are more than the bound.",
+        help_text="Which places of a person are kept if there are more than the bound.",
     )
     unit = serializers.ChoiceField(
         source="dataset.unit",
@@ -236,40 +243,41 @@ class ReleaseSerializer(Document):
     links = LinksField(help_text="self, page, privacy, mechanism, dataset.")
 
     def get_kind(self, release: Release) -> str:
-        """The kind of map; empty for a mechanism that is gone."""
-        return kind_of(release.mechanism) or ""
+        """Return the kind of map; empty if its mechanism no longer exists."""
+        kind = kind_of(release.mechanism)
+        return kind.key if kind else ""
 
     def get_parameters(self, release: Release) -> dict[str, Any]:
-        """The parameters by name."""
+        """Return the parameters by name."""
         return dict(sorted(release.parameters.items()))
 
     def get_epsilon(self, release: Release) -> str | None:
-        """What it spent of a budget for pure differential privacy."""
+        """Return what it spent of a budget for pure differential privacy."""
         return presence_epsilon(release.cost)
 
     def get_published_on(self, release: Release) -> datetime.date | None:
-        """The day and no more."""
+        """Return the day, without the time."""
         return _day(release.published_at)
 
     def get_withdrawn_on(self, release: Release) -> datetime.date | None:
-        """The day and no more."""
+        """Return the day, without the time."""
         return _day(release.withdrawn_at)
 
     def get_files(self, release: Release) -> list[ReleaseFile]:
-        """Its files, read once; none of a tombstone."""
+        """Return its files, read once; none for a tombstone."""
         if not release.rules.served:
             return []
         prefetch_related_objects([release], "files")
         return list(release.files.all())
 
     def get_statement_url(self, release: Release) -> str | None:
-        """Where the statement is, among the files."""
+        """Return the address of the statement, if there is one."""
         if not any(file.name == statement.NAME for file in self.get_files(release)):
             return None
         return self.address("api:release-file", release.pk, statement.NAME)
 
     def get_links(self, release: Release) -> dict[str, str]:
-        """Pages about it, and what it was made with and from."""
+        """Return addresses of its pages, mechanism and dataset."""
         links = {
             "self": self.address("api:release", release.pk),
             "page": self.address("release", release.pk),
@@ -288,16 +296,16 @@ ReleaseListSerializer = page_of(
 
 
 class AttributeSerializer(Document):
-    """A column whose values anybody may know of every report, as its publisher declared."""
+    """A declared column whose values may be known of every report."""
 
     column = serializers.CharField()
     values = serializers.ListField(
-        child=serializers.CharField(), help_text='Whatever is not listed is called "other".'
+        child=serializers.CharField(), help_text='Values that are not listed become "other".'
     )
 
 
 class DatasetSerializer(Document):
-    """One dataset as its publisher declared it; its rows are never served."""
+    """One dataset as declared; its rows are never served."""
 
     slug = serializers.SlugField()
     url = Address("api:dataset", source="slug")
@@ -317,7 +325,7 @@ class DatasetSerializer(Document):
     releases_url = serializers.URLField()
 
     def get_releases_url(self, dataset: Dataset) -> str:
-        """The list of its releases."""
+        """Return the address of the list of its releases."""
         path = f"{reverse('api:releases')}?dataset={dataset.slug}"
         address: str = self.context["request"].build_absolute_uri(path)
         return address
@@ -327,11 +335,11 @@ class DeclaredSerializer(DatasetSerializer):
     """A dataset as it was just declared."""
 
     cautions = serializers.ListField(
-        child=serializers.CharField(), help_text="What is unusual about it and was not refused."
+        child=serializers.CharField(), help_text="What is unusual about it, though allowed."
     )
 
     def get_cautions(self, dataset: Dataset) -> list[str]:
-        """Of its budget as it is now."""
+        """Return the warnings about its budget."""
         dataset.ledger.refresh_from_db()
         return list(map(str, cautions_on(dataset.ledger.total)))
 
@@ -354,17 +362,17 @@ class TileJsonSerializer(Document):
 
 
 class MechanismSerializer(Document):
-    """One way to make a release."""
+    """One mechanism."""
 
     key = serializers.SlugField()
     url = Address("api:mechanism", source="key")
     title = serializers.CharField()
     summary = serializers.CharField()
-    kind = serializers.CharField(help_text="The kind of map that comes out.")
+    kind = serializers.CharField(source="kind.key", help_text="The kind of map it makes.")
     parameters = ObjectField(help_text="JSON Schema (draft 2020-12) of the parameters.")
 
     def get_parameters(self, mechanism: Any) -> dict[str, Any]:
-        """The schema of the parameters' class."""
+        """Return the JSON Schema of its parameters."""
         return {"$schema": JSON_SCHEMA_DIALECT, **json_schema(mechanism.params)}
 
 
@@ -374,11 +382,14 @@ MechanismListSerializer = page_of(
 
 
 def presence_epsilon(cost: Guarantee) -> str | None:
-    """An epsilon of pure differential privacy; null for a cost of another notion."""
+    """Return the epsilon of a pure-DP cost; None for another notion."""
     return format_epsilon(cost.epsilon) if isinstance(cost, PureDP) else None
 
 
 def _day(moment: datetime.datetime | None) -> datetime.date | None:
-    """The day (UTC) of a moment, and no more: to the second, a release that publishes itself when
-    its job is done would tell how long the job ran, which depends on the private data."""
+    """Return the day (UTC) of a moment.
+
+    A time would tell how long the job of a release that publishes itself ran, which depends on the
+    private data.
+    """
     return moment.astimezone(datetime.UTC).date() if moment else None

@@ -1,4 +1,4 @@
-"""How often one caller may ask: counted by key, and without one by address, minute by minute."""
+"""Request limits per minute, by key or else by address."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from dpgeo.accounts.rate_counters import address_of, count
 
 
 def count_request(request: Request) -> None:
-    """Count a request, by its key or its address. Raises Throttled, which says when to come back.
+    """Count a request by its key or address. Raises Throttled with the time to wait.
 
-    A wrong key counts for its address, and then raises AuthenticationFailed.
+    An invalid key counts for its address and then raises AuthenticationFailed.
     """
     refusal = None
     user: Any = None
@@ -36,7 +36,7 @@ def count_request(request: Request) -> None:
 
 
 def count_tasks(request: Request, tasks: int) -> None:
-    """Count tasks to be planned for an address, key or not. Raises Throttled."""
+    """Count tasks to be planned by address, with or without a key. Raises Throttled."""
     who = f"tasks {address_of(request)}"
     wait = count(who, settings.DPGEO_TASKS_A_MINUTE, more=tasks)
     if wait is not None:

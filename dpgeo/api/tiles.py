@@ -1,4 +1,4 @@
-"""Vector tiles out of a layer's PMTiles archive, for maps that cannot read the archive itself."""
+"""Vector tiles of a PMTiles archive, for maps that cannot read archives."""
 
 from __future__ import annotations
 
@@ -40,14 +40,14 @@ TILE_TYPE = "application/vnd.mapbox-vector-tile"
 DEGREE = 10_000_000
 
 GREATEST = 30
-"""Beyond this no zoom has a number that tiles can be counted by."""
+"""The highest zoom of the tile scheme."""
 
 RELEASE_ID = in_path("release_id", "The release's id, as lists give it.")
 LAYER = in_path("layer", "The layer's name, as the release's files give it.")
 
 
 class TileJsonView(DocumentView):
-    """Where a layer's tiles are."""
+    """The TileJSON of a layer."""
 
     counted = False
 
@@ -60,7 +60,7 @@ class TileJsonView(DocumentView):
         errors=[410],
     )
     def get(self, request: Request, release_id: str, layer: str) -> Response:
-        """TileJSON 3.0: give its address to MapLibre, Leaflet or QGIS as a vector source."""
+        """TileJSON 3.0; give its address to MapLibre, Leaflet or QGIS as a vector source."""
         release, stored = _archive(request, release_id, layer)
         with _opened(stored) as archive:
             header, metadata = archive.header(), archive.metadata()
@@ -80,7 +80,7 @@ class TileJsonView(DocumentView):
 
 
 class TileView(ReleaseFileView):
-    """One tile. Never changes, as the file that it is a part of."""
+    """One tile; it never changes, like the archive it is part of."""
 
     @operation(
         "tile",
@@ -96,8 +96,8 @@ class TileView(ReleaseFileView):
         ],
         responses={
             (200, TILE_TYPE): OpenApiResponse({"type": "string", "format": "binary"}, "The tile"),
-            204: OpenApiResponse(description="Nothing is there"),
-            304: OpenApiResponse(description="You hold it already"),
+            204: OpenApiResponse(description="The tile is empty"),
+            304: OpenApiResponse(description="Your copy is current"),
         },
         errors=[400, 404, 410],
         usual=False,
@@ -105,7 +105,7 @@ class TileView(ReleaseFileView):
     def get(  # type: ignore[override]
         self, request: Request, release_id: str, layer: str, z: int, x: int, y: int
     ) -> HttpResponseBase:
-        """A Mapbox Vector Tile 2.1; 204 where the layer has nothing."""
+        """A Mapbox Vector Tile 2.1; 204 if the tile is empty."""
         if z > GREATEST or max(x, y) >= 1 << z:
             raise Http404
         release, stored = _archive(request, release_id, layer)
@@ -126,7 +126,7 @@ class TileView(ReleaseFileView):
 
 
 def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, StoredFile]:
-    """The archive of a layer. Raises Http404 and Gone."""
+    """Return a release and a layer's archive. Raises Http404 and Gone."""
     release = release_of(request, release_id)
     check_served(release)
     return release, file_of(release, layer + SUFFIX)
@@ -134,11 +134,11 @@ def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, St
 
 @contextmanager
 def _opened(stored: StoredFile) -> Iterator[Any]:
-    """A reader of an archive that takes no more of it than it needs."""
+    """Open an archive; only the parts that are needed are read."""
 
     try:
         yield Reader(_ranges(stored))
-    except FileNotFoundError:  # published or withdrawn in this very moment; asked again, it is
+    except FileNotFoundError:  # published or withdrawn meanwhile; works when repeated
         raise Http404 from None
 
 
@@ -151,7 +151,7 @@ def _ranges(stored: StoredFile) -> Callable[[int, int], bytes]:
 
 
 def _template(request: Request, release: Release, layer: str) -> str:
-    """The address of tiles, with places for their numbers."""
+    """Return the address of tiles, with placeholders for their numbers."""
     origin = address_of(request, "api:tilejson", release.pk, layer)
     path = reverse("api:tilejson", args=[release.pk, layer])
     return origin.removesuffix(path) + path.removesuffix(".json") + "/{z}/{x}/{y}.pbf"

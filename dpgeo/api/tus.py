@@ -1,6 +1,6 @@
-"""Resumable uploads by the tus protocol, version 1.0.0: creation, expiration and termination.
+"""Resumable uploads by tus 1.0.0, with creation, expiration and termination.
 
-A file whose last byte arrives is complete by that, and becomes the upload of the same id. See
+A file is complete when its last byte arrives, and becomes the upload of the same id. See
 https://tus.io/protocols/resumable-upload.
 """
 
@@ -46,36 +46,41 @@ METADATA = "Upload-Metadata"
 MEDIA_TYPE = "application/offset+octet-stream"
 
 PROTOCOL = OpenApiParameter(
-    "Tus-Resumable", str, "header", required=True, enum=[VERSION], description="The protocol."
+    "Tus-Resumable",
+    str,
+    "header",
+    required=True,
+    enum=[VERSION],
+    description="The version of the protocol.",
 )
 
 
 class TusView(ApiView):
-    """What the addresses of the protocol have in common."""
+    """Base of the views of the protocol."""
 
     scopes: ClassVar = UPLOADING
 
     @property
     def default_response_headers(self) -> dict[str, str]:
-        """The version that is spoken, and nothing for a cache."""
+        """Return the protocol's version, and that nothing may be cached."""
         spoken = {"Tus-Resumable": VERSION, "Tus-Version": VERSION, "Cache-Control": "no-store"}
         return {**super().default_response_headers, **spoken}
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Take the method that a client names which cannot send it."""
+        """Accept methods that a client can only name, in X-HTTP-Method-Override."""
         named = request.headers.get("X-HTTP-Method-Override", "").upper()
         if request.method == "POST" and named in {"PATCH", "DELETE"}:
             request.method = named
         return super().dispatch(request, *args, **kwargs)
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Hold the client to the version. Raises PreconditionFailed."""
+        """Check the version. Raises PreconditionFailed."""
         super().initial(request, *args, **kwargs)
         if request.method != "OPTIONS" and request.headers.get("Tus-Resumable") != VERSION:
             raise PreconditionFailed
 
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
-        """Say what the server can do, without a key."""
+        """Describe the server's abilities, without a key."""
         able = {
             "Tus-Extension": "creation,expiration,termination",
             "Tus-Max-Size": str(settings.DPGEO_MAX_UPLOAD_BYTES),
@@ -84,7 +89,7 @@ class TusView(ApiView):
 
 
 class TusUploadsView(TusView):
-    """Where the files of a dataset are announced."""
+    """Announcement of the files of a dataset."""
 
     @operation(
         "tus_create",
@@ -106,13 +111,13 @@ class TusUploadsView(TusView):
                 "format.",
             ),
         ],
-        responses={201: OpenApiResponse(description="Begun")},
+        responses={201: OpenApiResponse(description="Created")},
         errors=[409, 412, 413, 415],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Then send its bytes to the address in Location, as any tus 1.0.0 client does.
+        """Send the bytes to the address in Location, as any tus 1.0.0 client does.
 
-        That address without its last part, /tus, is the upload's, to be confirmed there.
+        That address without its last part, /tus, is the upload's, where its columns are confirmed.
         """
         dataset = own_dataset(self.actor, slug, "upload")
         read_body(request)
@@ -129,14 +134,14 @@ class TusUploadsView(TusView):
 
 
 class TusUploadView(TusView):
-    """Where the bytes of one file go."""
+    """One file and its bytes."""
 
     def head(self, request: Request, upload_id: UUID) -> Response:
-        """How many bytes have arrived; completes a file all of which arrived before a crash."""
-        found = self._completed(find_upload_or_transfer(self.actor, upload_id))
-        name = base64.b64encode(found.file_name.encode()).decode()
-        told = {LENGTH: str(found.size), METADATA: f"filename {name}"}
-        return Response(headers=told | standing(found))
+        """Tell how many bytes have arrived; complete a file whose bytes are all there."""
+        file = self._completed(find_upload_or_transfer(self.actor, upload_id))
+        name = base64.b64encode(file.file_name.encode()).decode()
+        headers = {LENGTH: str(file.size), METADATA: f"filename {name}"}
+        return Response(headers=headers | standing(file))
 
     @operation(
         "tus_append",
@@ -151,12 +156,15 @@ class TusUploadView(TusView):
             ),
         ],
         request={MEDIA_TYPE: {"type": "string", "format": "binary"}},
-        responses={204: OpenApiResponse(description="Kept")},
+        responses={204: OpenApiResponse(description="Stored")},
         errors=[409, 411, 412, 415],
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
-        """Any number at a time. After an interruption HEAD tells in Upload-Offset how many came."""
-        found = find_upload_or_transfer(self.actor, upload_id)
+        """Send any number of bytes at a time.
+
+        After an interruption HEAD tells in Upload-Offset how many have arrived.
+        """
+        file = find_upload_or_transfer(self.actor, upload_id)
         media_type = request.META.get("CONTENT_TYPE", "").partition(";")[0].strip().lower()
         if media_type != MEDIA_TYPE:
             raise UnsupportedMediaType(media_type, f"Send bytes as Content-Type: {MEDIA_TYPE}.")
@@ -164,52 +172,53 @@ class TusUploadView(TusView):
             read_count(request, OFFSET, "how many bytes come before"),
             body_length(request),
         )
-        if isinstance(found, Upload):
-            raise Conflict(f"All {found.size} bytes have arrived; the file is complete.")
+        if isinstance(file, Upload):
+            raise Conflict("All {size} bytes have arrived; the file is complete.", size=file.size)
         body: Any = request._request
-        transfer_append(transfer=found, offset=offset, stream=body, length=length)
-        return Response(status=204, headers=standing(self._completed(found)))
+        transfer_append(transfer=file, offset=offset, stream=body, length=length)
+        return Response(status=204, headers=standing(self._completed(file)))
 
     @operation(
         "tus_delete",
-        "Give a file up by tus",
+        "Discard a file by tus",
         tag="uploads",
         parameters=[UPLOAD_ID, PROTOCOL],
-        responses={204: OpenApiResponse(description="Gone")},
+        responses={204: OpenApiResponse(description="Deleted")},
         errors=[409, 412, 415],
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
-        """Deletes what has arrived of it. What was read stays on record."""
+        """Delete what has arrived. A file that was read stays on record."""
         read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)
 
-    def _completed(self, found: Upload | Transfer) -> Upload | Transfer:
-        """The upload that a transfer is, once all its bytes are there."""
-        if isinstance(found, Upload) or found.offset < found.size:
-            return found
-        return upload_look(upload=transfer_complete(transfer=found, by=self.actor))
+    def _completed(self, file: Upload | Transfer) -> Upload | Transfer:
+        """Complete a transfer whose bytes are all there."""
+        if isinstance(file, Upload) or file.offset < file.size:
+            return file
+        return upload_look(upload=transfer_complete(transfer=file, by=self.actor))
 
 
-def standing(found: Upload | Transfer) -> dict[str, str]:
-    """The headers that say how far a file is, and until when the rest may come."""
-    if isinstance(found, Upload):
-        return {OFFSET: str(found.size)}
-    return {OFFSET: str(found.offset), **expiry(found)}
+def standing(file: Upload | Transfer) -> dict[str, str]:
+    """Return the headers that tell a file's offset and when it expires."""
+    if isinstance(file, Upload):
+        return {OFFSET: str(file.size)}
+    return {OFFSET: str(file.offset), **expiry(file)}
 
 
 def expiry(transfer: Transfer) -> dict[str, str]:
-    """The header that says until when a file is kept to which nothing is added."""
+    """Return the header that tells when an incomplete file is deleted."""
     return {"Upload-Expires": http_date((transfer.touched_at + SAFE_AGE).timestamp())}
 
 
 def read_file_name(metadata: str) -> str:
-    """The file's name among a file's metadata. Raises InvalidInput."""
+    """Return the file's name from its metadata. Raises InvalidInput."""
     pairs = (pair.strip().partition(" ") for pair in metadata.split(","))
     values = {key: value for key, _, value in pairs if value}
     try:
         return base64.b64decode(values["filename"], validate=True).decode()
     except (KeyError, ValueError):
         raise InvalidInput(
-            "Name the file: filename, a space, and its name in Base64, as UTF-8.", field=METADATA
+            "Must hold the word filename, a space, and the file's name as UTF-8 in Base64.",
+            field=METADATA,
         ) from None

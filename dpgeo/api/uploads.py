@@ -1,4 +1,4 @@
-"""Files by API: announced, sent in as many pieces as it takes, looked at, confirmed."""
+"""Uploads: announcement, transfer, preview and confirmation."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ UPLOADING = dict.fromkeys(("GET", "POST", "PATCH", "DELETE"), Scope.UPLOADS_WRIT
 
 
 class Announcement(Body):
-    """A file that is going to be sent."""
+    """A file to be sent."""
 
     file_name = Text(
         "The file's name; its ending tells the format.",
@@ -54,14 +54,14 @@ class Confirmation(Body):
     """The columns of a file."""
 
     columns = Members(
-        "Which column holds what: longitude and latitude, or geometry; person where the dataset "
-        "protects persons; time if there is one; crs if it is not EPSG:4326.",
+        "The columns by role: longitude and latitude, or geometry; person if the dataset protects "
+        "persons; time if there is one; crs if it is not EPSG:4326.",
         schema={"type": "object", "additionalProperties": {"type": "string"}},
     )
 
 
 class UploadsView(DocumentView):
-    """Where the files of a dataset are announced."""
+    """Announcement of the files of a dataset."""
 
     scopes: ClassVar = UPLOADING
 
@@ -78,22 +78,22 @@ class UploadsView(DocumentView):
         links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Then send its bytes to the address that comes back, from offset 0."""
+        """Send the bytes to the address in the answer, from offset 0."""
         dataset = own_dataset(self.actor, slug, "upload")
-        asked = read_body(request, Announcement)
-        check_size(asked["size"])
-        transfer = transfer_begin(dataset=dataset, by=self.actor, **asked)
+        fields = read_body(request, Announcement)
+        check_size(fields["size"])
+        transfer = transfer_begin(dataset=dataset, by=self.actor, **fields)
         return upload_answer(request, transfer, status=201)
 
 
 class UploadView(DocumentView):
-    """One file: how far it is, and where its bytes go."""
+    """One file and its bytes."""
 
     scopes: ClassVar = UPLOADING
 
     @operation("upload", "Get an upload", UploadSerializer, tag="uploads", parameters=[UPLOAD_ID])
     def get(self, request: Request, upload_id: UUID) -> Response:
-        """How many bytes have arrived, also in the header Upload-Offset; a HEAD suffices."""
+        """How many bytes have arrived, also in the header Upload-Offset; HEAD suffices."""
         return upload_answer(request, find_upload_or_transfer(self.actor, upload_id))
 
     @operation(
@@ -113,35 +113,38 @@ class UploadView(DocumentView):
         links=linked(["upload", "upload_append", "upload_complete"], upload_id=f"{BODY}/id"),
     )
     def patch(self, request: Request, upload_id: UUID) -> Response:
-        """Any number at a time. After an interruption ask for the offset and go on from there."""
-        found = find_upload_or_transfer(self.actor, upload_id)
-        if isinstance(found, Upload):
-            raise Conflict("This file is complete already; read its address.")
+        """Send any number of bytes at a time.
+
+        After an interruption, get the offset and continue from there.
+        """
+        file = find_upload_or_transfer(self.actor, upload_id)
+        if isinstance(file, Upload):
+            raise Conflict("This file is complete already; confirm its columns.")
         length = body_length(request)
         if not length:
             raise LengthRequired
         offset = read_count(request, OFFSET, "how many bytes were sent before these")
         body: Any = request._request
-        transfer_append(transfer=found, offset=offset, stream=body, length=length)
-        return upload_answer(request, found)
+        transfer_append(transfer=file, offset=offset, stream=body, length=length)
+        return upload_answer(request, file)
 
     @operation(
         "upload_discard",
-        "Give a file up",
+        "Discard a file",
         tag="uploads",
         parameters=[UPLOAD_ID],
-        responses={204: OpenApiResponse(description="Gone")},
+        responses={204: OpenApiResponse(description="Deleted")},
         errors=[409],
     )
     def delete(self, request: Request, upload_id: UUID) -> Response:
-        """Deletes what has arrived of it. What was read stays on record."""
+        """Delete what has arrived. A file that was read stays on record."""
         read_body(request)
         discard(self.actor, upload_id)
         return Response(status=204)
 
 
 class UploadCompleteView(DocumentView):
-    """The end of a transfer."""
+    """Completion of a transfer."""
 
     scopes: ClassVar = UPLOADING
 
@@ -159,12 +162,12 @@ class UploadCompleteView(DocumentView):
         ),
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
-        """Say that all bytes are sent. Saying it again changes nothing."""
+        """Say that all bytes are sent. Repeating it changes nothing."""
         read_body(request)
-        found = find_upload_or_transfer(self.actor, upload_id)
-        if isinstance(found, Transfer):
-            found = upload_look(upload=transfer_complete(transfer=found, by=self.actor))
-        return upload_answer(request, found)
+        file = find_upload_or_transfer(self.actor, upload_id)
+        if isinstance(file, Transfer):
+            file = upload_look(upload=transfer_complete(transfer=file, by=self.actor))
+        return upload_answer(request, file)
 
 
 class UploadPreviewView(DocumentView):
@@ -174,20 +177,20 @@ class UploadPreviewView(DocumentView):
 
     @operation(
         "upload_preview",
-        "Look at the columns of a file",
+        "Get the columns of a file",
         PreviewSerializer,
         tag="uploads",
         parameters=[UPLOAD_ID],
         errors=[409],
     )
     def get(self, request: Request, upload_id: UUID) -> Response:
-        """Their names, and which probably holds what. Rows are shown at the desk alone."""
+        """The columns' names and a guess at their roles. Only the desk shows rows."""
         preview = upload_preview(upload=whole_upload(self.actor, upload_id))
         return self.answer(self.write(PreviewSerializer, preview), personal=True)
 
 
 class UploadConfirmView(DocumentView):
-    """Where the columns of a file are confirmed."""
+    """Confirmation of a file's columns."""
 
     scopes: ClassVar = UPLOADING
 
@@ -202,7 +205,10 @@ class UploadConfirmView(DocumentView):
         errors=[409],
     )
     def post(self, request: Request, upload_id: UUID) -> Response:
-        """Starts the job that reads the rows. The first confirmation fixes what was declared."""
+        """Start the job that reads the rows.
+
+        After the first confirmation the dataset's declaration is fixed.
+        """
 
         upload = whole_upload(self.actor, upload_id)
         columns = Columns.from_json(read_body(request, Confirmation)["columns"])
@@ -211,7 +217,7 @@ class UploadConfirmView(DocumentView):
 
 
 def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
-    """An upload, or the transfer that is to become it. Raises Http404 for another's as for none."""
+    """Return an upload, or the transfer that will become it. Raises Http404."""
     upload = uploads_visible_to(user).filter(pk=upload_id).first()
     if upload and may(user, upload.dataset, "upload"):
         return upload
@@ -225,24 +231,24 @@ def find_upload_or_transfer(user: User, upload_id: UUID) -> Upload | Transfer:
 
 
 def whole_upload(user: User, upload_id: UUID) -> Upload:
-    """An upload that is complete. Raises Http404, and Conflict where bytes are missing."""
-    found = find_upload_or_transfer(user, upload_id)
-    if isinstance(found, Transfer):
+    """Return a complete upload. Raises Http404, and Conflict if bytes are missing."""
+    file = find_upload_or_transfer(user, upload_id)
+    if isinstance(file, Transfer):
         raise Conflict("Bytes are missing; send them and complete the upload first.")
-    return found
+    return file
 
 
 def discard(user: User, upload_id: UUID) -> None:
-    """Give up a file on its way, or remove an upload. Raises Http404 and Conflict."""
-    found = find_upload_or_transfer(user, upload_id)
-    if isinstance(found, Transfer):
-        transfer_discard(transfer=found)
+    """Delete a transfer or an upload. Raises Http404 and Conflict."""
+    file = find_upload_or_transfer(user, upload_id)
+    if isinstance(file, Transfer):
+        transfer_discard(transfer=file)
     else:
-        upload_discard(upload=found, by=user)
+        upload_discard(upload=file, by=user)
 
 
 def check_size(size: int, field: str = "size") -> None:
-    """Raise TooLarge before a byte was sent."""
+    """Raise TooLarge if the file is larger than allowed."""
     limit = settings.DPGEO_MAX_UPLOAD_BYTES
     if size > limit:
         raise TooLarge(
@@ -253,15 +259,15 @@ def check_size(size: int, field: str = "size") -> None:
 
 
 def read_count(request: Request, header: str, meaning: str) -> int:
-    """A number of bytes from a header. Raises InvalidInput."""
+    """Read a number of bytes from a header. Raises InvalidInput."""
     given = request.headers.get(header, "")
     if not re.fullmatch(r"[0-9]{1,15}", given):
-        raise InvalidInput(f"Say {meaning}, such as 0.", field=header)
+        raise InvalidInput("Must be {meaning}, such as 0.", meaning=meaning, field=header)
     return int(given)
 
 
 def upload_answer(request: Request, file: Upload | Transfer, status: int = 200) -> Response:
-    """A file, with its offset as a header."""
+    """Answer with a file, its offset also in a header."""
     document = UploadSerializer(context={"request": request}).to_representation(file)
     headers = {
         "Cache-Control": "private, no-store",

@@ -42,10 +42,10 @@ app_name = "api"
 
 
 class NothingHere(ApiView):
-    """Every address that is not one: a problem in JSON rather than a page."""
+    """Any other address: answers with a problem in JSON instead of a page."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse, whatever the method. Raises Http404."""
+        """Raise Http404 for any method."""
         raise Http404
 
 

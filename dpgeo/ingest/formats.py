@@ -40,32 +40,26 @@ class Start:
 class InputFormat:
     """An upload format: its name, its reader, usual suffixes, and how its files are recognised.
 
-    `reader` is "module.ATTRIBUTE" of this package, a `batch.Reader`. Files of a binary format begin
-    with `magic` and are read in the sandbox; text is recognised by `matches`.
+    `reader` is "module.ATTRIBUTE" of this package, a `batch.Reader`. A `sandboxed` format is read
+    in a process of its own (`sandbox`); the others by our own code, from the beginning, in this
+    process.
     """
 
     title: str
     reader: str
     suffixes: tuple[str, ...]
-    magic: bytes = b""
-    matches: Callable[[Start], bool] | None = None
-
-    @property
-    def is_text(self) -> bool:
-        """Whether it is read by our own code, from the beginning, in this process."""
-        return not self.magic
-
-    def matches_start(self, start: Start) -> bool:
-        """Return whether a file that begins like this has this format."""
-        if self.magic:
-            return start.head.startswith(self.magic)
-        return self.matches is not None and self.matches(start)
+    matches: Callable[[Start], bool]
+    sandboxed: bool
 
     def load_reader(self) -> Reader:
         """Import and return the reader."""
         module, name = self.reader.split(".")
         reader: Reader = getattr(importlib.import_module(f"dpgeo.ingest.{module}"), name)
         return reader
+
+
+def _begins_with(magic: bytes) -> Callable[[Start], bool]:
+    return lambda start: start.head.startswith(magic)
 
 
 def _is_json(start: Start) -> bool:
@@ -93,37 +87,45 @@ def _is_anything(start: Start) -> bool:
 
 FORMATS = (
     InputFormat(
-        title="Parquet",
+        title="(Geo)Parquet",
         reader="parquet_reader.READER",
         suffixes=(".parquet", ".geoparquet"),
-        magic=b"PAR1",
+        matches=_begins_with(b"PAR1"),
+        sandboxed=True,
     ),
     InputFormat(
         title="GeoPackage",
         reader="geopackage_reader.READER",
         suffixes=(".gpkg",),
-        magic=b"SQLite format 3\x00",
+        matches=_begins_with(b"SQLite format 3\x00"),
+        sandboxed=True,
     ),
     InputFormat(
-        title="newline-delimited GeoJSON",
+        title="GeoJSONSeq",
         reader="geojson_reader.SEQUENCE_READER",
         suffixes=(".geojsonl", ".ndjson"),
         matches=_is_json_sequence,
+        sandboxed=False,
     ),
     InputFormat(
         title="GeoJSON",
         reader="geojson_reader.DOCUMENT_READER",
         suffixes=(".geojson", ".json"),
         matches=_is_json,
+        sandboxed=False,
     ),
     InputFormat(
         title="CSV",
         reader="csv_reader.READER",
         suffixes=(".csv", ".tsv", ".txt"),
         matches=_is_anything,
+        sandboxed=False,
     ),
 )
 """In the order in which they are tried; CSV, which accepts any text, is last."""
 
 SUFFIXES = tuple(suffix for form in FORMATS for suffix in form.suffixes)
 """Usual suffixes of all formats, for file choosers."""
+
+TITLES = ", ".join(form.title for form in reversed(FORMATS))
+"""Names of all formats, for people: the same in every language."""

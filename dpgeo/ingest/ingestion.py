@@ -39,7 +39,7 @@ def ingest(
     """
     if not 16 <= len(key) <= 64:
         raise ValueError("The key of the person hashes has 16 to 64 bytes.")
-    if not is_packed(source) and sniff(source, file_name).is_text:
+    if not is_packed(source) and not sniff(source, file_name).sandboxed:
         return ingest_here(source, file_name, schema, key, target, progress, erased)
 
     request = {
@@ -50,9 +50,9 @@ def ingest(
         "erased": [one.hex() for one in erased],
     }
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as folder:
-        report = sandbox.run("ingest", request, Path(folder), progress)
+        report = sandbox.run("ingest", request, Path(folder), progress, Report.from_json)
         (Path(folder) / "canonical.parquet").replace(target)
-    return Report.from_json(report)
+    return report
 
 
 def ingest_here(

@@ -59,7 +59,7 @@ def preview(
     Raises InvalidInput (field "file") when it cannot be read as a table at all, and Conflict where
     the machine is too busy.
     """
-    if not is_packed(path) and sniff(path, file_name).is_text:
+    if not is_packed(path) and not sniff(path, file_name).sandboxed:
         return preview_here(path, file_name, area)
 
     request = {
@@ -68,15 +68,15 @@ def preview(
         "area": area and area.to_geojson(),
     }
     with tempfile.TemporaryDirectory(prefix="dpgeo-preview-", dir=folder) as unpacked:
-        document = sandbox.run(
+        return sandbox.run(
             "preview",
             request,
             Path(unpacked),
             lambda done, total: None,
+            Preview.from_json,
             silence=inf,
             limit=LONGEST_WAIT,
         )
-    return Preview.from_json(document)
 
 
 def preview_here(path: Path, file_name: str, area: StudyArea | None = None) -> Preview:

@@ -20,7 +20,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from math import inf
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar
 
 from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.phrases import Phrase
@@ -36,23 +36,27 @@ FIXED = {
 }
 LONGEST_LINE = 64 << 20
 
+T = TypeVar("T")
+
 
 def run(
     task: str,
     request: Mapping[str, Any],
     folder: Path,
     progress: Callable[[int, int], None],
+    read: Callable[[Any], T],
     *,
     silence: float = 120,
     limit: float | None = None,
-) -> Any:
-    """Run a task of `sandbox_worker`, which may write in `folder`, and return its result.
+) -> T:
+    """Run a task of `sandbox_worker`, which may write in `folder`; `read` its result.
 
     `progress` is called with its messages and stops it by raising. It is also stopped after
     `silence` seconds without a message, beyond the processor time of a task, or after `limit`
     seconds in all, for which a busy machine may be the cause. Raises InvalidInput for problems of
     the file: what the worker refuses, and its termination by the file or by the first two limits;
-    Conflict after `limit` seconds; OSError as the worker met it; RuntimeError for internal errors.
+    Conflict after `limit` seconds; OSError as the worker met it; RuntimeError for internal errors,
+    and for messages that `sandbox_worker` never sends, whatever error they cause here.
     """
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(  # noqa: S603 - our own module, with no argument from outside
@@ -69,7 +73,7 @@ def run(
             if "progress" in message:
                 progress(*message["progress"])
             elif "result" in message:
-                return message["result"]
+                return _understand(read, message["result"])
             else:
                 _raise(message)
         raise _ended_by(process.wait())
@@ -108,7 +112,7 @@ def _messages(
                 raise _too_slow() if silence < remaining else _too_busy()
             output = os.read(pipe.fileno(), 1 << 16)
             *lines, waiting = (waiting + output).split(b"\n")
-            yield from map(json.loads, lines)
+            yield from (_understand(json.loads, line) for line in lines)
             if not output:
                 return
             if len(waiting) > LONGEST_LINE:
@@ -117,10 +121,19 @@ def _messages(
 
 def _raise(message: Mapping[str, Any]) -> None:
     if "refused" in message:
-        raise InvalidInput(Phrase.from_json(message["refused"]), field=message["field"])
+        phrase = _understand(Phrase.from_json, message["refused"])
+        raise InvalidInput(phrase, field=str(message["field"]))
     if "errno" in message:
         raise OSError(message["errno"], os.strerror(message["errno"]))
     raise RuntimeError(f"Reading the file went wrong here: {message['failed']}")
+
+
+def _understand(read: Callable[[Any], T], said: Any) -> T:
+    """Read what the worker sent. Raises RuntimeError: a problem of the file is sent as refused."""
+    try:
+        return read(said)
+    except Exception as error:
+        raise RuntimeError(f"The worker says what it may not: {type(error).__name__}.") from None
 
 
 def _too_slow() -> InvalidInput:

@@ -47,7 +47,7 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
         return unpacked(source, name, Path.cwd(), lambda: None, enough=enough)
 
     path, name = unpack(PREVIEW_BYTES)
-    if not sniff(path, name).is_text:
+    if sniff(path, name).sandboxed:
         path, name = unpack(MAX_BYTES)
     area = request["area"] and StudyArea.from_geojson(request["area"])
     return preview_here(path, name, area).to_json()

@@ -44,18 +44,17 @@ def sniff(path: Path, file_name: str) -> InputFormat:
             "The file is empty (0 bytes); check that it was exported whole.", field="file"
         )
     start = Start(head, path, file_name)
-    recognised = next(form for form in FORMATS if form.matches_start(start))
-    if recognised.magic:
-        return recognised
-    for magic, problem in FOREIGN:
-        if head.startswith(magic):
-            raise InvalidInput(problem, field="file")
+    recognised = next(form for form in FORMATS if form.matches(start))
     if recognised is FORMATS[-1]:
-        _check_text(start.text, file_name)
+        _check_text(head, start.text, file_name)
     return recognised
 
 
-def _check_text(start: bytes, file_name: str) -> None:
+def _check_text(head: bytes, start: bytes, file_name: str) -> None:
+    """Refuse what no format claims and CSV cannot be."""
+    for magic, problem in FOREIGN:
+        if head.startswith(magic):
+            raise InvalidInput(problem, field="file")
     if Path(file_name).suffix.lower() in {".parquet", ".geoparquet", ".pq"}:
         raise InvalidInput(
             "The name says Parquet, but the file is not one (it does not begin with PAR1); "

@@ -32,7 +32,10 @@ def renew_table(page: str, mechanism: Mechanism) -> str:
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:
-        raise ValueError(f"The page of {mechanism.key} lacks the comments around its parameters.")
+        raise ValueError(
+            f"docs/mechanisms/{mechanism.key}.md lacks the comments that its table of parameters "
+            f"goes between. Put these two lines into it:\n{BEGIN}{END}"
+        )
     return before + BEGIN + parameter_table(mechanism) + END + after
 
 

@@ -34,12 +34,19 @@ from dpgeo.releases.selectors import released_of
 
 
 def work_on(release_id: str, lease: JobLease) -> None:
-    """Complete a release: draw unless that is done, write the files, publish."""
+    """Complete a release: draw unless that is done, write the files, publish.
+
+    Raises UnwritableRelease, with nothing opened, drawn or charged, if this installation cannot
+    write releases at all: that reveals nothing about the data. Such an installation may not read
+    them either, so it does not look for an earlier attempt's draw, which the sweep finds later.
+    """
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
     )
-    if not release.blob_name and not recover_draw(release, lease):
-        commit(release, draw(release, lease))
+    if not release.blob_name:
+        check_encodable()
+        if not recover_draw(release, lease):
+            commit(release, draw(release, lease))
     sharding.discard_shards(release, lease)
     if not release.rules.served:
         return
@@ -64,12 +71,8 @@ def still_may_publish(release: Release) -> bool:
 def draw(release: Release, lease: JobLease) -> Released:
     """Count the private data and add noise, once; large files in shards, with other workers.
 
-    Raises the errors of the count before any draw, and Conflict for every failure after it. Raises
-    UnwritableRelease, with nothing opened, drawn or charged, if this installation cannot write
-    releases at all: that reveals nothing about the data.
+    Raises the errors of the count before any draw, and Conflict for every failure after it.
     """
-
-    check_encodable()
     request = request_of(release)
     mechanism = request.definition
     words = about(release)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from typing import Any
 
 import pytest
 
@@ -61,6 +62,7 @@ def test_a_phrase_survives_storage() -> None:
         {"template": "{x:{y}}", "values": {"x": "a", "y": "9"}},
         {"template": "{y}", "values": {"x": "a"}},
         {"template": "{x}", "values": {"x": ["a"]}},
+        {"template": "{x:,.0f}", "values": {"x": 10**400}},
         {"template": 5, "values": {}},
         {"template": "a", "values": "b"},
         5,
@@ -69,6 +71,24 @@ def test_a_phrase_survives_storage() -> None:
 def test_what_is_no_phrase_is_refused(document: object) -> None:
     with pytest.raises(ValueError, match=r"no phrase|no format"):
         Phrase.from_json(document)  # type: ignore[arg-type]
+
+
+def nested(depth: int, template: str) -> Any:
+    """A phrase within a phrase, and so on."""
+    value: Any = "x"
+    for _ in range(depth):
+        value = {"template": template, "values": {"x": value}}
+    return value
+
+
+def test_a_phrase_that_would_fill_the_memory_is_refused_unrendered() -> None:
+    assert str(Phrase.from_json(nested(8, "<{x}>"))) == "<<<<<<<<x>>>>>>>>"
+    for bomb in (nested(9, "{x}"), nested(5, "{x}" * 100), nested(1, "{x}" * 70_000)):
+        with pytest.raises(ValueError, match="no phrase"):
+            Phrase.from_json(bomb)
+    with pytest.raises(ValueError, match="no phrase"):
+        Phrase.from_json(nested(5_000, "{x}"))
+    assert len(str(Phrase.from_json("x" * 100_000))) == 65_536
 
 
 def test_an_error_keeps_its_template_and_values() -> None:

@@ -117,13 +117,13 @@ WRAPPED = {
         ({"bbox": [1, 2, 3]}, "bbox", "four numbers"),
         ({"bbox": ["4", 51, 5, 52]}, "bbox", "four numbers"),
         ({"bbox": [5, 52, 4, 53]}, "bbox", "antimeridian"),
-        ({"bbox": [4, 52, 4, 53]}, "bbox", "no ground"),
+        ({"bbox": [4, 52, 4, 53]}, "bbox", "no area"),
         ({"bbox": [4, 52, 5, 91]}, "bbox", "latitudes"),
         ({"polygon": {"type": "Point", "coordinates": [4, 52]}}, "polygon", "Polygon or Multi"),
         ({"polygon": {"type": "Polygon"}}, "polygon", "closed rings"),
         ({"polygon": {"type": "Polygon", "coordinates": []}}, "polygon", "closed rings"),
         ({"polygon": {"type": "Polygon", "coordinates": [[[1]]]}}, "polygon", "closed rings"),
-        ({"polygon": BOWTIE}, "polygon", "Crosses itself"),
+        ({"polygon": BOWTIE}, "polygon", "Is not a valid polygon"),
         ({"polygon": ACROSS}, "polygon", "antimeridian"),
         ({"polygon": WRAPPED}, "polygon", "antimeridian"),
         ({"regions": {"type": "Feature"}}, "regions", "FeatureCollection"),
@@ -137,7 +137,7 @@ WRAPPED = {
                 }
             },
             "regions.features[0]",
-            "Crosses itself",
+            "Is not a valid polygon",
         ),
         (
             {

@@ -13,10 +13,12 @@ from typing import Any
 import pyarrow.parquet as pq
 import pytest
 from django.core.files.uploadedfile import TemporaryUploadedFile
+from django.db import IntegrityError
 from django.utils import timezone
 
 from dpgeo.accounts.models import Role
 from dpgeo.accounts.selectors import may, role_in
+from dpgeo.accounts.services import organisation_create
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.services import ledger_promise
 from dpgeo.core.errors import Conflict, InvalidInput
@@ -142,6 +144,17 @@ def test_an_address_tells_nobody_what_another_organisation_prepares() -> None:
     named = [make_dataset(ours, title="Trips", at_console=False).slug for _ in range(2)]
     assert all(re.fullmatch(r"trips-[a-z2-9]{6}", slug) for slug in named)
     assert len(set(named)) == 2
+
+
+def test_only_a_name_or_address_that_exists_is_reported_as_taken() -> None:
+    organisation = organisation_create(name="Harbour office", slug="harbour")
+
+    for name, slug in [("Harbour office", "other"), ("Other", "harbour")]:
+        with pytest.raises(InvalidInput, match="already an organisation"):
+            organisation_create(name=name, slug=slug)
+    with pytest.raises(IntegrityError, match="sector"):
+        organisation_create(name="Other", sector="unheard of")
+    assert organisation.slug == "harbour"
 
 
 def test_datasets_of_one_organisation_can_share_a_ledger() -> None:

@@ -242,7 +242,7 @@ def test_every_state_scope_and_released_mechanism_is_named_in_german() -> None:
         '{"template": "It holds a {type!r}.", "values": {"type": null}}',
         '{"template": "Lacks {name}.", "values": {"other": "x"}}',
         '{"template": ',
-        '{"template": {"template": ' * 3000,
+        '{"template": {"template": ' * 2500,
         "The file has no column lon.",
     ],
 )

@@ -9,6 +9,7 @@ import time
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
+from uuid import UUID
 
 import pytest
 from django.conf import settings
@@ -19,6 +20,7 @@ from django.utils import timezone
 from dpgeo.artefacts import codec
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.core.errors import Conflict
+from dpgeo.core.released import Content
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import SAFE_AGE, uploads_sweep
 from dpgeo.datasets.storage import private_storage, public_storage
@@ -184,6 +186,23 @@ def test_a_worker_recovers_the_draw_of_an_earlier_attempt(tmp_path: Path) -> Non
     assert release.blob_sha256 == sha256
 
 
+def test_an_installation_that_cannot_write_releases_neither_draws_nor_recovers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It might not read a stored draw either, and draw a second one beside it."""
+    make_ready(dataset := make_dataset(), tmp_path)
+    release = make_release(dataset)
+    forget_commit(release)
+    with monkeypatch.context() as broken:
+        broken.setattr(codec, "_dtype", lambda _hint: None)
+        broken.setattr("dpgeo.releases.release_job.recover_draw", lambda *_: pytest.fail("looked"))
+        release_run(release_id=release.pk)
+    release.refresh_from_db()
+    assert (release.job.state, release.job.drawing, release.blob_name) == ("failed", False, "")
+    assert "so it makes no releases" in str(release.job.failure)
+    assert_found_and_debited_once(dataset, adopted=1)
+
+
 def test_a_recovered_draw_is_not_refunded_when_its_files_cannot_be_written(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -264,7 +283,7 @@ def test_no_second_draw_is_made_beside_one_that_is_too_large_to_read(
         whole = file.read()
     name = f"{blob_prefix(release.job_id)}whole"
     private_storage().save(name, ContentFile(whole))
-    monkeypatch.setattr(codec, "MAX_ARRAY_BYTES", 64)
+    monkeypatch.setattr(Content, "most_bytes", 64)
     assert releases_sweep().adopted == 0
     release_run(release_id=release.pk)
     release.refresh_from_db()
@@ -272,6 +291,18 @@ def test_no_second_draw_is_made_beside_one_that_is_too_large_to_read(
     assert "this software reads 64 at most" in str(release.job.failure)
     spent = Ledger.objects.get(pk=dataset.ledger_id).spent_units
     assert spent == first.cost_units + release.cost_units
+
+
+def test_a_lost_draw_is_debited_beside_one_that_cannot_be_read(tmp_path: Path) -> None:
+    make_ready(dataset := make_dataset(), tmp_path)
+    lost, queued = make_release(dataset), make_request(dataset)
+    forget_debit(lost)
+    lost.files.all().delete()
+    Release.objects.filter(pk=lost.pk).delete()
+    for job in (queued.job_id, UUID(int=0), UUID(int=2**128 - 1)):  # listed before and after it
+        leave(f"{blob_prefix(job)}unreadable")
+    assert releases_sweep().debited == 1
+    assert paid_for(lost) == 1_000_000
 
 
 def forget_debit(release: Release) -> None:

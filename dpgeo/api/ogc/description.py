@@ -1,4 +1,4 @@
-"""The description of OGC API - Features here, in OpenAPI 3.0 as its standard asks."""
+"""The description of OGC API - Features in OpenAPI 3.0, as the standard demands."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ FEATURE_ID = {
 
 
 def description(address: str) -> Document:
-    """The description, for a server at `address`, which ends in /ogc."""
+    """Return the description for a server at `address`, which ends in /ogc."""
     return {
         "openapi": "3.0.3",
         "info": {
@@ -40,7 +40,7 @@ def description(address: str) -> Document:
         "servers": [{"url": address}],
         "tags": [{"name": "Capabilities"}, {"name": "Data"}],
         "paths": {
-            "/": _get("getLandingPage", "Where to begin", "LandingPage"),
+            "/": _get("getLandingPage", "Landing page", "LandingPage"),
             "/conformance": _get("getConformance", "Conformance classes", "Conformance"),
             "/api": _get("getApi", "This description", None, media_type=OPENAPI),
             "/collections": _get(
@@ -90,7 +90,7 @@ def _get(
             "parameters": [*keys, *openapi_parameters(queries)],
             "responses": {
                 "200": {"description": summary, "content": content},
-                "304": {"description": "You hold it already"},
+                "304": {"description": "Your copy is current"},
                 **{str(status): _problem(status) for status in statuses},
             },
         }

@@ -1,4 +1,4 @@
-"""What OGC API - Features answers, as documents for programs."""
+"""JSON documents of OGC API - Features."""
 
 from __future__ import annotations
 
@@ -39,35 +39,38 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A layer of a published release, in the file that holds its features."""
+    """A layer of a published release, in the file with its features."""
 
     release: Release
     file: ReleaseFile
 
     @property
     def layer(self) -> str:
-        """The layer's name."""
+        """Return the layer's name."""
         return self.file.name.removesuffix(SUFFIX)
 
     @property
     def id(self) -> str:
-        """The collection's id: the release's and the layer's."""
+        """Return the collection's id: the release's and the layer's."""
         return f"{self.release.pk}.{self.layer}"
 
     @property
     def title(self) -> str:
-        """What it is, for a list of layers."""
+        """Return the title of release and layer."""
         return f"{self.release.title}: {self.layer}"
 
 
 def collections_of(release: Release) -> list[Collection]:
-    """The layers of a release that can be read feature by feature."""
+    """Return the layers of a release that can be read feature by feature."""
     files = [each for each in release.files.all() if each.public and each.name.endswith(SUFFIX)]
     return [Collection(release, file) for file in files]
 
 
 def find_collection(collection_id: str) -> Collection:
-    """A collection by its id. Raises Http404, and Gone where its release is withdrawn."""
+    """Return a collection by its id.
+
+    Raises Http404, and Gone if its release is withdrawn.
+    """
     match = re.fullmatch(r"([\w-]{1,32})\.([\w-]{1,60})", collection_id, re.ASCII)
     if match is None:
         raise Http404
@@ -82,32 +85,32 @@ def find_collection(collection_id: str) -> Collection:
 
 
 def link(rel: str, href: str, media_type: str, title: str = "") -> Document:
-    """A link (RFC 8288) as JSON."""
-    found = {"rel": rel, "type": media_type, "href": href}
-    return {**found, "title": title} if title else found
+    """Return a link (RFC 8288) as JSON."""
+    document = {"rel": rel, "type": media_type, "href": href}
+    return {**document, "title": title} if title else document
 
 
 def themselves(request: Request, form: str, media_type: str = JSON) -> list[Document]:
-    """The links to this very answer and to it in the other form."""
+    """Return the links to this answer and to its other form."""
     json_url, html_url = in_form(request, "json"), in_form(request, "html")
     here, other = ("self", "alternate") if form == "json" else ("alternate", "self")
     return [link(here, json_url, media_type, "As JSON"), link(other, html_url, HTML, "As a page")]
 
 
 def in_form(request: Request, form: str) -> str:
-    """The address of this answer in a form."""
+    """Return the address of this answer in a form."""
     query = request._request.GET.copy()
     query["f"] = form
     return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
 
 
 def landing(request: Request, form: str) -> Document:
-    """Where clients begin."""
+    """Return the landing page."""
     description = reverse("ogc:api")
     return {
         "title": "Differentially private maps",
-        "description": "Every published map of this server, layer by layer. Each count carries "
-        "noise and says how much.",
+        "description": "Every published map of this server, layer by layer. Every count has "
+        "noise, whose size is stated.",
         "links": [
             *themselves(request, form),
             link("service-desc", _absolute(request, description, "json"), OPENAPI, "For programs"),
@@ -119,23 +122,25 @@ def landing(request: Request, form: str) -> Document:
 
 
 def conformance(request: Request, form: str) -> Document:
-    """The conformance classes that the tests of this project check."""
+    """Return the conformance classes, which the tests check."""
     return {"conformsTo": list(CONFORMANCE), "links": themselves(request, form)}
 
 
 def collections(request: Request, form: str, next_url: str | None) -> Document:
-    """The members of a page of collections but the collections themselves."""
+    """Return a page of collections without the collections."""
     links = themselves(request, form)
     if next_url:
-        links.append(link("next", next_url, JSON if form == "json" else HTML, "Further ones"))
+        links.append(link("next", next_url, JSON if form == "json" else HTML, "Next page"))
     return {"links": links}
 
 
-def collection(request: AnyRequest, found: Collection, form: str = "json") -> Document:
-    """One collection; its content is the same in the list and by itself, but for its form."""
-    release = found.release
-    here = reverse("ogc:collection", args=[found.id])
-    items = reverse("ogc:items", args=[found.id])
+def collection_document(
+    request: AnyRequest, collection: Collection, form: str = "json"
+) -> Document:
+    """Return one collection; in lists it is the same, except for its form."""
+    release = collection.release
+    here = reverse("ogc:collection", args=[collection.id])
+    items = reverse("ogc:items", args=[collection.id])
     this, other = ("self", "alternate") if form == "json" else ("alternate", "self")
     links = [
         link(this, _absolute(request, here, "json"), JSON, "This collection as JSON"),
@@ -143,11 +148,11 @@ def collection(request: AnyRequest, found: Collection, form: str = "json") -> Do
         link("items", _absolute(request, items, "json"), GEOJSON, "Its features"),
         link("items", _absolute(request, items, "html"), HTML, "Its features as a page"),
         link("describedby", address_of(request, "release", release.pk), HTML, "The map"),
-        *_files(request, found),
+        *_files(request, collection),
     ]
     return {
-        "id": found.id,
-        "title": found.title,
+        "id": collection.id,
+        "title": collection.title,
         "description": release.description,
         "attribution": release.dataset.attribution,
         "links": links,
@@ -160,27 +165,27 @@ def collection(request: AnyRequest, found: Collection, form: str = "json") -> Do
 def items(
     request: Request,
     form: str,
-    found: Collection,
+    collection: Collection,
     features: Sequence[Feature],
     following: int | None,
 ) -> Document:
-    """The members of a page of features but the features themselves."""
+    """Return a page of features without the features."""
     links = themselves(request, form, GEOJSON)
     if following is not None:
         query = {**request.query_params.dict(), "start": str(following)}
         href = request.build_absolute_uri(f"{request.path}?{urlencode(query)}")
-        links.append(link("next", href, GEOJSON if form == "json" else HTML, "Further features"))
-    links.append(_parent(request, found))
+        links.append(link("next", href, GEOJSON if form == "json" else HTML, "Next page"))
+    links.append(_parent(request, collection))
     return {"links": links, "numberReturned": len(features)}
 
 
-def item_links(request: Request, form: str, found: Collection) -> list[Document]:
-    """The links of a feature by itself."""
-    return [*themselves(request, form, GEOJSON), _parent(request, found)]
+def item_links(request: Request, form: str, collection: Collection) -> list[Document]:
+    """Return the links of a single feature."""
+    return [*themselves(request, form, GEOJSON), _parent(request, collection)]
 
 
 def feature_text(feature: Feature, links: Sequence[Document] = ()) -> str:
-    """A feature as GeoJSON text."""
+    """Write a feature as GeoJSON text."""
     members = {"type": "Feature", "id": feature.row, "properties": feature.properties}
     if links:
         members["links"] = list(links)
@@ -189,28 +194,28 @@ def feature_text(feature: Feature, links: Sequence[Document] = ()) -> str:
 
 
 def collection_text(document: Document, features: Iterable[Feature]) -> str:
-    """A FeatureCollection as GeoJSON text."""
+    """Write a FeatureCollection as GeoJSON text."""
     head = json.dumps({"type": "FeatureCollection", **document}, ensure_ascii=False)
     body = ",\n".join(map(feature_text, features))
     return f'{head[:-1]}, "features": [\n{body}\n]}}'
 
 
-def _files(request: AnyRequest, found: Collection) -> list[Document]:
-    """The whole layer in every format, and the privacy statement."""
+def _files(request: AnyRequest, collection: Collection) -> list[Document]:
+    """Return links to the whole layer in every format, and to the statement."""
     links = []
-    for file in found.release.files.all():
-        href = address_of(request, "api:release-file", found.release.pk, file.name)
+    for file in collection.release.files.all():
+        href = address_of(request, "api:release-file", collection.release.pk, file.name)
         if file.name == statement.NAME:
             links.append(link("describedby", href, file.media_type, "Its privacy statement"))
-        elif file.name.startswith(f"{found.layer}."):
+        elif file.name.startswith(f"{collection.layer}."):
             whole = link("enclosure", href, file.media_type, f"The whole layer: {file.name}")
             links.append({**whole, "length": file.size})
     return links
 
 
-def _parent(request: AnyRequest, found: Collection) -> Document:
-    href = _absolute(request, reverse("ogc:collection", args=[found.id]), "json")
-    return link("collection", href, JSON, found.title)
+def _parent(request: AnyRequest, collection: Collection) -> Document:
+    href = _absolute(request, reverse("ogc:collection", args=[collection.id]), "json")
+    return link("collection", href, JSON, collection.title)
 
 
 def _absolute(request: AnyRequest, path: str, form: str) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from dpgeo.api.paging import CURSOR
 from dpgeo.api.queries import Query, one_of
 from dpgeo.artefacts.feature_pages import Box
+from dpgeo.core.errors import InvalidInput
 
 MAX_ITEMS = 10_000
 DEFAULT_ITEMS = 100
@@ -25,41 +26,41 @@ FORM = Query(
 
 
 def read_boxes(text: str) -> list[Box]:
-    """A bounding box as one or, across the antimeridian, two boxes in degrees.
+    """Parse a bounding box as one box or, across the antimeridian, two, in degrees.
 
-    Heights, where six numbers are given, have no bearing on features in the plane.
+    Of six numbers the heights are ignored, as features are flat. Raises InvalidInput.
     """
     try:
         numbers = [float(part) for part in text.split(",")]
     except ValueError:
         numbers = []
     if len(numbers) not in (4, 6) or not all(map(math.isfinite, numbers)):
-        raise ValueError("Must be four or six numbers: west,south,east,north in degrees.")
+        raise InvalidInput("Must be four or six numbers: west,south,east,north in degrees.")
     half = len(numbers) // 2
     west, south, east, north = numbers[0], numbers[1], numbers[half], numbers[half + 1]
     if abs(west) > 180 or abs(east) > 180 or abs(south) > 90 or abs(north) > 90:
-        raise ValueError(
+        raise InvalidInput(
             "Longitudes lie between -180 and 180 and latitudes between -90 and 90; give "
             "west,south,east,north, longitude first."
         )
     if south > north:
-        raise ValueError("The south side lies north of the north side; exchange them.")
+        raise InvalidInput("The south side lies north of the north side; swap them.")
     if west > east:
         return [(west, south, 180.0, north), (-180.0, south, east, north)]
     return [(west, south, east, north)]
 
 
 def limit_of(most: int, default: int) -> Query:
-    """How many things a page holds. More than the most is no error: the most is given."""
+    """Declare how many things a page holds; above the most, the most is given."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
-            raise ValueError("Must be a whole number from 1 on; follow the link next for more.")
+            raise InvalidInput("Must be a whole number from 1; follow the link next for more.")
         return min(int(text), most)
 
     return Query(
         name="limit",
-        description=f"How many a page holds; above {most} it holds {most}.",
+        description=f"How many results a page holds, at most {most}.",
         read=read,
         schema={"type": "integer", "minimum": 1, "maximum": most, "default": default},
         default=default,
@@ -67,43 +68,42 @@ def limit_of(most: int, default: int) -> Query:
 
 
 def read_interval(text: str) -> str:
-    """A date-time of RFC 3339, or an interval of two, either of which may be open.
+    """Parse a date-time of RFC 3339, or an interval whose ends may be open.
 
-    Counts are of no moment, so every feature matches whatever is asked; what cannot be read is
-    refused all the same.
+    Features have no date, so all of them match; a malformed value is an error all the same.
     """
     ends = text.split("/")
     if len(ends) > 2 or (len(ends) == 1 and ends[0] in ("", "..")):
-        raise ValueError(MOMENT)
+        raise InvalidInput(MOMENT)
     moments = [_moment(end) for end in ends if end not in ("", "..")]
     if not moments:
-        raise ValueError(MOMENT)
+        raise InvalidInput(MOMENT)
     if len(moments) == 2 and moments[0] > moments[1]:
-        raise ValueError("The interval ends before it begins; exchange its ends.")
+        raise InvalidInput("The interval ends before it begins; swap its ends.")
     return text
 
 
 MOMENT = (
-    "Must be a date-time such as 2026-03-31T12:00:00Z, a day, or two of them around a slash; "
-    "one end of an interval may be .. for open."
+    "Must be a date-time such as 2026-03-31T12:00:00Z, a day, or two of them separated by a "
+    "slash; .. leaves one end of an interval open."
 )
 
 
 def _moment(text: str) -> datetime.datetime:
     shape = r"\d{4}-\d{2}-\d{2}([Tt]\d{2}:\d{2}:\d{2}(\.\d{1,9})?([Zz]|[+-]\d{2}:\d{2}))?"
     if not re.fullmatch(shape, text, re.ASCII):
-        raise ValueError(MOMENT)
+        raise InvalidInput(MOMENT)
     try:
         moment = datetime.datetime.fromisoformat(re.sub(r"(\.\d{6})\d+", r"\1", text.upper()))
         return moment if moment.tzinfo else moment.replace(tzinfo=datetime.UTC)
     except ValueError:
-        raise ValueError(MOMENT) from None
+        raise InvalidInput(MOMENT) from None
 
 
 def read_row(text: str) -> int:
-    """The row at which a page starts."""
+    """Parse the row at which a page starts."""
     if not re.fullmatch(r"[0-9]{1,15}", text):
-        raise ValueError("Must be what a link next names; start without it.")
+        raise InvalidInput("Must be as in a link next; start without it.")
     return int(text)
 
 
@@ -122,12 +122,12 @@ ITEMS: tuple[Query, ...] = (
     ),
     Query(
         name="datetime",
-        description="A date-time or an interval. Counts carry no date, so all of them match.",
+        description="A date-time or an interval. Features have no date, so all of them match.",
         read=read_interval,
     ),
     Query(
         name="start",
-        description="Where the page starts: part of the address that the link next names.",
+        description="Where the page starts; part of the address in the link next.",
         read=read_row,
         schema={"type": "integer", "minimum": 0, "default": 0},
         default=0,
@@ -139,7 +139,7 @@ COLLECTIONS: tuple[Query, ...] = (limit_of(MAX_COLLECTIONS, DEFAULT_COLLECTIONS)
 
 
 def openapi_parameters(queries: tuple[Query, ...]) -> list[dict[str, Any]]:
-    """The same parameters for the OpenAPI 3.0 description."""
+    """Return the same parameters for the OpenAPI 3.0 description."""
     return [
         {
             "name": query.name,

@@ -1,4 +1,4 @@
-"""The addresses of OGC API - Features, each as JSON and as a page."""
+"""Views of OGC API - Features, each as JSON and as a page."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from dpgeo.releases.selectors import releases_public
 
 
 class OgcView(ApiView):
-    """An address that answers as JSON or as a page, with an ETag on either."""
+    """View that answers as JSON or as a page, each with an ETag."""
 
     queries: ClassVar[Sequence[Query]] = (query_parameters.FORM,)
 
     @property
     def form(self) -> str:
-        """json or html, whichever was asked for."""
-        if self.asked["f"]:
-            return str(self.asked["f"])
+        """Return the requested form, json or html."""
+        if self.query["f"]:
+            return str(self.query["f"])
         choices = [documents.JSON, documents.GEOJSON, documents.OPENAPI, documents.HTML]
         wanted = self.request._request.get_preferred_type(choices)
         return "html" if wanted == documents.HTML else "json"
@@ -49,7 +49,7 @@ class OgcView(ApiView):
         text: Callable[[], str | bytes] | None = None,
         **context: Any,
     ) -> HttpResponse:
-        """The document in the form that was asked for; `text` writes its JSON where given."""
+        """Answer in the requested form; `text`, if given, writes the JSON."""
         if self.form == "json":
             body = text() if text else json.dumps(document, ensure_ascii=False)
             answer = HttpResponse(body, content_type=media_type)
@@ -63,21 +63,21 @@ class OgcView(ApiView):
 
     @classmethod
     def as_view(cls, **initkwargs: Any) -> Any:
-        """The view, with an ETag on what it answers."""
+        """Return the view, with an ETag on its answers."""
         return conditional_page(super().as_view(**initkwargs))
 
 
 class LandingView(OgcView):
-    """Where clients begin."""
+    """The landing page."""
 
     def get(self, request: Request) -> HttpResponse:
-        """Links to all there is."""
+        """Links to everything else."""
         document = documents.landing(request, self.form)
         return self.answer(document, title=document["title"])
 
 
 class ConformanceView(OgcView):
-    """What clients may rely on."""
+    """The conformance classes."""
 
     def get(self, request: Request) -> HttpResponse:
         """The conformance classes."""
@@ -85,7 +85,7 @@ class ConformanceView(OgcView):
 
 
 class DescriptionView(OgcView):
-    """The description of all these addresses."""
+    """The description of these addresses."""
 
     def get(self, request: Request) -> HttpResponse:
         """OpenAPI 3.0."""
@@ -106,7 +106,7 @@ class CollectionsView(OgcView):
 
     def get(self, request: Request) -> HttpResponse:
         """A page of collections, newest release first; `limit` counts releases."""
-        limit, cursor = self.asked["limit"], self.asked["cursor"]
+        limit, cursor = self.query["limit"], self.query["cursor"]
         releases, following = page(
             release_rows(releases_public()), NEWEST_FIRST, limit=limit, cursor=cursor
         )
@@ -122,10 +122,10 @@ class CollectionView(OgcView):
     """One layer of one release."""
 
     def get(self, request: Request, collection_id: str) -> HttpResponse:
-        """What it is, and where its features are."""
-        found = documents.find_collection(collection_id)
-        document = documents.collection(request, found, self.form)
-        return self.answer(document, title=found.title)
+        """The collection, and where its features are."""
+        collection = documents.find_collection(collection_id)
+        document = documents.collection_document(request, collection, self.form)
+        return self.answer(document, title=collection.title)
 
 
 class ItemsView(OgcView):
@@ -135,17 +135,17 @@ class ItemsView(OgcView):
 
     def get(self, request: Request, collection_id: str) -> HttpResponse:
         """A page of features."""
-        found = documents.find_collection(collection_id)
-        boxes = self.asked["bbox"] or ()
-        with opened(found) as features:
-            shown = features.page(self.asked["start"], self.asked["limit"], boxes)
+        collection = documents.find_collection(collection_id)
+        boxes = self.query["bbox"] or ()
+        with opened(collection) as features:
+            shown = features.page(self.query["start"], self.query["limit"], boxes)
             matched = None if boxes else len(features)
-        document = documents.items(request, self.form, found, shown.features, shown.next_row)
+        document = documents.items(request, self.form, collection, shown.features, shown.next_row)
         if matched is not None:
             document["numberMatched"] = matched
         return self.answer(
             document,
-            title=found.title,
+            title=collection.title,
             media_type=documents.GEOJSON,
             text=lambda: documents.collection_text(document, shown.features),
             table=table(shown.features),
@@ -157,15 +157,15 @@ class ItemView(OgcView):
 
     def get(self, request: Request, collection_id: str, feature_id: int) -> HttpResponse:
         """A feature by its id, which is its row in the files."""
-        found = documents.find_collection(collection_id)
-        with opened(found) as features:
+        collection = documents.find_collection(collection_id)
+        with opened(collection) as features:
             feature = features.feature(feature_id)
         if feature is None:
             raise Http404
-        links = documents.item_links(request, self.form, found)
+        links = documents.item_links(request, self.form, collection)
         return self.answer(
             {"links": links},
-            title=f"{found.title}, {feature.row}",
+            title=f"{collection.title}, {feature.row}",
             media_type=documents.GEOJSON,
             text=lambda: documents.feature_text(feature, links),
             table=table([feature]),
@@ -173,25 +173,25 @@ class ItemView(OgcView):
 
 
 class NothingHere(ApiView):
-    """Every address that is not one."""
+    """Any other address."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Refuse, whatever the method. Raises Http404."""
+        """Raise Http404 for any method."""
         raise Http404
 
 
 @contextmanager
-def opened(found: Collection) -> Iterator[FeatureFile]:
-    """The file of a collection. Raises Http404 where it is withdrawn in this very moment."""
+def opened(collection: Collection) -> Iterator[FeatureFile]:
+    """Open a collection's file. Raises Http404 if it was withdrawn meanwhile."""
     try:
-        with open_parts(public_storage(), found.file.stored_name) as file:
+        with open_parts(public_storage(), collection.file.stored_name) as file:
             yield FeatureFile(file)
     except FileNotFoundError:
         raise Http404 from None
 
 
 def table(features: Sequence[Feature]) -> dict[str, Any]:
-    """Features as a table for people: a line each, geometry last."""
+    """Return features as the rows of a table, geometry last."""
     names = list(features[0].properties) if features else []
     return {
         "names": ["id", *names, "geometry"],

@@ -12,6 +12,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 from django.db.models import QuerySet
 from django.forms.renderers import DjangoTemplates
+from django.utils.text import format_lazy
 from django.utils.translation import gettext
 from django.utils.translation import gettext_lazy as _
 
@@ -23,7 +24,7 @@ from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.models import Dataset
-from dpgeo.ingest.formats import SUFFIXES
+from dpgeo.ingest.formats import SUFFIXES, TITLES
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import odds
 from dpgeo.phrases import Phrase, phrase_of
@@ -387,9 +388,12 @@ class UploadForm(DeskForm):
         label=_("File"),
         error_messages={"required": _("Choose a file first.")},
         widget=forms.FileInput(attrs={"accept": UPLOADS}),
-        help_text=_(
-            "CSV, (Geo)Parquet, GeoPackage or GeoJSON, plain, gzipped or zipped, one row per "
-            "position. Nobody outside can ever fetch it."
+        help_text=format_lazy(
+            _(
+                "One of: {formats}; plain, gzipped or zipped, one row per position. Nobody outside "
+                "can ever fetch it."
+            ),
+            formats=TITLES,
         ),
     )
 
@@ -417,8 +421,8 @@ class ColumnsForm(DeskForm):
         required=False,
         label=_("Geometry"),
         help_text=_(
-            "Points in one column, as text (WKT) or as GeoParquet, GeoPackage and GeoJSON "
-            "hold them, instead of the two above."
+            "Points in one column, as text (WKT) or as the file's format stores them, instead of "
+            "the two above."
         ),
     )
     person = forms.ChoiceField(

@@ -19,8 +19,7 @@ from tests.unit.ingest.files import BY_GEOMETRY, document, feature, read_feature
 from tests.unit.ingest.helpers import KEY, bits, people, schema
 
 SEQUENCE, DOCUMENT = (
-    next(form for form in FORMATS if form.title == title)
-    for title in ("newline-delimited GeoJSON", "GeoJSON")
+    next(form for form in FORMATS if form.title == title) for title in ("GeoJSONSeq", "GeoJSON")
 )
 
 ANNA, BEN = feature("anna", 5, 45), feature("ben", 6.5, 46)

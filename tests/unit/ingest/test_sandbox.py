@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import resource
 import subprocess
@@ -40,7 +41,7 @@ def test_it_knows_none_of_our_secrets(tmp_path: Path, monkeypatch: pytest.Monkey
     monkeypatch.setenv("SECRET_KEY", "very secret")
     monkeypatch.setenv("DATABASE_URL", "postgres://secret")
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
-    told = sandbox.run("any", {}, tmp_path, silent)
+    told = sandbox.run("any", {}, tmp_path, silent, dict)
     assert "secret" not in str(told)
     assert told["TMPDIR"] == str(tmp_path)
 
@@ -64,6 +65,10 @@ def shim(folder: Path, program: Path) -> str:
         ("print('{\"errno\": 28}')", OSError, "No space"),
         ('print(\'{"failed": "KeyError at x.py:1"}\')', RuntimeError, "KeyError at x.py:1"),
         ('print(\'{"refused": "no", "field": "file"}\')', InvalidInput, "no"),
+        ('print(\'{"refused": {"template": 5}, "field": "file"}\')', RuntimeError, "ValueError"),
+        ("print('[' * 100_000)", RuntimeError, "RecursionError"),
+        ("print('no JSON')", RuntimeError, "JSONDecodeError"),
+        ("print('{\"result\": 5}')", RuntimeError, "TypeError"),
     ],
 )
 def test_however_it_ends_we_know_why(
@@ -77,7 +82,20 @@ def test_however_it_ends_we_know_why(
     path.write_text(f"import resource; resource.setrlimit(resource.RLIMIT_CORE, (0, 0))\n{program}")
     monkeypatch.setattr(sys, "executable", shim(tmp_path, path))
     with pytest.raises(error, match=words):
-        sandbox.run("any", {}, tmp_path, silent, silence=1)
+        sandbox.run("any", {}, tmp_path, silent, dict, silence=1)
+
+
+@pytest.mark.parametrize("suggested", [{"longitude": 5}, {"unknown": ""}], ids=str)
+def test_a_preview_that_no_reader_of_ours_makes_is_no_fault_of_the_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suggested: dict[str, Any]
+) -> None:
+    program, path = tmp_path / "forge.py", tmp_path / "a.parquet"
+    forged = {"result": {"columns": [], "rows": [], "suggested": suggested, "hints": []}}
+    program.write_text(f"print({json.dumps(forged)!r})")
+    pq.write_table(pa.table(GOOD), path)
+    monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
+    with pytest.raises(RuntimeError, match="says what it may not: InvalidInput"):
+        preview(path, "a.parquet")
 
 
 def test_a_worker_that_only_chatters_is_ended_too(
@@ -90,7 +108,7 @@ def test_a_worker_that_only_chatters_is_ended_too(
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
     begun = time.monotonic()
     with pytest.raises(Conflict, match="too busy"):
-        sandbox.run("any", {}, tmp_path, silent, limit=1)
+        sandbox.run("any", {}, tmp_path, silent, dict, limit=1)
     assert time.monotonic() - begun < 20
 
 
@@ -110,10 +128,10 @@ def test_a_preview_is_limited_by_processor_time_not_by_load(
     )
     monkeypatch.setattr(sys, "executable", shim(tmp_path, program))
     if not words:
-        assert sandbox.run("preview", {}, tmp_path, silent) == "seen"
+        assert sandbox.run("preview", {}, tmp_path, silent, str) == "seen"
         return
     with pytest.raises(InvalidInput, match=words):
-        sandbox.run("preview", {}, tmp_path, silent)
+        sandbox.run("preview", {}, tmp_path, silent, str)
 
 
 class Lost(Exception):
@@ -143,7 +161,7 @@ def test_an_error_of_ours_does_not_quote_the_file(tmp_path: Path) -> None:
     pq.write_table(pa.table(GOOD), path)
     request = {"source": str(path), "file_name": "a", "schema": {"private": "words"}, "key": "00"}
     with pytest.raises(RuntimeError, match=r"KeyError at sandbox_worker\.py") as caught:
-        sandbox.run("ingest", request, tmp_path, silent)
+        sandbox.run("ingest", request, tmp_path, silent, dict)
     assert "private" not in str(caught.value)
 
 

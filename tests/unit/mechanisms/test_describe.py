@@ -37,6 +37,8 @@ def test_stale_tables_are_renewed_and_other_text_stays(tmp_path: Path) -> None:
     assert "stale" not in page
 
 
-def test_a_page_without_a_place_for_its_parameters_is_an_error() -> None:
-    with pytest.raises(ValueError, match="lacks the comments"):
+def test_a_page_without_a_place_for_its_table_is_told_the_lines_to_add() -> None:
+    with pytest.raises(ValueError, match="lacks the comments") as error:
         renew_table("No table.", dpcube.MECHANISM)
+
+    assert BEGIN + END in str(error.value)

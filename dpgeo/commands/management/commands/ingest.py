@@ -21,6 +21,7 @@ from dpgeo.datasets.models import Dataset, Upload
 from dpgeo.datasets.services import dataset_create, dataset_discard
 from dpgeo.datasets.storage import work_folder
 from dpgeo.datasets.uploads import upload_confirm, upload_discard, upload_receive
+from dpgeo.ingest.formats import TITLES
 from dpgeo.ingest.preview import preview
 from dpgeo.ingest.schema import Columns
 from dpgeo.jobs.models import JobState
@@ -47,7 +48,7 @@ class Command(BaseCommand):
             "file",
             type=Path,
             metavar="FILE",
-            help="CSV, (Geo)Parquet, GeoPackage or GeoJSON; gz or zip.",
+            help=f"{TITLES}; plain, gz or zip.",
         )
         parser.add_argument("--dataset", required=True, metavar="SLUG")
         for role in ROLES:
