@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -65,6 +66,9 @@ levels of its places."""
 
 BOUND = 3
 
+AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
+"""Whether the long runs of `make audit` are on: every number then also takes its middle value."""
+
 TEXTS: dict[str, list[int | bool | str]] = {"level": ["ln 2", "7"]}
 """Further values of texts that are read in a way of their own."""
 
@@ -84,8 +88,8 @@ def values(parameter: Parameter) -> list[int | bool | str]:
         return [parameter.default, *TEXTS.get(parameter.name, [])]
     assert parameter.low is not None, f"{parameter.name} needs a lower limit."
     assert parameter.high is not None, f"{parameter.name} needs an upper limit."
-    middle = (parameter.low + parameter.high) // 2
-    return sorted({parameter.low, int(parameter.default), middle, parameter.high})
+    middle = [(parameter.low + parameter.high) // 2] if AUDIT else []
+    return sorted({parameter.low, int(parameter.default), *middle, parameter.high})
 
 
 def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
@@ -141,6 +145,20 @@ RUNS = [
 ]
 """Mechanism and parameters on a small grid: for what releases."""
 
+
+def is_form(given: dict[str, object]) -> bool:
+    """Whether a choice may change of what parts a release is made, as a number does not."""
+    return AUDIT or not any(type(value) is int for value in given.values())
+
+
+FORMS = [
+    params
+    for mechanism in MECHANISMS.values()
+    for given in choices(mechanism.params)
+    if "cells" not in given and is_form(given)
+    for params in parsed(mechanism.params, {**small(mechanism.params), **given})
+]
+"""Parameters of which each makes a release of other parts."""
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
 """Of these, what measures counts."""

@@ -160,7 +160,9 @@ def test_archives_without_exactly_one_plain_file_are_refused(
     assert caught.value.field == "file"
 
 
-@pytest.mark.parametrize("content", [archive(), gzip.compress(TABLE)[:5], encrypted()], ids=range(3))
+@pytest.mark.parametrize(
+    "content", [archive(), gzip.compress(TABLE)[:5], encrypted()], ids=range(3)
+)
 def test_a_refused_archive_leaves_nothing_behind(tmp_path: Path, content: bytes) -> None:
     for look in (
         lambda: run(tmp_path, content, "upload.zip"),
