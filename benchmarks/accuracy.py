@@ -23,9 +23,8 @@ from benchmarks.evaluation.ranges import (
 from benchmarks.generated import KINDS, generated
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import HEATMAP
 from dpgeo.core.parameters import parameters, parse_parameters
-from dpgeo.mechanisms import time_slices
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.privacy.mechanism import Mechanism, run
@@ -35,7 +34,7 @@ from tests.randomness import SeededEntropy
 HEATMAPS = [
     key
     for key, mechanism in MECHANISMS.items()
-    if mechanism.kind is Kind.HEATMAP and mechanism is not time_slices.MECHANISM
+    if mechanism.kind is HEATMAP and not mechanism.by_time
 ]
 """The mechanisms used by default: those with cells to answer ranges from."""
 

@@ -103,6 +103,11 @@ def translatable(text: str) -> str:
     return text
 
 
+def translatable_plural(one: str, many: str) -> tuple[str, str]:
+    """Mark a text and its plural for the catalogues, as `translatable` does."""
+    return one, many
+
+
 def shown_by_scripts(text: str) -> str:
     """Mark a text that pages look up and their scripts too, to which pages hand it over."""
     return text

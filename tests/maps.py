@@ -19,15 +19,11 @@ from dpgeo.core.epsilon import to_micro
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import (
-    ClustersRelease,
-    Content,
     ContourRelease,
     GridRelease,
-    LocationsRelease,
     PartitionRelease,
     Released,
     SlicesRelease,
-    ZonesRelease,
 )
 from dpgeo.core.spend import Measured
 from dpgeo.core.time_slices import TIME_SLICES
@@ -208,14 +204,16 @@ def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
     )
 
 
+Gridded = GridRelease | SlicesRelease | ContourRelease | PartitionRelease
+
+
 def _released(
-    mechanism: str, area: StudyArea, content: Content, trace: tuple[Measured, ...], unit: Unit
+    mechanism: str, area: StudyArea, content: Gridded, trace: tuple[Measured, ...], unit: Unit
 ) -> Released:
-    assert not isinstance(content, ClustersRelease | LocationsRelease)
     epsilon = sum((line.epsilon for line in trace), Fraction(0))
     return Released(
         mechanism=mechanism,
-        parameters={} if isinstance(content, ZonesRelease) else {"cells": content.grid.columns},
+        parameters={"cells": content.grid.columns},
         software="dpgeo test",
         about={
             "title": "People in Vessby",

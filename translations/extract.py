@@ -109,9 +109,10 @@ def _of_call(
 ) -> Iterator[tuple[str, Message]]:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     first = call.args[:1]
-    if name == "ngettext":
-        singular, plural = (next(_texts(each, constants)) for each in call.args[:2])
-        yield PAGES, Message(singular, plural)
+    if name in {"ngettext", "translatable_plural"}:
+        forms = [text for each in call.args[:2] for text in _texts(each, constants)]
+        if forms:
+            yield PAGES, Message(*forms)
     elif name in markers:
         domains = (PAGES, SCRIPTS) if name == "shown_by_scripts" else (PAGES,)
         for text in _texts(first[0], constants) if first else ():

@@ -244,7 +244,8 @@ class ReleaseSerializer(Document):
 
     def get_kind(self, release: Release) -> str:
         """Return the kind of map; empty if its mechanism no longer exists."""
-        return kind_of(release.mechanism) or ""
+        kind = kind_of(release.mechanism)
+        return kind.key if kind else ""
 
     def get_parameters(self, release: Release) -> dict[str, Any]:
         """Return the parameters by name."""
@@ -367,7 +368,7 @@ class MechanismSerializer(Document):
     url = Address("api:mechanism", source="key")
     title = serializers.CharField()
     summary = serializers.CharField()
-    kind = serializers.CharField(help_text="The kind of map it makes.")
+    kind = serializers.CharField(source="kind.key", help_text="The kind of map it makes.")
     parameters = ObjectField(help_text="JSON Schema (draft 2020-12) of the parameters.")
 
     def get_parameters(self, mechanism: Any) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from dpgeo.artefacts.codec import decode, encode
 from dpgeo.artefacts.files import build_files
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Counting, Notion, Unit, guarantee
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import CLUSTERS
 from dpgeo.core.parameters import json_schema, parameters, parse_parameters, settle_layers
 from dpgeo.core.released import CONTENT_TYPES, Released
 from dpgeo.core.time_slices import TIME_SLICES, SlicedGrid
@@ -91,7 +91,7 @@ def most_cells(mechanism: Mechanism) -> int:
 def test_a_grid_too_large_is_refused_with_an_alternative(mechanism: Mechanism) -> None:
     most = most_cells(mechanism)
     finer = {key for key, other in MECHANISMS.items() if most_cells(other) > most}
-    if mechanism.kind not in (Kind.HEATMAP, Kind.CONTOURS) or not most or not finer:
+    if not mechanism.kind.cells or not most or not finer:
         pytest.skip("It has no grid of its own, or there is none finer.")
     with pytest.raises(InvalidInput) as caught:
         parse_parameters(mechanism.params, {"cells": most + 1})
@@ -370,7 +370,7 @@ def test_an_empty_dataset_gives_a_valid_release(
 def test_without_noise_its_measured_layers_are_the_bounded_counts(
     mechanism: Mechanism, params: Any, counting: Counting
 ) -> None:
-    if mechanism.kind is Kind.CLUSTERS:
+    if mechanism.kind is CLUSTERS:
         pytest.skip("Its own tests count around its centres.")
     view = city(counting=counting)
     for layer in measured_layers(release(mechanism, params, view, None)):
@@ -424,7 +424,7 @@ def test_its_layers_list_each_cell_of_the_area_once(mechanism: Mechanism, params
 @every_count
 def test_its_margins_cover_as_often_as_they_say(mechanism: Mechanism, params: Any) -> None:
     view = city()
-    if mechanism.kind is Kind.CLUSTERS or not measured_layers(release(mechanism, params, view)):
+    if mechanism.kind is CLUSTERS or not measured_layers(release(mechanism, params, view)):
         pytest.skip("Its own tests look at margins of what is no box.")
     covered: dict[str, list[bool]] = {}
     exceeded: dict[str, list[bool]] = {}
