@@ -26,14 +26,14 @@ from tests.views import ArrayView
 AREA = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[0, 0], [0.1, 0.02], [0.08, 0.1], [0.01, 0.07], [0, 0]]]}
 )
-"""Not a box, so that some cells of every grid lie outside it."""
+"""Not a box, so that every grid has cells outside it."""
 
 WARDS = Zones(
     keys=("west", "middle", "east", "centre"),
     names=("West", "Middle", "East", "Centre"),
     shapes=shapely.box([-0.01, 0.03, 0.06, 0.02], 0, [0.03, 0.06, 0.2, 0.07], 0.1),
 )
-"""Three strips that reach beyond the area, and a zone that overlaps them all."""
+"""Three strips that reach beyond the area, and a zone that overlaps all of them."""
 
 STOPS = Places(
     levels=("line", "street", "stop"),
@@ -45,10 +45,10 @@ STOPS = Places(
 """Three levels; a few stops lie outside the area."""
 
 CROWD = Density(zones=WARDS, amounts=np.array([30.0, 5.0, 1.0, 60.0]))
-"""How many people are expected in each of them."""
+"""The expected number of people in each ward."""
 
 APP = Attribute("app", ("walker", "rider"))
-"""What anybody knows of every report."""
+"""A public attribute of every report."""
 
 DOMAIN = Domain(
     AREA,
@@ -60,13 +60,14 @@ DOMAIN = Domain(
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
 
 FITTING = {"people": [300, 450], "hidden": [1, 2, 3]}
-"""Values of parameters that only the city can tell: fewer and more people than it has, and the
-levels of its places."""
+"""Values of parameters that depend on the city: fewer and more people than it has, and the levels
+of its places.
+"""
 
 BOUND = 3
 
 TEXTS: dict[str, list[int | bool | str]] = {"level": ["ln 2", "7"]}
-"""Further values of texts that are read in a way of their own."""
+"""Further values of text parameters that have a parser of their own."""
 
 
 def values(parameter: Parameter) -> list[int | bool | str]:
@@ -98,7 +99,7 @@ def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
 
 
 def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
-    """The parameters, or none where a mechanism refuses the combination."""
+    """Return the parsed parameters in a list, which is empty where the combination is refused."""
     try:
         return [settle_layers(parse_parameters(cls, given), LAYERS)]
     except InvalidInput:
@@ -107,12 +108,12 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
 
 
 def small(cls: type[Any]) -> dict[str, object]:
-    """The choice of a small grid, where there is a grid."""
+    """Return the choice of a small grid for a mechanism that has a grid."""
     return {"cells": 32} if any(each.name == "cells" for each in parameters(cls)) else {}
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
-    """Whether the parameters have a price in this study area, where they have one at all."""
+    """Return whether the mechanism needs no price, or its parameters have one here."""
     try:
         return mechanism.price is None or mechanism.price(params, BOUND, AREA) > 0
     except InvalidInput:
@@ -125,7 +126,7 @@ PLANS = [
     for given in choices(mechanism.params)
     for params in parsed(mechanism.params, given)
 ]
-"""Mechanism and parameters, large grids too: for what needs no data."""
+"""Mechanisms and parameters, with large grids: for tests that need no data."""
 
 RUNS = [
     pytest.param(mechanism, params, id=f"{key} {given}")
@@ -135,11 +136,11 @@ RUNS = [
     for params in parsed(mechanism.params, {**given, **small(mechanism.params)})
     if fits(mechanism, params)
 ]
-"""Mechanism and parameters on a small grid: for what releases."""
+"""Mechanisms and parameters on a small grid: for tests that draw releases."""
 
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
-"""Of these, what measures counts."""
+"""The runs that measure counts."""
 
 
 def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int = 1) -> ArrayView:
@@ -169,7 +170,7 @@ def _city(people: int, counting: Counting, seed: int) -> ArrayView:
 
 @cache
 def nobody() -> ArrayView:
-    """A dataset without a row."""
+    """Return a dataset without rows."""
     return ArrayView(
         area=AREA,
         unit=Unit.PERSON,
