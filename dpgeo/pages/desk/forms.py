@@ -27,7 +27,7 @@ from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import odds
-from dpgeo.phrases import Phrase, phrase_of
+from dpgeo.phrases import InvalidValue, phrase_of
 from dpgeo.spatial.area import StudyArea
 
 
@@ -343,14 +343,14 @@ def read_outline(text: str) -> StudyArea:
     try:
         document = json.loads(text)
     except ValueError:
-        raise ValueError(Phrase("This is not JSON; paste the whole GeoJSON text.")) from None
+        raise InvalidValue("This is not JSON; paste the whole GeoJSON text.") from None
     if isinstance(document, dict) and document.get("type") == "FeatureCollection":
         features = document.get("features")
         if not isinstance(features, list) or len(features) != 1:
-            raise ValueError(Phrase("A collection must hold exactly one feature: the outline."))
+            raise InvalidValue("A collection must hold exactly one feature: the outline.")
         document = features[0]
     if not isinstance(document, dict):
-        raise ValueError(Phrase("The study area is not a GeoJSON geometry; give a Polygon."))
+        raise InvalidValue("The study area is not a GeoJSON geometry; give a Polygon.")
     return StudyArea.from_geojson(document)
 
 
