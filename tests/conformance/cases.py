@@ -106,9 +106,16 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
         return []
 
 
-def small(cls: type[Any]) -> dict[str, object]:
-    """The choice of a small grid, where there is a grid."""
-    return {"cells": 32} if any(each.name == "cells" for each in parameters(cls)) else {}
+def small(cls: type[Any], side: int = 32) -> dict[str, object]:
+    """The choice of a small grid: `cells`, or else all whole numbers that are larger by default."""
+    whole = {each.name: each for each in parameters(cls) if each.kind is int}
+    if "cells" in whole:
+        return {"cells": side}
+    return {
+        name: max(side, each.low or 0)
+        for name, each in whole.items()
+        if int(each.default) > side and name not in FITTING
+    }
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
@@ -131,7 +138,7 @@ RUNS = [
     pytest.param(mechanism, params, id=f"{key} {given}")
     for key, mechanism in MECHANISMS.items()
     for given in choices(mechanism.params)
-    if "cells" not in given
+    if not given.keys() & small(mechanism.params).keys()
     for params in parsed(mechanism.params, {**given, **small(mechanism.params)})
     if fits(mechanism, params)
 ]
