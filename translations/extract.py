@@ -24,7 +24,7 @@ ENGLISH = ("api", "commands", "config")
 """Rooms whose errors are read by programs and operators."""
 
 GETTEXT = {"_", "gettext", "gettext_lazy", "gettext_noop"}
-MARKERS = GETTEXT | {"Phrase", "translatable", "shown_by_scripts"}
+MARKERS = GETTEXT | {"Phrase", "InvalidValue", "translatable", "shown_by_scripts"}
 KEYWORDS = {
     "Forecast": ("region", "plural"),
     "LayerFormat": ("use",),

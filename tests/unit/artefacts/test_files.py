@@ -46,7 +46,10 @@ from pathlib import Path
 from dpgeo.artefacts import geopackage
 from dpgeo.artefacts.codec import decode
 from dpgeo.artefacts.files import build_files
-build_files(decode(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2]))
+for blob in Path(sys.argv[1]).iterdir():
+    folder = Path(sys.argv[2]) / blob.name
+    folder.mkdir(parents=True)
+    build_files(decode(blob.read_bytes()), folder)
 """
 
 
@@ -82,21 +85,23 @@ def test_every_layer_is_written_in_every_format_that_holds_it(tmp_path: Path) ->
     ]
 
 
-@KINDS
-def test_two_processes_write_the_same_bytes(kind: str, tmp_path: Path) -> None:
-    blob = tmp_path / "blob"
-    blob.write_bytes(encode(RELEASES[kind]))
+def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
+    blobs = tmp_path / "blobs"
+    blobs.mkdir()
+    for kind, released in RELEASES.items():
+        (blobs / kind).write_bytes(encode(released))
     contents = []
     for seed in ("1", "2"):
         folder = tmp_path / seed
-        folder.mkdir()
         subprocess.run(
-            [sys.executable, "-c", BUILD, str(blob), str(folder)],
+            [sys.executable, "-c", BUILD, str(blobs), str(folder)],
             check=True,
             env=os.environ | {"PYTHONHASHSEED": seed},
             timeout=120,
         )
-        contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
+        files = (path for path in folder.rglob("*") if path.is_file())
+        contents.append({path.relative_to(folder): path.read_bytes() for path in files})
+    assert {path.parts[0] for path in contents[0]} == RELEASES.keys()
     assert contents[0] == contents[1]
 
 
