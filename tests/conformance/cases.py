@@ -111,13 +111,26 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
         return []
 
 
-SMALL = {"cells": 32, "people": 60}
-"""Values of the parameters by which a release grows."""
+SIDE, PEOPLE = 32, 60
+"""Small values of the parameters by which a release grows."""
+
+
+def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
+    """The choice of a small grid: `cells`, or else all whole numbers that are larger by default."""
+    whole = {each.name: each for each in parameters(cls) if each.kind is int}
+    if "cells" in whole:
+        return {"cells": side}
+    return {
+        name: max(side, each.low or 0)
+        for name, each in whole.items()
+        if int(each.default) > side and name not in FITTING
+    }
 
 
 def small(cls: type[Any]) -> dict[str, object]:
     """The choices that make a small release."""
-    return {each.name: SMALL[each.name] for each in parameters(cls) if each.name in SMALL}
+    people = {each.name: PEOPLE for each in parameters(cls) if each.name == "people"}
+    return sides(cls) | people
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
@@ -140,7 +153,7 @@ RUNS = [
     pytest.param(mechanism, params, id=f"{key} {given}")
     for key, mechanism in MECHANISMS.items()
     for given in choices(mechanism.params)
-    if "cells" not in given
+    if not given.keys() & sides(mechanism.params).keys()
     for params in parsed(mechanism.params, {**small(mechanism.params), **given})
     if fits(mechanism, params)
 ]
@@ -156,7 +169,7 @@ FORMS = [
     params
     for mechanism in MECHANISMS.values()
     for given in choices(mechanism.params)
-    if "cells" not in given and is_form(given)
+    if not given.keys() & sides(mechanism.params).keys() and is_form(given)
     for params in parsed(mechanism.params, {**small(mechanism.params), **given})
 ]
 """Parameters of which each makes a release of other parts."""
