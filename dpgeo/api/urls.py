@@ -20,12 +20,9 @@ from dpgeo.api.layers import LayersView, LayerView
 from dpgeo.api.mechanisms import MechanismsView, MechanismView
 from dpgeo.api.ranges import RangesView
 from dpgeo.api.release_actions import (
-    CancelView,
-    PublishView,
+    ACTION_VIEWS,
     QuoteView,
     RefuseView,
-    RejectView,
-    WithdrawView,
 )
 from dpgeo.api.releases import ReleasesView, ReleaseView
 from dpgeo.api.tiles import TileJsonView, TileView
@@ -86,11 +83,11 @@ urlpatterns = [
         TileView.as_view(),
         name="tile",
     ),
-    path("v1/releases/<slug:release_id>/publish", PublishView.as_view(), name="release-publish"),
-    path("v1/releases/<slug:release_id>/reject", RejectView.as_view(), name="release-reject"),
+    *(
+        path(f"v1/releases/<slug:release_id>/{name}", view.as_view(), name=f"release-{name}")
+        for name, view in ACTION_VIEWS.items()
+    ),
     path("v1/releases/<slug:release_id>/refuse", RefuseView.as_view(), name="release-refuse"),
-    path("v1/releases/<slug:release_id>/withdraw", WithdrawView.as_view(), name="release-withdraw"),
-    path("v1/releases/<slug:release_id>/cancel", CancelView.as_view(), name="release-cancel"),
     path("v1/plan", PlanView.as_view(), name="plan"),
     path("v1/campaigns", CampaignsView.as_view(), name="campaigns"),
     path("v1/campaigns/<slug:campaign_id>", CampaignView.as_view(), name="campaign"),

@@ -80,7 +80,7 @@ def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
     if action not in ACTIONS:
         raise Http404
     release: Release = release_for(request, release_id, ACTIONS[action].needs)
-    inputs = {"reason": request.POST.get("reason", "")} if action == "reject" else {}
+    inputs = {name: request.POST.get(name, "") for name in ACTIONS[action].inputs}
     try:
         DECISIONS[action](release=release, by=person(request), **inputs)
     except DpgeoError as refusal:
