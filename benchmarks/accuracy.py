@@ -34,7 +34,9 @@ from tests.randomness import SeededEntropy
 HEATMAPS = [
     key
     for key, mechanism in MECHANISMS.items()
-    if mechanism.kind is HEATMAP and not mechanism.by_time
+    if mechanism.kind is HEATMAP
+    and not mechanism.by_time
+    and any(each.name == "cells" for each in parameters(mechanism.params))
 ]
 """The mechanisms used by default: those with cells to answer ranges from."""
 

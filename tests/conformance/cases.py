@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -66,6 +67,9 @@ of its places.
 
 BOUND = 3
 
+AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
+"""Whether the long runs of `make audit` are on: every number then also takes its middle value."""
+
 TEXTS: dict[str, list[int | bool | str]] = {"level": ["ln 2", "7"]}
 """Further values of text parameters that have a parser of their own."""
 
@@ -85,8 +89,8 @@ def values(parameter: Parameter) -> list[int | bool | str]:
         return [parameter.default, *TEXTS.get(parameter.name, [])]
     assert parameter.low is not None, f"{parameter.name} needs a lower limit."
     assert parameter.high is not None, f"{parameter.name} needs an upper limit."
-    middle = (parameter.low + parameter.high) // 2
-    return sorted({parameter.low, int(parameter.default), middle, parameter.high})
+    middle = [(parameter.low + parameter.high) // 2] if AUDIT else []
+    return sorted({parameter.low, int(parameter.default), *middle, parameter.high})
 
 
 def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
@@ -107,9 +111,26 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
         return []
 
 
+SIDE, PEOPLE = 32, 60
+"""Small values of the parameters by which a release grows."""
+
+
+def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
+    """The choice of a small grid: `cells`, or else all whole numbers that are larger by default."""
+    whole = {each.name: each for each in parameters(cls) if each.kind is int}
+    if "cells" in whole:
+        return {"cells": side}
+    return {
+        name: max(side, each.low or 0)
+        for name, each in whole.items()
+        if int(each.default) > side and name not in FITTING
+    }
+
+
 def small(cls: type[Any]) -> dict[str, object]:
-    """Return the choice of a small grid for a mechanism that has a grid."""
-    return {"cells": 32} if any(each.name == "cells" for each in parameters(cls)) else {}
+    """The choices that make a small release."""
+    people = {each.name: PEOPLE for each in parameters(cls) if each.name == "people"}
+    return sides(cls) | people
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
@@ -132,12 +153,26 @@ RUNS = [
     pytest.param(mechanism, params, id=f"{key} {given}")
     for key, mechanism in MECHANISMS.items()
     for given in choices(mechanism.params)
-    if "cells" not in given
-    for params in parsed(mechanism.params, {**given, **small(mechanism.params)})
+    if not given.keys() & sides(mechanism.params).keys()
+    for params in parsed(mechanism.params, {**small(mechanism.params), **given})
     if fits(mechanism, params)
 ]
 """Mechanisms and parameters on a small grid: for tests that draw releases."""
 
+
+def is_form(given: dict[str, object]) -> bool:
+    """Whether a choice may change of what parts a release is made, as a number does not."""
+    return AUDIT or not any(type(value) is int for value in given.values())
+
+
+FORMS = [
+    params
+    for mechanism in MECHANISMS.values()
+    for given in choices(mechanism.params)
+    if not given.keys() & sides(mechanism.params).keys() and is_form(given)
+    for params in parsed(mechanism.params, {**small(mechanism.params), **given})
+]
+"""Parameters of which each makes a release of other parts."""
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
 """The runs that measure counts."""

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.parameters import parameters, parse_parameters
+from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import GridRelease, Released
 from dpgeo.core.time_slices import HOURS_A_WEEK, SlicedGrid
 from dpgeo.mechanisms import prilocation, uniform_grid
@@ -38,6 +38,7 @@ from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
+from tests.conformance.cases import sides
 from tests.randomness import SeededEntropy
 from tests.statistical.audit import Difference, proven_epsilon
 from tests.statistical.bounds import EFFORT, seed
@@ -178,6 +179,11 @@ def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
     return CountedOnce(view_of(visited, persons))
 
 
+def chosen_of(mechanism: Mechanism) -> dict[str, object]:
+    """Return a mechanism's parameters: a grid as small as the data, and what was chosen."""
+    return sides(mechanism.params, SIDE) | CHOSEN.get(mechanism.key, {})
+
+
 def audited(
     mechanism: Mechanism,
     cells: NDArray[np.int64],
@@ -187,10 +193,7 @@ def audited(
     **chosen: object,
 ) -> float:
     """Return the epsilon that releases with and without the person prove."""
-    has_cells = any(each.name == "cells" for each in parameters(mechanism.params))
-    given: dict[str, object] = {"cells": SIDE} if has_cells else {}
-    given |= CHOSEN.get(mechanism.key, {}) | chosen
-    params = parse_parameters(mechanism.params, given)
+    params = parse_parameters(mechanism.params, chosen_of(mechanism) | chosen)
 
     def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:
         return lambda: run(mechanism, view, params, EPSILON, entropy, {})
@@ -224,7 +227,7 @@ def torn(mechanism: Mechanism, params: Any) -> tuple[ArrayView, ArrayView]:
 
 def audited_choice(mechanism: Mechanism, first_seed: int, *, runs: int) -> float:
     """Return the epsilon that releases of popular places prove, with and without one person."""
-    params = parse_parameters(mechanism.params, CHOSEN.get(mechanism.key, {"cells": SIDE}))
+    params = parse_parameters(mechanism.params, chosen_of(mechanism))
     views = torn(mechanism, params)
 
     def draws(view: ArrayView, entropy: SeededEntropy) -> Callable[[], Released]:

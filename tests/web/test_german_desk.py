@@ -135,7 +135,7 @@ def english_in(said: str) -> list[str]:
         for piece in re.split(r"%\(\w+\)s|{\w+}|<[^>]+>", text.replace("%%", "%")):
             english = piece.strip(" .,:;“”()")
             known = len(english) > 9 and " " in english and english not in translated
-            if known and re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said):
+            if known and english in said and re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said):
                 found.append(english)
     return found
 

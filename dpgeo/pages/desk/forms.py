@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zoneinfo
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,6 +22,7 @@ from dpgeo.core.epsilon import format_epsilon, parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
+from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
 from dpgeo.pages.rendering import say
@@ -241,7 +241,7 @@ class DatasetForm(DeskForm):
     def clean_time_zone(self) -> str:
         """Validate an IANA time zone."""
         name: str = self.cleaned_data["time_zone"]
-        if name not in zoneinfo.available_timezones():
+        if name not in time_zones():
             raise ValidationError(
                 gettext("There is no such time zone; write it like Europe/London, or UTC.")
             )

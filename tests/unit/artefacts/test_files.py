@@ -46,7 +46,10 @@ from pathlib import Path
 from dpgeo.artefacts import geopackage
 from dpgeo.artefacts.codec import decode
 from dpgeo.artefacts.files import build_files
-build_files(decode(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2]))
+for blob in Path(sys.argv[1]).iterdir():
+    folder = Path(sys.argv[2]) / blob.name
+    folder.mkdir(parents=True)
+    build_files(decode(blob.read_bytes()), folder)
 """
 
 
@@ -55,7 +58,7 @@ def build(released: Released, folder: Path) -> dict[str, Path]:
 
 
 def expected(layer: BoxLayer) -> dict[str, list[Any]]:
-    """The values every file must hold."""
+    """Return the values that every file must hold."""
     return {
         "estimate": layer.value.tolist(),
         "margin": layer.margin.tolist(),
@@ -67,7 +70,7 @@ def expected(layer: BoxLayer) -> dict[str, list[Any]]:
 
 
 def check(table: Any, layer: BoxLayer) -> None:
-    """A frame has the layer's values, bit for bit."""
+    """Check that a frame has the layer's values, bit for bit."""
     for name, values in expected(layer).items():
         assert list(table[name]) == values, name
 
@@ -82,21 +85,23 @@ def test_every_layer_is_written_in_every_format_that_holds_it(tmp_path: Path) ->
     ]
 
 
-@KINDS
-def test_two_processes_write_the_same_bytes(kind: str, tmp_path: Path) -> None:
-    blob = tmp_path / "blob"
-    blob.write_bytes(encode(RELEASES[kind]))
+def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
+    blobs = tmp_path / "blobs"
+    blobs.mkdir()
+    for kind, released in RELEASES.items():
+        (blobs / kind).write_bytes(encode(released))
     contents = []
     for seed in ("1", "2"):
         folder = tmp_path / seed
-        folder.mkdir()
         subprocess.run(
-            [sys.executable, "-c", BUILD, str(blob), str(folder)],
+            [sys.executable, "-c", BUILD, str(blobs), str(folder)],
             check=True,
             env=os.environ | {"PYTHONHASHSEED": seed},
             timeout=120,
         )
-        contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
+        files = (path for path in folder.rglob("*") if path.is_file())
+        contents.append({path.relative_to(folder): path.read_bytes() for path in files})
+    assert {path.parts[0] for path in contents[0]} == RELEASES.keys()
     assert contents[0] == contents[1]
 
 
@@ -191,7 +196,7 @@ def test_pandas_reads_the_csv(kind: str, tmp_path: Path) -> None:
 
 
 @KINDS
-def test_a_csv_holds_nothing_but_numbers_and_its_label(kind: str, tmp_path: Path) -> None:
+def test_a_csv_contains_only_numbers_and_its_label(kind: str, tmp_path: Path) -> None:
     released = dataclasses.replace(RELEASES[kind], about={"title": '=HYPERLINK("x")'})
     files = build(released, tmp_path)
     for layer in box_layers(released):
@@ -244,7 +249,7 @@ def test_neighbouring_cells_share_their_edges_in_geojson(tmp_path: Path) -> None
             assert (ring[1], ring[2]) == (other[0], other[3])
 
 
-def test_words_with_quotes_and_lines_keep_the_geojson_whole(tmp_path: Path) -> None:
+def test_texts_with_quotes_and_line_breaks_leave_the_geojson_valid(tmp_path: Path) -> None:
     title = 'Ä "quoted" \\ title\nwith % and {braces} and \u2028'
     released = dataclasses.replace(grid_release(4), about={**ABOUT, "title": title})
     path = build(released, tmp_path)["cells.geojson"]
@@ -275,7 +280,7 @@ def test_files_of_several_chunks_hold_every_row(tmp_path: Path) -> None:
     assert [each["properties"]["estimate"] for each in features] == layer.value.tolist()
 
 
-def test_no_file_names_the_machine_or_the_moment(tmp_path: Path) -> None:
+def test_no_file_reveals_the_machine_or_the_time_of_writing(tmp_path: Path) -> None:
     moment = re.compile(rb"20[2-9]\d-\d\d-\d\d|T\d\d:\d\d")
     for path in build(grid_release(), tmp_path).values():
         content = path.read_bytes().replace(geopackage.NO_TIME.encode(), b"")
