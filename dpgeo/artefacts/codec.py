@@ -80,7 +80,7 @@ def encode(released: Released) -> bytes:
     size = sum(array.nbytes for array in arrays.values())
     if size > _room(type(released.content)):
         raise UnreadableRelease(
-            "This release has {size:,} bytes, more than can be read again.", size=size
+            "This release has {size:,} bytes, more than this software can read.", size=size
         )
     header = {
         "format": FORMAT,

@@ -436,7 +436,7 @@ def _slice_of(content: Content, layer: str) -> GridRelease:
     """Return the counts of one time slice, by the name of its layer. Raises InvalidInput."""
     if not isinstance(content, SlicesRelease):
         raise InvalidInput(
-            "This release has no slices of time to choose from; leave it out.", field="layer"
+            "This release has no time slices to choose from; leave this out.", field="layer"
         )
     grids = dict(zip(slice_names(content), slice_grids(content), strict=True))
     if layer not in grids:
@@ -452,7 +452,7 @@ def _slice_of(content: Content, layer: str) -> GridRelease:
 @singledispatch
 def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
     """Return the measured regions of a content. Raises Conflict where it has none."""
-    raise Conflict("This release has no counts of areas; ask one that has, such as a heatmap.")
+    raise Conflict("This release has no counts of areas; choose one that has, such as a heatmap.")
 
 
 @make_areas.register(GridRelease)

@@ -74,8 +74,8 @@ class StudyArea:
         if south >= north:
             raise ValueError(
                 Phrase(
-                    "The southern side {south:g} must lie south of the northern side {north:g}; "
-                    "exchange them.",
+                    "The southern side {south:g} must lie south of the northern side "
+                    "{north:g}; swap them.",
                     south=south,
                     north=north,
                 )

@@ -30,7 +30,7 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
         for number, values in enumerate(_checked_rows(rows, len(header)), 1)
     ]
     if not features:
-        raise ValueError(Phrase("Has no row but the first line; give a row for each place."))
+        raise ValueError(Phrase("Has only a header; give a row for each place."))
     levels = [column for column in header if column not in other_columns]
     return {"type": "FeatureCollection", "levels": levels, "features": features}
 
@@ -45,16 +45,14 @@ def _rows(text: str) -> Iterator[list[str]]:
                 yield row
     except csv.Error as error:
         raise ValueError(
-            Phrase("Is not a CSV table: {problem}; export it anew.", problem=str(error))
+            Phrase("Is not a CSV table: {problem}; export it again.", problem=str(error))
         ) from None
 
 
 def _checked_rows(rows: Iterator[list[str]], columns: int) -> Iterator[list[str]]:
     for number, row in enumerate(rows, 1):
         if number > MOST_PLACES:
-            raise ValueError(
-                Phrase("Has more than {most:,} places; give at most so many.", most=MOST_PLACES)
-            )
+            raise ValueError(Phrase("Has more than {most:,} places; give fewer.", most=MOST_PLACES))
         if len(row) != columns:
             raise ValueError(
                 Phrase(
@@ -98,8 +96,8 @@ def _feature(row: Mapping[str, str], longitude: str, latitude: str, number: int)
     except ValueError:
         raise ValueError(
             Phrase(
-                "Row {number} has no position: {longitude} and {latitude} are numbers, in degrees "
-                "and with a point.",
+                "Row {number} has no position: {longitude} and {latitude} must be numbers in "
+                "degrees, with a decimal point.",
                 number=number,
                 longitude=longitude,
                 latitude=latitude,

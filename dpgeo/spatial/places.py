@@ -105,7 +105,7 @@ class Places:
             ]
         if not isinstance(levels, list) or not all(isinstance(each, str) for each in levels):
             raise ValueError(
-                Phrase("The member 'levels' is a list of properties, the widest first.")
+                Phrase("The member 'levels' must be a list of properties, the widest first.")
             )
         if not levels:
             raise ValueError(
@@ -234,7 +234,7 @@ class Places:
             self._refuse(
                 outside,
                 Phrase(
-                    "lies outside its {level} {name!r}, as the layer {level!r} has it; correct its "
+                    "lies outside its {level} {name!r} of the layer {level!r}; correct its "
                     "position, or name the {level} it lies in",
                     level=level,
                     name=name,

@@ -209,8 +209,8 @@ def _check_words(keys: Sequence[str], names: Sequence[str]) -> None:
         if len(word) > LONGEST_NAME or not word.isprintable():
             raise ValueError(
                 Phrase(
-                    "The key or name {name!r} is longer than {most} characters or has signs that "
-                    "cannot be printed; shorten it.",
+                    "The key or name {name!r} is longer than {most} characters or has "
+                    "unprintable characters; shorten it.",
                     name=word[:40],
                     most=LONGEST_NAME,
                 )
@@ -223,8 +223,8 @@ def _check_shapes(keys: Sequence[str], shapes: NDArray[np.object_]) -> None:
         reason = shapely.is_valid_reason(shapes[broken[0]])
         raise ValueError(
             Phrase(
-                "Zone {key!r} crosses itself or is misshapen ({reason}); repair it, for instance "
-                "with QGIS's Fix geometries.",
+                "Zone {key!r} is not a valid polygon ({reason}); repair it, for example in "
+                "QGIS by Fix geometries.",
                 key=keys[broken[0]],
                 reason=reason,
             )
@@ -233,7 +233,7 @@ def _check_shapes(keys: Sequence[str], shapes: NDArray[np.object_]) -> None:
     wrong = np.flatnonzero(~polygonal | (shapely.area(shapes) <= 0))
     if wrong.size:
         raise ValueError(
-            Phrase("Zone {key!r} encloses no ground; give polygons alone.", key=keys[wrong[0]])
+            Phrase("Zone {key!r} has no area; give only polygons.", key=keys[wrong[0]])
         )
     west, south, east, north = shapely.bounds(shapes).T
     bounds = (west.min(), south.min(), east.max(), north.max())

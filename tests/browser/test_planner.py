@@ -326,4 +326,4 @@ def test_a_member_keeps_a_plan_and_finds_it_again(
     planned(page, 3)
     page.goto(f"{live_server.url}/desk/campaigns/")
     page.get_by_role("button", name="Delete Summer lamps").click()
-    assert "None is kept yet" in page.inner_text("main")
+    assert "None is saved yet" in page.inner_text("main")

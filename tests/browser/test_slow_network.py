@@ -73,7 +73,7 @@ def test_on_a_slow_line_the_words_come_first_and_the_map_afterwards(
     assert "The map is loading" in page.inner_text(LOADING)
     assert page.get_by_role("heading", name="Where people are", exact=True).is_visible()
     assert "±" in page.inner_text(".margin .total >> nth=0")
-    assert "Cannot be told from zero" in page.inner_text(".legend")
+    assert "Too few to tell from none" in page.inner_text(".legend")
     assert page.get_by_role("link", name="GeoParquet").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert ramp_share(screenshot(page, "#map .sheet"), theme) == 0
@@ -120,7 +120,7 @@ def test_a_map_whose_library_does_not_come_stands_still(open_page: Open, gridded
     page = open_page(
         path(gridded), wait="#map[data-state=drawn]", prepare=refusing("**/assets/map-*.js")
     )
-    assert "the map stands still" in page.inner_text(NOTICE)
+    assert "the map is a still picture" in page.inner_text(NOTICE)
     assert page.locator("canvas.ahead").count() == 0
     assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
     page.get_by_role("button", name="Margin").click()

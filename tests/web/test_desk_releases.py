@@ -319,4 +319,4 @@ def test_maps_by_time_need_a_column_of_times(desk: Desk, dataset: Dataset) -> No
     dataset.save()
     answer = desk.client.get(quote, typed)
     assert answer.context["quote"] is None
-    assert "no column of times" in answer.content.decode()
+    assert "no time column" in answer.content.decode()

@@ -158,7 +158,7 @@ def test_a_layer_that_a_release_used_stays(tmp_path: Path) -> None:
     make_ready(dataset, tmp_path)
     layer = add(dataset)
     make_release(dataset).layers.add(layer)
-    with pytest.raises(Conflict, match="rests on it"):
+    with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
     assert private_storage().exists(layer.stored_name)
 
@@ -325,7 +325,7 @@ def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
     shown = asks.ask("GET", f"/api/v1/releases/{release.pk}")
     assert (shown["kind"], shown["parameters"]) == ("zones", {"zones": "wards"})
     assert {"zones.geojson", "zones.csv", "zones.parquet"} <= {f["name"] for f in shown["files"]}
-    with pytest.raises(Conflict, match="rests on it"):
+    with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=dataset.layers.get(), by=None)
     for page in (f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"):
         assert desk.client.get(page).status_code == 200, page

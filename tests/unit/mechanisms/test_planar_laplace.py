@@ -222,9 +222,9 @@ def test_undeclared_attributes_are_refused_before_any_draw() -> None:
         released(asked)
 
 
-def test_points_that_are_made_up_tell_no_attributes() -> None:
-    """What they told would have to be drawn, and its share would set them apart."""
-    with pytest.raises(InvalidInput, match="made up") as refused:
+def test_padding_points_have_no_attributes() -> None:
+    """They would have to be drawn at random, which would give them away."""
+    with pytest.raises(InvalidInput, match="Padding points") as refused:
         price(Params(padded=True, attributes=True), 3, AREA)
     assert refused.value.field == "attributes"
 
