@@ -127,8 +127,8 @@ def test_downloads_hold_the_plan(contours: Release, open_planner: Open) -> None:
         page.click("[data-take=csv]")
     rows = list(csv.DictReader(io.StringIO(Path(taken.value.path()).read_text())))
     assert [row["name"] for row in rows] == ["Quay", "Corner", "Sea"]
-    assert float(rows[1]["shared_reward"]) == 9
-    assert rows[2]["even_reason"]
+    assert float(rows[1]["allocated_reward"]) == 9
+    assert rows[2]["uniform_reason"]
     with page.expect_download() as taken:
         page.click("[data-take=geojson]")
     document = json.loads(Path(taken.value.path()).read_text())
@@ -183,7 +183,7 @@ def test_every_bad_row_of_a_file_is_answered_and_the_rest_planned(
     with page.expect_download() as taken:
         page.click("[data-take=csv]")
     rows = list(csv.DictReader(io.StringIO(Path(taken.value.path()).read_text())))
-    assert [row["even_reason"] for row in rows] == [
+    assert [row["uniform_reason"] for row in rows] == [
         "",
         "outside_area",
         "not_a_place",

@@ -418,7 +418,7 @@ def test_a_cancelled_release_does_not_fix_the_columns() -> None:
     assert upload_ingest(upload_id=upload.pk)
     release = make_request(dataset)
     upload.refresh_from_db()
-    with pytest.raises(Conflict, match="has been confirmed"):
+    with pytest.raises(Conflict, match="confirmed already"):
         upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
     release_cancel(release=release, by=None)
     upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)

@@ -216,7 +216,7 @@ def test_it_shows_facts_and_ledger_of_a_dataset(desk: Desk) -> None:
     assert release.title in page
     assert "0.50" in page
     assert "1.50 left of 2" in page
-    assert "running jobs hold 0.50" in page
+    assert "0.50 reserved for running jobs" in page
 
 
 def test_it_lists_every_ledger_entry_of_the_house_alone(desk: Desk) -> None:

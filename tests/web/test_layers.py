@@ -280,10 +280,7 @@ def test_the_sensitivity_of_each_level_is_shown_before_anything_is_paid(desk: De
         "Hiding stop: two places of one line are up to 5.56 km apart.",
         "Hiding line, stop: two places of one study area are up to 6.25 km apart.",
     ]
-    assert (
-        "A single place lies in 1 of the units that stay visible, such as 2"
-        in (forecast["caution"])
-    )
+    assert "1 of the visible units, such as 2, have a single place" in (forecast["caution"])
     many = {**request, "parameters": {**parameters, "clusters": 4}}
     refusal = asks.ask("POST", address, many, 400)
     assert (refusal["field"], "more than the 3 places" in refusal["detail"]) == ("clusters", True)

@@ -248,7 +248,7 @@ def test_declared_public_attributes_are_published_with_every_point(
     assert list(table[0]) == ["longitude", "latitude", "app"]
     assert {row["app"] for row in table} == {"1.4", "2.0", "other"}
     page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
-    assert "wherever it was made, is published as it is: app." in page
+    assert "wherever it was made, is published unchanged: app." in page
 
 
 def test_public_attributes_are_published_only_on_request(telling: Dataset, client: Client) -> None:
