@@ -1,1 +1,8 @@
-"""One runner over the registry: `python -m benchmarks accuracy|speed`. Each prints JSON lines."""
+"""Benchmarks over the registry: `python -m benchmarks accuracy
+
+speed
+
+...`.
+
+Each prints lines of figures, or JSON lines.
+"""

@@ -1,4 +1,4 @@
-"""`python -m benchmarks SUBCOMMAND`; a file of this folder for each."""
+"""`python -m benchmarks SUBCOMMAND`, with one module of this package for each."""
 
 from __future__ import annotations
 
@@ -43,11 +43,11 @@ PACKAGES: dict[ModuleType, tuple[str, ...]] = {
     prilocation: ("sklearn",),
     speed: ("opendp",),
 }
-"""What a benchmark imports beyond what dpgeo itself runs on."""
+"""Packages that a benchmark imports beyond those that dpgeo itself needs."""
 
 
 def check_packages(benchmark: ModuleType) -> None:
-    """Raise ModuleNotFoundError, before anything runs, where a package is not installed."""
+    """Raise ModuleNotFoundError, before anything runs, if a package is not installed."""
     missing = [name for name in PACKAGES.get(benchmark, ()) if not importlib.util.find_spec(name)]
     if missing:
         raise ModuleNotFoundError(
@@ -57,7 +57,7 @@ def check_packages(benchmark: ModuleType) -> None:
 
 
 def main(arguments: list[str]) -> int:
-    """Run a subcommand; 0, or 2 when it was asked for something impossible."""
+    """Run a subcommand; return 0, or 2 for an impossible request."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     subcommands = parser.add_subparsers(required=True, metavar="SUBCOMMAND")
     for subcommand in SUBCOMMANDS:

@@ -1,4 +1,4 @@
-"""Error of every heatmap mechanism on a public array of counts, as DPBench measures it."""
+"""Error of every heatmap mechanism on a public array of counts, as in DPBench."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ from benchmarks.evaluation.ranges import (
 from benchmarks.generated import KINDS, generated
 from benchmarks.report import report
 from dpgeo.core.epsilon import parse_epsilon
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import HEATMAP
 from dpgeo.core.parameters import parameters, parse_parameters
-from dpgeo.mechanisms import time_slices
 from dpgeo.mechanisms.registry import MECHANISMS, find_mechanism
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.privacy.mechanism import Mechanism, run
@@ -35,13 +34,15 @@ from tests.randomness import SeededEntropy
 HEATMAPS = [
     key
     for key, mechanism in MECHANISMS.items()
-    if mechanism.kind is Kind.HEATMAP and mechanism is not time_slices.MECHANISM
+    if mechanism.kind is HEATMAP
+    and not mechanism.by_time
+    and any(each.name == "cells" for each in parameters(mechanism.params))
 ]
-"""What has cells to answer ranges with, by default."""
+"""The mechanisms used by default: those with cells to answer ranges from."""
 
 
 def add_to(subcommands: Any) -> None:
-    """Describe `accuracy` to the command line."""
+    """Add `accuracy` to the command line."""
     parser = subcommands.add_parser("accuracy", help=__doc__)
     source = parser.add_mutually_exclusive_group(required=True)
     source.add_argument("--array", type=Path, help=".npy file of square counts")
@@ -59,7 +60,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line of errors for every mechanism asked for; by default, for every heatmap."""
+    """Print a line of errors for each requested mechanism; by default, for every heatmap."""
     counts = _counts(options)
     given = dict(pair.split("=", 1) for pair in options.param)
     for key in options.mechanism or HEATMAPS:
@@ -76,13 +77,13 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _partitions(layer: BoxLayer) -> NDArray[np.int32]:
-    """The number of the measured box that each cell lies in; what is not listed is one more."""
+    """Return the index of the measured box of each cell; unlisted cells share one more index."""
     image = box_image(layer.boxes, layer.grid.shape)
     return np.where(image < 0, np.int32(len(layer)), image)
 
 
 def _counts(options: argparse.Namespace) -> NDArray[np.int64]:
-    """As many records as asked for, spread like an array or a generated map."""
+    """Return the requested number of records, distributed like an array or a generated map."""
     scale = _whole(options.scale)
     if options.array:
         return drawn(coarsened(_load(options.array), options.cells), scale)
@@ -102,11 +103,11 @@ def _whole(scale: float) -> int:
 def _trials(
     mechanism: Mechanism, params: Any, counts: NDArray[np.int64], options: argparse.Namespace
 ) -> Iterator[dict[str, float]]:
-    """What each trial came to.
+    """Return the measures of each trial.
 
-    Errors of range counts ("mae", "l2_scaled") and, of the cells as a distribution, the divergence
-    from the true one in nats ("kl") and the earth mover's distance in cells ("earth_movers"); how
-    uneven true counts are within the partitions ("weighted_variance"); and the seconds it took.
+    Errors of range counts ("mae", "l2_scaled"); of the cells as a distribution, the divergence from
+    the true one in nats ("kl") and the earth mover's distance in cells ("earth_movers"); the
+    unevenness of true counts within the partitions ("weighted_variance"); and the seconds it took.
     """
     epsilon = parse_epsilon(options.epsilon)
     boxes = random_boxes(len(counts))
@@ -119,7 +120,7 @@ def _trials(
         estimate = spread(shown[-1])
         seconds = time.perf_counter() - started
         answers = range_counts(estimate, boxes)
-        # Where nobody is thought to be anywhere, all places are alike.
+        # An estimate without people is taken as an even distribution.
         somebody = estimate if estimate.max() > 0 else np.ones_like(estimate)
         yield {
             "mae": mean_absolute_error(answers, truth),

@@ -1,4 +1,4 @@
-"""Error against the contribution bound, for places chosen at random and by popularity."""
+"""Error by contribution bound, for random and for popular contribution bounding."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from tests.views import ArrayView
 BOUNDS = (1, 2, 3, 5, 8, 13, 21, 34, 55, 100, 200)
 
 EVERYTHING = 10_000_000
-"""A bound that leaves nothing out."""
+"""A bound that excludes nothing."""
 
 TOP = 50
 
@@ -40,7 +40,7 @@ MEASURES: Mapping[str, str] = {
 
 
 def add_to(subcommands: Any) -> None:
-    """Describe `bounding` to the command line."""
+    """Add `bounding` to the command line."""
     parser = subcommands.add_parser("bounding", help=__doc__)
     parser.add_argument(
         "--data", type=Path, required=True, help="Parquet with columns user, lon and lat"
@@ -56,7 +56,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for every epsilon, choice and bound."""
+    """Print a line for every epsilon, way of bounding and bound."""
     view = read(options.data, Counting(options.counting))
     grid = Grid.over(view.area, options.cells)
     truth = true_counts(view, grid)
@@ -77,7 +77,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def read(path: Path, counting: Counting) -> ArrayView:
-    """The people of a file, within the box around them: right for a benchmark, and for it alone."""
+    """Return the people of a file in the box around them: allowed in a benchmark, and only
+    there.
+    """
     import pandas as pd
 
     frame = pd.read_parquet(path, columns=["user", "lon", "lat"])
@@ -94,7 +96,7 @@ def read(path: Path, counting: Counting) -> ArrayView:
 
 
 def true_counts(view: ArrayView, grid: Grid) -> NDArray[np.int64]:
-    """Counts with nothing left out and no noise (rows, columns)."""
+    """Return counts (rows, columns) with no bound and no noise."""
     return view.histogram(grid)._read_by_meter()
 
 
@@ -107,7 +109,7 @@ def trial(
     bound: int,
     number: int,
 ) -> dict[str, float]:
-    """The errors of one release against the counts with nothing left out."""
+    """Return the errors of one release against the counts without a bound."""
     import dataclasses
 
     released = run(

@@ -1,4 +1,4 @@
-"""Plans of tasks on released maps, judged by workers whose true positions are known."""
+"""Plans of tasks on released maps, evaluated with workers at known positions."""
 
 from __future__ import annotations
 
@@ -39,11 +39,11 @@ EPSILONS = ("0.1", "0.2", "0.3", "0.5", "1")
 
 REWARD_A_TASK, LEAST_REWARD = 4.0, 1.0
 LOOP_TASKS = 200
-"""Tasks of the plain loop, whose time is scaled up: ten thousand would take minutes."""
+"""Tasks of the plain loop, whose time is scaled up, since ten thousand would take minutes."""
 
 
 def add_to(subcommands: Any) -> None:
-    """Describe `crowdsourcing` to the command line."""
+    """Add `crowdsourcing` to the command line."""
     parser = subcommands.add_parser("crowdsourcing", help=__doc__)
     parser.add_argument("--file", type=Path, help="Parquet with user, lat and lon")
     parser.add_argument("--records", action="store_true", help="every record is a worker")
@@ -64,7 +64,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for every epsilon, target, model and way to share out the reward."""
+    """Print a line for every epsilon, target, model and way to divide the reward."""
     if options.speed:
         for line in _speed():
             report(line, options.json)
@@ -116,7 +116,7 @@ def _lines(options: argparse.Namespace) -> Iterator[dict[str, str | float]]:
 
 
 def _means(outcomes: list[dict[str, float]]) -> dict[str, float]:
-    """Over the trials; geocasts may reach nobody in some, and then say nothing."""
+    """Return means over the trials; geocasts that reach nobody in a trial are left out of it."""
     names = [name for name in outcomes[0] if all(name in each for each in outcomes)]
     return {name: float(np.mean([each[name] for each in outcomes])) for name in names}
 
@@ -135,10 +135,10 @@ def _settings(options: argparse.Namespace) -> Iterator[Settings]:
 
 
 def _source_limit(even: Plan) -> float:
-    """The radius that nine in ten tasks stay within at an even reward.
+    """Return the radius that nine in ten tasks stay within at an even reward.
 
-    The source takes its travel limit from there (figure 13.9a), after radii without any: give a
-    large --travel to measure its RejR as it does.
+    The source takes its travel limit from there (figure 13.9a), after radii without any limit: give
+    a large --travel to measure its RejR as it does.
     """
     radius = np.sort(np.where(even.planned, even.radius, math.inf))
     return float(radius[math.ceil(0.9 * len(radius)) - 1])
@@ -152,7 +152,9 @@ def _casts(
     longitude: Floats,
     latitude: Floats,
 ) -> dict[str, float]:
-    """Geocasts of the same tasks at the same rewards, beside the circles of those they reach."""
+    """Plan geocasts of the same tasks at the same rewards, beside the circles of the tasks
+    reached.
+    """
     casts = {}
     for task in np.flatnonzero(plan.planned).tolist():
         cast = partition.geocast(
@@ -178,7 +180,9 @@ def _casts(
 
 
 def _workers(options: argparse.Namespace) -> tuple[Floats, Floats, Tasks]:
-    """One position a worker, drawn among theirs; tasks at places that others visit."""
+    """Return one position of each worker, drawn from theirs, and tasks at places that others
+    visit.
+    """
     import pandas as pd
 
     table = pd.read_parquet(options.file, columns=["user", "lat", "lon"])
@@ -205,7 +209,9 @@ def _workers(options: argparse.Namespace) -> tuple[Floats, Floats, Tasks]:
 
 
 def _area(longitude: Floats, latitude: Floats) -> StudyArea:
-    """A box around the city, rounded outwards to a twentieth of a degree as a declaration would."""
+    """Return a box around the city, rounded outwards to a twentieth of a degree, as an owner
+    would.
+    """
     step = 20
     return StudyArea.from_bounds(
         math.floor(longitude.min() * step) / step,
@@ -216,7 +222,7 @@ def _area(longitude: Floats, latitude: Floats) -> StudyArea:
 
 
 def _view(area: StudyArea, longitude: Floats, latitude: Floats) -> ArrayView:
-    """Each worker is one record, so that a record is a person."""
+    """Return a view in which each worker is one record, so that a record is a person."""
     return ArrayView(
         area=area,
         longitude=longitude,
@@ -239,10 +245,10 @@ def _release(
 
 
 def _speed() -> Iterator[dict[str, str | float]]:
-    """Ten thousand tasks at once, against a loop that solves each by itself.
+    """Compare ten thousand tasks at once with a loop that solves each by itself.
 
-    The loop reads the same rings and finds the same radius by scipy's brentq. Times are of the
-    processor, so that what else the machine does stays out of them.
+    The loop reads the same rings and finds the same radius by scipy's brentq. Times are processor
+    times, so other work of the machine does not count.
     """
     from scipy.optimize import brentq
 
@@ -318,7 +324,7 @@ def _speed() -> Iterator[dict[str, str | float]]:
 
 
 def _circle_speed(settings: Settings, brentq: Any) -> dict[str, str | float]:
-    """The source's equation alone: a loop over scalars of the math module."""
+    """Time the source's equation alone, in a loop over scalars of the math module."""
     size = 100_000
     density = np.random.default_rng(1).gamma(0.5, 1e-3, size) + 1e-9
     pull = np.full(size, settings.willingness * REWARD_A_TASK)
@@ -344,7 +350,7 @@ def _circle_speed(settings: Settings, brentq: Any) -> dict[str, str | float]:
 
 
 def _seconds(work: Any) -> float:
-    """The least of three times."""
+    """Return the shortest of three times."""
     times = []
     for _ in range(3):
         started = time.process_time()
@@ -354,7 +360,7 @@ def _seconds(work: Any) -> float:
 
 
 def _draw(lines: list[dict[str, str | float]], options: argparse.Namespace) -> None:
-    """Charts over epsilon at the highest target: success, and people notified."""
+    """Draw charts over epsilon at the highest target: success, and people notified."""
     options.figures.mkdir(parents=True, exist_ok=True)
     name = f"{options.file.stem}{'-records' if options.records else ''}-{options.mechanism}"
     wanted = [line for line in lines if line["target"] == TARGETS[-1]]

@@ -1,7 +1,7 @@
 """Generated maps of several kinds, on which rules and constants are chosen.
 
-Each kind is a way in which places differ: crowds around centres, unevenness at every scale, roads,
-a few heavy cells, tables of two attributes that are mostly nought, bands, a city, nothing at all.
+Each kind is uneven in a different way: clusters, unevenness at every scale, roads, a few heavy
+cells, tables of two attributes that are mostly zero, bands, a city, an even spread.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ Floats = NDArray[np.float64]
 
 
 def generated(kind: str, cells: int, seed: int) -> Floats:
-    """Chances (cells, cells) that add up to 1, of one of the KINDS; always the same for a seed."""
+    """Return probabilities (cells, cells) of one of the KINDS; always the same for a seed."""
     random = np.random.default_rng([seed, list(KINDS).index(kind)])
     weights = KINDS[kind](cells, random)
     return np.asarray(weights / weights.sum())
@@ -40,7 +40,7 @@ def _clusters(cells: int, random: Generator) -> Floats:
 
 
 def _cascade(cells: int, random: Generator) -> Floats:
-    """Quarters share what their square holds unevenly, on every level anew."""
+    """Multiplicative cascade: quarters divide their square's mass unevenly, on every level."""
     weights = np.ones((1, 1))
     while len(weights) < cells:
         side = len(weights)
@@ -63,7 +63,7 @@ def _roads(cells: int, random: Generator) -> Floats:
 
 
 def _heavy_cells(cells: int, random: Generator) -> Floats:
-    """All people in a few cells anywhere, of sizes that fall like a power."""
+    """All people in a few random cells, whose sizes follow a power law."""
     weights = np.zeros((cells, cells))
     number = int(random.integers(5, 80))
     places = random.integers(0, cells, (number, 2))
@@ -73,7 +73,7 @@ def _heavy_cells(cells: int, random: Generator) -> Floats:
 
 
 def _table(cells: int, random: Generator) -> Floats:
-    """Two attributes that are mostly nought, and never above nought together, or now and then."""
+    """Two attributes that are mostly zero, and never or rarely above zero together."""
     axes = [_attribute(cells, random) for _ in range(2)]
     together = random.choice([0.0, 0.02, 1.0])
     weights = np.outer(axes[0], axes[1])
@@ -82,7 +82,9 @@ def _table(cells: int, random: Generator) -> Floats:
 
 
 def _attribute(cells: int, random: Generator) -> Floats:
-    """Chances of one attribute: nought, then values some of which are round and heavy."""
+    """Return probabilities of one attribute: zero, then values some of which are round and
+    heavy.
+    """
     number = int(random.integers(10, cells))
     chances = np.zeros(cells)
     values = random.choice(np.arange(1, cells), min(number, cells - 1), replace=False)
@@ -95,7 +97,7 @@ def _attribute(cells: int, random: Generator) -> Floats:
 
 
 def _corner(cells: int, random: Generator) -> Floats:
-    """Falls off from a corner, whose own cell may be much heavier."""
+    """Mass that decreases from a corner, whose own cell may be much heavier."""
     falls = [np.exp(-np.arange(cells) / random.uniform(2, 30)) for _ in range(2)]
     weights = np.outer(falls[0], falls[1])
     weights[0, 0] *= random.uniform(1, 2000)
@@ -110,7 +112,7 @@ def _band(cells: int, random: Generator) -> Floats:
 
 
 def _city(cells: int, random: Generator) -> Floats:
-    """Quarters of heavy-tailed extent and size, each of places of equal weight."""
+    """Quarters of heavy-tailed extent and size, each with places of equal weight."""
     weights = np.zeros((cells, cells))
     for centre in random.random((40, 2)) * cells * 0.5 + cells * 0.2:
         places = centre + random.standard_t(1.5, (400, 2)) * 3
@@ -126,7 +128,7 @@ def _product(cells: int, random: Generator) -> Floats:
 
 
 def _towns(cells: int, random: Generator) -> Floats:
-    """Towns of heavy-tailed sizes in a country that is thinly and evenly lived in."""
+    """Towns of heavy-tailed sizes in a country with a thin, even population."""
     rows, columns = _coordinates(cells)
     weights = np.full((cells, cells), random.uniform(0.001, 0.1))
     for size in random.pareto(1.0, int(random.integers(5, 60))):
@@ -138,7 +140,7 @@ def _towns(cells: int, random: Generator) -> Floats:
 
 
 def _even(cells: int, random: Generator) -> Floats:
-    """People everywhere alike."""
+    """The same number of people everywhere."""
     return np.ones((cells, cells))
 
 

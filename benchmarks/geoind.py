@@ -1,4 +1,4 @@
-"""Moved points: the noise against theory, the promise, the density recovered, and the speed."""
+"""Moved points: noise against theory, guarantee, recovered density, and speed."""
 
 from __future__ import annotations
 
@@ -38,23 +38,23 @@ PLACES = {
 }
 
 DISTANCES = (50, 100, 200, 400)
-"""Metres between the two places that outcomes are to tell apart."""
+"""Metres between the two places that outcomes are to distinguish."""
 
 PROMISED = 4
-"""Times as many points are moved for each of these as for other figures."""
+"""Number of points for each of these, in units of the other figures' number."""
 
 MOST_CHANCE = 1e-6
-"""That any bound on what outcomes tell is above the truth."""
+"""Probability that any bound on the log-ratios is above the truth."""
 
 Sampler = Callable[[Floats, Floats, SeededWords], tuple[Floats, Floats]]
-"""Moves positions (n,) in degrees."""
+"""Perturbs positions (n,) in degrees."""
 
 SIDE_METRES = 40_000
-"""Side of the square in which densities are recovered, around the points' median."""
+"""Side of the square around the points' median in which densities are recovered."""
 
 
 def add_to(subcommands: Any) -> None:
-    """Describe `geoind` to the command line."""
+    """Add `geoind` to the command line."""
     parser = subcommands.add_parser("geoind", help=__doc__)
     parser.add_argument("--level", default="ln 4")
     parser.add_argument("--radius", type=int, default=200)
@@ -84,7 +84,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def _spread(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, str | float]]:
-    """Standard deviations along both axes against sqrt(3)/rate, and what lies beyond r95."""
+    """Compare standard deviations along both axes with sqrt(3)/rate, and print the share beyond
+    r95.
+    """
     for name, (lon, lat) in PLACES.items():
         east, north = move(np.full(draws, lon), np.full(draws, lat), noise, SeededWords(seed))
         across, along = _metres(east, north, lon, lat)
@@ -99,10 +101,12 @@ def _spread(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, s
 
 
 def _promise(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, str | float]]:
-    """What outcomes tell of two places in Berlin, against epsilon times their distance.
+    """Print lower bounds on the log-ratio of outcomes from two places in Berlin, beside the
+    guarantee.
 
-    `lower` is above the truth in one of a million runs of all lines at most. Beside the sampler
-    stand two with planted faults, of which some distance has to tell.
+    `lower` is above the truth in at most one of a million runs of all lines. Two samplers with
+    planted faults are measured beside the real one; at some distance each must exceed the
+    guarantee.
     """
     samplers: dict[str, Sampler] = {
         "dpgeo": lambda lon, lat, words: move(lon, lat, noise, words),
@@ -146,7 +150,7 @@ def _draw_in_berlin(sampler: Sampler, seed: int) -> Draw:
 def _move_on_mercator(
     lon: Floats, lat: Floats, rate: float, words: SeededWords
 ) -> tuple[Floats, Floats]:
-    """What peers do: the noise is as wide as declared in metres of the map, not of the ground."""
+    """Perturb as other software does: with noise in metres of the map, not of the ground."""
     arcs = draw_arcs(rate * EARTH_RADIUS_METRES, len(lon), words) * EARTH_RADIUS_METRES
     bearing = words.words(len(lon)) * (2 * math.pi / 2**64)
     x, y = to_mercator(lon, lat)
@@ -154,8 +158,11 @@ def _move_on_mercator(
 
 
 def _speed(noise: PlanarLaplace, draws: int, seed: int) -> dict[str, str | float]:
-    """Million points a second, against the usual NumPy way without snapping: the radius by
-    Lambert's W (Andres et al. 2013) and the direct formula with arc sines."""
+    """Measure millions of points a second against the usual NumPy method without snapping.
+
+    That method draws the radius by Lambert's W (Andres et al. 2013) and uses the direct formula
+    with arc sines.
+    """
     lon, lat = np.full(draws, 13.4), np.full(draws, 52.5)
     ours = min(_seconds(lambda: move(lon, lat, noise, SeededWords(seed))) for _ in range(3))
     plain = min(_seconds(lambda: _plain(lon, lat, noise, seed)) for _ in range(3))
@@ -183,7 +190,7 @@ def _plain(lon: Floats, lat: Floats, noise: PlanarLaplace, seed: int) -> tuple[F
 
 
 def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[str, str | float]:
-    """Errors of the recovered density against those of the histogram of the moved points."""
+    """Compare errors of the recovered density with those of the histogram of the moved points."""
     lon, lat, area = _points(path)
     grid = Grid.over(area, cells)
     moved = move(lon, lat, noise, SeededWords(seed))
@@ -213,7 +220,7 @@ def _density(noise: PlanarLaplace, path: Path, cells: int, seed: int) -> dict[st
 
 
 def _points(path: Path) -> tuple[Floats, Floats, StudyArea]:
-    """Positions within a square of SIDE_METRES around their median, and the square."""
+    """Return positions within a square of SIDE_METRES around their median, and the square."""
     import pyarrow.parquet as pq
 
     table = pq.read_table(path, columns=["lat", "lon"])
@@ -235,7 +242,7 @@ def _counts(grid: Grid, lon: Floats, lat: Floats) -> Floats:
 
 
 def _metres(east: Floats, north: Floats, lon: float, lat: float) -> tuple[Floats, Floats]:
-    """Metres east and north of a place, where the earth is as good as flat."""
+    """Return metres east and north of a place, where the earth is almost flat."""
     turned = (east - lon + 180) % 360 - 180
     across = np.radians(turned) * math.cos(math.radians(lat)) * EARTH_RADIUS_METRES
     return across, np.radians(north - lat) * EARTH_RADIUS_METRES

@@ -1,4 +1,4 @@
-"""How soon a visitor sees a large map, and how much is sent for it: a real server and browser."""
+"""Time and bytes until a visitor sees a large map, with a real server and browser."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from benchmarks.report import report
 ROOT = Path(__file__).resolve().parent.parent
 
 SECONDS, TRANSFER, SCRIPTS = 1.5, 1_500_000, 400_000
-"""What was promised: to the first heatmap, bytes sent for the map, bytes of all scripts."""
+"""Limits: seconds to the first heatmap, bytes sent for the map, bytes of all scripts."""
 
 CHROMIUM = "/usr/bin/chromium"
 ARGUMENTS = [
@@ -69,7 +69,7 @@ MEASURE = """() => {
 
 
 def add_to(subcommands: Any) -> None:
-    """Describe `page` to the command line."""
+    """Add `page` to the command line."""
     parser = subcommands.add_parser("page", help=__doc__)
     parser.add_argument("--cells", type=int, default=1024, help="cells along each side of the map")
     parser.add_argument("--repeat", type=int, default=5, help="visits, each with an empty cache")
@@ -78,7 +78,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print the median visit. Raises OSError where the site does not start."""
+    """Print the median visit. Raises OSError if the site does not start."""
     with site(options.cells) as (address, release):
         visits = list(visit(f"{address}/maps/{release}/", options.repeat))
     seconds = [each["seconds"] for each in visits]
@@ -100,7 +100,7 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
-    """What each of some first visits took."""
+    """Return the figures of several first visits."""
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as driver:
@@ -113,14 +113,14 @@ def visit(address: str, repeat: int) -> Iterator[dict[str, float]]:
             found: dict[str, float] = page.evaluate(MEASURE)
             context.close()
             if count:
-                # The first visit warms the server, as every visitor but one finds it.
+                # The first visit warms the server, as for every visitor but one.
                 yield found
         browser.close()
 
 
 @contextmanager
 def site(cells: int) -> Iterator[tuple[str, str]]:
-    """A fresh installation with one large map: its address and the release."""
+    """Run a new installation with one large map; yield its address and the release."""
     with tempfile.TemporaryDirectory(prefix="dpgeo-benchmark-") as folder:
         environment = os.environ | {
             "DPGEO_VAR": folder,
@@ -154,14 +154,14 @@ def site(cells: int) -> Iterator[tuple[str, str]]:
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
+    """Return a port on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
 
 
 def wait_for(address: str) -> None:
-    """Until a page answers. Raises TimeoutError after a minute."""
+    """Wait until a page answers. Raises TimeoutError after a minute."""
     for _ in range(240):
         try:
             with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
@@ -172,5 +172,5 @@ def wait_for(address: str) -> None:
 
 
 def all_scripts() -> int:
-    """Bytes of all scripts of the built frontend as they are sent, the owner's desk included."""
+    """Return the compressed bytes of all scripts of the built frontend, with the desk's."""
     return sum(path.stat().st_size for path in (ROOT / "frontend/dist/assets").glob("*.js.br"))

@@ -59,7 +59,7 @@ TENTHS = tuple(range(1, 11))
 
 
 def add_to(subcommands: Any) -> None:
-    """Describe `prilocation` to the command line."""
+    """Add `prilocation` to the command line."""
     parser = subcommands.add_parser("prilocation", help=__doc__)
     parser.add_argument("--data", type=Path, required=True, help="Parquet with user, lon, lat")
     parser.add_argument("--every", type=int, default=1, help="take every so many rows")
@@ -73,7 +73,7 @@ def add_to(subcommands: Any) -> None:
 
 @dataclass(frozen=True, eq=False)
 class Records:
-    """Whose records are where: persons (n,) from 0 on, their positions and nearest places (n,)."""
+    """Records: persons (n,) numbered from 0, their positions and nearest places (n,)."""
 
     persons: Ints
     people: int
@@ -95,7 +95,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def read(options: argparse.Namespace) -> Records:
-    """The records of a file; the study area is their own, which only a benchmark may use."""
+    """Return the records of a file, in the study area around them, which only a benchmark may
+    use.
+    """
     import pyarrow.parquet as pq
 
     table = pq.read_table(options.data).to_pandas().iloc[:: options.every]
@@ -113,7 +115,7 @@ def read(options: argparse.Namespace) -> Records:
 
 
 def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
-    """One place for each point of interest."""
+    """Return one place for each point of interest."""
     found = table[held].groupby("poi")[["lon", "lat"]].first()
     return Places(
         levels=("street",),
@@ -125,7 +127,7 @@ def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
 
 
 def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
-    """Every method's errors."""
+    """Print every method's errors."""
     wide = diameter(records.places.positions)
     for crowd in CROWDS:
         moved = k_anonymous(records, crowd)
@@ -142,7 +144,9 @@ def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
 
 
 def plain(records: Records, epsilon: float, seed: int) -> Centres:
-    """Laplace noise on both coordinates, half of epsilon each, pulled back into the area."""
+    """Add Laplace noise to both coordinates, half of epsilon each, and pull points into the
+    area.
+    """
     random = np.random.default_rng(seed)
     west, south, east, north = records.area.mercator_bounds
     x = records.at.x + random.laplace(0, 2 * (east - west) / epsilon, records.at.x.size)
@@ -151,8 +155,11 @@ def plain(records: Records, epsilon: float, seed: int) -> Centres:
 
 
 def k_anonymous(records: Records, crowd: int) -> Centres:
-    """Every record at the mean of its box; boxes are halved while both halves hold `crowd` people
-    (Mondrian: LeFevre, DeWitt and Ramakrishnan 2006)."""
+    """Move every record to the mean of its box.
+
+    Boxes are halved while both halves contain `crowd` people (Mondrian: LeFevre, DeWitt and
+    Ramakrishnan 2006).
+    """
     x, y = records.at.x.copy(), records.at.y.copy()
     waiting = [np.arange(x.size)]
     while waiting:
@@ -173,7 +180,7 @@ def _halves(records: Records, held: Ints) -> list[Ints]:
 
 
 def prilocation(records: Records, epsilon: Fraction, clusters: int, seed: int, wide: float) -> Line:
-    """The mechanism's steps with the source's shares, for one record."""
+    """Run the mechanism's steps with the source's shares, for one record."""
     entropy = SeededEntropy(seed)
     grid = Grid.over(records.area, LATTICE)
     at = records.places.positions
@@ -215,20 +222,24 @@ def _taken(at: Centres, places: Ints) -> Centres:
 
 
 def _mean(persons: Ints, values: Floats, people: int) -> float:
-    """The mean over people of their means; whoever has none is left out."""
+    """Return the mean over people of their means; people without a value are left out."""
     size = np.bincount(persons, minlength=people)
     sums = np.bincount(persons, values, people)
     return float((sums[size > 0] / size[size > 0]).mean())
 
 
 def _honest(records: Records, persons: Ints, astray: Floats) -> float:
-    """The mean over people of whom there are true places; to others, nothing is near."""
+    """Return the mean distance over virtual users with true places; for others it is not
+    defined.
+    """
     held = np.isin(persons, records.persons)
     return _mean(persons[held], astray[held], records.people)
 
 
 def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
-    """Metres from each place drawn to the nearest of the person's true places, 0 without any."""
+    """Return metres from each drawn place to the nearest of the person's true places, 0 without
+    any.
+    """
     at = records.places.positions
     away = np.zeros(len(places))
     order = np.argsort(persons, kind="stable")
@@ -244,7 +255,7 @@ def _astray(records: Records, persons: Ints, places: Ints) -> Floats:
 
 
 def speed(records: Records) -> Line:
-    """Five noisy rounds with 80 clusters, from positions on, beside scikit-learn's k-means."""
+    """Time five noisy rounds with 80 clusters, from positions on, beside scikit-learn's k-means."""
     from sklearn.cluster import KMeans
 
     grid = Grid.over(records.area, LATTICE)
@@ -281,7 +292,7 @@ def _seconds(run: Callable[[], None]) -> float:
 
 
 def _mebibytes(run: Callable[[], None]) -> float:
-    """The most that arrays and objects took at a time beyond the positions themselves."""
+    """Return the peak memory of arrays and objects beyond the positions themselves."""
     tracemalloc.start()
     run()
     most = tracemalloc.get_traced_memory()[1]

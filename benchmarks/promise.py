@@ -1,11 +1,11 @@
-"""What outcomes tell of two places: a bound from below on epsilon times their distance.
+"""Lower bounds on the log-ratio of outcomes from two places.
 
 The largest ratio over many cells is too large by chance, however many draws there are. So the
 sample is split. One half chooses a set of outcomes; the other alone tests it, by the bounds of
-Clopper and Pearson (1934) on its two probabilities. What is so found is above the truth with no
-more than the chance stated, whatever the first half chose, and near it where that chose well. As a
-set those cells are taken that speak most for one place, as many as give the first half's best bound
-(Neyman and Pearson; Jagielski, Ullman and Oprea 2020 audit so).
+Clopper and Pearson (1934) on its two probabilities. The bound exceeds the truth with at most the
+stated probability, whatever the first half chose, and is near the truth if that half chose well.
+The set consists of the cells that favour one place most, as many as give the first half's best
+bound (Neyman and Pearson; Jagielski, Ullman and Oprea 2020).
 """
 
 from __future__ import annotations
@@ -19,32 +19,37 @@ from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
 Draw = Callable[[float, int, int], tuple[Floats, Floats]]
-"""Outcomes, metres east and north of the middle, of so many reports made at these metres east of
-it, under a seed."""
+"""Returns perturbed points, in metres east and north of the middle, of `size` reports made
+`east` metres from it, under a seed.
+"""
 
 CELLS = 24
-"""Along each side of the square in which outcomes are told apart; all beyond it is one more."""
+"""Cells along each side of the square in which outcomes are distinguished; all beyond it is one
+more.
+"""
 
 REACH = 3.0
-"""Half of that side, in mean distances that the noise is told to move."""
+"""Half of that side, in mean distances of the noise."""
 
 CHUNK = 1 << 20
-"""Outcomes drawn at a time."""
+"""Number of outcomes drawn at a time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Found:
-    """`estimate` is the log-ratio of the set's shares in the half that tests, `lower` its bound."""
+    """A bound: `estimate` is the log-ratio of the set's shares in the testing half, `lower` its
+    bound.
+    """
 
     estimate: float
     lower: float
 
 
 def tell_apart(draw: Draw, metres: float, draws: int, scale: float, chance: float) -> Found:
-    """What `draws` outcomes from each of two places so many metres apart tell of them.
+    """Bound the log-ratio of outcomes from two places so many metres apart, from `draws` of each.
 
-    `lower` is above the true log-ratio with at most this chance. `scale` is the mean distance that
-    noise is told to move, in metres.
+    `lower` is above the true log-ratio with at most the given chance. `scale` is the mean distance
+    of the noise, in metres.
     """
     ends, half = (-metres / 2, metres / 2), draws // 2
     west, east = (_count(draw, place, half, scale, seed) for seed, place in enumerate(ends))
@@ -56,7 +61,7 @@ def tell_apart(draw: Draw, metres: float, draws: int, scale: float, chance: floa
 
 
 def _count(draw: Draw, place: float, draws: int, scale: float, seed: int) -> NDArray[np.int64]:
-    """Outcomes in each cell, and beyond them in the last: int64 (CELLS**2 + 1,)."""
+    """Count outcomes in each cell, and those beyond them last: int64 (CELLS**2 + 1,)."""
     counts = np.zeros(CELLS**2 + 1, dtype=np.int64)
     for number, start in enumerate(range(0, draws, CHUNK)):
         east, north = draw(place, min(CHUNK, draws - start), 1000 * seed + number)
@@ -73,10 +78,10 @@ def _count(draw: Draw, place: float, draws: int, scale: float, seed: int) -> NDA
 def _choose(
     west: NDArray[np.int64], east: NDArray[np.int64], chance: float
 ) -> tuple[NDArray[np.int64], int]:
-    """The cells whose outcomes tell most, and for which place (0 or 1) they speak."""
+    """Choose the cells whose outcomes reveal most, and the place (0 or 1) that they favour."""
     best: tuple[float, NDArray[np.int64], int] = (-math.inf, np.arange(west.size), 0)
     for first, (more, less) in enumerate([(west, east), (east, west)]):
-        # Half an outcome in either, so that cells with next to none come last.
+        # Half an outcome is added to both, so that cells with hardly any come last.
         order = np.argsort((less + 0.5) / (more + 0.5) + 1 / np.sqrt(more + 0.5), kind="stable")
         lower = _lower(np.cumsum(more[order]), np.cumsum(less[order]), int(west.sum()), chance)
         place = int(np.argmax(lower))
@@ -86,7 +91,7 @@ def _choose(
 
 
 def _lower(more: NDArray[np.int64], less: NDArray[np.int64], draws: int, chance: float) -> Floats:
-    """A lower bound (n,) of the log-ratio of two probabilities, from how often each came up."""
+    """Return a lower bound (n,) of the log-ratio of two probabilities, from the counts of each."""
     from scipy.stats import beta
 
     least = beta.ppf(chance / 2, more, draws - more + 1)

@@ -1,4 +1,4 @@
-"""Lines of figures, for people or as JSON."""
+"""Output of benchmarks, for people or as JSON."""
 
 from __future__ import annotations
 

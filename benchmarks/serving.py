@@ -1,9 +1,9 @@
-"""Requests that the web server answers: files, answers of 304, and lists of a thousand releases.
+"""Rate of requests that the web server answers: files, 304s, and lists of a thousand releases.
 
-Starts an installation of its own behind gunicorn, as `serve` does, and asks with wrk. On a machine
-that others use too, look at the milliseconds of processor time: two cores answer 2000 divided by
-them each second, at the most. `of_bare` is that time in units of the reference's: the bytes of the
-small file out of memory, behind the same gunicorn, with no Django.
+It starts an installation of its own behind gunicorn, as `serve` does, and sends requests with wrk.
+On a machine that does other work too, look at the milliseconds of processor time: two cores answer
+at most 2000 divided by them each second. `of_bare` is that time in units of the reference's: the
+bytes of the small file from memory, behind the same gunicorn, without Django.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ end
 
 
 def add_to(subcommands: Any) -> None:
-    """Describe `serving` to the command line."""
+    """Add `serving` to the command line."""
     parser = subcommands.add_parser("serving", help=__doc__)
     parser.add_argument("--releases", type=int, default=1000)
     parser.add_argument("--connections", type=int, default=16)
@@ -61,7 +61,7 @@ def add_to(subcommands: Any) -> None:
 
 
 def measure(options: argparse.Namespace) -> None:
-    """Print a line for each kind of request. Raises ValueError where wrk is missing."""
+    """Print a line for each kind of request. Raises ValueError if wrk is missing."""
     if shutil.which("wrk") is None:
         raise ValueError("wrk is not installed: apt-get install wrk")
     with tempfile.TemporaryDirectory(prefix="dpgeo-serving-") as name:
@@ -90,7 +90,7 @@ def _measure_bare(
     options: argparse.Namespace,
     release: str,
 ) -> Figures:
-    """The reference, measured while the site stands idle."""
+    """Measure the reference while the site is idle."""
     body = folder / "body"
     address = f"{server}/api/v1/releases/{release}/files/map.bin"
     request = urllib.request.Request(address, headers={"Accept-Encoding": "gzip"})  # noqa: S310
@@ -101,7 +101,7 @@ def _measure_bare(
 
 
 def _asked(release: str) -> list[tuple[str, str, bool]]:
-    """What is asked for: a name, an address, and whether the client holds the answer already."""
+    """Return the requests: a name, an address, and whether the client has the answer already."""
     file = f"/api/v1/releases/{release}/files"
     return [
         ("file of 13 kB", f"{file}/map.bin", False),
@@ -193,7 +193,7 @@ def _measure(
 
 
 def _processor_seconds(group: int) -> float:
-    """Processor time of a process and its workers so far."""
+    """Return the processor time of a process and its workers so far."""
     ticks = 0
     for stat in Path("/proc").glob("[0-9]*/stat"):
         try:

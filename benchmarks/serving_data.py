@@ -1,4 +1,4 @@
-"""Releases to be served: one that was drawn, and as many rows like it as are asked for."""
+"""Releases to be served: one that was drawn, and copies of its row."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ CELLS = 48
 
 
 def fill(releases: int) -> str:
-    """Publish releases; the id of the one whose files are there."""
+    """Publish releases; return the id of the one that has files."""
     organisation = organisation_create(name="Example City")
     datasets = [
         dataset_create(

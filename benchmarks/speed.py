@@ -1,4 +1,4 @@
-"""Times of what is slow beside what a user would take instead, as ratios within one run."""
+"""Speed of the slow parts, as ratios to what a user would use instead."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ SALT = bytes(16)
 
 
 def add_to(subcommands: Any) -> None:
-    """Describe `speed` to the command line."""
+    """Add `speed` to the command line."""
     parser = subcommands.add_parser("speed", help=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000, help="rows of the generated file")
     parser.add_argument("--people", type=int, default=200_000)
@@ -60,7 +60,9 @@ def measure(options: argparse.Namespace) -> None:
 
 
 def noise(options: argparse.Namespace) -> Line:
-    """Exact discrete Laplace at scale 10: ours beside OpenDP's, which draws a fiftieth as many."""
+    """Time exact discrete Laplace noise at scale 10 beside OpenDP's, which draws a fiftieth as
+    many.
+    """
     import opendp.prelude as dp
 
     dp.enable_features("contrib")
@@ -83,7 +85,7 @@ def noise(options: argparse.Namespace) -> Line:
 
 
 def kdtree(options: argparse.Namespace) -> Line:
-    """A kd-tree on the noisy cells of a made-up city beside drawing their noise."""
+    """Time a kd-tree on the noisy cells of an invented city beside drawing their noise."""
     law = DiscreteLaplace(Fraction(1, 10), 1)
     words = SystemEntropy().stream()
     cells = trips.city(CELLS, people=options.rows)
@@ -101,7 +103,7 @@ def kdtree(options: argparse.Namespace) -> Line:
 
 
 def dpcube(options: argparse.Namespace) -> Line:
-    """DPCube on many cells, from counts to release, beside drawing one noise for each."""
+    """Time DPCube on many cells, from counts to release, beside drawing one noise for each."""
     large = options.large
     view = _Counted(counts=trips.city(large, people=options.rows))
     mechanism = find_mechanism("dpcube")
@@ -122,14 +124,14 @@ def dpcube(options: argparse.Namespace) -> Line:
 
 
 class _Counted(CountsView):
-    """Counts that need not be laid out on the grid first."""
+    """Counts that need not be computed from positions first."""
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         return PrivateCounts(self.counts, sensitivity=1)
 
 
 def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
-    """Bounded counts beside counts of all rows, both by DuckDB from the same file."""
+    """Time bounded counts beside counts of all rows, both by DuckDB from the same file."""
     grid = Grid.over(trips.AREA, CELLS)
     for counted in Counting:
         view = view_of(path, counted)
@@ -148,7 +150,7 @@ def counting(path: Path, options: argparse.Namespace) -> Iterator[Line]:
 
 
 def whole_release(path: Path, options: argparse.Namespace) -> Line:
-    """From the canonical file to the bytes of a release, beside one bounded query."""
+    """Time the way from the canonical file to the bytes of a release beside one bounded query."""
     grid = Grid.over(trips.AREA, CELLS)
     mechanism = find_mechanism("uniform-grid")
     params = parse_parameters(mechanism.params, {"cells": CELLS})
@@ -167,7 +169,7 @@ def whole_release(path: Path, options: argparse.Namespace) -> Line:
 
 
 def view_of(path: Path, counting: Counting) -> DuckDBView:
-    """The generated people, at most BOUND cells or visits each."""
+    """Return a view of the generated people, with at most BOUND cells or visits each."""
     return DuckDBView(
         path, domain=Domain(trips.AREA), unit=Unit.PERSON, counting=counting, bound=BOUND, salt=SALT
     )
@@ -176,7 +178,7 @@ def view_of(path: Path, counting: Counting) -> DuckDBView:
 def best_of(
     repeat: int, ours: Callable[[], object], reference: Callable[[], object]
 ) -> tuple[float, float]:
-    """The least seconds of each, run by turns so that both meet the same machine."""
+    """Return the shortest time of each, run in turns so that both meet the same load."""
     times: list[tuple[float, float]] = []
     for _ in range(repeat):
         started = time.perf_counter()
@@ -188,7 +190,7 @@ def best_of(
 
 
 def line(name: str, ours: float, reference: str, reference_seconds: float) -> Line:
-    """One comparison; a ratio below 1 means that ours is faster."""
+    """Print one comparison; a ratio below 1 means that ours is faster."""
     return {
         "name": name,
         "ours_s": ours,

@@ -1,4 +1,4 @@
-"""Earth mover's distance between two maps of the same cells, exactly."""
+"""Exact earth mover's distance between two maps of the same cells."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 def earth_movers_distance(
     first: NDArray[np.float64], second: NDArray[np.float64], cell: float
 ) -> float:
-    """Metres that the average unit of mass is moved to make one map (n, n) of the other.
+    """Return the metres by which the average unit of mass moves from one map (n, n) to the other.
 
-    Along rows and columns, from cell to neighbouring cell, which makes it the cheapest flow on the
-    grid: at least the distance as the crow flies, at most sqrt(2) times as much. Both are scaled to
-    the same total. By linear programming (HiGHS).
+    Mass moves along rows and columns, from cell to neighbouring cell, which makes it the cheapest
+    flow on the grid: at least the straight distance, at most sqrt(2) times as much. Both maps are
+    scaled to the same total. Solved by linear programming (HiGHS).
     """
     from scipy.optimize import linprog
     from scipy.sparse import coo_array
@@ -31,7 +31,8 @@ def earth_movers_distance(
         ),
         shape=(first.size, start.size),
     ).tocsr()
-    # One cell's balance follows from the others'; leaving it out spares rounding a conflict.
+    # One cell's balance follows from the others'; with it, rounding could make the equations
+    # contradict each other.
     found = linprog(
         np.ones(start.size), A_eq=flow[1:], b_eq=excess[1:], bounds=(0, None), method="highs"
     )

@@ -1,4 +1,4 @@
-"""Made-up trips through a made-up city, as a canonical file and as cells."""
+"""Invented trips through an invented city, as a canonical file and as cells."""
 
 from __future__ import annotations
 
@@ -77,12 +77,12 @@ def write(path: Path, *, rows: int, people: int) -> None:
 
 
 def plain_counts(path: Path, grid: Grid) -> NDArray[np.int64]:
-    """Counts per cell with nothing bounded: what a user would do without privacy."""
+    """Return counts per cell without a bound, as a user without privacy would."""
     return _run(_PLAIN, path, grid)
 
 
 def bounded_counts(path: Path, grid: Grid, bound: int) -> NDArray[np.int64]:
-    """Counts per cell of at most `bound` visits a person, in one query without noise."""
+    """Return counts per cell of at most `bound` visits a person, in one query without noise."""
     return _run(_BOUNDED, path, grid, bound=bound)
 
 
@@ -105,7 +105,7 @@ def _run(query: str, path: Path, grid: Grid, **more: int) -> NDArray[np.int64]:
 
 
 def city(cells: int, *, people: int) -> NDArray[np.int64]:
-    """Counts (cells, cells) of people in districts and streets of very unequal crowds."""
+    """Return counts (cells, cells) of people in districts and streets of very unequal density."""
     random = np.random.default_rng(1)
     districts = random.lognormal(0, 1, (cells // 16, cells // 16)).repeat(16, 0).repeat(16, 1)
     blocks = random.pareto(1.1, (cells // 4, cells // 4)).repeat(4, 0).repeat(4, 1)

@@ -98,9 +98,21 @@ class Phrase:
         return phrase
 
 
+class InvalidValue(ValueError):
+    """A value that cannot be used, and why, in rooms that know nothing of inputs and fields."""
+
+    def __init__(self, template: str, /, **values: Value) -> None:
+        super().__init__(Phrase(template, **values))
+
+
 def translatable(text: str) -> str:
     """Mark a text for the catalogues where it stands; it is looked up where it is shown."""
     return text
+
+
+def translatable_plural(one: str, many: str) -> tuple[str, str]:
+    """Mark a text and its plural for the catalogues, as `translatable` does."""
+    return one, many
 
 
 def shown_by_scripts(text: str) -> str:

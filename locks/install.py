@@ -24,7 +24,7 @@ Settings = Mapping[str, str]
 
 
 def pip_settings() -> Settings:
-    """pip's settings for an installation; of several values the one that pip would follow."""
+    """Return pip's settings for an installation, each with the value that pip would use."""
     answer = subprocess.run([*PIP, "config", "list"], capture_output=True, text=True)  # noqa: S603
     settings: dict[tuple[int, str], str] = {}
     for line in answer.stdout.splitlines():
@@ -36,14 +36,14 @@ def pip_settings() -> Settings:
 
 
 SECTIONS = ["global", "install", ":env:"]
-"""The sections of pip's settings that count here, the decisive one last."""
+"""The sections of pip's settings that count here, the one with precedence last."""
 
 FALSE = {"0", "n", "no", "f", "false", "off"}
-"""What pip reads as a "no"."""
+"""The values that pip reads as false."""
 
 
 def uv_environment(pip: Settings, outer: Settings) -> dict[str, str]:
-    """`outer` with pip's settings in uv's words; what `outer` says to uv already stays."""
+    """Return `outer` with pip's settings under uv's names; uv's own settings in `outer` stay."""
     words = {name: value.split() for name, value in pip.items()}
     certificates = pip.get("cert", "")
     said = {
@@ -52,7 +52,7 @@ def uv_environment(pip: Settings, outer: Settings) -> dict[str, str]:
         "UV_FIND_LINKS": ",".join(words.get("find-links", [])),
         "UV_INSECURE_HOST": " ".join(words.get("trusted-host", [])),
         "UV_HTTP_TIMEOUT": pip.get("timeout", pip.get("default-timeout", "")),
-        # As pip does: any index may bring a file, for its hash is what counts.
+        # As in pip, any index may provide a file, since its hash is checked.
         "UV_INDEX_STRATEGY": "unsafe-best-match",
         "SSL_CERT_DIR" if Path(certificates).is_dir() else "SSL_CERT_FILE": certificates,
         "SSL_CLIENT_CERT": pip.get("client-cert", ""),
@@ -62,7 +62,7 @@ def uv_environment(pip: Settings, outer: Settings) -> dict[str, str]:
 
 
 def uv_program() -> Path | None:
-    """uv in this environment, installed when missing; None where no wheel of it can be had."""
+    """Return uv in this environment, installed if missing; None if there is no wheel of it."""
     program = Path(sysconfig.get_path("scripts")) / ("uv.exe" if os.name == "nt" else "uv")
     wheels = ["install", "-qq", "--require-hashes", "--only-binary", ":all:", "-r", str(UV_LOCK)]
     if not program.exists():
@@ -71,7 +71,7 @@ def uv_program() -> Path | None:
 
 
 def install(lock: str) -> int:
-    """The exit code of whichever of both installed last."""
+    """Install by uv or pip, and return the exit code of the last one."""
     program = uv_program()
     if program:
         settings = pip_settings()

@@ -1,9 +1,9 @@
-"""`make test` or `make run` in a fresh copy of the project, where nothing is installed.
+"""`make test` or `make run` in a fresh copy of the project, with nothing installed.
 
-`python -m tests.fresh_copy PYTHON test` passes on the answer of `make test`. With `run` the demo
-city has to be published and every map's data to arrive over HTTP; then the site is stopped.
-`python -m tests.fresh_copy newest` prints the newest Python that is found here, if it is newer
-than this one. Only the standard library is used.
+`python -m tests.fresh_copy PYTHON test` passes on the exit code of `make test`. With `run`, the
+demo city must be published and every map's data must be available over HTTP; then the site is
+stopped. `python -m tests.fresh_copy newest` prints the newest Python on this machine, if it is
+newer than this one. Only the standard library is used.
 """
 
 from __future__ import annotations
@@ -29,16 +29,18 @@ from tests.servers import free_port
 ROOT = Path(__file__).resolve().parent.parent
 
 PATIENCE_SECONDS = 900.0
-"""For installing, building and publishing: a few times what a slow machine takes."""
+"""Seconds for installing, building and publishing: a few times what a slow machine takes."""
 
 GREETING = "dpgeo is at "
 
 HERE = {"DATABASE_URL", "CELERY_BROKER_URL", "VIRTUAL_ENV", "MAKEFLAGS", "MAKELEVEL"}
-"""What a copy takes over from nobody; beside everything that begins with DPGEO_ and DJANGO_."""
+"""Environment variables that a copy must not inherit, besides those that begin with DPGEO_ and
+DJANGO_.
+"""
 
 
 def newest_python() -> str | None:
-    """The newest supported Python on PATH or of pyenv that starts, if newer than this one."""
+    """Return the newest working, supported Python on PATH or of pyenv, if newer than this one."""
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv")) / "versions"
     for minor in reversed(supported_minors()):
         if minor <= sys.version_info.minor:
@@ -53,7 +55,7 @@ def newest_python() -> str | None:
 
 
 def supported_minors() -> range:
-    """The minor versions of Python 3 that `requires-python` names."""
+    """Return the minor versions of Python 3 in `requires-python`."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     bounds = re.fullmatch(r">=3\.(\d+),<3\.(\d+)", project["requires-python"])
     assert bounds is not None
@@ -61,14 +63,14 @@ def supported_minors() -> range:
 
 
 def starts(program: Path) -> bool:
-    """Whether it is a Python that makes environments, rather than a shim that leads nowhere."""
+    """Return whether it is a Python that can make environments, not a broken shim."""
     words = [str(program), "-c", "import ensurepip, ssl, sqlite3, venv"]
     return subprocess.run(words, capture_output=True, check=False).returncode == 0
 
 
 @contextmanager
 def fresh_copy() -> Iterator[Path]:
-    """A folder with the project's files as they are, and with nothing built from them."""
+    """Return a folder with the project's files and no build products."""
     listed = subprocess.run(
         ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"],
         cwd=ROOT,
@@ -85,13 +87,13 @@ def fresh_copy() -> Iterator[Path]:
 
 
 def run_tests(folder: Path, python: str) -> int:
-    """The exit code of `make test`."""
+    """Return the exit code of `make test`."""
     words = ["make", "test", f"SYSTEM_PYTHON={python}"]
     return subprocess.run(words, cwd=folder, env=environment(), check=False).returncode
 
 
 def publish_demo(folder: Path, python: str) -> int:
-    """0 when `make run` has published a demo city whose maps can be fetched."""
+    """Return 0 when `make run` has published a demo city whose maps can be fetched."""
     port, log = free_port(), folder.parent / "log"
     words = ["make", "run", f"PORT={port}", f"SYSTEM_PYTHON={python}"]
     began = time.monotonic()
@@ -115,7 +117,7 @@ def publish_demo(folder: Path, python: str) -> int:
 
 
 def environment() -> dict[str, str]:
-    """This environment without what is meant for an installation that stands already."""
+    """Return this environment without the settings of an existing installation."""
     return {
         name: value
         for name, value in os.environ.items()
@@ -124,7 +126,9 @@ def environment() -> dict[str, str]:
 
 
 def wait_for_greeting(process: subprocess.Popen[bytes], log: Path) -> None:
-    """Wait until the site says where it is. Raises AssertionError if it ends or takes too long."""
+    """Wait until the site prints its address. Raises AssertionError if it ends or takes too
+    long.
+    """
     deadline = time.monotonic() + PATIENCE_SECONDS
     while GREETING not in (said := log.read_text(errors="replace")):
         assert process.poll() is None, said
@@ -134,7 +138,7 @@ def wait_for_greeting(process: subprocess.Popen[bytes], log: Path) -> None:
 
 
 def fetch_maps(site: str) -> int:
-    """How many maps the catalogue lists. Raises where there is none or one has no data."""
+    """Return the number of maps in the catalogue. Raises if there are none or one has no data."""
     pages, maps = f"{site}/api/v1/releases", 0
     kinds: set[str] = set()
     for release in json.loads(fetch(pages))["results"]:
@@ -147,14 +151,14 @@ def fetch_maps(site: str) -> int:
 
 
 def fetch(address: str) -> bytes:
-    """The body of an answer that is no error."""
+    """Return the body of an answer that is not an error."""
     with urllib.request.urlopen(address, timeout=60) as answer:  # noqa: S310
         content: bytes = answer.read()
     return content
 
 
 def stop(process: subprocess.Popen[Any]) -> None:
-    """End the site as Ctrl-C does, and all that it started."""
+    """Stop the site as Ctrl-C does, with all its processes."""
     for number, seconds in ((signal.SIGINT, 30), (signal.SIGKILL, 30)):
         if process.poll() is None:
             os.killpg(process.pid, number)
@@ -169,7 +173,7 @@ def stop(process: subprocess.Popen[Any]) -> None:
 
 
 def main(words: list[str]) -> int:
-    """The exit code."""
+    """Run the command, and return its exit code."""
     if words == ["newest"]:
         sys.stdout.write(f"{newest_python() or ''}\n")
         return 0

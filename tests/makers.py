@@ -90,7 +90,7 @@ def write_canonical(path: Path, rows: int = 200, people: int = 20) -> None:
 
 
 def make_ready(dataset: Dataset, folder: Path, rows: int = 200) -> Upload:
-    """Make an upload as if it had been ingested."""
+    """Mark an upload as ingested, with a canonical file."""
     path = folder / f"{secrets.token_hex(4)}.parquet"
     write_canonical(path, rows)
     name = store(private_storage(), f"canonical/{path.name}", path)
@@ -123,13 +123,13 @@ REQUEST = ("mechanism", "parameters", "epsilon", "bound", "counting", "bounding"
 
 
 def request_release(dataset: Dataset, **asked: Any) -> Release:
-    """A release of what is asked, read as every door reads it."""
+    """Request a release, reading the request as API and desk do."""
     request = read_request(dataset, **{name: asked.pop(name) for name in REQUEST if name in asked})
     return release_request(dataset=dataset, request=request, **asked)
 
 
 def quote_release(dataset: Dataset, guess: Guess | None = None, **asked: Any) -> Quote:
-    """The quote of what is asked."""
+    """Return the quote of a request."""
     return release_quote(dataset=dataset, request=read_request(dataset, **asked), guess=guess)
 
 

@@ -1,4 +1,4 @@
-"""Releases of an invented city, installed as rows and files without any private data or job.
+"""Releases of an invented city, stored as rows and files without data or a job.
 
 The noise comes from a seeded generator, which only tests may use.
 """
@@ -19,15 +19,11 @@ from dpgeo.core.epsilon import to_micro
 from dpgeo.core.guarantees import Counting, PureDP, Unit
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import (
-    ClustersRelease,
-    Content,
     ContourRelease,
     GridRelease,
-    LocationsRelease,
     PartitionRelease,
     Released,
     SlicesRelease,
-    ZonesRelease,
 )
 from dpgeo.core.spend import Measured
 from dpgeo.core.time_slices import TIME_SLICES
@@ -55,7 +51,9 @@ HOODS = (
 
 
 def city(grid: Grid, people: int = 400_000, seed: int = 7) -> NDArray[np.int64]:
-    """Invented counts of people in each cell, crowded in a few neighbourhoods and along streets."""
+    """Return invented counts of people in each cell, concentrated in a few neighbourhoods and
+    streets.
+    """
     row, column = np.mgrid[0 : grid.rows, 0 : grid.columns]
     y, x = (row + 0.5) / grid.rows, (column + 0.5) / grid.columns
     crowd = np.zeros(grid.shape)
@@ -69,7 +67,7 @@ def city(grid: Grid, people: int = 400_000, seed: int = 7) -> NDArray[np.int64]:
 
 
 def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> Released:
-    """The city on a uniform grid with epsilon 1, each person in at most 4 cells."""
+    """Return the city on a uniform grid with epsilon 1, each person in at most 4 cells."""
     grid = Grid.over(area, cells)
     epsilon = Fraction(1)
     noise = DiscreteLaplace(epsilon, 4)
@@ -80,7 +78,9 @@ def grid_release(area: StudyArea, cells: int = 96, unit: str = Unit.PERSON) -> R
 
 
 def slices_release(area: StudyArea, cells: int = 32) -> Released:
-    """The city by working days, full in the west, and by weekends, a fifth of it in the east."""
+    """Return the city by working days, with people in the west, and weekends, with a fifth in
+    the east.
+    """
     grid = Grid.over(area, cells)
     epsilon = Fraction(1)
     noise = DiscreteLaplace(epsilon, 4)
@@ -103,7 +103,7 @@ def slices_release(area: StudyArea, cells: int = 32) -> Released:
 
 
 def contour_release(area: StudyArea, cells: int = 64) -> Released:
-    """The city's surface with contour lines, each person in one cell."""
+    """Return contour lines of the city's density, each person in one cell."""
     grid = Grid.over(area, cells)
     epsilon = Fraction(1)
     noise = DiscreteLaplace(epsilon, 1)
@@ -122,7 +122,7 @@ def contour_release(area: StudyArea, cells: int = 64) -> Released:
 
 
 def partition_release(area: StudyArea, cells: int = 128) -> Released:
-    """The city in boxes of cells, small where many people are."""
+    """Return the city in boxes of cells, small where there are many people."""
     grid = Grid.over(area, cells)
     half = Fraction(1, 2)
     noise = DiscreteLaplace(half, 4)
@@ -149,7 +149,7 @@ def partition_release(area: StudyArea, cells: int = 128) -> Released:
 
 
 def install(released: Released, title: str, *, state: str = ReleaseState.PUBLISHED) -> Release:
-    """Rows, blob and files of a release as its job would have left them."""
+    """Store a release's rows, blob and files as its job would have."""
     organisation, _ = Organisation.objects.get_or_create(
         slug="vessby-transport", defaults={"name": "Vessby Transport"}
     )
@@ -204,14 +204,16 @@ def _dataset(organisation: Organisation, area: StudyArea) -> Dataset:
     )
 
 
+Gridded = GridRelease | SlicesRelease | ContourRelease | PartitionRelease
+
+
 def _released(
-    mechanism: str, area: StudyArea, content: Content, trace: tuple[Measured, ...], unit: Unit
+    mechanism: str, area: StudyArea, content: Gridded, trace: tuple[Measured, ...], unit: Unit
 ) -> Released:
-    assert not isinstance(content, ClustersRelease | LocationsRelease)
     epsilon = sum((line.epsilon for line in trace), Fraction(0))
     return Released(
         mechanism=mechanism,
-        parameters={} if isinstance(content, ZonesRelease) else {"cells": content.grid.columns},
+        parameters={"cells": content.grid.columns},
         software="dpgeo test",
         about={
             "title": "People in Vessby",

@@ -11,24 +11,24 @@ from dpgeo.privacy.randomness import RandomWords
 
 
 class SeededEntropy:
-    """Seeded streams, different from each other and the same in every run."""
+    """Seeded streams, which differ from each other and are the same in every run."""
 
     def __init__(self, seed: int) -> None:
         self._seeds = np.random.SeedSequence(seed)
 
     def stream(self) -> SeededWords:
-        """The next stream of this seed."""
+        """Return the next stream of this seed."""
         return SeededWords(self._seeds.spawn(1)[0])
 
 
 class SeededWords:
-    """Words of a pseudo-random generator that is good for statistics and not secret."""
+    """Words of a pseudo-random generator, good enough for statistics and not secret."""
 
     def __init__(self, seed: int | np.random.SeedSequence) -> None:
         self._generator = np.random.SFC64(seed)
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """The next `count` words."""
+        """Return the next `count` words."""
         return np.asarray(self._generator.random_raw(count), dtype=np.uint64)
 
 
@@ -36,7 +36,7 @@ class ZeroNoise:
     """Entropy under which every draw of noise is 0, to test mechanisms without noise."""
 
     def stream(self) -> ZeroWords:
-        """Open a stream of zeros, which give the first outcome of every table."""
+        """Open a stream of zeros, which select the first outcome of every table."""
         return ZeroWords()
 
 
@@ -44,18 +44,18 @@ class ZeroWords:
     """Words that are all zero."""
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """`count` zeros."""
+        """Return `count` zeros."""
         return np.zeros(count, dtype=np.uint64)
 
 
 @dataclass
 class CraftedWords:
-    """Stream of exactly these words; asking for more is an error."""
+    """A stream of exactly these words; to request more is an error."""
 
     remaining: list[int]
 
     def words(self, count: int) -> NDArray[np.uint64]:
-        """The next `count` of the words given."""
+        """Return the next `count` of the given words."""
         assert count <= len(self.remaining), "More words were drawn than the test foresaw."
         taken, self.remaining = self.remaining[:count], self.remaining[count:]
         return np.array(taken, dtype=np.uint64)
@@ -69,6 +69,6 @@ class CountingEntropy:
     opened: int = 0
 
     def stream(self) -> RandomWords:
-        """A stream of the inner entropy."""
+        """Return a stream of the inner entropy."""
         self.opened += 1
         return self.inner.stream()

@@ -1,7 +1,8 @@
-"""What a test needs beyond the project itself, such as a browser or a file of real data.
+"""What a test needs beyond the project, such as a browser or a file of real data.
 
-`make test` shows what is missing as a skip. `make test-all` sets DPGEO_REQUIRE_ALL=1, and then the
-same lack is a failure, so that nothing is left out unseen; QGIS alone is asked for by `make audit`.
+`make test` skips tests that lack something. `make test-all` sets DPGEO_REQUIRE_ALL=1, which makes
+the same lack a failure, so that nothing is left out unnoticed; QGIS is required by `make audit`
+alone.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import pytest
 
 
 def need(condition: object, what: str) -> None:
-    """Go on where `condition` holds; otherwise skip, or fail when everything is required.
+    """Continue if `condition` holds; otherwise skip, or fail when everything is required.
 
     `what` names the missing thing and how to get it: "Chromium: apt-get install chromium". It can
     be called in a test, in a fixture and at the top of a module.

@@ -1,7 +1,7 @@
-"""Real PostgreSQL and Redis servers for tests, from Debian's packages, gone when the tests are.
+"""Real PostgreSQL and Redis servers for tests, from Debian's packages.
 
 `python -m tests.servers COMMAND...` runs a command with DATABASE_URL and CELERY_BROKER_URL set to
-servers that live as long as it does. They listen on 127.0.0.1, on free ports, behind passwords.
+servers that run as long as the command. They listen on free ports of 127.0.0.1 and have passwords.
 """
 
 from __future__ import annotations
@@ -30,35 +30,37 @@ PATIENCE_SECONDS = 30.0
 INSTALL = "PostgreSQL and Redis: apt-get install --no-install-recommends postgresql redis-server"
 
 FAST = ("fsync=off", "full_page_writes=off", "synchronous_commit=off")
-"""No machine loses its power in a test, so nothing is written twice for that."""
+"""A test need not survive a power failure, so nothing waits for the disk."""
 
 
 def postgresql_folder() -> Path | None:
-    """Where the newest installed server's programs are, or None."""
+    """Return the folder of the newest installed server's programs, or None."""
     found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=_version)
     return found[-1].parent if found else None
 
 
 def redis_program() -> str | None:
-    """The path of Redis's server, or None."""
+    """Return the path of Redis's server, or None."""
     return shutil.which("redis-server")
 
 
 def servers_installed() -> bool:
-    """Whether both can be started, as root only where PostgreSQL has its own account."""
+    """Return whether both can be started; as root, PostgreSQL needs its own account."""
     return bool(postgresql_folder() and redis_program() and (os.geteuid() or _has_account()))
 
 
 @dataclass
 class Servers:
-    """Two running servers: each test asks for a database and a queue of its own."""
+    """Two running servers, which give each test a database and a queue of its own."""
 
     postgresql: str
     redis: str
     _numbers: Iterator[int] = field(default_factory=lambda: itertools.count(1))
 
     def environment(self) -> dict[str, str]:
-        """The settings of an installation that nobody else uses."""
+        """Return settings for an installation with a database and a queue that nothing else
+        uses.
+        """
         number = next(self._numbers)
         return {
             "DATABASE_URL": f"{self.postgresql}/{self._make_database(number)}",
@@ -76,7 +78,7 @@ class Servers:
     def _empty_queue(self, number: int) -> int:
         import redis
 
-        database = number % 16  # as many as Redis has
+        database = number % 16  # Redis has this many databases
         with redis.Redis.from_url(f"{self.redis}/{database}") as client:
             client.flushdb()
         return database
@@ -84,9 +86,9 @@ class Servers:
 
 @contextmanager
 def running_servers() -> Iterator[Servers]:
-    """Start both, in a folder of their own; stop them by their own ids."""
+    """Start both in a folder of their own; stop them by their own ids."""
     with ExitStack() as stack:
-        # Not pytest's folder: PostgreSQL's account may not look into that.
+        # Not pytest's folder, which PostgreSQL's account may not read.
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="dpgeo-servers-")))
         folder.chmod(0o711)
         yield Servers(
@@ -191,7 +193,7 @@ def _wait(condition: Callable[[], bool], folder: Path) -> None:
 
 
 def free_port() -> int:
-    """A port of 127.0.0.1 that nobody listens on."""
+    """Return a port of 127.0.0.1 on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number: int = probe.getsockname()[1]
@@ -207,14 +209,16 @@ def _has_account() -> bool:
 
 
 def _account() -> dict[str, Any]:
-    """How to start a process as PostgreSQL's own account; the server refuses to run as root."""
+    """Return the prefix that starts a process as PostgreSQL's account, since the server refuses
+    to run as root.
+    """
     if os.geteuid() != 0:
         return {}
     return {"user": "postgres", "group": "postgres", "extra_groups": []}
 
 
 def main(command: Sequence[str]) -> int:
-    """Run a command with the servers' addresses in its environment; answer its exit code."""
+    """Run a command with the servers' addresses in its environment; return its exit code."""
     if not servers_installed():
         needed = os.environ.get("DPGEO_REQUIRE_ALL") == "1"
         sys.stderr.write(f"{'Failed' if needed else 'Skipped'}: this needs {INSTALL}\n")

@@ -1,11 +1,11 @@
-"""The project's settings with everything it writes in a folder of this run alone."""
+"""The project's settings, with everything written to a folder of this run."""
 
 import atexit
 import os
 import shutil
 import tempfile
 
-# Tests that run side by side have a folder each, though their processes share an environment.
+# Parallel test processes share an environment, but each has a folder of its own.
 if "DPGEO_VAR" not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
     os.environ["DPGEO_VAR"] = tempfile.mkdtemp(prefix="dpgeo-tests-")
     atexit.register(shutil.rmtree, os.environ["DPGEO_VAR"], ignore_errors=True)
@@ -13,6 +13,6 @@ if "DPGEO_VAR" not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
 from dpgeo.config.settings import *  # noqa: F403
 
 PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-# But where a test sets a limit:
+# Except where a test sets a limit:
 DPGEO_REQUESTS_A_MINUTE = DPGEO_KEY_REQUESTS_A_MINUTE = 0
 DPGEO_PASSWORDS_AN_HOUR = DPGEO_FAILED_SIGN_INS = 0

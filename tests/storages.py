@@ -1,4 +1,4 @@
-"""A storage like an object store's: its files have no path on this machine."""
+"""Storage whose files have no path on this machine, as in an object store."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from django.core.files.storage import InMemoryStorage, Storage
 
 
 class PathlessStorage(Storage):
-    """Files in memory, under names alone; `path` raises NotImplementedError, as Storage's does."""
+    """Files in memory, by name only; `path` raises NotImplementedError, as Storage's does."""
 
     def __init__(self) -> None:
         self._files = InMemoryStorage()

@@ -1,7 +1,7 @@
-"""Several commands at once, so that one that waits leaves the processor to another.
+"""Several commands run at once, so that one that waits leaves the processor to others.
 
-`python -m tests.together "COMMAND" "COMMAND"...` shows what each of them wrote, whole, when it has
-ended, and fails if any failed. None is stopped because another failed.
+`python -m tests.together "COMMAND" "COMMAND"...` prints each command's whole output when it has
+ended, and fails if any failed. A failure does not stop the others.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from dpgeo.commands.supervisor import tie_to_parent
 
 
 def run_together(commands: Sequence[str]) -> int:
-    """The worst exit code."""
+    """Run the commands and return the worst exit code."""
     with ThreadPoolExecutor(len(commands)) as pool:
         ended = as_completed([pool.submit(_run, command) for command in commands])
         return max(future.result() for future in ended)

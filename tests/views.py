@@ -28,8 +28,8 @@ from dpgeo.spatial.zones import Zones
 class ArrayView:
     """Positions in degrees and, where the unit is a person, whose they are.
 
-    Whoever has more than `bound` cells (people) or records (visits) keeps those of the least
-    hash of their own content and the salt: removing a person changes nobody else's.
+    Of more than `bound` cells (people) or records (visits), those are kept whose content has the
+    least hash with the salt: removing a person changes nothing for anybody else.
     """
 
     area: StudyArea
@@ -37,7 +37,7 @@ class ArrayView:
     latitude: ArrayLike = ()
     persons: ArrayLike | None = None
     hours: ArrayLike = ()
-    """Of the week, from Monday's first on, of each record; none is without a time."""
+    """The hour of the week, from Monday's first, of each record; none is without a time."""
     unit: Unit = Unit.PERSON
     counting: Counting = Counting.VISITS
     bound: int = 1
@@ -49,7 +49,7 @@ class ArrayView:
 
     @property
     def domain(self) -> Domain:
-        """The public study area, its declared layers, and the public attributes."""
+        """Return the public study area, its declared layers, and the public attributes."""
         return Domain(self.area, self.declared, "UTC", self.attributes)
 
     def __post_init__(self) -> None:
@@ -103,27 +103,27 @@ class ArrayView:
         return PrivateVisits(persons, cells, size=grid.size, sensitivity=self.bound)
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Count by zone, with L1 sensitivity `bound` over all of them."""
+        """Count by zone, with L1 sensitivity `bound` over all zones."""
         counts = np.bincount(self._cells(zones), minlength=len(zones))
         return PrivateCounts(counts, sensitivity=self.bound)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count people by the region of one place each."""
+        """Count people by the region of one place of each."""
         view = replace(self, bound=1, preferred=None)
         if isinstance(regions, Zones):
             return view.zone_counts(regions)
         return view.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> ArrayView:
-        """Return the same view, keeping each person's places in the most popular regions."""
+        """Return the same view, in which people keep their places in the most popular regions."""
         return replace(self, preferred=popularity)
 
     def _cells(self, regions: CountedRegions) -> NDArray[np.int64]:
-        """Return the cell or zone of every counted record, or of every counted person in it."""
+        """Return the cell or zone of every counted record, or of every person counted in it."""
         return self._kept(regions)[1]
 
     def _kept(self, regions: CountedRegions) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return persons and cells or zones of what is counted."""
+        """Return persons and their counted cells or zones."""
         lon = np.asarray(self.longitude, dtype=np.float64)
         lat = np.asarray(self.latitude, dtype=np.float64)
         inside = self.area.covers(lon, lat)
@@ -156,7 +156,7 @@ class ArrayView:
             persons, cells = np.unique(np.stack([persons, cells]), axis=1)
             key = _hash(self.salt, persons, cells)
         else:
-            # Where a record is a unit its number is no part of what is hashed.
+            # Where a record is the privacy unit, its number is not hashed.
             who = persons if self.unit is Unit.PERSON else np.zeros_like(persons)
             key = _hash(self.salt, who, x.view(np.int64), y.view(np.int64), cells)
         ranks = np.zeros_like(cells)
@@ -179,7 +179,9 @@ def _ranks(persons: NDArray[np.int64], key: NDArray[Any]) -> NDArray[np.int64]:
 
 
 def _hash(salt: int, *columns: NDArray[np.int64]) -> NDArray[np.uint64]:
-    """A well-mixed word per row (the finaliser of SplitMix64, Steele et al. 2014, per column)."""
+    """Return a well-mixed word per row (the finaliser of SplitMix64, Steele et al. 2014, per
+    column).
+    """
     state = np.full(columns[0].size, salt, dtype=np.uint64)
     for column in columns:
         state = (state ^ column.view(np.uint64)) + np.uint64(0x9E3779B97F4A7C15)

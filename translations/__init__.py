@@ -1,1 +1,1 @@
-"""Catalogues of messages: found in the sources, kept in `locale/`, compiled for the pages."""
+"""Message catalogues: extracted from the sources, kept in `locale/`, compiled."""

@@ -1,4 +1,4 @@
-"""Bring the catalogues up to date: `make messages`. With --check, only say what is missing."""
+"""Update of the catalogues: `make messages`. With --check, only warnings."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from translations.extract import ROOT, Found, Message, extract
 
 
 def main() -> None:
-    """Every language in `locale/`, catalogue by catalogue."""
+    """Process every language in `locale/`, catalogue by catalogue."""
     os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dpgeo.config.settings")
     django.setup()
     check = "--check" in sys.argv[1:]
@@ -35,7 +35,9 @@ def main() -> None:
 
 
 def warnings(path: Path, messages: Found) -> Iterator[str]:
-    """What a catalogue lacks, has too much of, or says with other values than the English."""
+    """Yield messages that a catalogue lacks or no longer needs, and translations with other
+    fields.
+    """
     translated = read_po(path)
     for message, place in messages.items():
         if message not in translated:
@@ -48,10 +50,10 @@ def warnings(path: Path, messages: Found) -> Iterator[str]:
 
 
 def fields(text: str) -> set[str]:
-    """The names of the values in a text, of Python's and of Django's form."""
+    """Return the names of the fields in a text, in Python's and in Django's syntax."""
     try:
         return {name for _, name, _, _ in string.Formatter().parse(text) if name}
-    except ValueError:  # a brace that stands for itself
+    except ValueError:  # a brace that is not a field
         return set()
 
 

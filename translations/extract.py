@@ -1,9 +1,9 @@
-"""The messages of Python, of Django templates and of TypeScript, each where it stands.
+"""Extraction of messages from Python, Django templates and TypeScript.
 
 In Python a message is a constant first argument of one of MARKERS, of an error, or of a keyword in
-KEYWORDS; a name stands for the module's constant of that name. Programs are answered in English,
-so the API's own errors and the commands' are none;
-a PrivacyError is a fault of a mechanism, for its author.
+KEYWORDS; a name stands for the module's constant of that name. Programs get English answers, so the
+errors of the API and of the commands are not extracted, nor is PrivacyError, a fault of a mechanism
+that concerns its author.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent
 
 PAGES, SCRIPTS = "django", "djangojs"
-"""Catalogues: what pages say, and what they hand to their scripts."""
+"""The catalogues: one for pages, one for what pages pass to their scripts."""
 
 ENGLISH = ("api", "commands", "config")
 """Rooms whose errors are read by programs and operators."""
 
 GETTEXT = {"_", "gettext", "gettext_lazy", "gettext_noop"}
-MARKERS = GETTEXT | {"Phrase", "translatable", "shown_by_scripts"}
+MARKERS = GETTEXT | {"Phrase", "InvalidValue", "translatable", "shown_by_scripts"}
 KEYWORDS = {
     "Forecast": ("region", "plural"),
     "LayerFormat": ("use",),
@@ -38,7 +38,7 @@ KEYWORDS = {
 
 @dataclass(frozen=True, slots=True, order=True)
 class Message:
-    """A text to translate: with its plural, or in a context, where it has one."""
+    """A text to translate, with its plural or context where it has one."""
 
     text: str
     plural: str = ""
@@ -50,7 +50,7 @@ Found = dict[Message, str]
 
 
 def extract() -> dict[str, Found]:
-    """All messages by catalogue, in the order of files."""
+    """Return all messages by catalogue, in the order of files."""
     found: dict[str, Found] = {PAGES: {}, SCRIPTS: {}}
     for domain, message, path in _everything():
         if re.search(r"[^\W\d_]", re.sub(r"{[^}]*}|%\(\w+\)s", "", message.text)):
@@ -79,7 +79,7 @@ def _everything() -> Iterator[tuple[str, Message, str]]:
 
 
 def _errors(sources: Iterable[str]) -> set[str]:
-    """The names of the errors that people read, as each is declared after those it derives from."""
+    """Return the names of the errors that people read, each after those that it derives from."""
     found = {"DpgeoError", "InvalidInput", "Conflict"}
     for source in sources:
         for name, base in re.findall(r"^class (\w+)\((\w+)\):", source, re.M):
@@ -88,7 +88,7 @@ def _errors(sources: Iterable[str]) -> set[str]:
 
 
 def python_messages(source: str, markers: set[str]) -> Iterator[tuple[str, Message]]:
-    """The marked messages of a module, by catalogue."""
+    """Yield the marked messages of a module, by catalogue."""
     tree = ast.parse(source)
     constants = {
         target.id: node.value
@@ -109,9 +109,10 @@ def _of_call(
 ) -> Iterator[tuple[str, Message]]:
     name = call.func.attr if isinstance(call.func, ast.Attribute) else getattr(call.func, "id", "")
     first = call.args[:1]
-    if name == "ngettext":
-        singular, plural = (next(_texts(each, constants)) for each in call.args[:2])
-        yield PAGES, Message(singular, plural)
+    if name in {"ngettext", "translatable_plural"}:
+        forms = [text for each in call.args[:2] for text in _texts(each, constants)]
+        if forms:
+            yield PAGES, Message(*forms)
     elif name in markers:
         domains = (PAGES, SCRIPTS) if name == "shown_by_scripts" else (PAGES,)
         for text in _texts(first[0], constants) if first else ():
@@ -127,7 +128,7 @@ def _of_call(
 
 
 def _texts(node: ast.expr, constants: dict[str, ast.expr]) -> Iterator[str]:
-    """The constant texts that an expression may have."""
+    """Yield the constant texts that an expression may have."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         yield node.value
     elif isinstance(node, ast.IfExp):
@@ -150,7 +151,9 @@ def _labels(node: ast.ClassDef) -> Iterator[str]:
 
 
 def _registered() -> Iterator[tuple[str, Message]]:
-    """Titles, summaries, parameters and choices of the mechanisms, and titles made of names."""
+    """Yield titles, summaries, parameters and choices of the mechanisms, and titles made of
+    names.
+    """
     from dpgeo.core.parameters import parameters
     from dpgeo.core.time_slices import TIME_SLICES
     from dpgeo.mechanisms.registry import MECHANISMS
@@ -172,7 +175,7 @@ CALL = re.compile(rf"\b(?P<f>n?p?gettext|_)\({STRING}(?:,\s*{STRING})?(?:,\s*{ST
 
 
 def template_messages(source: str) -> Iterator[Message]:
-    """The messages of a Django template."""
+    """Yield the messages of a Django template."""
     from django.utils.translation.template import templatize
 
     for match in CALL.finditer(templatize(source)):
@@ -186,14 +189,14 @@ LITERAL = re.compile(r'(?:^\(|[?:])\s*("(?:[^"\\]|\\.)*")')
 
 
 def script_messages(source: str) -> Iterator[str]:
-    """The literals, also behind a condition, that are the first argument of t() and message()."""
+    """Yield literals, also in a condition, that are the first argument of t() or message()."""
     for match in re.finditer(r"(?<![\w.])(?:t|message)\(", source):
         call = source[match.end() - 1 : _end_of_call(source, match.end())]
         yield from (json.loads(literal) for literal in LITERAL.findall(call))
 
 
 def _end_of_call(source: str, start: int) -> int:
-    """Where the call ends whose opening parenthesis is just before `start`."""
+    """Return the end of the call whose opening parenthesis is just before `start`."""
     depth, quote, at = 1, "", start
     while depth:
         letter = source[at]

@@ -1,1 +1,1 @@
-"""Error against the truth, for tests and benchmarks alone; no screen shows it."""
+"""Error measures against the truth, for tests and benchmarks alone."""

@@ -1,4 +1,4 @@
-"""A public array of counts in the place of a private dataset, for benchmarks."""
+"""Private view over a public array of counts, for benchmarks."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from dpgeo.spatial.projection import to_degrees
 from dpgeo.spatial.zones import Zones
 
 AREA = StudyArea.from_bounds(0.0, -0.45, 0.9, 0.45)
-"""Where arrays are laid out: all but square in Web Mercator, so that no cell lies outside."""
+"""Study area of the arrays: almost a square in Web Mercator, so that no cell lies outside."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CountsView:
-    """A `PrivateView` of counts (cells, cells) over AREA, each record a unit of its own.
+    """A `PrivateView` of counts (cells, cells) over AREA, in which each record is a privacy unit.
 
-    A grid of as many cells gets the counts as they are; any other gets each count at its centre.
+    A grid of the same size gets the counts unchanged; any other gets each count at its centre.
     """
 
     counts: NDArray[np.int64]
@@ -41,21 +41,21 @@ class CountsView:
 
     @property
     def domain(self) -> Domain:
-        """Where the counts are laid out."""
+        """Return the study area of the counts."""
         return Domain(self.area)
 
     def histogram(self, grid: Grid) -> PrivateCounts:
-        """Counts per cell of the grid, of L1 sensitivity 1."""
+        """Return counts per cell of the grid, with L1 sensitivity 1."""
         totals = np.zeros(grid.size, dtype=np.int64)
         np.add.at(totals, self._cells(grid), self.counts.ravel())
         return PrivateCounts(totals.reshape(grid.shape), sensitivity=1)
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Raises TypeError: cells have no times."""
+        """Raise TypeError: cells have no times."""
         raise TypeError("There are counts of cells here, and no times.")
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """The same counts of cells that are not empty."""
+        """Return the same counts for cells that are not empty."""
         occupied = np.flatnonzero(self.counts)
         cells, place = np.unique(self._cells(grid)[occupied], return_inverse=True)
         totals = np.zeros(cells.size, dtype=np.int64)
@@ -63,13 +63,13 @@ class CountsView:
         return PrivateSparseCounts(cells, totals, size=grid.size, sensitivity=1)
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Every record is of a person of its own."""
+        """Return records that each belong to a different person."""
         cells = np.repeat(self._cells(grid), self.counts.ravel())
         cells = cells[cells >= 0]
         return PrivateVisits(np.arange(cells.size), cells, size=grid.size, sensitivity=1)
 
     def zone_counts(self, zones: Zones) -> PrivateCounts:
-        """Counts per zone; a record that lies in several counts in the first."""
+        """Return counts per zone; a record in several zones counts in the first."""
         own = Grid.over(self.area, self.counts.shape[0])
         columns, rows = np.meshgrid(np.arange(own.columns) + 0.5, np.arange(own.rows) + 0.5)
         centres = to_degrees(own.west + columns * own.cell, own.north - rows * own.cell)
@@ -80,23 +80,23 @@ class CountsView:
         return PrivateCounts(totals, sensitivity=1)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Counts of the regions: a record has one place."""
+        """Return counts of the regions, with one place for each record."""
         if isinstance(regions, Zones):
             return self.zone_counts(regions)
         return self.histogram(regions).flat()
 
     def preferring(self, popularity: Popularity) -> CountsView:
-        """The same: there is nothing to choose among the places of a record."""
+        """Return the same view: a record has only one place."""
         return self
 
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """Raises TypeError: cells have no positions."""
+        """Raise TypeError: cells have no positions."""
         raise TypeError("There are counts of cells here, and no positions.")
 
     def _cells(self, grid: Grid) -> NDArray[np.int64]:
-        """The cell of the grid that each of the counts lies in (n,)."""
+        """Return the cell of the grid (n,) in which each count lies."""
         own = Grid.over(self.area, self.counts.shape[0])
         x = own.west + (np.arange(own.columns) + 0.5) * own.cell
         y = own.north - (np.arange(own.rows) + 0.5) * own.cell
@@ -104,7 +104,7 @@ class CountsView:
 
 
 def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
-    """A square array summed in blocks to (cells, cells). Raises ValueError where none fit."""
+    """Sum a square array in blocks to (cells, cells). Raises ValueError if no blocks fit."""
     if array.ndim != 2 or array.shape[0] != array.shape[1] or array.shape[0] % cells:
         raise ValueError(
             f"An array of shape {array.shape} cannot be summed to {cells} x {cells} cells; choose "
@@ -116,7 +116,9 @@ def coarsened(array: NDArray[np.int64], cells: int) -> NDArray[np.int64]:
 
 
 def drawn(array: NDArray[Any], scale: int) -> NDArray[np.int64]:
-    """`scale` records spread like the array: one multinomial draw, always the same (DPBench)."""
+    """Return `scale` records distributed like the array: one multinomial draw, always the same
+    (DPBench).
+    """
     if not math.isfinite(array.sum()) or array.min() < 0 or array.sum() == 0:
         raise ValueError("The array must hold counts: no negatives, and not only zeros.")
     chances = array / array.sum()

@@ -1,4 +1,4 @@
-"""How far noisy counts are from the true ones as distributions; for tests and benchmarks alone."""
+"""Distances between noisy and true counts as distributions."""
 
 from __future__ import annotations
 
@@ -8,13 +8,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 LEAST_COUNT = 0.5
-"""Stands for estimates that are not positive: they would make the divergence infinite."""
+"""Replaces estimates that are not positive, which would make the divergence infinite."""
 
 
 def divergence(truth: NDArray[Any], estimate: NDArray[Any]) -> float:
-    """Kullback and Leibler's KL(truth || estimate) in nats, of counts of any shape as shares.
+    """Return the Kullback-Leibler divergence KL(truth
 
-    Estimates below LEAST_COUNT count as that. Raises ValueError where nothing was counted.
+
+     estimate) in nats.
+
+    Counts of any shape are compared as shares. Estimates below LEAST_COUNT count as LEAST_COUNT.
+    Raises ValueError if the truth is empty.
     """
     p = np.asarray(truth, dtype=np.float64).ravel()
     q = np.maximum(np.asarray(estimate, dtype=np.float64).ravel(), LEAST_COUNT)
@@ -26,9 +30,9 @@ def divergence(truth: NDArray[Any], estimate: NDArray[Any]) -> float:
 
 
 def precision_at(truth: NDArray[Any], estimate: NDArray[Any], top: int) -> float:
-    """Which share of the `top` largest estimates are among the `top` largest true counts.
+    """Return the share of the `top` largest estimates that are among the `top` largest true counts.
 
-    What equals the last of these counts as one of them.
+    Counts equal to the last of these belong to them.
     """
     true, noisy = np.asarray(truth).ravel(), np.asarray(estimate).ravel()
     least = np.sort(true)[-top]
@@ -37,10 +41,10 @@ def precision_at(truth: NDArray[Any], estimate: NDArray[Any], top: int) -> float
 
 
 def weighted_variance(cells: NDArray[Any], image: NDArray[np.integer[Any]]) -> float:
-    """Sum over partitions of size times variance inside, divided by the cells (DPCube).
+    """Return the sum over partitions of size times inner variance, divided by the cells (DPCube).
 
-    `image` has the cells' shape and holds each cell's partition, -1 where there is none. 0 where
-    every partition holds equal cells.
+    `image` has the cells' shape and contains each cell's partition, -1 where there is none. The
+    result is 0 if every partition has equal cells.
     """
     counts = np.asarray(cells, dtype=np.float64)[image >= 0]
     partition = image[image >= 0]
@@ -50,11 +54,11 @@ def weighted_variance(cells: NDArray[Any], image: NDArray[np.integer[Any]]) -> f
 
 
 def earth_movers(truth: NDArray[Any], estimate: NDArray[Any], side: float = 1.0) -> float:
-    """How far, on average, a unit of one map must move to make the other, by sliced projection.
+    """Return the mean distance by which mass moves from one map to the other, by sliced projection.
 
-    Of counts (rows, columns), negatives taken as 0, as shares; `side` is that of a cell. The mean
-    over directions of the exact earth mover's distance of the projections, times pi/2: exact for
-    a shift, and at most pi/2 times the true distance otherwise (Rabin et al. 2011).
+    Counts (rows, columns) are compared as shares, negatives as 0; `side` is that of a cell. The
+    result is the mean over directions of the exact earth mover's distance of the projections, times
+    pi/2: exact for a shift, and at most pi/2 times the true distance otherwise (Rabin et al. 2011).
     """
     shares = []
     for counts in (truth, estimate):

@@ -1,4 +1,4 @@
-"""Errors of range counts: how far sums over boxes of cells are off (Hay et al. 2016, DPBench)."""
+"""Errors of range counts over boxes of cells (Hay et al. 2016, DPBench)."""
 
 from __future__ import annotations
 
@@ -14,7 +14,8 @@ QUERIES = 2000
 
 
 def random_boxes(cells: int) -> NDArray[np.int64]:
-    """The same QUERIES boxes (n, 4) each time: first row, row after the last, and columns alike.
+    """Return the same QUERIES boxes (n, 4) each time: first row, row after the last, likewise
+    columns.
 
     On each axis, rows first, two whole numbers below `cells` are drawn; the box includes both.
     """
@@ -25,7 +26,7 @@ def random_boxes(cells: int) -> NDArray[np.int64]:
 
 
 def range_counts(cells: NDArray[Any], boxes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Sums (n,) over boxes of cells (rows, columns)."""
+    """Return sums (n,) over boxes of cells (rows, columns)."""
     table = np.zeros((cells.shape[0] + 1, cells.shape[1] + 1))
     table[1:, 1:] = cells.cumsum(axis=0, dtype=np.float64).cumsum(axis=1)
     top, bottom, left, right = boxes.T
@@ -34,9 +35,10 @@ def range_counts(cells: NDArray[Any], boxes: NDArray[np.int64]) -> NDArray[np.fl
 
 
 def spread(layer: BoxLayer) -> NDArray[np.float64]:
-    """The layer's estimate of every cell of its grid, even within a box: 0 where it lists none.
+    """Return the layer's estimate of every cell of its grid, spread evenly within a box.
 
-    Raises ValueError for boxes that lie partly outside the study area.
+    Cells that it does not list are 0. Raises ValueError for boxes that lie partly outside the study
+    area.
     """
     sizes = np.prod(np.diff(layer.boxes)[:, ::2], axis=1)
     if (sizes != layer.cells).any():
@@ -47,10 +49,15 @@ def spread(layer: BoxLayer) -> NDArray[np.float64]:
 
 
 def mean_absolute_error(estimate: NDArray[np.float64], truth: NDArray[np.float64]) -> float:
-    """Mean over the queries of |estimate - truth|."""
+    """Return the mean over the queries of
+
+    estimate - truth
+
+    .
+    """
     return float(np.abs(estimate - truth).mean())
 
 
 def scaled_l2_error(estimate: NDArray[np.float64], truth: NDArray[np.float64], scale: int) -> float:
-    """L2 norm of the errors divided by queries and records (DPBench, definition 3)."""
+    """Return the L2 norm of the errors divided by queries and records (DPBench, definition 3)."""
     return float(np.linalg.norm(estimate - truth) / (scale * len(truth)))

@@ -1,4 +1,4 @@
-"""What a plan of tasks comes to among workers whose positions are known: for benchmarks alone."""
+"""Outcome of a plan of tasks among workers whose positions are known."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 Floats = NDArray[np.float64]
 
 NOTICE_COST = 0.01
-"""What notifying one worker costs, in units of reward."""
+"""Cost of notifying one worker, in units of reward."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,7 +45,9 @@ class Outcome:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CastOutcome:
-    """The same of geocasts, over the tasks that they reach; `regions` are those of each task."""
+    """The same figures for geocasts, over the tasks that they reach; `regions` is the number of
+    regions.
+    """
 
     planned: int
     success_rate: float
@@ -56,9 +58,9 @@ class CastOutcome:
 def outcome(
     plan: Plan, tasks: Tasks, acceptance: Acceptance, longitude: Floats, latitude: Floats
 ) -> Outcome:
-    """Let the workers (m,) at true positions in degrees decide on every planned task.
+    """Evaluate every planned task with workers (m,) at true positions in degrees.
 
-    A worker at distance d within the radius accepts with chance theta(w, d), each by themselves;
+    A worker at distance d within the radius accepts with probability theta(w, d), independently;
     expectations over these choices are exact, not simulated.
     """
     planned = np.flatnonzero(plan.planned)
@@ -96,7 +98,7 @@ def cast_outcome(
     longitude: Floats,
     latitude: Floats,
 ) -> CastOutcome:
-    """Let the workers in the regions of each task's geocast decide, as `outcome` does."""
+    """Evaluate each task's geocast with the workers in its regions, as `outcome` does."""
     home = partition.regions_at(longitude, latitude)
     success, notified = [], []
     for task, cast in casts.items():
@@ -120,11 +122,11 @@ def _metres(tasks: Tasks, task: int, longitude: Floats, latitude: Floats) -> Flo
 
 
 def _one(chance: Floats, near: Floats, radius: float) -> tuple[float, float, float, float, float]:
-    """Chance of success as workers stand and redrawn, distance travelled, workers, error of 2r/3.
+    """Return success as workers stand and redrawn, distance travelled, workers, error of 2r/3.
 
-    `chance` and `near` (k,) are of those notified, the nearest first.
+    `chance` and `near` (k,) belong to those notified, the nearest first.
     """
-    # Somebody travels from place k when k accepts and nobody nearer does.
+    # Worker k travels when k accepts and nobody nearer does.
     nobody = np.cumprod(1 - chance)
     first = chance * np.concatenate([[1.0], nobody[:-1]])
     success = float(first.sum())

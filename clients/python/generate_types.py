@@ -1,6 +1,8 @@
-"""Writes dpgeo_client/types.py from a server's OpenAPI description.
+"""Generator of dpgeo_client/types.py from a server's OpenAPI schema.
 
-curl http://127.0.0.1:8000/api/schema | python generate_types.py > dpgeo_client/types.py
+curl http://127.0.0.1:8000/api/schema
+
+ python generate_types.py > dpgeo_client/types.py
 """
 
 from __future__ import annotations
@@ -10,7 +12,7 @@ import sys
 from typing import Any
 
 ROOTS = ("Answers", "Dataset", "Job", "Mechanism", "Problem", "Quote", "Release", "TileJson")
-"""What the client hands out; what these refer to follows."""
+"""Types that the client returns; those that they refer to follow."""
 
 PLAIN = {
     "string": "str",
@@ -31,7 +33,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 def generate(document: dict[str, Any]) -> str:
-    """The text of types.py."""
+    """Return the text of types.py."""
     schemas = document["components"]["schemas"]
     wanted = _reachable(schemas, ROOTS)
     parts = [_definition(name, schemas[name]) for name in sorted(wanted)]

@@ -44,7 +44,6 @@ def count(who: str, limit: int, *, window: int = 60, more: int = 1) -> float | N
 
 def address_of(request: Any) -> str:
     """Return a request's origin: an IPv4 address, or the IPv6 network of one customer."""
-
     text = str(BaseThrottle().get_ident(request))
     try:
         address = ipaddress.ip_address(text)

@@ -10,7 +10,6 @@ from typing import Any
 from rest_framework.request import Request
 
 from dpgeo.api.documents import AnyRequest, address_of
-from dpgeo.artefacts.files import file_kind
 from dpgeo.artefacts.statement import NAME as STATEMENT
 from dpgeo.releases.models import Release, ReleaseFile
 
@@ -93,11 +92,11 @@ def dataset(request: AnyRequest, release: Release) -> Document:
 
 def _files(release: Release) -> list[ReleaseFile]:
     """Return the files that hold a layer."""
-    return [file for file in release.files.all() if file_kind(file.name).layer]
+    return [file for file in release.files.all() if file.kind.layer]
 
 
 def _distribution(request: AnyRequest, release: Release, file: ReleaseFile) -> Document:
-    kind = file_kind(file.name)
+    kind = file.kind
     address = address_of(request, "api:release-file", release.pk, file.name)
     media_type = file.media_type.partition(";")[0]
     return {

@@ -18,10 +18,11 @@ from rest_framework import serializers
 from dpgeo.api.documents import Address, Document, page_of
 from dpgeo.api.serializers import (
     EPSILON,
+    EpsilonField,
     LedgerUnits,
     ParametersField,
     PointsSerializer,
-    presence_epsilon,
+    PureEpsilonField,
 )
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
@@ -173,10 +174,6 @@ class ForecastSerializer(Document):
         """Return all warnings, joined."""
         return " ".join(map(str, forecast.cautions))
 
-    def get_facts(self, forecast: Any) -> list[str]:
-        """Return the facts in English."""
-        return list(map(str, forecast.facts))
-
     def get_radius_50(self, forecast: Any) -> float | None:
         """Return the smaller radius."""
         return forecast.radii[0] if forecast.radii else None
@@ -224,8 +221,10 @@ class QuoteSerializer(Document):
         source="cost.notion.value", choices=[each.value for each in Notion]
     )
     cost = serializers.CharField(help_text="The cost in words.")
-    epsilon = serializers.CharField(
-        allow_null=True, help_text=f"For pure-dp; null where points are moved. {EPSILON}"
+    epsilon = PureEpsilonField(
+        source="cost",
+        allow_null=True,
+        help_text=f"For pure-dp; null where points are moved. {EPSILON}",
     )
     bound = serializers.IntegerField(source="request.bound")
     counting = serializers.ChoiceField(
@@ -265,10 +264,6 @@ class QuoteSerializer(Document):
         """Describe the cost."""
         return quote.words(quote.epsilon)
 
-    def get_epsilon(self, quote: Quote) -> str | None:
-        """Return the epsilon of pure differential privacy, if that is the notion."""
-        return presence_epsilon(quote.cost)
-
     def get_plan(self, quote: Quote) -> list[dict[str, Any]]:
         """List the measurements."""
         pure = quote.cost.notion is Notion.PURE_DP
@@ -280,10 +275,6 @@ class QuoteSerializer(Document):
             }
             for spend in quote.plan
         ]
-
-    def get_warnings(self, quote: Quote) -> list[str]:
-        """Return the warnings in English."""
-        return list(map(str, quote.warnings))
 
     def get_left_before(self, quote: Quote) -> str:
         """Return what is left now."""
@@ -318,27 +309,17 @@ class BudgetSerializer(Document):
     """The budget of a dataset."""
 
     dataset = serializers.SlugField(source="slug")
-    total = serializers.CharField(help_text=EPSILON)
-    spent = serializers.CharField(help_text=f"Spent, or reserved for running jobs. {EPSILON}")
-    left = serializers.CharField(help_text=EPSILON)
+    total = EpsilonField(source="ledger.total", help_text=EPSILON)
+    spent = EpsilonField(
+        source="ledger.spent", help_text=f"Spent, or reserved for running jobs. {EPSILON}"
+    )
+    left = EpsilonField(source="ledger.left", help_text=EPSILON)
     points = PointsBudgetSerializer(
         allow_null=True, help_text="The budget for points; null if none is declared."
     )
     shared_with = serializers.ListField(
         child=serializers.SlugField(), help_text="Other datasets that share the budget."
     )
-
-    def get_total(self, dataset: Dataset) -> str:
-        """Return the declared budget."""
-        return format_epsilon(dataset.ledger.total)
-
-    def get_spent(self, dataset: Dataset) -> str:
-        """Return the sum of the ledger's entries."""
-        return format_epsilon(dataset.ledger.spent)
-
-    def get_left(self, dataset: Dataset) -> str:
-        """Return the difference."""
-        return format_epsilon(dataset.ledger.left)
 
     def get_points(self, dataset: Dataset) -> Ledger | None:
         """Return the ledger for points."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 
@@ -50,6 +51,12 @@ SAME_JOB = OpenApiParameter(
 )
 
 RELEASE_ID = in_path("release_id", "The release's id.")
+
+
+decision = partial(
+    operation, answer=ReleaseSerializer, tag="releases", parameters=[RELEASE_ID], errors=[409]
+)
+"""The description of a decision on a release, by its name and a summary."""
 
 
 class Priced(Body):
@@ -169,14 +176,7 @@ class PublishView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @operation(
-        "release_publish",
-        "Publish a release",
-        ReleaseSerializer,
-        tag="releases",
-        parameters=[RELEASE_ID],
-        errors=[409],
-    )
+    @decision("release_publish", "Publish a release")
     def post(self, request: Request, release_id: str) -> Response:
         """Make a finished draft public."""
         return self.act(request, release_id, release_publish)
@@ -187,15 +187,7 @@ class RejectView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @operation(
-        "release_reject",
-        "Reject a draft",
-        ReleaseSerializer,
-        tag="releases",
-        parameters=[RELEASE_ID],
-        body=Rejection,
-        errors=[409],
-    )
+    @decision("release_reject", "Reject a draft", body=Rejection)
     def post(self, request: Request, release_id: str) -> Response:
         """Decide that a finished draft is never published.
 
@@ -210,16 +202,7 @@ class RefuseView(RejectView):
     It goes away with version 0.2.
     """
 
-    @operation(
-        "release_refuse",
-        "Reject a draft (former address)",
-        ReleaseSerializer,
-        tag="releases",
-        parameters=[RELEASE_ID],
-        body=Rejection,
-        errors=[409],
-        deprecated=True,
-    )
+    @decision("release_refuse", "Reject a draft (former address)", body=Rejection, deprecated=True)
     def post(self, request: Request, release_id: str) -> Response:
         """Use `/reject`. This does the same, but calls the state `refused`."""
         response = super().post(request, release_id)
@@ -232,14 +215,7 @@ class WithdrawView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_PUBLISH}
 
-    @operation(
-        "release_withdraw",
-        "Withdraw a release",
-        ReleaseSerializer,
-        tag="releases",
-        parameters=[RELEASE_ID],
-        errors=[409],
-    )
+    @decision("release_withdraw", "Withdraw a release")
     def post(self, request: Request, release_id: str) -> Response:
         """Stop serving it for good.
 
@@ -253,14 +229,7 @@ class CancelView(ReleaseActionView):
 
     scopes: ClassVar = {"POST": Scope.RELEASES_REQUEST}
 
-    @operation(
-        "release_cancel",
-        "Cancel a release",
-        ReleaseSerializer,
-        tag="releases",
-        parameters=[RELEASE_ID],
-        errors=[409],
-    )
+    @decision("release_cancel", "Cancel a release")
     def post(self, request: Request, release_id: str) -> Response:
         """Cancel it before its job starts; its cost is refunded."""
         return self.act(request, release_id, release_cancel)

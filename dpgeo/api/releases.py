@@ -22,9 +22,9 @@ from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
 from dpgeo.api.release_actions import SAME_JOB, Requested, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.selectors import near
-from dpgeo.mechanisms.registry import MECHANISMS, kind_of
+from dpgeo.mechanisms.registry import MECHANISMS, mechanisms_of
 from dpgeo.releases.list_cache import release_rows
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_visible_to
@@ -32,8 +32,6 @@ from dpgeo.releases.selectors import releases_visible_to
 NEWEST_FIRST = Order(("day", "pk"), descending=True)
 """By the day of publication (for drafts, which only members see, of the request), then by random
 id: an exact order, or an exact time in a cursor, would tell when jobs ended."""
-
-KINDS = sorted(Kind)
 
 DATE_SCHEMA = {"type": "string", "format": "date"}
 
@@ -58,8 +56,8 @@ class ReleasesView(DocumentView):
         Query(
             name="kind",
             description="Only releases of this kind of map.",
-            read=one_of(KINDS),
-            schema={"type": "string", "enum": KINDS},
+            read=one_of(sorted(KINDS)),
+            schema={"type": "string", "enum": sorted(KINDS)},
         ),
         BBOX,
         Query(
@@ -167,9 +165,7 @@ def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Rel
     if mechanism := query["mechanism"]:
         releases = releases.filter(mechanism=mechanism)
     if kind := query["kind"]:
-        releases = releases.filter(
-            mechanism__in=[key for key in MECHANISMS if kind_of(key) == kind]
-        )
+        releases = releases.filter(mechanism__in=mechanisms_of(KINDS[kind]))
     if box := query["bbox"]:
         releases = releases.filter(near(box, "dataset__"))
     if first := query["published_from"]:

@@ -13,13 +13,12 @@ from rest_framework import serializers
 
 from dpgeo.api.documents import Address, Document, page_of
 from dpgeo.artefacts import statement
-from dpgeo.artefacts.files import file_kind
 from dpgeo.artefacts.wording import odds_factor
 from dpgeo.budgets.models import Ledger
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, PureDP, Unit
+from dpgeo.core.guarantees import Bounding, Counting, Notion, PureDP, Unit
 from dpgeo.core.parameters import json_schema
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.privacy_sentence import promise_of
@@ -67,6 +66,34 @@ class ObjectField(serializers.JSONField):
 )
 class LinksField(serializers.JSONField):
     """Addresses by name."""
+
+
+class EpsilonField(serializers.CharField):
+    """An exact epsilon."""
+
+    def to_representation(self, value: Any) -> str:
+        """Return the decimal number."""
+        return format_epsilon(value)
+
+
+class PureEpsilonField(serializers.CharField):
+    """The epsilon of a cost in pure differential privacy; null for a cost of another notion."""
+
+    def to_representation(self, value: Any) -> Any:
+        """Return the decimal number, or None."""
+        return format_epsilon(value.epsilon) if isinstance(value, PureDP) else None
+
+
+class DayField(serializers.DateField):
+    """The day (UTC) of a moment, without the time.
+
+    A time would tell how long the job of a release that publishes itself ran, which depends on the
+    private data.
+    """
+
+    def to_representation(self, value: Any) -> Any:
+        """Return the date."""
+        return super().to_representation(value.astimezone(datetime.UTC).date())
 
 
 class ProblemSerializer(Document):
@@ -121,7 +148,9 @@ class PrivacySerializer(Document):
     """The promise to the people in a dataset, for all releases together."""
 
     sentence = serializers.CharField(help_text="The promise in plain language.")
-    total_epsilon = serializers.CharField(help_text=f"The dataset's total budget. {EPSILON}")
+    total_epsilon = EpsilonField(
+        source="ledger.total", help_text=f"The dataset's total budget. {EPSILON}"
+    )
     odds_factor = serializers.FloatField(
         allow_null=True,
         help_text="e to the power of the total epsilon, rounded up; null if it is astronomical.",
@@ -133,10 +162,6 @@ class PrivacySerializer(Document):
     def get_sentence(self, dataset: Dataset) -> str:
         """Return the promise for the total budget, spent or not."""
         return str(promise_of(dataset, Unit(dataset.unit)))
-
-    def get_total_epsilon(self, dataset: Dataset) -> str:
-        """Return the budget for pure differential privacy."""
-        return format_epsilon(dataset.ledger.total)
 
     def get_odds_factor(self, dataset: Dataset) -> float | None:
         """Return the factor by which odds can change."""
@@ -155,27 +180,15 @@ class FileSerializer(Document):
     """
 
     name = serializers.CharField()
-    format = serializers.CharField(help_text="The format, such as GeoParquet.")
-    use = serializers.CharField(help_text="What the format is good for.")
+    format = serializers.CharField(source="kind.title", help_text="The format, such as GeoParquet.")
+    use = serializers.CharField(source="kind.use", help_text="What the format is good for.")
     layer = serializers.CharField(
-        help_text="The layer it contains; empty if it concerns all layers."
+        source="kind.layer", help_text="The layer it contains; empty if it concerns all layers."
     )
     url = serializers.URLField()
     media_type = serializers.CharField()
     sha256 = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes.")
-
-    def get_format(self, file: ReleaseFile) -> str:
-        """Return the format, by the name's ending."""
-        return file_kind(file.name).title
-
-    def get_use(self, file: ReleaseFile) -> str:
-        """Return what the format is good for."""
-        return file_kind(file.name).use
-
-    def get_layer(self, file: ReleaseFile) -> str:
-        """Return the layer, by the name's beginning."""
-        return file_kind(file.name).layer
 
     def get_url(self, file: ReleaseFile) -> str:
         """Return the file's address."""
@@ -216,8 +229,10 @@ class ReleaseSerializer(Document):
     cost = serializers.CharField(
         source="cost_words", help_text="What this release spent, in words."
     )
-    epsilon = serializers.CharField(
-        allow_null=True, help_text=f"What it spent under pure-dp; else null. {EPSILON}"
+    epsilon = PureEpsilonField(
+        source="cost",
+        allow_null=True,
+        help_text=f"What it spent under pure-dp; else null. {EPSILON}",
     )
     bound = serializers.IntegerField(
         help_text="The most cells (people) or records (visits) one privacy unit adds to."
@@ -233,8 +248,8 @@ class ReleaseSerializer(Document):
         help_text="Whose presence is hidden.",
     )
     bbox = BoxField(source="dataset.bounds")
-    published_on = serializers.DateField(allow_null=True, help_text="The day, in UTC.")
-    withdrawn_on = serializers.DateField(allow_null=True, help_text="The day, in UTC.")
+    published_on = DayField(source="published_at", allow_null=True, help_text="The day, in UTC.")
+    withdrawn_on = DayField(source="withdrawn_at", allow_null=True, help_text="The day, in UTC.")
     privacy = PrivacySerializer(source="dataset")
     files = FileSerializer(many=True)
     statement_url = serializers.URLField(
@@ -244,23 +259,12 @@ class ReleaseSerializer(Document):
 
     def get_kind(self, release: Release) -> str:
         """Return the kind of map; empty if its mechanism no longer exists."""
-        return kind_of(release.mechanism) or ""
+        kind = kind_of(release.mechanism)
+        return kind.key if kind else ""
 
     def get_parameters(self, release: Release) -> dict[str, Any]:
         """Return the parameters by name."""
         return dict(sorted(release.parameters.items()))
-
-    def get_epsilon(self, release: Release) -> str | None:
-        """Return what it spent of a budget for pure differential privacy."""
-        return presence_epsilon(release.cost)
-
-    def get_published_on(self, release: Release) -> datetime.date | None:
-        """Return the day, without the time."""
-        return _day(release.published_at)
-
-    def get_withdrawn_on(self, release: Release) -> datetime.date | None:
-        """Return the day, without the time."""
-        return _day(release.withdrawn_at)
 
     def get_files(self, release: Release) -> list[ReleaseFile]:
         """Return its files, read once; none for a tombstone."""
@@ -367,7 +371,7 @@ class MechanismSerializer(Document):
     url = Address("api:mechanism", source="key")
     title = serializers.CharField()
     summary = serializers.CharField()
-    kind = serializers.CharField(help_text="The kind of map it makes.")
+    kind = serializers.CharField(source="kind.key", help_text="The kind of map it makes.")
     parameters = ObjectField(help_text="JSON Schema (draft 2020-12) of the parameters.")
 
     def get_parameters(self, mechanism: Any) -> dict[str, Any]:
@@ -378,17 +382,3 @@ class MechanismSerializer(Document):
 MechanismListSerializer = page_of(
     MechanismSerializer, "MechanismListSerializer", "All mechanisms.", only="there is one page"
 )
-
-
-def presence_epsilon(cost: Guarantee) -> str | None:
-    """Return the epsilon of a pure-DP cost; None for another notion."""
-    return format_epsilon(cost.epsilon) if isinstance(cost, PureDP) else None
-
-
-def _day(moment: datetime.datetime | None) -> datetime.date | None:
-    """Return the day (UTC) of a moment.
-
-    A time would tell how long the job of a release that publishes itself ran, which depends on the
-    private data.
-    """
-    return moment.astimezone(datetime.UTC).date() if moment else None

@@ -135,7 +135,6 @@ def _archive(request: Request, release_id: str, layer: str) -> tuple[Release, St
 @contextmanager
 def _opened(stored: StoredFile) -> Iterator[Any]:
     """Open an archive; only the parts that are needed are read."""
-
     try:
         yield Reader(_ranges(stored))
     except FileNotFoundError:  # published or withdrawn meanwhile; works when repeated

@@ -209,7 +209,6 @@ class UploadConfirmView(DocumentView):
 
         After the first confirmation the dataset's declaration is fixed.
         """
-
         upload = whole_upload(self.actor, upload_id)
         columns = Columns.from_json(read_body(request, Confirmation)["columns"])
         upload_confirm(upload=upload, columns=columns, confirmed_by=self.actor)

@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, guarantee
-from dpgeo.core.released import CONTENT_TYPES, Content, PointsRelease, Released
+from dpgeo.core.released import CONTENT_TYPES, Content, Released
 from dpgeo.core.spend import Measured
 from dpgeo.spatial.area import StudyArea
 
@@ -33,12 +33,6 @@ VERSION = 1
 
 MAX_HEADER_BYTES = 32 * 1024**2
 """Enough for a study area of a million corners."""
-
-MAX_ARRAY_BYTES = 512 * 1024**2
-"""Limit on all arrays together, decompressed: four times a grid of 4096 x 4096 cells."""
-
-MAX_POINTS_BYTES = 8 * 1024**3
-"""The same for perturbed points: a thousand million, or half as many with times."""
 
 _SUFFIX = ".npy"
 
@@ -78,7 +72,7 @@ def encode(released: Released) -> bytes:
     """
     fields, arrays = _split(released.content)
     size = sum(array.nbytes for array in arrays.values())
-    if size > _room(type(released.content)):
+    if size > released.content.most_bytes:
         raise UnreadableRelease(
             "This release has {size:,} bytes, more than this software can read.", size=size
         )
@@ -115,8 +109,8 @@ def decode(data: bytes) -> Released:
     """Invert `encode`; arrays come back read-only.
 
     Raises DamagedRelease for garbage and truncated or altered archives, UnreadableRelease for an
-    unknown version or content, and for contents beyond MAX_HEADER_BYTES, MAX_ARRAY_BYTES or, for
-    perturbed points, MAX_POINTS_BYTES when unpacked.
+    unknown version or content, and for headers beyond MAX_HEADER_BYTES and contents beyond their
+    type's `most_bytes` when unpacked.
     """
     try:
         with zipfile.ZipFile(io.BytesIO(data)) as archive:
@@ -242,7 +236,7 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
     # A field added later has its default in older releases.
     there = {*document["fields"], *(name.removesuffix(_SUFFIX) for name in archive.namelist())}
     later = {field.name for field in dataclasses.fields(kind) if _has_default(field)} - there
-    room = _room(kind)
+    room = kind.most_bytes
     for name, hint in _fields(kind).items():
         dtype = _dtype(hint)
         if name in later:
@@ -258,11 +252,6 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
 def _has_default(field: dataclasses.Field[Any]) -> bool:
     missing = dataclasses.MISSING
     return field.default is not missing or field.default_factory is not missing
-
-
-def _room(kind: type[Any]) -> int:
-    """Return the limit on the bytes of all arrays of a content."""
-    return MAX_POINTS_BYTES if kind is PointsRelease else MAX_ARRAY_BYTES
 
 
 def _read_member(

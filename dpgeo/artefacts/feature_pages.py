@@ -107,7 +107,6 @@ class FeatureFile:
         self, group: int, rows: NDArray[np.int64], boxes: Sequence[Box]
     ) -> NDArray[np.bool_]:
         """Return which rows' geometries intersect a box; bounds are tested first, being cheap."""
-
         bounds = self._parquet.read_row_group(group, columns=["bbox"])["bbox"].combine_chunks()
         west, south, east, north = (bounds.field(side).to_numpy()[rows] for side in SIDES)
         near = np.zeros(rows.size, dtype=np.bool_)

@@ -193,7 +193,6 @@ def _draw_points(pen: Any, layer: PointLayer, look: NDArray[np.uint8], frame: _F
 
 def _draw_outline(pen: Any, shape: Any, frame: _Frame) -> None:
     """Draw the study area's outline."""
-
     for part in shapely.get_parts(shape).tolist():
         for ring in (part.exterior, *part.interiors):
             pen.line(_flat(ring, frame), fill=OUTLINE, width=2)

@@ -9,23 +9,21 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.artefacts import own_wording, wording
 from dpgeo.artefacts import statement_schema as form
-from dpgeo.artefacts import wording
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import GeoInd, Notion
 from dpgeo.core.levels import format_level
 from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
-from dpgeo.core.released import LocationsRelease, PointsRelease, Released
+from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
-from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.ground_grid import FURTHEST_SNAP
-from dpgeo.spatial.projection import ground_scale
 
 NAME = "statement.json"
 MEDIA_TYPE = "application/json"
@@ -75,8 +73,14 @@ def statement(released: Released) -> form.Statement:
         "spends": [_spend(line) for line in released.trace],
         "accounting": wording.ACCOUNTING,
         "expected_error": [_expected_error(layer) for layer in shown],
-        "post_processing": [*_post_processing(shown), *_prior(released)],
-        "not_protected": _not_protected(released),
+        "post_processing": [
+            *_post_processing(shown),
+            *own_wording.steps(released.content, released.about),
+        ],
+        "not_protected": own_wording.not_protected(
+            released.content,
+            wording.not_protected(released.guarantee.unit, released.guarantee.notion),
+        ),
         "known_limits": wording.known_limits(
             released.counting, released.bound, released.guarantee.notion
         ),
@@ -94,43 +98,9 @@ def statement(released: Released) -> form.Statement:
 
 def _product(released: Released) -> form.Product:
     """Return the type of product, in the registry's terms, and its intended use."""
-    kind: Literal["Summary statistics", "Dataset", "Synthetic data"] = "Summary statistics"
-    if isinstance(released.content, PointsRelease):
-        kind = "Dataset"
-    elif isinstance(released.content, LocationsRelease):
-        kind = "Synthetic data"
+    kind = released.content.product
     use = wording.PRODUCT[kind].format(unit=released.guarantee.unit.value)
     return {"type": kind, "intended_use": use}
-
-
-def _not_protected(released: Released) -> list[str]:
-    """List what is not hidden; with padding, the number of a person's reports is hidden."""
-    facts = wording.not_protected(released.guarantee.unit, released.guarantee.notion)
-    content = released.content
-    if isinstance(content, PointsRelease) and content.padded:
-        across = _across(content.grid) + 2 * Fraction(FURTHEST_SNAP) * content.noise.step
-        factor = wording.format_odds(content.noise.declared * across)
-        facts[0] = wording.PADDED.format(padded=content.padded, factor=factor)
-    if isinstance(content, PointsRelease) and content.attributes:
-        named = ", ".join(attribute.column for attribute in content.attributes)
-        facts.insert(1, wording.ATTRIBUTES.format(attributes=named))
-    return facts
-
-
-def _across(grid: Grid) -> Fraction:
-    """Return the largest distance of two places of a grid's frame in metres, rounded up."""
-    _, south, _, north = grid.bounds
-    widest = ground_scale(0.0 if south < 0 < north else min(abs(south), abs(north)))
-    return Fraction(math.ceil(grid.cell * math.hypot(grid.rows, grid.columns) * widest))
-
-
-def _prior(released: Released) -> list[str]:
-    """Describe the public density used for remapping, if there is one."""
-    content = released.content
-    if not isinstance(content, PointsRelease) or not content.prior:
-        return []
-    title = released.about.get("prior_title", content.prior)
-    return [wording.REMAPPED.format(title=title, sha256=released.about.get("prior_sha256", ""))]
 
 
 def _total(released: Released) -> Fraction | None:

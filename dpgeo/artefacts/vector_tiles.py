@@ -80,7 +80,6 @@ class _Ragged:
 
 def write(released: Released, layer: Layer, path: Path) -> None:
     """Write a layer as an archive of tiles, in the order of their ids."""
-
     place = _mercator(layer)
     shown = [_column(name, values) for name, values in _properties(layer).items()]
     tiles: dict[int, bytes] = {}
@@ -290,7 +289,6 @@ def _shape_commands(
 
 def _commands(shape: Any) -> tuple[list[int], int]:
     """Return the commands and type of a shape in units; none where rounding leaves nothing."""
-
     parts = [shape] if shape.geom_type == "Polygon" else shapely.get_parts(shape).tolist()
     parts = [part for part in parts if not part.is_empty]
     greatest = max((part.geom_type for part in parts), key=_GEOMETRIES.index, default="")
@@ -315,7 +313,6 @@ class _Pen:
 
     def polygon(self, part: Any) -> None:
         """Write an outer ring, clockwise on screen, and its holes counterclockwise."""
-
         rings = [part.exterior, *part.interiors]
         for number, ring in enumerate(rings):
             corners = _corners(np.rint(shapely.get_coordinates(ring)).astype(np.int64))

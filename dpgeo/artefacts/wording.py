@@ -64,13 +64,6 @@ SNAPPED = (
     "snapped; the promise holds for that distance."
 )
 
-REMAPPED = (
-    "Moved points: each was put where its report was likeliest made (at the least expected "
-    "distance) by a public density that was declared beforehand and does not follow the data: "
-    "{title}, SHA-256 {sha256}. Where noise is finer than 512 x 512 cells of the study area, "
-    "points stay. The density recovered starts from the prior, too."
-)
-
 WAIVED = "Charged to the budget and not drawn: the mechanism had no use for it."
 
 OUTSIDE = (
@@ -193,23 +186,6 @@ def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bound
         f"One person adds to at most {limit} {things}; where there are more, {limit} are kept, "
         f"{CHOICE[bounding]}."
     )
-
-
-PADDED = (
-    "That people are in the data: everybody has exactly {padded} points, so that their number "
-    "tells how many people there are. How many reports somebody made is hidden as far as distances "
-    "are: who has fewer gets reports that are made up anywhere in the study area and moved like "
-    "all others, and one report more or less, except their only one, changes the odds by at most a "
-    "factor {factor}, as moving it across the area does. Whoever has no report has no points."
-)
-
-
-ATTRIBUTES = (
-    "What the publisher declared to be known of every report, whoever reads it and wherever it was "
-    "made: {attributes}. It is published as it is, and reports of one person can be told together "
-    "by it. The promise holds only where it follows neither from the place nor from the person, "
-    "which the publisher alone can know."
-)
 
 
 def not_protected(unit: Unit, notion: Notion = Notion.PURE_DP) -> list[str]:

@@ -63,12 +63,14 @@ def job_wait(
     job_id: UUID,
     run: Callable[[ProgressCallback], bool],
     output: OutputWrapper,
-    patience: float = PATIENCE_SECONDS,
+    patience: float | None = None,
 ) -> Job:
     """Wait until a job ends; if no worker takes it, run it here under the same lease.
 
-    `patience` is how many seconds a worker has to take the job; `run` runs it in this process.
+    `patience` is how many seconds a worker has to take the job, PATIENCE_SECONDS where None;
+    `run` runs it in this process.
     """
+    patience = PATIENCE_SECONDS if patience is None else patience
     line = ProgressLine(output)
     start = time.monotonic()
     while (job := Job.objects.get(pk=job_id)).state not in ENDED:

@@ -24,7 +24,6 @@ app.autodiscover_tasks()
 
 def log_as_the_settings_say(**_: object) -> None:
     """Replace Celery's own logging, which would print the arguments of tasks."""
-
     dictConfig(settings.LOGGING)
 
 

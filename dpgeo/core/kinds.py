@@ -1,44 +1,51 @@
-"""Kinds of release, by which catalogues filter and which pages name."""
+"""Registry of the kinds of release, by which catalogues filter and which pages name."""
 
 from __future__ import annotations
 
-from enum import StrEnum
+from collections.abc import Mapping
+from dataclasses import dataclass
 
 from dpgeo.phrases import translatable
 
 
-class Kind(StrEnum):
-    """Kind of map that a mechanism releases."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of map that mechanisms release.
 
-    HEATMAP = "heatmap"
-    ZONES = "zones"
-    POINTS = "points"
-    CLUSTERS = "clusters"
-    CONTOURS = "contours"
+    `title` names one release of it and `plural` all of them. `cells` says that people are counted
+    in the cells of a grid, so that a map can be rehearsed and tasks planned on it; the planner
+    offers kinds made `for_planning` first.
+    """
 
-    @property
-    def words(self) -> str:
-        """Name of one release of this kind."""
-        return _WORDS[self]
-
-    @property
-    def plural(self) -> str:
-        """Name of all releases of this kind, in a catalogue."""
-        return _PLURALS[self]
+    key: str
+    title: str
+    plural: str
+    cells: bool = False
+    for_planning: bool = False
 
 
-_WORDS = {
-    Kind.HEATMAP: translatable("Heatmap"),
-    Kind.ZONES: translatable("Counts of zones"),
-    Kind.POINTS: translatable("Perturbed points"),
-    Kind.CLUSTERS: translatable("Clusters"),
-    Kind.CONTOURS: translatable("Contours"),
-}
+HEATMAP = Kind(
+    key="heatmap", title=translatable("Heatmap"), plural=translatable("Heatmaps"), cells=True
+)
+ZONES = Kind(
+    key="zones",
+    title=translatable("Counts of zones"),
+    plural=translatable("Counts of zones"),
+)
+POINTS = Kind(
+    key="points",
+    title=translatable("Perturbed points"),
+    plural=translatable("Perturbed points"),
+)
+CLUSTERS = Kind(key="clusters", title=translatable("Clusters"), plural=translatable("Clusters"))
+CONTOURS = Kind(
+    key="contours",
+    title=translatable("Contours"),
+    plural=translatable("Contours"),
+    cells=True,
+    for_planning=True,
+)
 
-_PLURALS = {
-    Kind.HEATMAP: translatable("Heatmaps"),
-    Kind.ZONES: translatable("Counts of zones"),
-    Kind.POINTS: translatable("Perturbed points"),
-    Kind.CLUSTERS: translatable("Clusters"),
-    Kind.CONTOURS: translatable("Contours"),
+KINDS: Mapping[str, Kind] = {
+    kind.key: kind for kind in (HEATMAP, ZONES, POINTS, CLUSTERS, CONTOURS)
 }

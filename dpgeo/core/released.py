@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import ClassVar, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +20,26 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
 
+Product = Literal["Summary statistics", "Dataset", "Synthetic data"]
+
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class GridRelease:
+class Content:
+    """What a mechanism releases: a frozen dataclass of arrays and plain fields.
+
+    Its annotations are all that the codec needs, and its type is what layers, range answers and
+    wording of its own are registered for.
+    """
+
+    most_bytes: ClassVar[int] = 512 * 1024**2
+    """Limit on all arrays together, decompressed: four times a grid of 4096 x 4096 cells."""
+
+    product: ClassVar[Product] = "Summary statistics"
+    """Type of product, as the registry of deployments names it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class GridRelease(Content):
     """A noisy count for every cell of a grid.
 
     `counts` is int64 of the grid's shape, raw (negatives included); cells that do not touch the
@@ -36,7 +54,7 @@ class GridRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SlicesRelease:
+class SlicesRelease(Content):
     """A noisy count for every cell in every slice of local time.
 
     `counts` is int64 (s, rows, columns), raw as in `GridRelease`, in the order of the slices;
@@ -52,7 +70,7 @@ class SlicesRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PartitionRelease:
+class PartitionRelease(Content):
     """Noisy cells, and fresh noisy totals of disjoint boxes chosen from the noisy cells alone.
 
     `boxes` is int32 (n, 4): first row, row after the last, first column, column after the last.
@@ -70,7 +88,7 @@ class PartitionRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class TreeRelease:
+class TreeRelease(Content):
     """Noisy counts of a tree of boxes; its leaves are disjoint and cover the study area.
 
     Nodes are ordered by level. `boxes` is int32 (n, 4) as in `PartitionRelease`, and each holds a
@@ -90,7 +108,7 @@ class TreeRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PhasedRelease:
+class PhasedRelease(Content):
     """Noisy counts of boxes in several phases, and a surface inferred from all of them.
 
     The boxes of one phase are disjoint, each hold a cell that touches the study area, cover all
@@ -110,7 +128,7 @@ class PhasedRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SparseRelease:
+class SparseRelease(Content):
     """The cells whose noisy counts reach a public threshold; all others are known to be below it.
 
     `cells` is int64 (n,), ascending numbers row * columns + column of cells that touch the study
@@ -125,7 +143,7 @@ class SparseRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ClustersRelease:
+class ClustersRelease(Content):
     """Cluster centres and the noisy number of records nearest to each.
 
     `longitude` and `latitude` are float64 (k,) in degrees, `counts` int64 (k,) raw. Every position
@@ -140,7 +158,7 @@ class ClustersRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ZonesRelease:
+class ZonesRelease(Content):
     """Noisy counts, int64 (n,), raw (negatives included), of declared zones in the study area."""
 
     zones: Zones
@@ -149,7 +167,7 @@ class ZonesRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class ContourRelease:
+class ContourRelease(Content):
     """A noisy count for every cell, and the surface on which contours are drawn.
 
     `counts` is int64 of the grid's shape as in `GridRelease`, `surface` float64 of the same shape:
@@ -170,7 +188,7 @@ NO_TIME = -(1 << 63)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class PointsRelease:
+class PointsRelease(Content):
     """Perturbed reports, and the density estimated from them by deconvolution.
 
     `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees, each in the study area,
@@ -182,6 +200,9 @@ class PointsRelease:
     (`core.attributes`), of size 0 without any. `density` is float64 of the grid's shape, adds up to
     n, and is stored for the reason given in `PhasedRelease`; it took `updates` iterations.
     """
+
+    most_bytes = 8 * 1024**3  # a thousand million points, or half as many with times
+    product = "Dataset"
 
     longitude: NDArray[np.int32]
     latitude: NDArray[np.int32]
@@ -197,7 +218,7 @@ class PointsRelease:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class LocationsRelease:
+class LocationsRelease(Content):
     """Places drawn for virtual users, and noisy counts of records by spatial unit and cluster.
 
     Candidate places are public: `longitude` and `latitude` float64 (m,) in degrees, `unit` and
@@ -208,6 +229,8 @@ class LocationsRelease:
     (b,) its raw noisy number of records. `person` int32 (e,) are fresh labels of virtual users,
     below `people`, ascending, and `place` int32 (e,) the places drawn for them.
     """
+
+    product = "Synthetic data"
 
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
@@ -226,19 +249,6 @@ class LocationsRelease:
     place: NDArray[np.int32]
 
 
-Content = (
-    GridRelease
-    | SlicesRelease
-    | PartitionRelease
-    | TreeRelease
-    | PhasedRelease
-    | SparseRelease
-    | ClustersRelease
-    | LocationsRelease
-    | ZonesRelease
-    | ContourRelease
-    | PointsRelease
-)
 CONTENT_TYPES: tuple[type[Content], ...] = (
     GridRelease,
     SlicesRelease,

@@ -61,7 +61,6 @@ def parse_plan_request(
 
     An unreadable task is not an error: the plan answers it with a reason.
     """
-
     if len(tasks) > MOST_TASKS:
         raise InvalidInput(
             "At most {most:,} tasks are planned at once, and there are {count:,}; divide them.",
@@ -93,7 +92,6 @@ def parse_plan_request(
 
 def plan_document(release: Release, request: PlanRequest) -> dict[str, Any]:
     """Return the plan of every allocation as a JSON document."""
-
     surface, area = ground_of(release)
     plans = plan_tasks(surface, area, request.tasks, request.settings, request.allocations)
     document = {
@@ -206,7 +204,6 @@ def _totals(plan: Plan) -> dict[str, Any]:
 
 def _rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
     """Round numbers (n,) for JSON; NaN becomes None."""
-
     rounded = np.round(values, decimals).astype(object)
     rounded[~np.isfinite(values)] = None
     return list(rounded.tolist())
@@ -233,7 +230,6 @@ def _add_geocasts(
 
 def _geocasts(release: Release, request: PlanRequest, plan: Plan) -> list[Any]:
     """Return each task's regions as JSON, or None if it has no reward to offer."""
-
     partition = regions_of(release)
     documents: list[Any] = []
     for number, reward in enumerate(plan.reward.tolist()):

@@ -66,7 +66,6 @@ def regions_of(release: Release) -> Partition:
 @lru_cache(maxsize=SURFACES_KEPT)
 def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]:
     """Build a surface; cached under the blob's checksum, because a blob never changes."""
-
     released = released_of(Release.objects.get(pk=release_id))
     return density_surface(released), released.area
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import unicodedata
 import zoneinfo
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 
 from dpgeo.core.attributes import MOST_COMBINATIONS, OTHER, Attribute, combinations
@@ -76,11 +77,17 @@ def clean_area(geometry: object) -> dict[str, Any]:
     return area
 
 
+@cache
+def time_zones() -> frozenset[str]:
+    """Return the names of the known time zones."""
+    # Python also lists the system's own names, such as posix/UTC, which DuckDB does not know.
+    return frozenset(zoneinfo.available_timezones() - {"localtime"})
+
+
 def clean_time_zone(name: object) -> str:
     """Validate the name of an IANA time zone. Raises InvalidInput."""
     text = str(name or "").strip()
-    # Python also lists the system's own names, such as posix/UTC, which DuckDB does not know.
-    if text not in zoneinfo.available_timezones() - {"localtime"}:
+    if text not in time_zones():
         raise InvalidInput(
             "{text!r} is not a time zone; write it like Europe/Berlin or UTC.",
             text=text,

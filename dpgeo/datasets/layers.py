@@ -27,7 +27,7 @@ from dpgeo.core.errors import Conflict, InvalidInput, NotAllowed
 from dpgeo.datasets.declaration import clean_text
 from dpgeo.datasets.models import Dataset, PublicLayer
 from dpgeo.datasets.storage import private_storage, remove
-from dpgeo.phrases import Phrase, listed, phrase_of
+from dpgeo.phrases import InvalidValue, listed, phrase_of
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.gazetteer import read_gazetteer
 from dpgeo.spatial.places import Places
@@ -206,30 +206,26 @@ def _document(file: BinaryIO, kind: str, apart: Mapping[str, str]) -> dict[str, 
     """Read a file or a table of places as one JSON object. Raises ValueError."""
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
-        raise ValueError(
-            Phrase(
-                "The file is larger than {most} MiB; simplify the outlines.",
-                most=MAX_BYTES // 1024**2,
-            )
+        raise InvalidValue(
+            "The file is larger than {most} MiB; simplify the outlines.",
+            most=MAX_BYTES // 1024**2,
         )
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise ValueError(Phrase("Is not UTF-8 text; export it again.")) from None
+        raise InvalidValue("Is not UTF-8 text; export it again.") from None
     if kind == LayerKind.PLACES and not text.lstrip().startswith(("{", "[")):
         return read_gazetteer(text, **apart)
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise ValueError(
-            Phrase("Is not GeoJSON: it is nested too deeply; export it again.")
-        ) from None
+        raise InvalidValue("Is not GeoJSON: it is nested too deeply; export it again.") from None
     except ValueError as error:
-        raise ValueError(Phrase("Is not GeoJSON: {problem}.", problem=str(error)[:200])) from None
+        raise InvalidValue("Is not GeoJSON: {problem}.", problem=str(error)[:200]) from None
     if not isinstance(document, dict):
-        raise ValueError(Phrase("Must be a GeoJSON FeatureCollection."))
+        raise InvalidValue("Must be a GeoJSON FeatureCollection.")
     return document
 
 
 def _refuse_constant(name: str) -> None:
-    raise ValueError(Phrase("{name} is no coordinate", name=name))
+    raise InvalidValue("{name} is no coordinate", name=name)

@@ -83,7 +83,6 @@ def upload_preview(*, upload: Upload) -> Preview:
     Raises InvalidInput with that reason, and Conflict if the file was deleted or the machine is too
     busy.
     """
-
     if upload.preview:
         return Preview.from_json(json.loads(upload.preview))
     if upload.failure:
@@ -224,7 +223,6 @@ class _Limited(File):  # type: ignore[type-arg]
 
 def schema_of(dataset: Dataset, columns: Columns) -> Schema:
     """Return everything that determines the meaning of a row. Raises InvalidInput."""
-
     return Schema(
         columns=columns,
         unit=Unit(dataset.unit),
@@ -240,7 +238,6 @@ def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
     Some formats do not show all columns in their first rows. Their names are then checked only
     until the columns are fixed: nothing fixed may depend on which rows come first.
     """
-
     wanted = schema_of(dataset, columns).wanted
     seen = upload_preview(upload=upload)
     present = seen.columns
@@ -263,7 +260,6 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
     start on the old columns meanwhile. Raises Conflict if releases depend on the columns, and while
     another file is being read.
     """
-
     its = Q(pk=dataset.ledger_id) | Q(beside=dataset.ledger_id)
     list(Ledger.objects.select_for_update().filter(its).order_by("pk"))
     stored = Dataset.objects.select_for_update().get(pk=dataset.pk)

@@ -119,7 +119,6 @@ def _system(crs: str) -> Any:
 @lru_cache(maxsize=64)
 def _way(crs: str, bounds: Bounds) -> Any:
     """Return the transformation used for all rows; None if there is none."""
-
     from pyproj.exceptions import ProjError
     from pyproj.network import set_network_enabled  # type: ignore[attr-defined]
     from pyproj.transformer import AreaOfInterest, TransformerGroup

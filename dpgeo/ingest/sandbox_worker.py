@@ -55,7 +55,6 @@ def preview(request: dict[str, Any], say: Say) -> dict[str, Any]:
 
 def ingest(request: dict[str, Any], say: Say) -> dict[str, Any]:
     """Unpack and read a file into `canonical.parquet` in the working folder."""
-
     folder = Path.cwd()
     path, name = unpacked(
         Path(request["source"]),

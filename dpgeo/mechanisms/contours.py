@@ -30,7 +30,7 @@ from fractions import Fraction
 import numpy as np
 
 from dpgeo.core.domain import Domain
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import CONTOURS
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ContourRelease
@@ -120,6 +120,6 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
-    kind=Kind.CONTOURS,
+    kind=CONTOURS,
     regions=usual_regions,
 )

@@ -49,7 +49,7 @@ from dpgeo.core.attributes import Attribute
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Notion
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import POINTS
 from dpgeo.core.levels import LEVEL_PATTERN, make_level, parse_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.core.parameters import param
@@ -300,7 +300,7 @@ MECHANISM = Mechanism(
     release=release,
     forecast=forecast,
     price=price,
-    kind=Kind.POINTS,
+    kind=POINTS,
     notion=Notion.GEO_IND,
     sharded=Sharded(move=move, content=content),
 )

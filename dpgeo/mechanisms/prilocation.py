@@ -40,7 +40,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.domain import Domain, LayerKind
 from dpgeo.core.errors import InvalidInput
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import CLUSTERS
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import LocationsRelease
@@ -285,5 +285,5 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
-    kind=Kind.CLUSTERS,
+    kind=CLUSTERS,
 )

@@ -28,7 +28,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 
 from dpgeo.core.domain import Domain
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import CLUSTERS
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ClustersRelease
@@ -117,5 +117,5 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
-    kind=Kind.CLUSTERS,
+    kind=CLUSTERS,
 )

@@ -71,6 +71,11 @@ def current_parameters(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
     return {names.get(name, name): value for name, value in values.items()}
 
 
+def mechanisms_of(kind: Kind) -> list[str]:
+    """Return the keys of the mechanisms that release a kind of map."""
+    return [key for key, mechanism in MECHANISMS.items() if mechanism.kind is kind]
+
+
 def kind_of(key: str) -> Kind | None:
     """Return a mechanism's kind of release; None for a mechanism that no longer exists."""
     return MECHANISMS[key].kind if key in MECHANISMS else None

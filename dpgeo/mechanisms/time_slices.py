@@ -132,5 +132,6 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
+    by_time=True,
     regions=usual_regions,
 )

@@ -25,7 +25,7 @@ import numpy as np
 import shapely
 
 from dpgeo.core.domain import Domain, LayerKind
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import ZONES
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import param
 from dpgeo.core.released import ZonesRelease
@@ -93,6 +93,6 @@ MECHANISM = Mechanism(
     plan=plan,
     release=release,
     forecast=forecast,
-    kind=Kind.ZONES,
+    kind=ZONES,
     regions=regions,
 )

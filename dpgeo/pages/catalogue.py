@@ -14,9 +14,9 @@ from urllib.parse import urlencode
 
 from django.db.models import Count, Q, QuerySet
 
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.datasets.selectors import datasets_public, near
-from dpgeo.mechanisms.registry import MECHANISMS, kind_of
+from dpgeo.mechanisms.registry import kind_of, mechanisms_of
 from dpgeo.pages.overview import Overview, overview
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
@@ -74,7 +74,7 @@ def read_wanted(given: Mapping[str, str]) -> Wanted:
     """Parse the filters of a query string."""
     misread: list[str] = []
     kind = given.get("kind", "")
-    if kind and kind not in list(Kind):
+    if kind and kind not in KINDS:
         misread.append("kind")
         kind = ""
     return Wanted(
@@ -99,7 +99,7 @@ def releases_wanted(wanted: Wanted) -> QuerySet[Release]:
             | Q(dataset__organisation__name__icontains=word)
         )
     if wanted.kind:
-        releases = releases.filter(mechanism__in=_mechanisms(Kind(wanted.kind)))
+        releases = releases.filter(mechanism__in=mechanisms_of(KINDS[wanted.kind]))
     if wanted.publisher:
         releases = releases.filter(dataset__organisation__slug=wanted.publisher)
     if wanted.first:
@@ -123,11 +123,11 @@ def kind_facets(wanted: Wanted) -> list[Facet]:
         Facet(
             kind.plural,
             counts[kind],
-            replace(wanted, kind="" if kind == wanted.kind else kind.value).query,
-            kind == wanted.kind,
+            replace(wanted, kind="" if kind.key == wanted.kind else kind.key).query,
+            kind.key == wanted.kind,
         )
-        for kind in Kind
-        if counts[kind] or kind == wanted.kind
+        for kind in KINDS.values()
+        if counts[kind] or kind.key == wanted.kind
     ]
 
 
@@ -153,10 +153,6 @@ def area_overview(wanted: Wanted) -> Overview | None:
     areas = datasets_public().order_by(*SIDES).values_list(*SIDES).distinct()
     links = [(each, replace(wanted, bounds=_rounded(each)).query) for each in areas]
     return overview(links, wanted.bounds) if links else None
-
-
-def _mechanisms(kind: Kind) -> list[str]:
-    return [key for key in MECHANISMS if kind_of(key) is kind]
 
 
 def _midnight(day: datetime.date) -> datetime.datetime:

@@ -9,21 +9,19 @@ from django.views.decorators.http import require_safe
 
 from dpgeo.accounts.selectors import organisations_of
 from dpgeo.artefacts import map_array
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import KINDS, Kind
 from dpgeo.crowdsourcing.models import Campaign
 from dpgeo.crowdsourcing.selectors import campaign_visible
-from dpgeo.mechanisms import time_slices
 from dpgeo.mechanisms.registry import MECHANISMS
 from dpgeo.pages.public_views import file_url
 from dpgeo.pages.release_summary import summary_of
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
-PLANNABLE = (Kind.CONTOURS, Kind.HEATMAP)
+PLANNABLE = sorted(
+    (kind for kind in KINDS.values() if kind.cells), key=lambda kind: not kind.for_planning
+)
 """Kinds of release with counts of people in cells, those made for planning first."""
-
-BY_TIME = (time_slices.MECHANISM.key,)
-"""Mechanisms whose maps each show one time only, so that nothing is planned on them."""
 
 MAPS_OFFERED = 50
 
@@ -36,7 +34,7 @@ def plan(request: HttpRequest) -> HttpResponse:
     offered = plannable()
     chosen = next((each for each in offered if each.pk == wanted), None)
     if wanted and chosen is None:
-        chosen = _of_kinds(PLANNABLE).filter(pk=wanted).first()
+        chosen = _of_kinds(*PLANNABLE).filter(pk=wanted).first()
         if chosen is None:
             raise Http404("There is no published map of this id that tasks can be planned on.")
         offered.append(chosen)
@@ -61,15 +59,16 @@ def plannable() -> list[Release]:
     """Return the maps to plan on: contours first, newest first, at most MAPS_OFFERED."""
     maps: list[Release] = []
     for kind in PLANNABLE:
-        maps += _of_kinds((kind,))[: MAPS_OFFERED - len(maps)]
+        maps += _of_kinds(kind)[: MAPS_OFFERED - len(maps)]
     return maps
 
 
-def _of_kinds(kinds: tuple[Kind, ...]) -> QuerySet[Release]:
+def _of_kinds(*kinds: Kind) -> QuerySet[Release]:
+    """Return the public maps of these kinds, without those that each show one time alone."""
     keys = [
         key
         for key, mechanism in MECHANISMS.items()
-        if mechanism.kind in kinds and key not in BY_TIME
+        if mechanism.kind in kinds and not mechanism.by_time
     ]
     return releases_public().filter(mechanism__in=keys)
 

@@ -18,7 +18,6 @@ from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import map_array, preview, statement
-from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.guarantees import Unit
 from dpgeo.datasets.privacy_sentence import promise_of
@@ -63,7 +62,6 @@ class Download:
 
     file: ReleaseFile
     url: str
-    kind: FileKind
     layer: str
 
 
@@ -230,11 +228,12 @@ def downloads(release: Release, summary: Summary) -> list[Download]:
     order = [*titles, ""]
     listed = []
     for file in release.files.all():
-        kind = file_kind(file.name)
-        if kind.layer in titles or file.name == preview.NAME:
+        if file.kind.layer in titles or file.name == preview.NAME:
             url = file_url(release, file.name)
-            listed.append(Download(file, url, kind, titles.get(kind.layer, "")))
-    return sorted(listed, key=lambda each: (order.index(each.kind.layer), each.kind.title))
+            listed.append(Download(file, url, titles.get(file.kind.layer, "")))
+    return sorted(
+        listed, key=lambda each: (order.index(each.file.kind.layer), each.file.kind.title)
+    )
 
 
 def file_url(release: Release, name: str) -> str:

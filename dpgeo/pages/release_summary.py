@@ -9,47 +9,30 @@ from fractions import Fraction
 
 from django.core.cache import cache
 
-from dpgeo.artefacts.statement import cost_words
 from dpgeo.artefacts.wording import CHOICE
 from dpgeo.core.guarantees import Counting, Unit
-from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.released import PointsRelease, Released
+from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
+from dpgeo.pages.largest_rows import Row, rows_of
+from dpgeo.pages.moved_points import Moved, moved_of
 from dpgeo.pages.privacy_diagrams import Chart, Range, chart, ranges
 from dpgeo.phrases import translatable
-from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer, ShapeLayer, layers
+from dpgeo.postprocess.layers import BoxLayer, Layer, ShapeLayer, layers
+from dpgeo.postprocess.layers.features import Features
 from dpgeo.postprocess.layers.slices import stacked
 from dpgeo.postprocess.profiles import profiles
-from dpgeo.postprocess.summary import counted, largest, size, standing_out, total
+from dpgeo.postprocess.summary import counted, size, standing_out, total
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import released_of
 from dpgeo.spatial.area import ground_square_kilometres
-
-TABLE_ROWS = 20
-"""Rows of the table of the largest counts."""
 
 BARS = 8
 """Zones or clusters in the chart beside the map."""
 
 FOR_EVER = None
 """Cached without expiry: a blob never changes, so neither does its summary."""
-
-
-@dataclass(frozen=True, slots=True)
-class Row:
-    """One large count with its margin of error: of a box of cells, a zone or a cluster.
-
-    `name` is empty if it has none; the middle is in degrees, None for named shapes.
-    """
-
-    name: str
-    latitude: float | None
-    longitude: float | None
-    value: float
-    margin: float
-    cells: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +56,8 @@ class LayerName:
     measured: bool
     look: str
     """The key of its renderer in `frontend/src/layers/registry.ts`."""
+    adds_up: bool
+    """Whether its features are shapes with counts, which can be summed over an area."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,14 +91,13 @@ class SpendLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figures:
-    """Measured counts of boxes of cells, of zones or of clusters.
+    """Measured counts of a layer's features, such as boxes of cells, zones or clusters.
 
     `size` is their number, `standing` how many of them are above the noise; `cell_metres` is 0 if
     there are no cells.
     """
 
-    of: str
-    """"cells", "zones" or "clusters"."""
+    features: Features
     total: int
     total_margin: float
     count_margin: float
@@ -133,31 +117,6 @@ class Figures:
     def total_high(self) -> float:
         """Return the upper end of the total's 95 % interval."""
         return self.total + self.total_margin
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Moved:
-    """Perturbed points; `near` and `far` are the radii in metres that hold half and 95 %.
-
-    Some points stand for nobody if they are `padded`; `placed` points were moved by remapping with
-    a public prior.
-    """
-
-    points: int
-    cost: str
-    level: str
-    radius: int
-    padded: bool
-    placed: bool
-    near: float
-    far: float
-    step: int
-    time: str
-    attributes: str
-    updates: int
-    cell_metres: float
-    rows: tuple[Row, ...]
-    """Where most of the points came from, as far as it can be estimated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,12 +156,12 @@ class Summary:
     @property
     def can_add_up(self) -> bool:
         """Whether there are counts that can be summed over an area that the reader draws."""
-        return self.has_cells or any(layer.look == "zones" for layer in self.layers)
+        return self.has_cells or any(layer.adds_up for layer in self.layers)
 
     @property
     def has_cells(self) -> bool:
         """Whether boxes of cells were counted."""
-        return self.figures is not None and self.figures.of == "cells"
+        return self.figures is not None and self.figures.cell_metres > 0
 
     @property
     def by_person(self) -> bool:
@@ -226,7 +185,7 @@ class Summary:
         return max((most / spend.scale for spend in drawn), default=0.0)
 
 
-FIELDS = 4
+FIELDS = 5
 """Incremented whenever the fields of a summary change, so that no older one is read."""
 
 
@@ -248,7 +207,9 @@ def summarise(released: Released) -> Summary:
     """Compute the figures of a release from its blob alone."""
     drawn_layers = layers(released)
     counts = [
-        layer for layer in drawn_layers if layer.kind == "measured" and layer.value is not None
+        layer
+        for layer in drawn_layers
+        if layer.kind == "measured" and layer.value is not None and layer.features.counts
     ]
     slices = [each for each in drawn_layers if isinstance(each, BoxLayer) and each.time_slice]
     if slices:
@@ -262,15 +223,21 @@ def summarise(released: Released) -> Summary:
         choice=CHOICE[released.bounding],
         epsilon=released.guarantee.epsilon,
         mechanism=mechanism.title if mechanism else released.mechanism,
-        kind=kind.words if kind else translatable("Map"),
+        kind=kind.title if kind else translatable("Map"),
         software=released.software,
         square_kilometres=released.area.ground_square_kilometres,
         layers=tuple(
-            LayerName(layer.name, layer.title, layer.kind == "measured", _look(layer, kind))
+            LayerName(
+                layer.name,
+                layer.title,
+                layer.kind == "measured",
+                layer.features.look,
+                isinstance(layer, ShapeLayer) and layer.features.counts,
+            )
             for layer in drawn_layers
         ),
         spends=tuple(_spend(line, released.guarantee.epsilon) for line in released.trace),
-        moved=_moved(released, drawn_layers),
+        moved=moved_of(released.content, released, drawn_layers),
         figures=_figures(counts[0]) if counts else None,
         bands=_bands(drawn_layers),
         slices=_slice_totals(slices),
@@ -291,8 +258,7 @@ def _ranking(layer: Layer) -> tuple[Bar, ...]:
     """Return the largest zones or clusters; none for cells, which have profiles instead."""
     if isinstance(layer, BoxLayer):
         return ()
-    rows = [_row(layer, index) for index in largest(layer, BARS).tolist()]
-    return _bars([(row.name, row.value, row.margin) for row in rows])
+    return _bars([(row.name, row.value, row.margin) for row in rows_of(layer, BARS)])
 
 
 def _bars(named: Sequence[tuple[str, float, float]]) -> tuple[Bar, ...]:
@@ -305,20 +271,10 @@ def _profiles(layer: Layer) -> tuple[Chart, ...]:
     return (chart(found.eastward, "EW"), chart(found.northward, "NS")) if found else ()
 
 
-def _look(layer: Layer, kind: Kind | None) -> str:
-    """Choose a layer's renderer; shapes and points have renderers of their own kinds."""
-    if isinstance(layer, BoxLayer):
-        return "heatmap"
-    if isinstance(layer, ShapeLayer):
-        return "contours" if kind is Kind.CONTOURS else "zones"
-    return "clusters" if kind is Kind.CLUSTERS and layer.value is not None else "points"
-
-
 def _figures(measured: Layer) -> Figures:
     whole = total(measured)
-    boxes = isinstance(measured, BoxLayer)
     return Figures(
-        of="cells" if boxes else "zones" if isinstance(measured, ShapeLayer) else "clusters",
+        features=measured.features,
         total=whole.value,
         total_margin=whole.margin,
         count_margin=float(counted(measured)[1].max(initial=0.0)),
@@ -327,42 +283,8 @@ def _figures(measured: Layer) -> Figures:
         size=size(measured),
         standing=standing_out(measured),
         cell_metres=measured.grid.ground_cell_metres if isinstance(measured, BoxLayer) else 0.0,
-        rows=_rows(measured),
+        rows=rows_of(measured),
     )
-
-
-def _rows(layer: Layer) -> tuple[Row, ...]:
-    chosen = largest(layer, TABLE_ROWS).tolist()
-    return tuple(_row(layer, index) for index in chosen)
-
-
-def _row(layer: Layer, index: int) -> Row:
-    latitude, longitude = _middle(layer, index)
-    value, margin, _ = counted(layer)
-    return Row(
-        name=_name(layer, index),
-        latitude=latitude,
-        longitude=longitude,
-        value=float(value[index]),
-        margin=float(margin[index]),
-        cells=int(layer.cells[index]) if isinstance(layer, BoxLayer) else 1,
-    )
-
-
-def _middle(layer: Layer, index: int) -> tuple[float | None, float | None]:
-    """Return latitude and longitude of a feature's middle; None for shapes with names."""
-    if isinstance(layer, PointLayer):
-        return float(layer.latitude[index]), float(layer.longitude[index])
-    if isinstance(layer, BoxLayer):
-        west, south, east, north = layer.grid.box_bounds(layer.boxes[[index]])[0]
-        return float((south + north) / 2), float((west + east) / 2)
-    return None, None
-
-
-def _name(layer: Layer, index: int) -> str:
-    """Return a feature's name: the zone's name, or a cluster's unit and number."""
-    columns = [layer.columns[key] for key in ("name", "unit", "cluster") if key in layer.columns]
-    return ", ".join(str(column[index]) for column in columns)
 
 
 def _bands(drawn_layers: list[Layer]) -> tuple[Band, ...]:
@@ -391,27 +313,4 @@ def _spend(line: Measured, whole: Fraction) -> SpendLine:
         drawn=noise is not None,
         splits=line.splits,
         choices=line.choices,
-    )
-
-
-def _moved(released: Released, drawn_layers: list[Layer]) -> Moved | None:
-    content = released.content
-    if not isinstance(content, PointsRelease):
-        return None
-    noise = content.noise
-    return Moved(
-        points=len(content.longitude),
-        cost=cost_words(released),
-        level=str(released.parameters["level"]),
-        radius=int(released.parameters["radius"]),
-        padded=bool(content.padded),
-        placed=bool(content.prior),
-        near=noise.radius(0.5),
-        far=noise.radius(0.95),
-        step=noise.step,
-        time=str(released.parameters["time"]),
-        attributes=", ".join(attribute.column for attribute in content.attributes),
-        updates=content.updates,
-        cell_metres=content.grid.ground_cell_metres,
-        rows=_rows(next(layer for layer in drawn_layers if isinstance(layer, BoxLayer))),
     )

@@ -12,7 +12,6 @@ from django.utils.safestring import SafeString, mark_safe
 from django.views.decorators.http import require_safe
 
 from dpgeo.artefacts import preview
-from dpgeo.artefacts.files import file_kind
 from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_public
 
@@ -82,14 +81,14 @@ def schema_org(request: HttpRequest, release: Release) -> dict[str, Any]:
         "distribution": [
             {
                 "@type": "DataDownload",
-                "name": file_kind(file.name).title,
+                "name": file.kind.title,
                 "encodingFormat": file.media_type,
                 "contentUrl": _file(request, release, file.name),
                 "contentSize": f"{file.size} B",
                 "sha256": file.sha256,
             }
             for file in files
-            if file_kind(file.name).layer
+            if file.kind.layer
         ],
     }
     if release.published_at:

@@ -132,7 +132,6 @@ def _generator(surface: Floats, grid: Grid) -> Any:
 
     A border of empty cells closes every line that would leave the grid.
     """
-
     density = surface / grid.ground_areas[:, None] * SQUARE_KILOMETRE
     across = grid.west + (np.arange(-1, grid.columns + 1) + 0.5) * grid.cell
     down = grid.north - (np.arange(-1, grid.rows + 1) + 0.5) * grid.cell

@@ -12,7 +12,7 @@ import dpgeo
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
 from dpgeo.core.guarantees import Bounding, Counting, Notion, Unit, guarantee
-from dpgeo.core.kinds import Kind
+from dpgeo.core.kinds import HEATMAP, Kind
 from dpgeo.core.noise import Noise, PlanarLaplace
 from dpgeo.core.released import Content, Released
 from dpgeo.core.spend import Measured, Spend
@@ -96,13 +96,13 @@ class Mechanism:
 
     `plan(params, epsilon)` declares spends that add up to epsilon; `release(view, params, meter)`
     measures them; `forecast(params, epsilon, bound, domain)` says beforehand how noisy the release
-    will be. `kind` is the kind of map, by which catalogues are filtered. `notion` is the privacy
-    notion. Where that is not pure differential privacy, the cost follows from the parameters and
-    the contribution bound: `price(params, bound, area)` is the epsilon per metre of one privacy
-    unit's reports together, and raises InvalidInput for parameters that do not fit the area.
-    `regions(params, domain)` is the public list on which the popularity of places is measured;
-    without it, contribution bounding is random. `sharded` is set where large files may be divided
-    into shards.
+    will be. `kind` is the kind of map, by which catalogues are filtered, and `by_time` says that
+    each of its layers shows one time alone. `notion` is the privacy notion. Where that is not pure
+    differential privacy, the cost follows from the parameters and the contribution bound:
+    `price(params, bound, area)` is the epsilon per metre of one privacy unit's reports together,
+    and raises InvalidInput for parameters that do not fit the area. `regions(params, domain)` is
+    the public list on which the popularity of places is measured; without it, contribution bounding
+    is random. `sharded` is set where large files may be divided into shards.
     """
 
     key: str
@@ -112,7 +112,8 @@ class Mechanism:
     plan: Callable[[Any, Fraction], Sequence[Spend]]
     release: Callable[[PrivateView, Any, Meter], Content]
     forecast: Callable[[Any, Fraction, int, Domain], Forecast]
-    kind: Kind = Kind.HEATMAP
+    kind: Kind = HEATMAP
+    by_time: bool = False
     notion: Notion = Notion.PURE_DP
     price: Callable[[Any, int, StudyArea], Fraction] | None = None
     regions: Callable[[Any, Domain], Regions] | None = None

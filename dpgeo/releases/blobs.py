@@ -51,7 +51,6 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
     lease, or by the sweep, which holds none. Raises LeaseLost, and UnreadableRelease for a complete
     draw that is too large or too new for this software: no second draw is made beside it.
     """
-
     prefix = blob_prefix(release.job_id)
     storage = private_storage()
     for name in stored_names(storage, FOLDER):
@@ -82,7 +81,6 @@ def _set_drawing(release: Release, lease: JobLease | None) -> None:
 
 def is_anothers(release: Release, name: str) -> bool:
     """Whether a stored blob under the id of a release's job belongs to another release."""
-
     with private_storage().open(name, "rb") as file:
         blob = file.read()
     try:

@@ -10,6 +10,7 @@ from django.db import models
 from django.utils import timezone
 
 from dpgeo.accounts.models import User
+from dpgeo.artefacts.files import FileKind, file_kind
 from dpgeo.budgets.models import Ledger, NotionChoice
 from dpgeo.budgets.selectors import ledger_for
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, from_units, guarantee
@@ -219,3 +220,8 @@ class ReleaseFile(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def kind(self) -> FileKind:
+        """Format, use and layer, by the file's name."""
+        return file_kind(self.name)

@@ -88,7 +88,6 @@ def read_and_draw(
 
     Raises the errors of `work` before any draw, and Conflict for every failure after it.
     """
-
     dataset = release.dataset
     request = request_of(release)
     params = request.params

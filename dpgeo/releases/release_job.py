@@ -135,7 +135,6 @@ def commit(release: Release, released: Released) -> None:
     it can be may depend on its noise and on the data, so a refund would reveal something. What can
     be checked without the draw was checked before it (`check_encodable`).
     """
-
     try:
         blob = encode(released)
     except Exception as error:
@@ -148,7 +147,6 @@ def commit(release: Release, released: Released) -> None:
 
 def build_files(release: Release, lease: JobLease) -> None:
     """Build every artefact from the committed blob and store the missing ones."""
-
     lease.step(Phrase("Writing files"))
     with work_folder() as folder:
         built = build(released_of(release), folder)

@@ -230,7 +230,6 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
     Raises NotAllowed, and Conflict once the job has started, or if it had drawn before the database
     was restored from a backup.
     """
-
     _check_may(release, by, "cancel")
     if not release.blob_name:
         recover_draw(release)

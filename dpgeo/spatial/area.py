@@ -12,7 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from dpgeo.phrases import Phrase
+from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MAX_LATITUDE, to_mercator
 
 
@@ -28,57 +28,43 @@ class StudyArea:
 
     def __post_init__(self) -> None:
         if self.shape.geom_type not in {"Polygon", "MultiPolygon"}:
-            raise ValueError(
-                Phrase(
-                    "The study area must be a polygon, not a {kind}; draw its outline.",
-                    kind=self.shape.geom_type,
-                )
+            raise InvalidValue(
+                "The study area must be a polygon, not a {kind}; draw its outline.",
+                kind=self.shape.geom_type,
             )
         if self.shape.is_empty or not self.shape.is_valid or self.shape.area <= 0:
-            raise ValueError(
-                Phrase(
-                    "The study area is empty or crosses itself; redraw its outline so that it "
-                    "encloses some ground."
-                )
+            raise InvalidValue(
+                "The study area is empty or crosses itself; redraw its outline so that it "
+                "encloses some ground."
             )
         west, south, east, north = self.shape.bounds
         if not all(map(math.isfinite, (west, south, east, north))):
-            raise ValueError(
-                Phrase("The study area has a coordinate that is not a number; correct it.")
-            )
+            raise InvalidValue("The study area has a coordinate that is not a number; correct it.")
         if west < -180 or east > 180 or south < -MAX_LATITUDE or north > MAX_LATITUDE:
-            raise ValueError(
-                Phrase(
-                    "The study area must lie between longitudes -180 and 180 and latitudes "
-                    "-{most:g} and {most:g}; check the order of the coordinates (longitude first).",
-                    most=MAX_LATITUDE,
-                )
+            raise InvalidValue(
+                "The study area must lie between longitudes -180 and 180 and latitudes "
+                "-{most:g} and {most:g}; check the order of the coordinates (longitude first).",
+                most=MAX_LATITUDE,
             )
 
     @classmethod
     def from_bounds(cls, west: float, south: float, east: float, north: float) -> Self:
         """Build the box with these sides in degrees. Raises ValueError for misplaced sides."""
         if not all(map(math.isfinite, (west, south, east, north))):
-            raise ValueError(
-                Phrase("The study area has a coordinate that is not a number; correct it.")
-            )
+            raise InvalidValue("The study area has a coordinate that is not a number; correct it.")
         if west >= east:
-            raise ValueError(
-                Phrase(
-                    "The western side {west:g} must lie west of the eastern side {east:g}; an area "
-                    "across the antimeridian is not supported, split it in two.",
-                    west=west,
-                    east=east,
-                )
+            raise InvalidValue(
+                "The western side {west:g} must lie west of the eastern side {east:g}; an area "
+                "across the antimeridian is not supported, split it in two.",
+                west=west,
+                east=east,
             )
         if south >= north:
-            raise ValueError(
-                Phrase(
-                    "The southern side {south:g} must lie south of the northern side "
-                    "{north:g}; swap them.",
-                    south=south,
-                    north=north,
-                )
+            raise InvalidValue(
+                "The southern side {south:g} must lie south of the northern side {north:g}; "
+                "swap them.",
+                south=south,
+                north=north,
             )
         return cls(shapely.box(west, south, east, north))
 
@@ -90,8 +76,8 @@ class StudyArea:
         try:
             shape = shapely.from_geojson(json.dumps(geometry))
         except shapely.GEOSException as error:
-            raise ValueError(
-                Phrase("The study area is not a GeoJSON geometry; give a Polygon or MultiPolygon.")
+            raise InvalidValue(
+                "The study area is not a GeoJSON geometry; give a Polygon or MultiPolygon."
             ) from error
         return cls(shape)
 

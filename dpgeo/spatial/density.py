@@ -14,7 +14,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.phrases import Phrase
+from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea, ground_square_kilometres
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import to_degrees, to_mercator
@@ -39,9 +39,9 @@ class Density:
 
     def __post_init__(self) -> None:
         if self.amounts.shape != (len(self.zones),) or not np.isfinite(self.amounts).all():
-            raise ValueError(Phrase("Every area needs a finite number of people."))
+            raise InvalidValue("Every area needs a finite number of people.")
         if not (self.amounts > 0).any():
-            raise ValueError(Phrase("No area has a number above 0; give at least one."))
+            raise InvalidValue("No area has a number above 0; give at least one.")
 
     def __len__(self) -> int:
         return len(self.zones)
@@ -112,12 +112,10 @@ def _usual(properties: Mapping[str, Any]) -> str:
     names = {str(name).lower(): str(name) for name in reversed(list(properties))}
     found = next((names[usual] for usual in AMOUNTS if usual in names), None)
     if found is None:
-        raise ValueError(
-            Phrase(
-                "Feature 1 has none of the properties {names}; say which property holds the number "
-                "of people in an area.",
-                names=", ".join(AMOUNTS),
-            )
+        raise InvalidValue(
+            "Feature 1 has none of the properties {names}; say which property holds the number "
+            "of people in an area.",
+            names=", ".join(AMOUNTS),
         )
     return found
 
@@ -125,12 +123,10 @@ def _usual(properties: Mapping[str, Any]) -> str:
 def _amount(properties: Mapping[str, Any], wanted: str, place: int) -> float:
     value = properties.get(wanted)
     if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-        raise ValueError(
-            Phrase(
-                "Feature {place} has no number in its property {wanted!r}; give every area the "
-                "number of people expected in it.",
-                place=place,
-                wanted=wanted,
-            )
+        raise InvalidValue(
+            "Feature {place} has no number in its property {wanted!r}; give every area the "
+            "number of people expected in it.",
+            place=place,
+            wanted=wanted,
         )
     return float(value)

@@ -10,7 +10,7 @@ import csv
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from dpgeo.phrases import Phrase
+from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.places import MOST_PLACES
 
 LONGITUDE = ("longitude", "lon", "lng")
@@ -30,7 +30,7 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
         for number, values in enumerate(_checked_rows(rows, len(header)), 1)
     ]
     if not features:
-        raise ValueError(Phrase("Has only a header; give a row for each place."))
+        raise InvalidValue("Has only a header; give a row for each place.")
     levels = [column for column in header if column not in other_columns]
     return {"type": "FeatureCollection", "levels": levels, "features": features}
 
@@ -44,24 +44,22 @@ def _rows(text: str) -> Iterator[list[str]]:
             if any(cell.strip() for cell in row):
                 yield row
     except csv.Error as error:
-        raise ValueError(
-            Phrase("Is not a CSV table: {problem}; export it again.", problem=str(error))
+        raise InvalidValue(
+            "Is not a CSV table: {problem}; export it again.", problem=str(error)
         ) from None
 
 
 def _checked_rows(rows: Iterator[list[str]], columns: int) -> Iterator[list[str]]:
     for number, row in enumerate(rows, 1):
         if number > MOST_PLACES:
-            raise ValueError(Phrase("Has more than {most:,} places; give fewer.", most=MOST_PLACES))
+            raise InvalidValue("Has more than {most:,} places; give fewer.", most=MOST_PLACES)
         if len(row) != columns:
-            raise ValueError(
-                Phrase(
-                    "Row {number} has {count} cells where the first line has {columns}; quote "
-                    "cells that hold separators.",
-                    number=number,
-                    count=len(row),
-                    columns=columns,
-                )
+            raise InvalidValue(
+                "Row {number} has {count} cells where the first line has {columns}; quote "
+                "cells that hold separators.",
+                number=number,
+                count=len(row),
+                columns=columns,
             )
         yield row
 
@@ -69,11 +67,9 @@ def _checked_rows(rows: Iterator[list[str]], columns: int) -> Iterator[list[str]
 def _check_header(header: Sequence[str]) -> None:
     twice = [column for column in header if header.count(column) > 1]
     if twice:
-        raise ValueError(
-            Phrase("Two columns are named {name!r}; give each its own name.", name=twice[0])
-        )
+        raise InvalidValue("Two columns are named {name!r}; give each its own name.", name=twice[0])
     if "" in header:
-        raise ValueError(Phrase("A column has no name; name every column in the first line."))
+        raise InvalidValue("A column has no name; name every column in the first line.")
 
 
 def _column(header: Sequence[str], known: Sequence[str]) -> str:
@@ -81,12 +77,10 @@ def _column(header: Sequence[str], known: Sequence[str]) -> str:
         if column.casefold() in known:
             return column
     listed = ", ".join(header[:20]) or "none"
-    raise ValueError(
-        Phrase(
-            "Has no column {name}; name it so in the first line. It has: {listed}.",
-            name=known[0],
-            listed=listed,
-        )
+    raise InvalidValue(
+        "Has no column {name}; name it so in the first line. It has: {listed}.",
+        name=known[0],
+        listed=listed,
     )
 
 
@@ -94,14 +88,12 @@ def _feature(row: Mapping[str, str], longitude: str, latitude: str, number: int)
     try:
         at = [float(row[longitude]), float(row[latitude])]
     except ValueError:
-        raise ValueError(
-            Phrase(
-                "Row {number} has no position: {longitude} and {latitude} must be numbers in "
-                "degrees, with a decimal point.",
-                number=number,
-                longitude=longitude,
-                latitude=latitude,
-            )
+        raise InvalidValue(
+            "Row {number} has no position: {longitude} and {latitude} must be numbers in "
+            "degrees, with a decimal point.",
+            number=number,
+            longitude=longitude,
+            latitude=latitude,
         ) from None
     return {
         "type": "Feature",

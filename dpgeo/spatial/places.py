@@ -14,7 +14,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.phrases import Phrase, listed
+from dpgeo.phrases import InvalidValue, Phrase, listed
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.centres import Centres, ground_metres
 from dpgeo.spatial.grid import Grid
@@ -54,25 +54,21 @@ class Places:
 
     def __post_init__(self) -> None:
         if not 1 <= len(self.levels) <= MOST_LEVELS:
-            raise ValueError(
-                Phrase(
-                    "Name from 1 to {most} levels, such as country, city, street.", most=MOST_LEVELS
-                )
+            raise InvalidValue(
+                "Name from 1 to {most} levels, such as country, city, street.", most=MOST_LEVELS
             )
         if len(set(self.levels)) != len(self.levels):
-            raise ValueError(Phrase("Two levels have one name; give each its own."))
+            raise InvalidValue("Two levels have one name; give each its own.")
         if len(self.keys) < 2:
-            raise ValueError(Phrase("Give at least two places: one alone hides nothing."))
+            raise InvalidValue("Give at least two places: one alone hides nothing.")
         if len(self.keys) > MOST_PLACES:
-            raise ValueError(
-                Phrase(
-                    "Has {count:,} places; give at most {most:,}.",
-                    count=len(self.keys),
-                    most=MOST_PLACES,
-                )
+            raise InvalidValue(
+                "Has {count:,} places; give at most {most:,}.",
+                count=len(self.keys),
+                most=MOST_PLACES,
             )
         if not len(self.keys) == len(self.units) == len(self.longitude) == len(self.latitude):
-            raise ValueError(Phrase("Every place needs a key, units and a position."))
+            raise InvalidValue("Every place needs a key, units and a position.")
         self._check_words()
         self._check_positions()
         self._check_order()
@@ -91,9 +87,7 @@ class Places:
         """
         features = document.get("features") if isinstance(document, Mapping) else None
         if not isinstance(features, list) or not features:
-            raise ValueError(
-                Phrase("Must be a GeoJSON FeatureCollection of points with their units.")
-            )
+            raise InvalidValue("Must be a GeoJSON FeatureCollection of points with their units.")
         records = [_properties(feature, number) for number, feature in enumerate(features, 1)]
         other_properties = {key or "key", name or "name"}
         levels = document.get("levels")
@@ -104,22 +98,17 @@ class Places:
                 if isinstance(value, str) and each not in other_properties
             ]
         if not isinstance(levels, list) or not all(isinstance(each, str) for each in levels):
-            raise ValueError(
-                Phrase("The member 'levels' must be a list of properties, the widest first.")
+            raise InvalidValue(
+                "The member 'levels' must be a list of properties, the widest first."
             )
         if not levels:
-            raise ValueError(
-                Phrase("Has no levels: give every place a text for each, such as its city.")
-            )
+            raise InvalidValue("Has no levels: give every place a text for each, such as its city.")
         missing = [level for level in levels if not any(level in each for each in records)]
         if missing:
-            raise ValueError(
-                Phrase(
-                    "No place has {level!r}, which is named as a level; the first place has: "
-                    "{known}.",
-                    level=missing[0],
-                    known=", ".join(map(str, records[0]))[:200],
-                )
+            raise InvalidValue(
+                "No place has {level!r}, which is named as a level; the first place has: {known}.",
+                level=missing[0],
+                known=", ".join(map(str, records[0]))[:200],
             )
         lon, lat = np.array([_position(each, number) for number, each in enumerate(features, 1)]).T
         return cls(
@@ -179,11 +168,9 @@ class Places:
         """Return the places in a study area. Raises ValueError for fewer than two."""
         inside = np.flatnonzero(area.covers(self.longitude, self.latitude))
         if len(inside) < 2:
-            raise ValueError(
-                Phrase(
-                    "Fewer than two places lie in the study area; check the order of the "
-                    "coordinates (longitude first) and that they are degrees."
-                )
+            raise InvalidValue(
+                "Fewer than two places lie in the study area; check the order of the "
+                "coordinates (longitude first) and that they are degrees."
             )
         return type(self)(
             levels=self.levels,
@@ -218,14 +205,12 @@ class Places:
                 if name in words
             ]
             if not own:
-                raise ValueError(
-                    Phrase(
-                        "Place {key!r} is an orphan: no zone of the layer {level!r} in the study "
-                        "area is called {name!r}. Name one of them, or take the place out.",
-                        key=self.keys[rows[0]],
-                        level=level,
-                        name=name,
-                    )
+                raise InvalidValue(
+                    "Place {key!r} is an orphan: no zone of the layer {level!r} in the study "
+                    "area is called {name!r}. Name one of them, or take the place out.",
+                    key=self.keys[rows[0]],
+                    level=level,
+                    name=name,
                 )
             shape = shapely.union_all(zones.shapes[own])
             shapely.prepare(shape)
@@ -246,13 +231,11 @@ class Places:
         found = np.flatnonzero(wrong)
         if found.size:
             others = Phrase(" So do {count:,} more.", count=found.size - 1)
-            raise ValueError(
-                Phrase(
-                    "Place {key!r} {problem}.{others}",
-                    key=self.keys[found[0]],
-                    problem=words,
-                    others=others if found.size > 1 else "",
-                )
+            raise InvalidValue(
+                "Place {key!r} {problem}.{others}",
+                key=self.keys[found[0]],
+                problem=words,
+                others=others if found.size > 1 else "",
             )
 
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -267,11 +250,9 @@ class Places:
     def paths(self, hidden: int) -> tuple[tuple[tuple[str, ...], ...], NDArray[np.int32]]:
         """Return the same as `parents`, with each unit's path of names from the widest on."""
         if not 1 <= hidden <= len(self.levels):
-            raise ValueError(
-                Phrase(
-                    "These places have {count} levels; hide from 1 to {count}.",
-                    count=len(self.levels),
-                )
+            raise InvalidValue(
+                "These places have {count} levels; hide from 1 to {count}.",
+                count=len(self.levels),
             )
         paths = [units[: len(self.levels) - hidden] for units in self.units]
         distinct = sorted(set(paths))
@@ -321,23 +302,17 @@ class Places:
         seen: set[str] = set()
         for key, units in zip(self.keys, self.units, strict=True):
             if key in seen:
-                raise ValueError(
-                    Phrase("Two places have the key {key!r}; give each its own.", key=key)
-                )
+                raise InvalidValue("Two places have the key {key!r}; give each its own.", key=key)
             seen.add(key)
             if len(units) != len(self.levels):
-                raise ValueError(
-                    Phrase("Place {key!r} does not have a unit at every level.", key=key)
-                )
+                raise InvalidValue("Place {key!r} does not have a unit at every level.", key=key)
             for level, unit in zip(self.levels, units, strict=True):
                 if not unit.strip():
-                    raise ValueError(
-                        Phrase(
-                            "Place {key!r} is an orphan: it has no {level}. Name the {level} it "
-                            "lies in, or take it out.",
-                            key=key,
-                            level=level,
-                        )
+                    raise InvalidValue(
+                        "Place {key!r} is an orphan: it has no {level}. Name the {level} it "
+                        "lies in, or take it out.",
+                        key=key,
+                        level=level,
                     )
 
     def _check_positions(self) -> None:
@@ -345,12 +320,10 @@ class Places:
         fine = (np.abs(lon) <= 180) & (np.abs(lat) <= MAX_LATITUDE)
         wrong = np.flatnonzero(~fine)
         if wrong.size:
-            raise ValueError(
-                Phrase(
-                    "Place {key!r} has no position on the map; give longitude and latitude in "
-                    "degrees, longitude first.",
-                    key=self.keys[wrong[0]],
-                )
+            raise InvalidValue(
+                "Place {key!r} has no position on the map; give longitude and latitude in "
+                "degrees, longitude first.",
+                key=self.keys[wrong[0]],
             )
 
     def _check_order(self) -> None:
@@ -360,13 +333,11 @@ class Places:
             above |= {(wide, fine) for i, wide in enumerate(units) for fine in units[i + 1 :]}
         for wide, fine in above:
             if wide != fine and (fine, wide) in above:
-                raise ValueError(
-                    Phrase(
-                        "The hierarchy runs in a circle: {wide!r} lies above {fine!r} and below "
-                        "it. Order the levels from the widest to the finest.",
-                        wide=wide,
-                        fine=fine,
-                    )
+                raise InvalidValue(
+                    "The hierarchy runs in a circle: {wide!r} lies above {fine!r} and below "
+                    "it. Order the levels from the widest to the finest.",
+                    wide=wide,
+                    fine=fine,
                 )
 
 
@@ -413,7 +384,7 @@ def diameter(at: Centres) -> float:
 def _properties(feature: Any, place: int) -> Mapping[str, Any]:
     found = feature.get("properties") if isinstance(feature, Mapping) else None
     if not isinstance(found, Mapping):
-        raise ValueError(Phrase("Feature {place} has no properties; give its units.", place=place))
+        raise InvalidValue("Feature {place} has no properties; give its units.", place=place)
     return found
 
 
@@ -422,12 +393,12 @@ def _position(feature: Mapping[str, Any], place: int) -> tuple[float, float]:
     at = geometry.get("coordinates") if isinstance(geometry, Mapping) else None
     kind = geometry.get("type") if isinstance(geometry, Mapping) else None
     if not isinstance(at, Sequence) or kind != "Point" or len(at) < 2:
-        raise ValueError(
-            Phrase("Feature {place} is not a point; give one position for each place.", place=place)
+        raise InvalidValue(
+            "Feature {place} is not a point; give one position for each place.", place=place
         )
     try:
         return float(at[0]), float(at[1])
     except (TypeError, ValueError):
-        raise ValueError(
-            Phrase("Feature {place} has a coordinate that is not a number.", place=place)
+        raise InvalidValue(
+            "Feature {place} has a coordinate that is not a number.", place=place
         ) from None

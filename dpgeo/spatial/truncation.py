@@ -13,7 +13,7 @@ import numpy as np
 import shapely
 from numpy.typing import NDArray
 
-from dpgeo.phrases import Phrase
+from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.ground_grid import GroundGrid
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
@@ -114,12 +114,10 @@ class Truncation:
                 candidate = self._snap(longitude, np.array([inner.y + north]))
                 if self._area.covers(*candidate)[0]:
                     return float(candidate[0][0]), float(candidate[1][0])
-        raise ValueError(
-            Phrase(
-                "The study area is narrower than the {step} m grid that points are put on; choose "
-                "a smaller radius.",
-                step=self._grid.step,
-            )
+        raise InvalidValue(
+            "The study area is narrower than the {step} m grid that points are put on; choose "
+            "a smaller radius.",
+            step=self._grid.step,
         )
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import shapely
 from numpy.typing import ArrayLike, NDArray
 
-from dpgeo.phrases import Phrase
+from dpgeo.phrases import InvalidValue
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE
 
@@ -50,17 +50,15 @@ class Zones:
 
     def __post_init__(self) -> None:
         if not self.keys:
-            raise ValueError(Phrase("There is no zone in it; give at least one polygon."))
+            raise InvalidValue("There is no zone in it; give at least one polygon.")
         if len(self.keys) > MOST_ZONES:
-            raise ValueError(
-                Phrase(
-                    "Has {count:,} zones; give at most {most:,}, or use a grid.",
-                    count=len(self.keys),
-                    most=MOST_ZONES,
-                )
+            raise InvalidValue(
+                "Has {count:,} zones; give at most {most:,}, or use a grid.",
+                count=len(self.keys),
+                most=MOST_ZONES,
             )
         if not len(self.keys) == len(self.names) == len(self.shapes):
-            raise ValueError(Phrase("Every zone needs a key, a name and a shape."))
+            raise InvalidValue("Every zone needs a key, a name and a shape.")
         _check_words(self.keys, self.names)
         _check_shapes(self.keys, self.shapes)
 
@@ -77,12 +75,10 @@ class Zones:
         """
         features = _features(document)
         if len(features) > MOST_ZONES:
-            raise ValueError(
-                Phrase(
-                    "Has {count:,} zones; give at most {most:,}, or use a grid.",
-                    count=len(features),
-                    most=MOST_ZONES,
-                )
+            raise InvalidValue(
+                "Has {count:,} zones; give at most {most:,}, or use a grid.",
+                count=len(features),
+                most=MOST_ZONES,
             )
         properties = [_properties(feature) for feature in features]
         keys = _keys(features, properties, key)
@@ -119,11 +115,9 @@ class Zones:
         shapes[cut] = [_polygons(each) for each in shapely.intersection(shapes[cut], area.shape)]
         touching = np.flatnonzero(shapely.area(shapes) > 0)
         if not touching.size:
-            raise ValueError(
-                Phrase(
-                    "No zone touches the study area; check the order of the coordinates (longitude "
-                    "first) and that they are degrees."
-                )
+            raise InvalidValue(
+                "No zone touches the study area; check the order of the coordinates (longitude "
+                "first) and that they are degrees."
             )
         return type(self)(
             keys=tuple(self.keys[index] for index in touching),
@@ -197,23 +191,18 @@ def _check_words(keys: Sequence[str], names: Sequence[str]) -> None:
     seen: set[str] = set()
     for key in keys:
         if not key or key in seen:
-            raise ValueError(
-                Phrase(
-                    "The key {key!r} is empty or given twice; name a property that tells "
-                    "zones apart.",
-                    key=key,
-                )
+            raise InvalidValue(
+                "The key {key!r} is empty or given twice; name a property that tells zones apart.",
+                key=key,
             )
         seen.add(key)
     for word in (*keys, *names):
         if len(word) > LONGEST_NAME or not word.isprintable():
-            raise ValueError(
-                Phrase(
-                    "The key or name {name!r} is longer than {most} characters or has "
-                    "unprintable characters; shorten it.",
-                    name=word[:40],
-                    most=LONGEST_NAME,
-                )
+            raise InvalidValue(
+                "The key or name {name!r} is longer than {most} characters or has unprintable "
+                "characters; shorten it.",
+                name=word[:40],
+                most=LONGEST_NAME,
             )
 
 
@@ -221,56 +210,46 @@ def _check_shapes(keys: Sequence[str], shapes: NDArray[np.object_]) -> None:
     broken = np.flatnonzero(~shapely.is_valid(shapes))
     if broken.size:
         reason = shapely.is_valid_reason(shapes[broken[0]])
-        raise ValueError(
-            Phrase(
-                "Zone {key!r} is not a valid polygon ({reason}); repair it, for example in "
-                "QGIS by Fix geometries.",
-                key=keys[broken[0]],
-                reason=reason,
-            )
+        raise InvalidValue(
+            "Zone {key!r} is not a valid polygon ({reason}); repair it, for example in QGIS by "
+            "Fix geometries.",
+            key=keys[broken[0]],
+            reason=reason,
         )
     polygonal = np.isin(shapely.get_type_id(shapes), (POLYGON, MULTIPOLYGON))
     wrong = np.flatnonzero(~polygonal | (shapely.area(shapes) <= 0))
     if wrong.size:
-        raise ValueError(
-            Phrase("Zone {key!r} has no area; give only polygons.", key=keys[wrong[0]])
-        )
+        raise InvalidValue("Zone {key!r} has no area; give only polygons.", key=keys[wrong[0]])
     west, south, east, north = shapely.bounds(shapes).T
     bounds = (west.min(), south.min(), east.max(), north.max())
     if not all(map(math.isfinite, bounds)) or (
         west.min() < -180 or east.max() > 180 or max(-south.min(), north.max()) > MAX_LATITUDE
     ):
-        raise ValueError(
-            Phrase(
-                "Zones must lie between longitudes -180 and 180 and latitudes -{most:g} and "
-                "{most:g}; export them in degrees (WGS84, EPSG:4326), longitude first.",
-                most=MAX_LATITUDE,
-            )
+        raise InvalidValue(
+            "Zones must lie between longitudes -180 and 180 and latitudes -{most:g} and "
+            "{most:g}; export them in degrees (WGS84, EPSG:4326), longitude first.",
+            most=MAX_LATITUDE,
         )
     corners = int(shapely.get_num_coordinates(shapes).sum())
     if corners > MOST_CORNERS:
-        raise ValueError(
-            Phrase(
-                "Has {corners:,} corners; simplify to at most {most:,}.",
-                corners=corners,
-                most=MOST_CORNERS,
-            )
+        raise InvalidValue(
+            "Has {corners:,} corners; simplify to at most {most:,}.",
+            corners=corners,
+            most=MOST_CORNERS,
         )
 
 
 def _features(document: Mapping[str, Any]) -> list[Any]:
     if not isinstance(document, Mapping) or document.get("type") != "FeatureCollection":
-        raise ValueError(Phrase("Must be a GeoJSON FeatureCollection of polygons."))
+        raise InvalidValue("Must be a GeoJSON FeatureCollection of polygons.")
     features = document.get("features")
     if not isinstance(features, list) or not features:
-        raise ValueError(Phrase("The collection has no features; give at least one polygon."))
+        raise InvalidValue("The collection has no features; give at least one polygon.")
     crs = document.get("crs")
     if crs is not None and not str(crs).rstrip("'}\" ").endswith(("CRS84", "4326")):
-        raise ValueError(
-            Phrase(
-                "The file names a coordinate system of its own; export it in degrees (WGS84, "
-                "EPSG:4326), as GeoJSON is meant to be."
-            )
+        raise InvalidValue(
+            "The file names a coordinate system of its own; export it in degrees (WGS84, "
+            "EPSG:4326), as GeoJSON is meant to be."
         )
     return features
 
@@ -278,10 +257,10 @@ def _features(document: Mapping[str, Any]) -> list[Any]:
 def _properties(feature: Any) -> dict[str, str]:
     """Return a feature's properties that are texts or whole numbers, as text."""
     if not isinstance(feature, Mapping) or feature.get("type") != "Feature":
-        raise ValueError(Phrase("Every member of the collection must be a GeoJSON Feature."))
+        raise InvalidValue("Every member of the collection must be a GeoJSON Feature.")
     values = feature.get("properties") or {}
     if not isinstance(values, Mapping):
-        raise ValueError(Phrase("The properties of a feature must be an object."))
+        raise InvalidValue("The properties of a feature must be an object.")
     return {
         str(name): str(value).strip()
         for name, value in values.items()
@@ -318,14 +297,12 @@ def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...
     for number, each in enumerate(properties, start=1):
         if not each.get(wanted):
             known = ", ".join(list(properties[0])[:20]) or "none"
-            raise ValueError(
-                Phrase(
-                    "Feature {number} has no text or whole number in its property {wanted!r}; the "
-                    "first feature has: {known}.",
-                    number=number,
-                    wanted=wanted,
-                    known=known,
-                )
+            raise InvalidValue(
+                "Feature {number} has no text or whole number in its property {wanted!r}; the "
+                "first feature has: {known}.",
+                number=number,
+                wanted=wanted,
+                known=known,
             )
     return tuple(each[wanted] for each in properties)
 
@@ -346,8 +323,8 @@ def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]
         except (shapely.GEOSException, TypeError, ValueError):
             shapes[place] = None
         if shapes[place] is None:
-            raise ValueError(
-                Phrase("Zone {key!r} has no readable geometry; give it a Polygon.", key=keys[place])
+            raise InvalidValue(
+                "Zone {key!r} has no readable geometry; give it a Polygon.", key=keys[place]
             )
     return np.asarray(shapely.force_2d(shapes), dtype=object)
 

@@ -30,7 +30,7 @@ Schema = dict[str, Any]
 
 
 def generate(document: Schema) -> str:
-    """The text of api.ts."""
+    """Return the text of api.ts."""
     schemas = document["components"]["schemas"]
     names = _reachable(schemas)
     return "\n".join([HEAD, *(_declaration(name, schemas[name]) for name in sorted(names))])
@@ -70,7 +70,7 @@ def _comment(schema: Schema, indent: str) -> str:
 
 
 def _type(schema: Schema, indent: str) -> str:
-    """The TypeScript type of a schema; what it does not say is unknown."""
+    """Return the TypeScript type of a schema, `unknown` where it has none."""
     if "$ref" in schema:
         return _referred(schema)
     if "enum" in schema:

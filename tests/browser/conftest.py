@@ -1,4 +1,4 @@
-"""A real Chromium for the tests of pages, without the network and without a GPU."""
+"""Real Chromium for the tests of pages, without network access and without a GPU."""
 
 from __future__ import annotations
 
@@ -30,13 +30,14 @@ NO_WEBGL = ["--disable-gpu", "--disable-3d-apis"]
 
 @pytest.fixture(scope="module")
 def chromium() -> Iterator[Any]:
-    """Playwright's launcher; one module at a time, since it runs an event loop in this thread."""
+    """Start Playwright, one module at a time: it runs an event loop in this thread."""
     need(CHROMIUM.exists(), "Chromium: apt-get install chromium")
     built = (Path(settings.BASE_DIR) / "frontend/dist/manifest.json").exists()
     need(built, "the built frontend: make frontend")
     sync_api = pytest.importorskip("playwright.sync_api")
     with pytest.MonkeyPatch.context() as patch, sync_api.sync_playwright() as driver:
-        # Django refuses the database where an event loop runs; here none of its code awaits.
+        # Django refuses to use the database in a thread with an event loop; no Django code awaits
+        # here.
         patch.setitem(os.environ, "DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         sync_api.expect.set_options(timeout=PATIENCE)
         yield driver.chromium
@@ -44,7 +45,7 @@ def chromium() -> Iterator[Any]:
 
 @pytest.fixture(scope="module")
 def browser(chromium: Any) -> Iterator[Any]:
-    """Chromium that draws WebGL in software."""
+    """Start a Chromium that draws WebGL in software."""
     browser = chromium.launch(executable_path=str(CHROMIUM), args=[*QUIET, *SOFTWARE_WEBGL])
     yield browser
     browser.close()
@@ -52,7 +53,7 @@ def browser(chromium: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def browser_without_webgl(chromium: Any) -> Iterator[Any]:
-    """Chromium on a machine where WebGL does not work."""
+    """Start a Chromium in which WebGL does not work."""
     browser = chromium.launch(executable_path=str(CHROMIUM), args=[*QUIET, *NO_WEBGL])
     yield browser
     browser.close()
@@ -60,7 +61,9 @@ def browser_without_webgl(chromium: Any) -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any, live_server: Any) -> Iterator[Open]:
-    """Opens a page of the site; afterwards nothing may have failed or left this machine."""
+    """Open pages of the site, and check afterwards that nothing failed and no request left this
+    machine.
+    """
     contexts, faults = [], []
 
     def watch(request: Any) -> None:

@@ -1,4 +1,4 @@
-"""How tests open a page."""
+"""Opening a page in a test."""
 
 from __future__ import annotations
 
@@ -6,10 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 PATIENCE = 90_000
-"""Milliseconds a page may take on a busy machine."""
+"""Milliseconds that a page may take on a busy machine."""
 
 DRAWN = "#map[data-state=idle]"
-"""Matches once the map of a page stands still."""
+"""Selector that matches once the map of a page is drawn and no longer moves."""
 
 Open = Callable[..., Any]
 """Opens a path; see `conftest.open_page`."""

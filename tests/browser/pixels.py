@@ -1,4 +1,4 @@
-"""What is really seen on a page: shares of colours, looked up from the design tokens."""
+"""Colours in screenshots, compared with the design tokens."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from django.conf import settings
 from numpy.typing import NDArray
 
 TOLERANCE = 6
-"""Of a colour channel, for rounding on the way to the screen."""
+"""Tolerance of a colour channel, for rounding on the way to the screen."""
 
 RAMP = [f"tide-{step}" for step in range(7)]
 
@@ -32,19 +32,19 @@ DECODE = """async (png) => {
 
 
 def screenshot(page: Any, selector: str) -> NDArray[np.uint8]:
-    """(height, width, 3) of one element as the reader sees it."""
+    """Return a screenshot (height, width, 3) of one element."""
     return read_png(page, page.locator(selector).first.screenshot(animations="disabled"))
 
 
 def read_png(page: Any, png: bytes) -> NDArray[np.uint8]:
-    """(height, width, 3) of a picture, which the browser reads."""
+    """Decode a PNG picture (height, width, 3) in the browser."""
     width, height, data = page.evaluate(DECODE, base64.b64encode(png).decode())
     pixels = np.frombuffer(base64.b64decode(data), dtype=np.uint8)
     return pixels.reshape(height, width, 4)[:, :, :3]
 
 
 def token(name: str, theme: str) -> tuple[int, int, int]:
-    """The colour of a design token in a theme, from the one file that holds the tokens."""
+    """Return the colour of a design token in a theme, from the file that defines the tokens."""
     text = (Path(settings.BASE_DIR) / "frontend/src/ui/tokens.css").read_text()
     light, dark = text.split("@media (prefers-color-scheme: dark)", 1)
     found = re.search(rf"--{name}: #([0-9a-f]{{6}});", dark if theme == "dark" else light)
@@ -54,17 +54,17 @@ def token(name: str, theme: str) -> tuple[int, int, int]:
 
 
 def where(image: NDArray[np.uint8], name: str, theme: str) -> NDArray[np.bool_]:
-    """The pixels (height, width) that have the colour of a token."""
+    """Return a mask (height, width) of the pixels with the colour of a token."""
     colour = np.array(token(name, theme), dtype=np.int16)
     found: NDArray[np.bool_] = (np.abs(image.astype(np.int16) - colour) <= TOLERANCE).all(axis=2)
     return found
 
 
 def share(image: NDArray[np.uint8], name: str, theme: str) -> float:
-    """The part of an image that has the colour of a token."""
+    """Return the share of an image's pixels with the colour of a token."""
     return float(where(image, name, theme).mean())
 
 
 def ramp_share(image: NDArray[np.uint8], theme: str) -> float:
-    """The part of an image that has any colour of the ramp."""
+    """Return the share of an image's pixels with any colour of the ramp."""
     return sum(share(image, name, theme) for name in RAMP)

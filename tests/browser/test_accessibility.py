@@ -1,4 +1,4 @@
-"""No reader stumbles: axe finds nothing on any public page, and all is done by keyboard."""
+"""Accessibility: axe finds nothing on any public page, and the keyboard suffices."""
 
 from __future__ import annotations
 
@@ -46,9 +46,9 @@ def shown() -> Release:
 
 
 def violations(page: Any) -> list[str]:
-    """What axe finds on a page, in words."""
+    """Return what axe finds on a page."""
     need(AXE.exists(), "axe-core: make frontend")
-    # The page's policy lets no foreign script in, so the browser's own door is used.
+    # The page's policy allows no foreign script, so axe is evaluated by the browser's debugger.
     page.evaluate(AXE.read_text())
     found: list[str] = page.evaluate(RUN)
     return found
@@ -69,7 +69,7 @@ def test_axe_finds_nothing(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
-def test_axe_finds_nothing_on_pages_of_what_is_not_there(open_page: Open) -> None:
+def test_axe_finds_nothing_on_pages_of_missing_maps(open_page: Open) -> None:
     gone = install(grid_release(AREA, 16), "Old map", state=ReleaseState.WITHDRAWN)
     draft = install(grid_release(AREA, 16), "New map", state=ReleaseState.DRAFT)
     refused = install(grid_release(AREA, 16), "Bad map", state=ReleaseState.DRAFT)
@@ -84,19 +84,19 @@ def test_axe_finds_nothing_on_pages_of_what_is_not_there(open_page: Open) -> Non
     for path, said in words.items():
         page = open_page(path, (320, 720), wait="main")
         assert said in page.inner_text("main")
-        # Each leads on, to what is there.
+        # Each page links to something that exists.
         assert page.locator("main a[href='/']").count() > 0
         assert violations(page) == []
 
 
-def test_axe_can_find_something(open_page: Open) -> None:
+def test_axe_finds_a_planted_fault(open_page: Open) -> None:
     page = open_page("/about/privacy/", wait="main")
     page.evaluate("document.querySelector('main').innerHTML = '<img src=\"/static/icon.svg\">'")
     assert any(found.startswith("image-alt") for found in violations(page))
 
 
-def test_a_whole_visit_by_keyboard(open_page: Open, shown: Release) -> None:
-    """Find a map, walk on it, choose, compare and add up, never touching the mouse."""
+def test_a_visit_needs_only_the_keyboard(open_page: Open, shown: Release) -> None:
+    """Find a map, move around in it, compare and add up an area without the mouse."""
     page = open_page("/", wait="canvas[data-state=drawn]")
     tab_to(page, "#find")
     page.keyboard.type("where")
@@ -123,7 +123,7 @@ def test_a_whole_visit_by_keyboard(open_page: Open, shown: Release) -> None:
 
 
 def tab_to(page: Any, selector: str) -> None:
-    """Press Tab until an element has the focus, which is seen."""
+    """Press Tab until an element has the focus, and check that the focus is visible."""
     for _ in range(120):
         page.keyboard.press("Tab")
         if page.evaluate("(wanted) => document.activeElement?.matches(wanted) ?? false", selector):
@@ -131,7 +131,7 @@ def tab_to(page: Any, selector: str) -> None:
     raise AssertionError(f"{selector} is not reached by Tab")
 
 
-def test_nothing_moves_for_readers_who_asked_for_less_motion(
+def test_nothing_is_animated_for_readers_who_prefer_reduced_motion(
     open_page: Open, shown: Release
 ) -> None:
     page = open_page(reverse("release", args=[shown.pk]), reduced_motion="reduce")
@@ -146,4 +146,4 @@ def test_nothing_moves_for_readers_who_asked_for_less_motion(
     page.get_by_role("button", name="Zoom in").click()
     zoom = page.evaluate("location.hash")
     page.wait_for_timeout(600)
-    assert page.evaluate("location.hash") == zoom, "the zoom is there at once"
+    assert page.evaluate("location.hash") == zoom, "the zoom changes at once"

@@ -1,4 +1,4 @@
-"""A reader adds up an area: drawn, typed, from a file, or from a link."""
+"""Sums over an area that is drawn, typed, read from a file or given in a link."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ def gridded() -> Release:
 
 
 def total(page: Any) -> str:
-    """What the page answers."""
+    """Return the total that the page shows."""
     page.wait_for_selector(ANSWER, timeout=PATIENCE)
     text: str = page.inner_text("#area .total")
     return text
 
 
 def expected(release: Release, *sides: float) -> str:
-    """What the released counts answer for a box."""
+    """Return the range answer of the released counts for a box."""
     [answer] = Ranges(released_of(release)).answer([StudyArea.from_bounds(*sides).shape])
     return f"{answer.estimate:,.0f} ± {answer.margin:,.0f}"
 
@@ -61,7 +61,7 @@ def test_typed_sides_are_answered_with_a_margin(open_page: Open, gridded: Releas
     assert "area" not in page.evaluate("location.hash")
 
 
-def test_sides_that_make_no_sense_are_named(open_page: Open, gridded: Release) -> None:
+def test_impossible_sides_are_named(open_page: Open, gridded: Release) -> None:
     page = open_page(reverse("release", args=[gridded.pk]))
     type_sides(page, 13, 55.62, 12, 55.68)
     assert "West must be less than east" in page.inner_text("#area [role=status]")
@@ -70,7 +70,7 @@ def test_sides_that_make_no_sense_are_named(open_page: Open, gridded: Release) -
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_a_box_is_dragged_and_overprinted(open_page: Open, gridded: Release, theme: str) -> None:
+def test_dragging_draws_a_box_over_the_map(open_page: Open, gridded: Release, theme: str) -> None:
     page = open_page(reverse("release", args=[gridded.pk]) + VIEW, theme=theme)
     page.get_by_role("button", name="Draw a box").click()
     place = page.locator("#map .canvas").bounding_box()
@@ -84,9 +84,7 @@ def test_a_box_is_dragged_and_overprinted(open_page: Open, gridded: Release, the
     assert "map=11/55.66/12.58&" in before, "the map stays where it is while a box is dragged"
 
 
-def test_an_outline_is_clicked_and_comes_back_by_its_link(
-    open_page: Open, gridded: Release
-) -> None:
+def test_a_clicked_outline_is_restored_from_its_link(open_page: Open, gridded: Release) -> None:
     page = open_page(reverse("release", args=[gridded.pk]) + VIEW)
     page.get_by_role("button", name="Draw an outline").click()
     place = page.locator("#map .canvas").bounding_box()
@@ -130,7 +128,9 @@ def choose(page: Any, text: str) -> None:
     )
 
 
-def test_what_the_server_refuses_is_said_in_its_words(open_page: Open, gridded: Release) -> None:
+def test_an_area_that_the_server_refuses_shows_its_message(
+    open_page: Open, gridded: Release
+) -> None:
     page = open_page(reverse("release", args=[gridded.pk]))
     ring = [[12.5, 55.6], [12.6, 55.7], [12.6, 55.6], [12.5, 55.7], [12.5, 55.6]]
     choose(page, json.dumps({"type": "Polygon", "coordinates": [ring]}))

@@ -1,4 +1,4 @@
-"""The owner's way through the desk in a real browser, against the real server and worker."""
+"""The owner's way through the desk in a real browser, with real server and worker."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.browser
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PATIENCE = 60_000
-"""Milliseconds a job may take on a busy machine."""
+"""Milliseconds that a job may take on a busy machine."""
 
 PEOPLE = """
 from dpgeo.accounts.models import Membership, Organisation, Role, User
@@ -40,7 +40,7 @@ Membership.objects.create(organisation=house, user=owner, role=Role.ADMINISTRATO
 
 
 def free_port() -> int:
-    """A port nobody listens on."""
+    """Return a port on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         return int(probe.getsockname()[1])
@@ -48,7 +48,7 @@ def free_port() -> int:
 
 @pytest.fixture(scope="module")
 def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The address of a fresh installation under its own supervising command."""
+    """Return the address of a new installation, run by its own supervisor."""
     environment = os.environ | {
         "DPGEO_VAR": str(tmp_path_factory.mktemp("var")),
         "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
@@ -73,7 +73,7 @@ def site(browser: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str
 
 
 def wait_for(address: str) -> None:
-    """Until a page answers. Raises TimeoutError after a minute."""
+    """Wait until a page answers. Raises TimeoutError after a minute."""
     for _ in range(240):
         try:
             with urllib.request.urlopen(address, timeout=5):  # noqa: S310 - our own server
@@ -85,7 +85,7 @@ def wait_for(address: str) -> None:
 
 @pytest.fixture(scope="module")
 def swapped_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two megabytes of people that do not exist, with longitude and latitude mixed up."""
+    """Return two megabytes of invented people, with longitude and latitude exchanged."""
     rows = (
         f"p{n % 500},{10.01 + n % 89 / 1000},{50.01 + n % 83 / 1000},2026-05-01T12:00:00Z\n"
         for n in range(40_000)
@@ -96,12 +96,12 @@ def swapped_file(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def press(page: Any, name: str) -> None:
-    """The button of that name."""
+    """Press the button of that name."""
     page.get_by_role("button", name=name, exact=True).click()
 
 
 def sign_in(page: Any, site: str) -> None:
-    """Through the door."""
+    """Sign in."""
     page.goto(f"{site}/desk/")
     page.fill("#id_username", "owner")
     page.fill("#id_password", "secret-words")
@@ -110,7 +110,7 @@ def sign_in(page: Any, site: str) -> None:
 
 
 def declare(page: Any, site: str, title: str) -> None:
-    """From the desk to the upload page."""
+    """Declare a dataset, from the desk to the upload page."""
     page.goto(f"{site}/desk/datasets/new/")
     page.fill("[name=title]", title)
     for name, value in {"west": "10", "south": "50", "east": "10.1", "north": "50.1"}.items():
@@ -121,7 +121,7 @@ def declare(page: Any, site: str, title: str) -> None:
 
 
 def confirm_exchanged(page: Any) -> None:
-    """Mend the columns and wait for the private report."""
+    """Correct the columns, confirm them and wait for the private report."""
     sync_api.expect(page.locator(".caution")).to_contain_text("swapped")
     page.click("button[name=exchange]")
     sync_api.expect(page.locator("[name=longitude]")).to_have_value("lat")
@@ -131,7 +131,7 @@ def confirm_exchanged(page: Any) -> None:
 
 
 def ask(page: Any, title: str) -> None:
-    """Fill in the request as far as its first button."""
+    """Fill in the request form and press its first button."""
     page.click("text=Request a release")
     page.fill("[name=title]", title)
     page.check("[name=mechanism][value=uniform-grid]")
@@ -149,7 +149,7 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     sign_in(page, site)
     declare(page, site, "Invented trips")
 
-    # A slow line, so that the sending can be watched.
+    # A slow connection, so that the progress of the upload can be seen.
     line = context.new_cdp_session(page)
     slow = {"offline": False, "latency": 20, "downloadThroughput": -1}
     line.send("Network.emulateNetworkConditions", slow | {"uploadThroughput": 1_000_000})
@@ -193,7 +193,7 @@ def test_an_owner_publishes_a_map_in_one_sitting(
     stranger.context.close()
 
 
-def test_it_all_works_without_a_script(site: str, browser: Any, swapped_file: Path) -> None:
+def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: Path) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     sign_in(page, site)
@@ -212,7 +212,7 @@ def test_it_all_works_without_a_script(site: str, browser: Any, swapped_file: Pa
     context.close()
 
 
-def test_the_browser_says_at_once_what_the_server_refuses(site: str, browser: Any) -> None:
+def test_the_browser_reports_at_once_what_the_server_would_refuse(site: str, browser: Any) -> None:
     context = browser.new_context()
     page = context.new_page()
     sign_in(page, site)
@@ -227,7 +227,7 @@ def test_the_browser_says_at_once_what_the_server_refuses(site: str, browser: An
 
 @pytest.mark.parametrize("width", [320, 768, 1440])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_nothing_overflows(
+def test_no_page_of_the_desk_overflows(
     site: str, browser: Any, swapped_file: Path, width: int, scheme: str
 ) -> None:
     context = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme)
@@ -261,18 +261,18 @@ UNSEEN = """() => {
   const places = [focused, ...(focused.labels ?? [])];
   return places.some(drawn) ? "" : focused.outerHTML.slice(0, 160);
 }"""
-"""What has the focus and does not show it; nothing where all is well."""
+"""Script that returns the focused element if its focus is not visible, otherwise nothing."""
 
 
 class Keys:
-    """A person without a mouse."""
+    """A person who uses only the keyboard."""
 
     def __init__(self, page: Any) -> None:
         self.page = page
         self.unseen: set[str] = set()
 
     def to(self, selector: str) -> Keys:
-        """Tab to what a selector finds, looking for the focus at every stop."""
+        """Press Tab until the selector's element has the focus; every focus must be visible."""
         for _ in range(150):
             self.page.keyboard.press("Tab")
             if unseen := self.page.evaluate(UNSEEN):
@@ -283,19 +283,19 @@ class Keys:
         raise AssertionError(f"{selector} is not reached by Tab on {self.page.url}")
 
     def press(self, *keys: str) -> Keys:
-        """Keys, one after the other."""
+        """Press keys, one after the other."""
         for key in keys:
             self.page.keyboard.press(key)
         return self
 
     def write(self, words: str) -> Keys:
-        """In place of what the field held."""
+        """Replace what the field holds."""
         self.press("Control+a").page.keyboard.type(words)
         return self
 
 
 def crowd(west: float, south: float, east: float, north: float) -> bytes:
-    """A file of six hundred people that do not exist, in three places of an area."""
+    """Return a file of six hundred invented people at three places of an area."""
     rows = ["device,lon,lat,seen"]
     for n in range(600):
         share = (n % 3 + 1) / 4
@@ -305,12 +305,12 @@ def crowd(west: float, south: float, east: float, north: float) -> bytes:
 
 
 def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
-    """From the door to a withdrawn map by Tab, Enter, arrows and letters alone."""
+    """Sign in, publish and withdraw a map with Tab, Enter, arrows and letters alone."""
     context = browser.new_context(viewport={"width": 1440, "height": 900})
     page = context.new_page()
     problems: list[str] = []
     page.on("pageerror", lambda error: problems.append(str(error)))
-    # Whoever listens from the beginning misses no dialogue on a busy machine.
+    # Listen from the beginning, so that no dialogue is missed on a busy machine.
     page.on("filechooser", lambda _: None)
     keys = Keys(page)
     page.goto(f"{site}/desk/")

@@ -1,4 +1,4 @@
-"""What the desk draws: the rehearsal of a map before it is paid for, looked at pixel by pixel."""
+"""The desk's drawings, pixel by pixel: rehearsal of a map, map of a study area."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def dataset(desk: Desk) -> Dataset:
 
 
 def signed_in(desk: Desk, live_server: Any) -> Any:
-    """Gives a page the owner's session before it is opened."""
+    """Give pages the owner's session before they are opened."""
     name = settings.SESSION_COOKIE_NAME
     cookie = {"name": name, "value": desk.client.cookies[name].value, "url": live_server.url}
     return lambda page: page.context.add_cookies([cookie])
@@ -70,7 +70,7 @@ def test_a_rehearsal_shows_the_noise_before_it_is_paid_for(
     assert page.locator("figure.area").count() == 0
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert violations(page) == []
-    # Little privacy spent: the same people all but vanish in the noise.
+    # With a small epsilon, the same people all but vanish in the noise.
     page.evaluate("document.querySelector('.rehearsal').dataset.state = 'old'")
     page.fill("[name=epsilon]", "0.01")
     page.wait_for_selector(DRAWN, state="attached", timeout=PATIENCE)
@@ -79,7 +79,7 @@ def test_a_rehearsal_shows_the_noise_before_it_is_paid_for(
     assert share(noisy, "map-hatch", theme) > share(precise, "map-hatch", theme)
 
 
-def test_a_rehearsal_rests_on_the_last_public_map(
+def test_a_rehearsal_is_based_on_the_last_published_map(
     open_page: Open, live_server: Any, desk: Desk
 ) -> None:
     shown = install(grid_release(StudyArea.from_bounds(*BOUNDS), 32), "Where people are")
@@ -99,7 +99,7 @@ def test_a_rehearsal_rests_on_the_last_public_map(
 
 
 @pytest.mark.parametrize(("width", "theme"), [(320, "dark"), (1440, "light")])
-def test_axe_finds_nothing_on_the_desk_and_its_doors(
+def test_axe_finds_nothing_on_the_desk_and_the_sign_in_pages(
     open_page: Open, live_server: Any, desk: Desk, dataset: Dataset, width: int, theme: str
 ) -> None:
     home = f"/desk/datasets/{dataset.slug}/"
@@ -130,11 +130,11 @@ HANGS_OUT = """() => [...document.querySelectorAll("main :is(.btn, h1, h2, dt, t
     return width > 1 && (left < edge - 1 || right > innerWidth);
   })
   .map((each) => each.outerHTML.slice(0, 90))"""
-"""What stands outside the column of the page."""
+"""Script that returns the elements that reach beyond the page's column."""
 
 
 @pytest.mark.parametrize("width", [320, 1440])
-def test_the_long_words_of_german_fit(
+def test_long_german_words_fit_the_column(
     open_page: Open, live_server: Any, desk: Desk, width: int
 ) -> None:
     pages = everything(desk)
@@ -149,12 +149,12 @@ def test_the_long_words_of_german_fit(
 
 
 def sides(page: Any) -> list[float]:
-    """What the four fields of the study area hold."""
+    """Return the values of the study area's four fields."""
     return [float(page.input_value(f"[name={name}]")) for name in SIDES]
 
 
 def press_all(page: Any, *keys: str) -> None:
-    """Keys, one after the other, on what has the focus."""
+    """Press keys, one after the other, on the focused element."""
     for key in keys:
         page.keyboard.press(key)
 
@@ -183,7 +183,7 @@ def test_a_study_area_is_drawn_on_a_map_by_pointer(
     assert south < north
     assert "km wide" in page.inner_text(".area-map figcaption")
     assert share(screenshot(page, ".area-map canvas"), "accent", theme) > 0.001
-    # The numbers stay the owner's: what is typed is what the map shows.
+    # The fields stay editable: the map shows what is typed.
     for name, value in zip(SIDES, ("12.4", "55.5", "12.8", "55.8"), strict=True):
         page.fill(f"[name={name}]", value)
     page.keyboard.press("Tab")

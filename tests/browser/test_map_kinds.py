@@ -1,4 +1,4 @@
-"""Zones, clusters, contours and moved points in a real browser, each looked at pixel by pixel."""
+"""Maps of zones, clusters, contours and moved points, checked pixel by pixel."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ KINDS = ("zones", "clusters", "contours", "points")
 STATIC = "#map[data-state=drawn]"
 FLAG = ".flag:not(.yours)"
 HALF = 8
-"""Pixels from the middle of a map to the edge of the patch that is looked at."""
+"""Pixels from the middle of a map to the edge of the patch that is checked."""
 
 
 @pytest.fixture
 def published(tmp_path: Path) -> Any:
-    """Publishes a map of a kind."""
+    """Publish a map of a kind."""
     cache.clear()
 
     def publish(kind: str) -> Release:
@@ -46,7 +46,7 @@ def published(tmp_path: Path) -> Any:
 
 
 def moved_points(folder: Path) -> Release:
-    """Forty reports, moved by the real noise."""
+    """Return forty reports perturbed with real noise."""
     dataset = makers.make_dataset(points_budget=make_level("ln 16", 200))
     makers.make_ready(dataset, folder)
     parameters = {"level": "ln(2)", "radius": 200, "cells": 16}
@@ -57,20 +57,20 @@ def moved_points(folder: Path) -> Release:
 
 
 def path(release: Release, longitude: float = 0, latitude: float = 0, zoom: float = 0) -> str:
-    """The address of a map, with a place in its middle where a zoom is given."""
+    """Return the path of a map, centred on a place where a zoom is given."""
     view = f"#map={zoom}/{latitude:.6f}/{longitude:.6f}" if zoom else ""
     return reverse("release", args=[release.pk]) + view
 
 
 def middle(page: Any) -> Any:
-    """What is drawn in the middle of the map."""
+    """Return the pixels in the middle of the map."""
     image = screenshot(page, "#map .sheet")
     y, x = image.shape[0] // 2, image.shape[1] // 2
     return image[y - HALF : y + HALF, x - HALF : x + HALF]
 
 
 def told(page: Any) -> str:
-    """What the map says of its middle."""
+    """Return what the map's tooltip says of its middle."""
     page.locator("#map .canvas").hover()
     page.locator(FLAG).wait_for(state="visible")
     words: str = page.inner_text(FLAG)
@@ -90,7 +90,7 @@ def test_a_zone_has_the_colour_of_its_count_or_is_hatched(
     page = open_page(path(release, 4.52, 52.05, 12), theme=theme)
     patch = middle(page)
     assert ramp_share(patch, theme) == 0.0, "a count below zero is never coloured"
-    # MapLibre softens the lines of a pattern, so they are told by standing out from the land.
+    # MapLibre blurs the lines of a pattern, so they are recognised by their contrast to the land.
     lines = np.abs(patch.astype(int) - token("map-land", theme)).max(axis=2) > 40
     assert 0.05 < lines.mean() < 0.6
     assert "noise can push a count below zero" in told(page)
@@ -108,7 +108,7 @@ def test_a_cluster_is_a_circle_in_the_colour_of_its_count(
     places = list(zip(content.longitude, content.latitude, strict=True))
     page = open_page(path(release, *places[largest], 12), theme=theme)
     assert share(middle(page), "tide-6", theme) == 1.0
-    # The map's array is rounded to a quarter of the noise's scale.
+    # The map's array is rounded to a quarter of the noise scale.
     assert re.search(r"^(69[89]|70[012]) ± 36 people$", told(page), re.M)
     page = open_page(path(release, *places[below], 12), theme=theme)
     assert ramp_share(middle(page), theme) == 0.0
@@ -123,7 +123,7 @@ def test_bands_between_contours_are_darker_up_the_hill(
     image = screenshot(page, "#map .sheet")
     seen = [step for step in range(7) if share(image, f"tide-{step}", theme) > 0.001]
     assert len(seen) >= 2, "every band has a colour of its own"
-    # MapLibre softens most of a thin line; enough of it keeps its colour.
+    # MapLibre blurs most of a thin line; enough of it keeps its colour.
     assert share(image, "map-hatch", theme) > 0.001, "below the lowest line it is hatched"
     page.focus("#map canvas.maplibregl-canvas")
     page.keyboard.press("ArrowRight")
@@ -132,7 +132,7 @@ def test_bands_between_contours_are_darker_up_the_hill(
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
-def test_moved_points_are_dots_that_say_how_far_they_may_have_gone(
+def test_moved_points_are_dots_with_the_radius_of_their_noise(
     open_page: Open, published: Any, theme: str
 ) -> None:
     page = open_page(path(published("points")), theme=theme)
@@ -140,7 +140,7 @@ def test_moved_points_are_dots_that_say_how_far_they_may_have_gone(
     dot = np.array(token("tide-5", theme))
     land = np.array(token("map-land", theme))
     seen = np.abs(image - np.rint(0.8 * dot + 0.2 * land)).max(axis=2) <= 8
-    assert seen.sum() > 40, "some pixels to each of forty dots"
+    assert seen.sum() > 40, "each of the forty dots has some pixels"
     page.focus("#map canvas.maplibregl-canvas")
     page.keyboard.press("ArrowRight")
     assert "inner circle one time in two" in page.inner_text("#map [aria-live=polite]")
@@ -162,7 +162,7 @@ def test_every_kind_fits_and_axe_finds_nothing(
 
 
 @pytest.mark.parametrize("kind", ["zones", "clusters", "contours"])
-def test_every_kind_stands_without_webgl(
+def test_every_kind_is_drawn_without_webgl(
     open_page: Open, published: Any, kind: str, browser_without_webgl: Any
 ) -> None:
     page = open_page(path(published(kind)), wait=STATIC, chosen=browser_without_webgl)

@@ -1,4 +1,4 @@
-"""The operator's journey in a real browser: tasks on a map, circles seen pixel by pixel."""
+"""The planner in a real browser: tasks on a map, their circles checked pixel by pixel."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def contours() -> Release:
 
 @pytest.fixture
 def open_planner(browser: Any, live_server: Any) -> Iterator[Open]:
-    """Opens the planner; afterwards no script may have failed."""
+    """Open the planner, and check afterwards that no script failed."""
     contexts, faults = [], []
 
     def open_one(
@@ -76,7 +76,7 @@ def upload(page: Any, text: str = TASKS, name: str = "tasks.csv") -> None:
     page.set_input_files("#upload", {"name": name, "mimeType": "text/csv", "buffer": text.encode()})
 
 
-def test_bands_are_seen_and_a_click_draws_a_circle(contours: Release, open_planner: Open) -> None:
+def test_bands_are_drawn_and_a_click_draws_a_circle(contours: Release, open_planner: Open) -> None:
     page = open_planner()
     before = screenshot(page, "#map")
     assert ramp_share(before, "light") > 0.03
@@ -89,9 +89,7 @@ def test_bands_are_seen_and_a_click_draws_a_circle(contours: Release, open_plann
     assert page.locator("#tasks tbody tr").count() == 1
 
 
-def test_a_file_is_planned_with_reasons_and_both_ways_beside_each_other(
-    contours: Release, open_planner: Open
-) -> None:
+def test_a_file_is_planned_both_ways_with_reasons(contours: Release, open_planner: Open) -> None:
     page = open_planner()
     upload(page)
     planned(page, 3)
@@ -119,7 +117,7 @@ def test_the_plan_follows_the_slider_at_once(contours: Release, open_planner: Op
     assert (screenshot(page, "#map") != ring).any()
 
 
-def test_downloads_hold_the_plan(contours: Release, open_planner: Open) -> None:
+def test_downloads_contain_the_plan(contours: Release, open_planner: Open) -> None:
     page = open_planner()
     upload(page)
     planned(page, 3)
@@ -174,7 +172,7 @@ Not an amount,12.555,55.65,seven
 """
 
 
-def test_every_bad_row_of_a_file_is_answered_and_the_rest_planned(
+def test_every_bad_row_of_a_file_is_reported_and_the_rest_planned(
     contours: Release, open_planner: Open
 ) -> None:
     page = open_planner()
@@ -208,7 +206,7 @@ def test_every_bad_row_of_a_file_is_answered_and_the_rest_planned(
         page.fill(f"#{field}", kept)
 
 
-def test_a_link_holds_the_whole_plan(contours: Release, open_planner: Open) -> None:
+def test_a_link_restores_the_whole_plan(contours: Release, open_planner: Open) -> None:
     page = open_planner()
     upload(page)
     page.fill("#travel_metres", "2500") if page.locator("#travel_metres").is_visible() else None
@@ -219,7 +217,7 @@ def test_a_link_holds_the_whole_plan(contours: Release, open_planner: Open) -> N
     assert other.locator("#tasks tbody").inner_text() == page.locator("#tasks tbody").inner_text()
 
 
-def test_a_place_is_typed_without_a_mouse(contours: Release, open_planner: Open) -> None:
+def test_a_place_can_be_typed(contours: Release, open_planner: Open) -> None:
     page = open_planner()
     page.locator(".add summary").press("Enter")
     page.fill("#add-longitude", "12.555")
@@ -230,7 +228,7 @@ def test_a_place_is_typed_without_a_mouse(contours: Release, open_planner: Open)
     assert "Typed" in page.locator("#tasks tbody").inner_text()
 
 
-def test_any_map_of_cells_is_planned_on(open_planner: Open) -> None:
+def test_tasks_are_planned_on_any_map_of_cells(open_planner: Open) -> None:
     cache.clear()
     release = install(grid_release(AREA, 48), "Where people are")
     page = open_planner(f"/plan/?release={release.pk}")
@@ -241,7 +239,7 @@ def test_any_map_of_cells_is_planned_on(open_planner: Open) -> None:
 
 @pytest.mark.parametrize("theme", ["light", "dark"])
 @pytest.mark.parametrize("size", SIZES)
-def test_nothing_overflows_and_circles_are_seen(
+def test_nothing_overflows_and_circles_are_visible(
     contours: Release, open_planner: Open, size: tuple[int, int], theme: str, tmp_path: Path
 ) -> None:
     page = open_planner("/plan/", size, theme)
@@ -269,8 +267,8 @@ def test_axe_finds_nothing_on_a_plan(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
 
 
-def test_a_whole_plan_by_keyboard(contours: Release, open_planner: Open) -> None:
-    """Type a place, move the target, share out otherwise, compare regions and remove the task."""
+def test_a_plan_needs_only_the_keyboard(contours: Release, open_planner: Open) -> None:
+    """Type a place, move the target, divide the reward, compare regions and remove the task."""
     page = open_planner()
     tab_to(page, ".add summary")
     page.keyboard.press("Enter")
@@ -295,7 +293,7 @@ def test_a_whole_plan_by_keyboard(contours: Release, open_planner: Open) -> None
 
 
 @pytest.mark.parametrize("size", [(320, 720), (1440, 900)])
-def test_a_member_keeps_a_plan_and_finds_it_again(
+def test_a_member_saves_a_plan_and_opens_it_again(
     contours: Release, open_planner: Open, live_server: Any, size: tuple[int, int]
 ) -> None:
     organisation = make_organisation()

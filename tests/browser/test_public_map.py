@@ -1,4 +1,4 @@
-"""The public pages in a real browser: what is drawn is looked at, pixel by pixel."""
+"""The public pages in a real browser, checked pixel by pixel."""
 
 from __future__ import annotations
 
@@ -41,14 +41,14 @@ def release_path(release: Release, link: str = "") -> str:
 
 
 def cell_view(release: Release, index: int) -> str:
-    """A link that puts the middle of a measured box into the middle of the map, close by."""
+    """Return a link that centres the map on a measured box at a high zoom."""
     layer = box_layers(released_of(release))[0]
     west, south, east, north = layer.grid.box_bounds(layer.boxes[[index]])[0]
     return f"#map=13.5/{(south + north) / 2:.6f}/{(west + east) / 2:.6f}"
 
 
 def middle(image: Any, half: int = 12) -> Any:
-    """A patch around the middle of an image, well inside one cell at zoom 13.5."""
+    """Return a patch in the middle of an image, well inside one cell at zoom 13.5."""
     y, x = image.shape[0] // 2, image.shape[1] // 2
     return image[y - half : y + half, x - half : x + half]
 
@@ -79,7 +79,7 @@ def test_the_most_crowded_cell_has_the_last_step_of_the_ramp(
 
 @pytest.mark.parametrize("theme", THEMES)
 @pytest.mark.parametrize("doubt", ["just below the threshold", "below zero"])
-def test_what_cannot_be_told_from_zero_is_hatched_and_never_coloured(
+def test_counts_below_the_threshold_are_hatched_and_never_coloured(
     open_page: Open, gridded: Release, theme: str, doubt: str
 ) -> None:
     layer = box_layers(released_of(gridded))[0]
@@ -94,7 +94,7 @@ def test_what_cannot_be_told_from_zero_is_hatched_and_never_coloured(
     hatched = where(patch, "map-hatch", theme)
     assert 0.03 < hatched.mean() < 0.4
     rows, columns = np.nonzero(hatched)
-    assert len(set((rows + columns) % 8)) <= 2, "the lines stand at 45 degrees, 8 pixels apart"
+    assert len(set((rows + columns) % 8)) <= 2, "the lines run at 45 degrees, 8 pixels apart"
 
 
 def test_the_hatch_is_weaker_on_water_so_that_the_coast_stays_visible(
@@ -118,7 +118,7 @@ def test_outside_the_study_area_nothing_is_drawn(open_page: Open, gridded: Relea
     assert share(left, "map-hatch", "light") == 0.0
 
 
-def test_the_theme_changes_under_the_reader(open_page: Open, gridded: Release) -> None:
+def test_the_theme_can_change_while_the_page_is_open(open_page: Open, gridded: Release) -> None:
     page = open_page(release_path(gridded))
     assert share(screenshot(page, "#map .sheet"), "map-land", "light") > 0.05
     page.emulate_media(color_scheme="dark")
@@ -154,7 +154,7 @@ def test_margins_cover_the_whole_area_without_hatch(open_page: Open, gridded: Re
     assert "Margin (±) of people" in page.inner_text(".legend")
 
 
-def test_pointing_at_a_cell_tells_its_count_and_margin(open_page: Open, gridded: Release) -> None:
+def test_pointing_at_a_cell_shows_its_count_and_margin(open_page: Open, gridded: Release) -> None:
     layer = box_layers(released_of(gridded))[0]
     index = int(np.argmax(layer.value))
     page = open_page(release_path(gridded, cell_view(gridded, index)))
@@ -162,12 +162,12 @@ def test_pointing_at_a_cell_tells_its_count_and_margin(open_page: Open, gridded:
     flag = page.locator(".flag:not(.yours)")
     flag.wait_for(state="visible")
     shown, margin = flag.inner_text().split(" ± ")
-    # The map's array is rounded to a quarter of the noise's scale.
+    # The map's array is rounded to a quarter of the noise scale.
     assert abs(int(shown.replace(",", "")) - int(layer.value[index])) <= 1
     assert margin.startswith("12 people")
 
 
-def test_a_tap_tells_the_same(open_page: Open, gridded: Release) -> None:
+def test_a_tap_shows_the_same(open_page: Open, gridded: Release) -> None:
     layer = box_layers(released_of(gridded))[0]
     view = cell_view(gridded, int(np.argmin(layer.value)))
     page = open_page(release_path(gridded, view), (390, 844), has_touch=True, is_mobile=True)
@@ -199,7 +199,7 @@ def test_plus_and_minus_zoom_by_key_and_by_button(open_page: Open, gridded: Rele
     page.wait_for_function(f"{zoom} === '11'")
 
 
-def test_a_link_brings_back_the_same_picture(open_page: Open, boxed: Release) -> None:
+def test_a_link_restores_the_same_picture(open_page: Open, boxed: Release) -> None:
     page = open_page(release_path(boxed))
     page.get_by_role("button", name="As estimated").click()
     before = page.evaluate("location.hash")
@@ -218,7 +218,7 @@ def test_a_nonsense_link_still_shows_the_map(open_page: Open, gridded: Release, 
     assert page.locator(".legend").is_visible()
 
 
-def test_without_webgl_the_map_stands_still_but_stands(
+def test_without_webgl_a_static_map_is_drawn(
     open_page: Open, gridded: Release, browser_without_webgl: Any
 ) -> None:
     page = open_page(
@@ -239,7 +239,7 @@ def test_without_scripts_the_figures_and_files_are_there(open_page: Open, gridde
     assert page.locator("noscript .map-notice").is_visible()
 
 
-def test_a_map_whose_data_do_not_come_says_what_to_do(open_page: Open, gridded: Release) -> None:
+def test_a_map_whose_data_fail_to_load_says_what_to_do(open_page: Open, gridded: Release) -> None:
     page = open_page(
         release_path(gridded),
         wait=".map-notice:not([hidden])",
@@ -250,7 +250,7 @@ def test_a_map_whose_data_do_not_come_says_what_to_do(open_page: Open, gridded: 
     assert "The map's data did not load (503)" in page.inner_text(".map-notice >> nth=0")
 
 
-def test_a_map_without_its_coast_is_drawn_all_the_same(open_page: Open, gridded: Release) -> None:
+def test_a_map_is_drawn_even_if_its_coast_fails_to_load(open_page: Open, gridded: Release) -> None:
     page = open_page(
         release_path(gridded),
         prepare=lambda page: page.route("**/basemap.json", lambda route: route.abort()),
@@ -273,7 +273,7 @@ def test_the_catalogue_draws_a_thumbnail_of_each_map(
 
 
 @pytest.mark.parametrize("name", ["release-privacy", "about-privacy"])
-def test_pages_of_words_fit_a_narrow_screen(open_page: Open, boxed: Release, name: str) -> None:
+def test_text_pages_fit_a_narrow_screen(open_page: Open, boxed: Release, name: str) -> None:
     path = reverse(name, args=[boxed.pk] if name == "release-privacy" else [])
     page = open_page(path, (320, 720), wait="main")
     assert page.evaluate("document.documentElement.scrollWidth") <= 320
@@ -311,7 +311,9 @@ def test_two_releases_are_compared_under_one_divider_and_one_legend(
     assert page.locator(".divider").count() == 0
 
 
-def test_the_picture_to_keep_holds_map_legend_and_words(open_page: Open, gridded: Release) -> None:
+def test_the_saved_picture_contains_map_legend_and_caption(
+    open_page: Open, gridded: Release
+) -> None:
     page = open_page(release_path(gridded))
     with page.expect_download() as download:
         page.get_by_role("button", name="PNG").click()
@@ -324,7 +326,7 @@ def test_the_picture_to_keep_holds_map_legend_and_words(open_page: Open, gridded
     assert share(below, "ink", "light") > 0.001, "the words"
 
 
-def test_every_choice_is_in_the_link_and_comes_back(open_page: Open, gridded: Release) -> None:
+def test_every_choice_is_restored_from_the_link(open_page: Open, gridded: Release) -> None:
     page = open_page(release_path(gridded))
     for name in ("Ember", "Even shares", "Margin"):
         page.get_by_role("button", name=name).click()
@@ -349,7 +351,7 @@ def test_another_page_may_frame_a_map(open_page: Open, gridded: Release, live_se
     page.set_content(f'<iframe src="{live_server.url}{path}" width="800" height="500"></iframe>')
     frame = page.frame_locator("iframe")
     frame.locator("#map[data-state=idle]").wait_for(state="attached", timeout=PATIENCE)
-    for _ in range(20):  # what a frame of another page has drawn comes to the screen when it may
+    for _ in range(20):  # The browser shows what a frame has drawn with some delay.
         coloured = ramp_share(screenshot(page, "iframe"), "light")
         if coloured > 0.02:
             break

@@ -1,4 +1,4 @@
-"""A thin line: words, legend and files come before the map; where its data never come, a way on."""
+"""Pages on a slow or broken connection: text first, then the map or a way on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LOADING = ".map-loading"
 NOTICE = "#map .sheet .map-notice"
 STYLED = "selector => getComputedStyle(document.querySelector(selector)).position === 'absolute'"
 THIN = {"offline": False, "latency": 400, "downloadThroughput": 50_000, "uploadThroughput": 50_000}
-"""400 kbit/s, and 0.4 seconds until an answer begins."""
+"""400 kbit/s, with 0.4 seconds before each answer begins."""
 
 
 @pytest.fixture
@@ -38,7 +38,7 @@ def path(release: Release) -> str:
 
 
 def thin(page: Any) -> Any:
-    """From now on the page has a slow line, which is returned."""
+    """Give the page a slow connection, and return it."""
     line = page.context.new_cdp_session(page)
     line.send("Network.enable")
     line.send("Network.emulateNetworkConditions", THIN)
@@ -46,7 +46,7 @@ def thin(page: Any) -> Any:
 
 
 def refusing(address: str, **answer: Any) -> Callable[[Any], None]:
-    """Breaks off what is asked at addresses like this, or answers it so."""
+    """Abort requests to matching addresses, or answer them with a status."""
 
     def prepare(page: Any) -> None:
         page.route(
@@ -57,7 +57,7 @@ def refusing(address: str, **answer: Any) -> Callable[[Any], None]:
 
 
 @pytest.mark.parametrize(("size", "theme"), [((320, 720), "dark"), ((1440, 900), "light")])
-def test_on_a_slow_line_the_words_come_first_and_the_map_afterwards(
+def test_text_is_shown_before_the_map_on_a_slow_connection(
     open_page: Open, gridded: Release, size: tuple[int, int], theme: str
 ) -> None:
     held: list[Any] = []
@@ -78,7 +78,7 @@ def test_on_a_slow_line_the_words_come_first_and_the_map_afterwards(
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert ramp_share(screenshot(page, "#map .sheet"), theme) == 0
     assert violations(page) == []
-    # All of the map would take this line half a minute.
+    # At this speed the whole map takes half a minute.
     lines[0].send("Network.emulateNetworkConditions", THIN | {"downloadThroughput": 500_000})
     for route in held:
         route.continue_()
@@ -88,8 +88,10 @@ def test_on_a_slow_line_the_words_come_first_and_the_map_afterwards(
     assert ramp_share(screenshot(page, "#map .sheet"), theme) > 0.02
 
 
-def test_the_map_is_seen_before_what_moves_it_has_come(open_page: Open, gridded: Release) -> None:
-    """On the thinnest line the map's library takes much longer than the map."""
+def test_a_static_map_is_shown_before_the_map_library_is_loaded(
+    open_page: Open, gridded: Release
+) -> None:
+    """At this speed the map library takes much longer to load than the map's data."""
     page = open_page(
         path(gridded),
         wait="canvas.ahead",
@@ -101,8 +103,8 @@ def test_the_map_is_seen_before_what_moves_it_has_come(open_page: Open, gridded:
     assert "People per" in page.inner_text(".legend")
 
 
-def test_the_map_is_seen_until_what_draws_it_anew_is_ready(open_page: Open) -> None:
-    """The library draws bare ground at first; here its worker never comes to put a map on it."""
+def test_the_static_map_stays_until_the_library_has_drawn(open_page: Open) -> None:
+    """The library first draws empty ground; without its worker it never draws the map."""
     cache.clear()
     page = open_page(
         path(install(zones_release(), "By ward")),
@@ -116,7 +118,9 @@ def test_the_map_is_seen_until_what_draws_it_anew_is_ready(open_page: Open) -> N
     page.wait_for_selector("canvas.ahead", state="detached", timeout=PATIENCE)
 
 
-def test_a_map_whose_library_does_not_come_stands_still(open_page: Open, gridded: Release) -> None:
+def test_the_map_stays_static_if_its_library_fails_to_load(
+    open_page: Open, gridded: Release
+) -> None:
     page = open_page(
         path(gridded), wait="#map[data-state=drawn]", prepare=refusing("**/assets/map-*.js")
     )
@@ -132,7 +136,7 @@ def test_a_map_whose_library_does_not_come_stands_still(open_page: Open, gridded
     [({}, "(no connection)"), ({"status": 503, "body": "busy"}, "(503)")],
     ids=["broken off", "refused"],
 )
-def test_where_the_data_do_not_come_there_is_a_way_on(
+def test_if_the_data_fail_to_load_the_page_offers_a_way_on(
     open_page: Open, gridded: Release, answer: dict[str, Any], said: str
 ) -> None:
     page = open_page(
@@ -153,7 +157,7 @@ def test_where_the_data_do_not_come_there_is_a_way_on(
     assert page.locator(NOTICE).is_hidden()
 
 
-def test_zones_whose_shapes_do_not_come_have_the_same_way_on(open_page: Open) -> None:
+def test_if_the_zones_fail_to_load_the_page_offers_the_same_way_on(open_page: Open) -> None:
     cache.clear()
     release = install(zones_release(), "By ward")
     page = open_page(
@@ -172,6 +176,6 @@ def test_without_scripts_the_map_is_a_picture(open_page: Open, gridded: Release)
     assert page.locator(LOADING).is_hidden()
     assert picture.get_attribute("alt") == "Where people are, as a picture with its legend"
     image = screenshot(page, "#map")
-    # The picture's own ramp (artefacts/preview.py), which is not the page's.
+    # The picture has a ramp of its own (artefacts/preview.py), not the page's.
     deepest = (image == (17, 27, 71)).all(axis=2)
     assert deepest.mean() > 0.0005

@@ -1,4 +1,4 @@
-"""Maps by time in a real browser: the slider changes the picture, the answers and the link."""
+"""Maps by time: the slider changes the picture, the range answers and the link."""
 
 from __future__ import annotations
 
@@ -44,7 +44,9 @@ def test_the_slider_goes_from_slice_to_slice_by_keys(
     west, east = (slice(None), slice(half)), (slice(None), slice(half, None))
     assert ramp_share(working_days[west], theme) > 2 * ramp_share(weekends[west], theme)
     assert ramp_share(weekends[east], theme) > 2 * ramp_share(working_days[east], theme)
-    assert page.inner_text(".legend .axis") == classes, "colours keep what they say"
+    assert page.inner_text(".legend .axis") == classes, (
+        "a colour means the same count in every slice"
+    )
     assert "Saturday and Sunday" in page.inner_text(".legend")
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from functools import cache
 from typing import Any
@@ -26,14 +27,14 @@ from tests.views import ArrayView
 AREA = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[0, 0], [0.1, 0.02], [0.08, 0.1], [0.01, 0.07], [0, 0]]]}
 )
-"""Not a box, so that some cells of every grid lie outside it."""
+"""Not a box, so that every grid has cells outside it."""
 
 WARDS = Zones(
     keys=("west", "middle", "east", "centre"),
     names=("West", "Middle", "East", "Centre"),
     shapes=shapely.box([-0.01, 0.03, 0.06, 0.02], 0, [0.03, 0.06, 0.2, 0.07], 0.1),
 )
-"""Three strips that reach beyond the area, and a zone that overlaps them all."""
+"""Three strips that reach beyond the area, and a zone that overlaps all of them."""
 
 STOPS = Places(
     levels=("line", "street", "stop"),
@@ -45,10 +46,10 @@ STOPS = Places(
 """Three levels; a few stops lie outside the area."""
 
 CROWD = Density(zones=WARDS, amounts=np.array([30.0, 5.0, 1.0, 60.0]))
-"""How many people are expected in each of them."""
+"""The expected number of people in each ward."""
 
 APP = Attribute("app", ("walker", "rider"))
-"""What anybody knows of every report."""
+"""A public attribute of every report."""
 
 DOMAIN = Domain(
     AREA,
@@ -60,13 +61,17 @@ DOMAIN = Domain(
 LAYERS = {"wards": LayerKind.ZONES, "stops": LayerKind.PLACES, "crowd": LayerKind.DENSITY}
 
 FITTING = {"people": [300, 450], "hidden": [1, 2, 3]}
-"""Values of parameters that only the city can tell: fewer and more people than it has, and the
-levels of its places."""
+"""Values of parameters that depend on the city: fewer and more people than it has, and the levels
+of its places.
+"""
 
 BOUND = 3
 
+AUDIT = os.environ.get("DPGEO_AUDIT") == "1"
+"""Whether the long runs of `make audit` are on: every number then also takes its middle value."""
+
 TEXTS: dict[str, list[int | bool | str]] = {"level": ["ln 2", "7"]}
-"""Further values of texts that are read in a way of their own."""
+"""Further values of text parameters that have a parser of their own."""
 
 
 def values(parameter: Parameter) -> list[int | bool | str]:
@@ -84,8 +89,8 @@ def values(parameter: Parameter) -> list[int | bool | str]:
         return [parameter.default, *TEXTS.get(parameter.name, [])]
     assert parameter.low is not None, f"{parameter.name} needs a lower limit."
     assert parameter.high is not None, f"{parameter.name} needs an upper limit."
-    middle = (parameter.low + parameter.high) // 2
-    return sorted({parameter.low, int(parameter.default), middle, parameter.high})
+    middle = [(parameter.low + parameter.high) // 2] if AUDIT else []
+    return sorted({parameter.low, int(parameter.default), *middle, parameter.high})
 
 
 def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
@@ -98,7 +103,7 @@ def choices(cls: type[Any]) -> Iterator[dict[str, object]]:
 
 
 def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
-    """The parameters, or none where a mechanism refuses the combination."""
+    """Return the parsed parameters in a list, which is empty where the combination is refused."""
     try:
         return [settle_layers(parse_parameters(cls, given), LAYERS)]
     except InvalidInput:
@@ -106,13 +111,30 @@ def parsed(cls: type[Any], given: dict[str, object]) -> list[Any]:
         return []
 
 
+SIDE, PEOPLE = 32, 60
+"""Small values of the parameters by which a release grows."""
+
+
+def sides(cls: type[Any], side: int = SIDE) -> dict[str, object]:
+    """The choice of a small grid: `cells`, or else all whole numbers that are larger by default."""
+    whole = {each.name: each for each in parameters(cls) if each.kind is int}
+    if "cells" in whole:
+        return {"cells": side}
+    return {
+        name: max(side, each.low or 0)
+        for name, each in whole.items()
+        if int(each.default) > side and name not in FITTING
+    }
+
+
 def small(cls: type[Any]) -> dict[str, object]:
-    """The choice of a small grid, where there is a grid."""
-    return {"cells": 32} if any(each.name == "cells" for each in parameters(cls)) else {}
+    """The choices that make a small release."""
+    people = {each.name: PEOPLE for each in parameters(cls) if each.name == "people"}
+    return sides(cls) | people
 
 
 def fits(mechanism: Mechanism, params: Any) -> bool:
-    """Whether the parameters have a price in this study area, where they have one at all."""
+    """Return whether the mechanism needs no price, or its parameters have one here."""
     try:
         return mechanism.price is None or mechanism.price(params, BOUND, AREA) > 0
     except InvalidInput:
@@ -125,21 +147,35 @@ PLANS = [
     for given in choices(mechanism.params)
     for params in parsed(mechanism.params, given)
 ]
-"""Mechanism and parameters, large grids too: for what needs no data."""
+"""Mechanisms and parameters, with large grids: for tests that need no data."""
 
 RUNS = [
     pytest.param(mechanism, params, id=f"{key} {given}")
     for key, mechanism in MECHANISMS.items()
     for given in choices(mechanism.params)
-    if "cells" not in given
-    for params in parsed(mechanism.params, {**given, **small(mechanism.params)})
+    if not given.keys() & sides(mechanism.params).keys()
+    for params in parsed(mechanism.params, {**small(mechanism.params), **given})
     if fits(mechanism, params)
 ]
-"""Mechanism and parameters on a small grid: for what releases."""
+"""Mechanisms and parameters on a small grid: for tests that draw releases."""
 
+
+def is_form(given: dict[str, object]) -> bool:
+    """Whether a choice may change of what parts a release is made, as a number does not."""
+    return AUDIT or not any(type(value) is int for value in given.values())
+
+
+FORMS = [
+    params
+    for mechanism in MECHANISMS.values()
+    for given in choices(mechanism.params)
+    if not given.keys() & sides(mechanism.params).keys() and is_form(given)
+    for params in parsed(mechanism.params, {**small(mechanism.params), **given})
+]
+"""Parameters of which each makes a release of other parts."""
 
 COUNTS = [run for run in RUNS if isinstance(run.values[0], Mechanism) and not run.values[0].price]
-"""Of these, what measures counts."""
+"""The runs that measure counts."""
 
 
 def city(*, people: int = 400, counting: Counting = Counting.VISITS, seed: int = 1) -> ArrayView:
@@ -169,7 +205,7 @@ def _city(people: int, counting: Counting, seed: int) -> ArrayView:
 
 @cache
 def nobody() -> ArrayView:
-    """A dataset without a row."""
+    """Return a dataset without rows."""
     return ArrayView(
         area=AREA,
         unit=Unit.PERSON,

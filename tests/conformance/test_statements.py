@@ -36,7 +36,7 @@ ABOUT = {
     "attribution": "City of Example",
     "dataset_total_epsilon": "2",
 }
-"""What a publisher who leaves nothing out says."""
+"""The details of a publisher who fills in every field."""
 
 REGISTRY = {
     1: {
@@ -76,7 +76,7 @@ ANSWERS = {
     (int(tier), field): [places.replace("`", "").split(" or ") for places in cell.split("; ")]
     for tier, field, cell in ROW.findall(PAGE.read_text())
 }
-"""By tier and field, the places that all have to be filled, each with its alternatives."""
+"""By tier and field, the places that must all be filled, each with its alternatives."""
 
 PLACES = [place for places in ANSWERS.values() for either in places for place in either]
 
@@ -99,13 +99,13 @@ def unanswered(document: Any) -> set[str]:
 
 @pytest.fixture
 def stated(mechanism: Mechanism) -> Any:
-    """A mechanism's statement as it is published."""
+    """Return a mechanism's statement as it is published."""
     return json.loads(statement_text(mechanism.key))
 
 
 @cache
 def statement_text(key: str) -> str:
-    """The statement among the files of a release."""
+    """Return the text of a release's statement file."""
     mechanism = MECHANISMS[key]
     params = settle_layers(parse_parameters(mechanism.params, small(mechanism.params)), LAYERS)
     released = dataclasses.replace(release(mechanism, params, city()), about=ABOUT)
@@ -126,12 +126,12 @@ def test_its_statement_answers_every_field_of_the_registry(stated: Any) -> None:
 
 
 @every_mechanism
-def test_its_statement_fits_its_form_and_no_other_versions(stated: Any) -> None:
+def test_its_statement_has_the_schema_of_its_version_alone(stated: Any) -> None:
     Draft202012Validator(statement_schema()).validate(stated)
     assert not Draft202012Validator(statement_schema("1.1")).is_valid(stated)
 
 
 @every_mechanism
-def test_its_statement_keeps_to_itself_how_many_people_there_are(stated: Any) -> None:
+def test_its_statement_does_not_reveal_the_number_of_people(stated: Any) -> None:
     assert stated["number_of_units"].startswith("Not stated")
     assert not re.search(r"\d", stated["number_of_units"])

@@ -1,4 +1,4 @@
-"""Installations for the tests of real processes: embedded, and on PostgreSQL with Redis."""
+"""Installations for tests of real processes: embedded, and on PostgreSQL with Redis."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.services.installation import Installation
 
 @pytest.fixture(scope="session")
 def servers() -> Iterator[Servers]:
-    """PostgreSQL and Redis, for as long as the tests run."""
+    """Run PostgreSQL and Redis for as long as the tests run."""
     need(servers_installed(), INSTALL)
     with running_servers() as running:
         yield running
@@ -22,7 +22,7 @@ def servers() -> Iterator[Servers]:
 
 @pytest.fixture(params=["embedded", "servers"])
 def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
-    """An installation with nothing in it, once with SQLite and once with both servers."""
+    """Yield an empty installation, once with SQLite and once with both servers."""
     if request.param == "embedded":
         return Installation(tmp_path)
     servers: Servers = request.getfixturevalue("servers")

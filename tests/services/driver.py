@@ -1,6 +1,6 @@
-"""What the tests of real processes ask of an installation, each in a process of its own.
+"""Actions on an installation for tests of real processes, one process each.
 
-`python -m tests.services.driver ACTION JSON` prints its answer as JSON.
+`python -m tests.services.driver ACTION JSON` prints the result as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import django
 
 
 def prepare(rows: int) -> dict[str, Any]:
-    """A dataset with data."""
+    """Make a dataset with data."""
     from django.core.management import call_command
 
     from tests.makers import make_dataset, make_organisation, make_ready
@@ -32,7 +32,7 @@ def prepare(rows: int) -> dict[str, Any]:
 
 
 def prepare_points(rows: int) -> dict[str, Any]:
-    """A dataset with data and a budget for points."""
+    """Make a dataset with data and a budget for points."""
     from dpgeo.core.levels import make_level
     from dpgeo.datasets.models import Dataset
     from dpgeo.datasets.services import dataset_update
@@ -44,7 +44,7 @@ def prepare_points(rows: int) -> dict[str, Any]:
 
 
 def request_points(dataset: int) -> dict[str, Any]:
-    """Moved points, to be published when done."""
+    """Request moved points, to be published when done."""
     from dpgeo.datasets.models import Dataset
     from tests.makers import make_request
 
@@ -60,7 +60,7 @@ def request_points(dataset: int) -> dict[str, Any]:
 
 
 def look_at_points(release: str) -> dict[str, Any]:
-    """Longitudes in the parts that are written, by number, and in the release."""
+    """Return the longitudes in each stored shard, by its number, and in the release."""
     from dpgeo.budgets.models import Ledger
     from dpgeo.core.released import PointsRelease
     from dpgeo.datasets.orphan_files import stored_names
@@ -87,7 +87,7 @@ def look_at_points(release: str) -> dict[str, Any]:
 
 
 def request(dataset: int) -> dict[str, Any]:
-    """A release to be published when done, sent to the workers."""
+    """Request a release, to be published when done, and send it to the workers."""
     from dpgeo.datasets.models import Dataset
     from tests.makers import make_request
 
@@ -96,7 +96,7 @@ def request(dataset: int) -> dict[str, Any]:
 
 
 def request_unheard(dataset: int) -> dict[str, Any]:
-    """A release whose message to the workers is lost."""
+    """Request a release whose message to the workers is lost."""
     from celery import current_app
 
     current_app.send_task = lambda *_, **__: None
@@ -104,7 +104,7 @@ def request_unheard(dataset: int) -> dict[str, Any]:
 
 
 def exhaust(release: str) -> dict[str, Any]:
-    """As if every attempt at a release had died before its draw."""
+    """Record every attempt at a release as if the worker had died before its draw."""
     from django.utils import timezone
 
     from dpgeo.jobs.models import Job, JobState
@@ -117,7 +117,7 @@ def exhaust(release: str) -> dict[str, Any]:
 
 
 def sign_in(dataset: int) -> dict[str, Any]:
-    """What a browser needs to upload to a dataset and to pay for one release of it."""
+    """Return what a browser needs to upload to a dataset and to pay for one release of it."""
     from importlib import import_module
 
     from django.conf import settings
@@ -143,7 +143,7 @@ def sign_in(dataset: int) -> dict[str, Any]:
 
 
 def stored(dataset: int) -> dict[str, Any]:
-    """The rows of a dataset and the files of its installation."""
+    """Return the database rows of a dataset and the files of its installation."""
     from django.conf import settings
 
     from dpgeo.datasets.models import Dataset
@@ -161,7 +161,7 @@ def stored(dataset: int) -> dict[str, Any]:
 
 
 def age() -> dict[str, Any]:
-    """Make every file of the installation two days old."""
+    """Set the age of every file of the installation to two days."""
     import os
     import time
 
@@ -175,7 +175,7 @@ def age() -> dict[str, Any]:
 
 
 def look(release: str) -> dict[str, Any]:
-    """Where a release and its job are, and what lies in the storages."""
+    """Return the states of a release and its job, and the files in the storages."""
     from dpgeo.budgets.models import Entry
     from dpgeo.datasets.storage import private_storage, public_storage
     from dpgeo.releases.models import Release
@@ -199,7 +199,7 @@ def look(release: str) -> dict[str, Any]:
 
 
 def draws_in_files(release: Any) -> int:
-    """How many different vectors of noisy counts the blob and the files of a release hold."""
+    """Count the different vectors of noisy counts in the blob and the files of a release."""
     import geopandas
 
     from dpgeo.postprocess.layers import box_layers
@@ -216,7 +216,7 @@ def draws_in_files(release: Any) -> int:
 
 
 def lapse() -> dict[str, Any]:
-    """Let the minute of every lease be over, and time pass since jobs were last woken."""
+    """Let every lease expire, and the pause pass before jobs may be queued again."""
     from django.utils import timezone
 
     from dpgeo.jobs.models import Job, JobState
@@ -227,7 +227,7 @@ def lapse() -> dict[str, Any]:
 
 
 def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
-    """Debits one after the other; how many were paid and refused."""
+    """Make debits one after the other; count those paid and refused."""
     from dpgeo.budgets.models import Ledger
     from dpgeo.budgets.services import budget_debit
     from dpgeo.core.errors import BudgetExceeded
@@ -247,7 +247,7 @@ def debits(ledger: int, count: int, epsilon: str) -> dict[str, Any]:
 
 
 def total(ledger: int) -> dict[str, Any]:
-    """What a ledger says is spent, and the sum of its entries."""
+    """Return what a ledger reports as spent, and the sum of its entries."""
     from django.db.models import Sum
 
     from dpgeo.budgets.models import Ledger
@@ -258,7 +258,7 @@ def total(ledger: int) -> dict[str, Any]:
 
 
 def announce(dataset: int, count: int, at: float) -> dict[str, Any]:
-    """Files announced by the dataset's one owner, from a moment on; how many were taken."""
+    """Announce files as the dataset's owner, from a given moment on; count those accepted."""
     import time
 
     from dpgeo.accounts.models import User

@@ -1,4 +1,4 @@
-"""What the fuzzer does not know of itself: how bytes of the tus protocol are sent."""
+"""Hooks of the API fuzzer, which send bytes by the tus protocol."""
 
 from __future__ import annotations
 

@@ -1,6 +1,7 @@
-"""What the fuzzed server holds: of each thing the API speaks of one or more, by their names.
+"""Data of the fuzzed server: at least one object of each kind in the API.
 
-The dataset and the release of the API's examples are among them, so that these are answered well.
+They include the dataset and the release of the API's examples, so that the examples are answered
+with success.
 """
 
 from __future__ import annotations
@@ -13,10 +14,12 @@ from typing import Any
 from dpgeo.artefacts.statement_schema import VERSION
 
 MANY = Fraction(1000)
-"""The largest budget there is."""
+"""The largest possible budget."""
 
 SPARE = 3
-"""How many there are of what a request destroys, so that not only the first one meets it."""
+"""Number of objects of each kind that a request destroys, so that more than the first request finds
+one.
+"""
 
 Names = dict[str, list[str]]
 
@@ -47,7 +50,7 @@ RANGES = (
 
 
 def make() -> dict[str, Any]:
-    """Fill an empty installation. A key with every scope, and the names."""
+    """Fill an empty installation; return a key with every scope, and the names."""
     from tests.web.api import Program, program_of
     from tests.web.desk import make_desk
     from tests.web.example_city import STUDY_AREA
@@ -67,7 +70,9 @@ def make() -> dict[str, Any]:
 
 
 def _releases(desk: Any) -> Names:
-    """One of every content type, published; drafts; one withdrawn, one rejected, some to be."""
+    """Make one published release of every content type, drafts, one withdrawn and one rejected
+    release, and drafts to be rejected.
+    """
     from dpgeo.artefacts.files import file_kind
     from dpgeo.core.levels import make_level
     from tests.unit.artefacts.releases import examples, grid_release
@@ -96,7 +101,7 @@ def _releases(desk: Any) -> Names:
 
 
 def _uploads(program: Any, slug: str) -> Names:
-    """Files on their way, and whole ones."""
+    """Make announced uploads and complete ones."""
     announced = {"file_name": "trips.csv", "size": 1000}
     address = f"/api/v1/datasets/{slug}/uploads"
     begun = [program.ask("POST", address, announced, 201)["id"] for _ in range(2 * SPARE)]
@@ -104,14 +109,14 @@ def _uploads(program: Any, slug: str) -> Names:
     return {
         "upload": [*begun[:SPARE], *whole[:SPARE]],
         "begun": begun[: SPARE - 1],
-        "begun_by_tus": begun[SPARE - 1 : SPARE],  # the other protocol would move its offset
+        "begun_by_tus": begun[SPARE - 1 : SPARE],  # the other protocol would change its offset
         "whole": whole[:SPARE],
         "to_discard": [*begun[SPARE:], *whole[SPARE:]],
     }
 
 
 def _planned(program: Any, slug: str, release: str) -> Names:
-    """Zones of a dataset, and campaigns."""
+    """Make zones of a dataset, and campaigns."""
     from tests.web.example_city import BODIES
 
     layers = [f"wards-{number}" for number in range(SPARE)]
@@ -128,7 +133,7 @@ def _planned(program: Any, slug: str, release: str) -> Names:
 
 
 def zones() -> dict[str, Any]:
-    """A layer that lies in the desk's study area."""
+    """Return a layer of zones within the desk's study area."""
     corners = [[10.02, 50.02], [10.08, 50.02], [10.05, 50.08], [10.02, 50.02]]
     return {
         "type": "FeatureCollection",
@@ -143,7 +148,9 @@ def zones() -> dict[str, Any]:
 
 
 def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dict[str, Any]:
-    """The words that the fuzzer mixes with its own, by name. `tile` has something in it."""
+    """Return the words by dictionary that the fuzzer mixes with its own. `tile` is a tile with
+    content.
+    """
     zoom, column, row = tile
     return {
         **names,
@@ -197,7 +204,7 @@ EVERYWHERE = {
     "path.collectionId": "collection",
     "path.featureId": "feature",
 }
-"""By parameter, the dictionary that it is mixed with."""
+"""The dictionary that each parameter is mixed with."""
 
 BY_OPERATION = {
     "dataset": {"path.slug": "anything"},
@@ -219,13 +226,13 @@ BY_OPERATION = {
     "layer_remove": {"path.name": "zones"},
     "campaign_delete": {"path.campaign_id": "to_delete"},
 }
-"""Where it is another one."""
+"""The operations in which a parameter is mixed with another dictionary."""
 
 
 def settings(words: Mapping[str, Sequence[Any]], *, mixed: bool = True) -> str:
-    """The fuzzer's settings: names of things that are there, so that it gets beyond 404.
+    """Return the fuzzer's settings, with names of existing objects, so that it gets beyond 404.
 
-    They are `mixed` with names that it makes up; otherwise the first of each is the only one.
+    Names in `mixed` are mixed with invented ones; of the others only the first name is used.
     """
     lines = [f"[dictionaries.{name}]\nvalues = {list(each)!r}" for name, each in words.items()]
     lines += ["[parameters]", *_bound(EVERYWHERE, words, mixed)]
@@ -251,12 +258,12 @@ def _bound(bound: Mapping[str, str], words: Mapping[str, Sequence[Any]], mixed: 
 
 
 def _share(parameter: str) -> float:
-    """How often the words are taken."""
+    """Return the share of values that are taken from the dictionary."""
     return 0.6 if parameter.startswith(("query", "header")) else 0.9
 
 
 def tile_at(longitude: float, latitude: float, zoom: int) -> tuple[int, int, int]:
-    """Zoom, column and row of the tile that holds a place."""
+    """Return zoom, column and row of the tile that contains a place."""
     across = (longitude + 180) / 360
     down = (1 - math.asinh(math.tan(math.radians(latitude))) / math.pi) / 2
     return zoom, int(across * 2**zoom), int(down * 2**zoom)

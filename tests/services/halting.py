@@ -1,8 +1,8 @@
-"""A real worker, website or reaper that stands still at a named point, for tests to kill it there.
+"""Worker, website or reaper that halts at a named point, to be killed there.
 
-`python -m tests.services.halting PROGRAM POINT GATE` writes the file GATE when it arrives at
-POINT, and goes on when that file is gone. Production code has no such point: this process alone
-replaces a function of its own copy.
+`python -m tests.services.halting PROGRAM POINT GATE` writes the file GATE when it arrives at POINT,
+and continues when that file is removed. Production code has no such points: only this process
+replaces a function in its own copy of the program.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ def stand_still(gate: Path) -> None:
 
 
 def before(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
-    """The function, with a halt before it."""
+    """Return the function with a halt before it."""
 
     def halted(*args: Any, **named: Any) -> Any:
         stand_still(gate)
@@ -36,7 +36,7 @@ def before(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
-    """The function, with a halt after it."""
+    """Return the function with a halt after it."""
 
     def halted(*args: Any, **named: Any) -> Any:
         answer = function(*args, **named)
@@ -47,7 +47,9 @@ def after(function: Callable[..., Any], gate: Path) -> Callable[..., Any]:
 
 
 def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
-    """Where each point is: what has the function, the function's name, before or after it."""
+    """Return for each point the object that has the function, its name, and whether to halt before
+    or after it.
+    """
     from celery import current_app
     from django.core.files.uploadhandler import TemporaryFileUploadHandler
 
@@ -81,16 +83,16 @@ def places() -> dict[str, tuple[Any, str, Callable[..., Any]]]:
 
 
 def halt_at(point: str, gate: Path) -> None:
-    """Put a halt into this process's copy of the program."""
+    """Add a halt to this process's copy of the program."""
     from dpgeo.datasets import storage
 
     owner, name, halt = places()[point]
     setattr(owner, name, halt(getattr(owner, name), gate))
-    storage.private_storage()  # the storages exist before a worker forks
+    storage.private_storage()  # the storages must exist before a worker forks
 
 
 def work() -> None:
-    """A worker with one process."""
+    """Run a worker with one process."""
     from dpgeo.config.celery import app
 
     app.worker_main(
@@ -102,7 +104,7 @@ def work() -> None:
 
 
 def serve() -> None:
-    """The website, on the port that HALTING_PORT names."""
+    """Run the website, on the port that HALTING_PORT names."""
     from gunicorn.app.wsgiapp import WSGIApplication
 
     address = f"127.0.0.1:{os.environ['HALTING_PORT']}"
@@ -112,7 +114,7 @@ def serve() -> None:
 
 
 def reap() -> None:
-    """The reaper."""
+    """Run the reaper."""
     from django.core.management import call_command
 
     call_command("reap", interval=0.2)

@@ -1,4 +1,4 @@
-"""An installation in a folder of its own, with real processes that are stopped by their own ids."""
+"""Installation in a folder of its own, with real processes that are stopped by their ids."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ Process = subprocess.Popen[bytes]
 
 
 class Installation:
-    """Everything it writes is in `folder`. `servers` are the settings of PostgreSQL and Redis;
-    without them it has the embedded defaults (SQLite, a queue of files).
+    """An installation that writes only to `folder`.
+
+    `servers` are the settings of PostgreSQL and Redis; without them it has the embedded defaults
+    (SQLite, a queue of files).
     """
 
     def __init__(self, folder: Path, servers: Mapping[str, str] | None = None) -> None:
@@ -39,7 +41,7 @@ class Installation:
         }
 
     def start(self, *words: str) -> Process:
-        """A Python process that leads a group of its own; its words go to a file here."""
+        """Start a Python process in a process group of its own, which logs to a file here."""
         with (self.folder / "log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, *words],
@@ -51,15 +53,15 @@ class Installation:
             )
 
     def ask(self, action: str, **values: Any) -> dict[str, Any]:
-        """The answer of `tests.services.driver`."""
+        """Return the result of an action of `tests.services.driver`."""
         return self.answer(self.begin(action, **values))
 
     def begin(self, action: str, **values: Any) -> Process:
-        """Ask without waiting."""
+        """Start an action without waiting for it."""
         return self.start("-m", "tests.services.driver", action, json.dumps(values))
 
     def answer(self, process: Process) -> dict[str, Any]:
-        """Wait for what was asked."""
+        """Wait for a started action and return its result."""
         output, _ = process.communicate(timeout=600)
         assert process.returncode == 0, (self.folder / "log").read_text()[-4000:]
         answer: dict[str, Any] = json.loads(output)
@@ -67,7 +69,7 @@ class Installation:
 
     @contextmanager
     def running(self, *words: str) -> Iterator[Process]:
-        """A process that is killed with all its children at the end, if it has not ended."""
+        """Run a process, which is killed with all its children at the end if it has not ended."""
         process = self.start(*words)
         try:
             yield process
@@ -75,21 +77,21 @@ class Installation:
             kill(process)
 
     def worker(self) -> contextlib.AbstractContextManager[Process]:
-        """A worker as `serve` starts it, with one process."""
+        """Start a worker as `serve` starts it, with one process."""
         return self.running(*celery_words(1))
 
     def halting(
         self, program: str, point: str, gate: Path
     ) -> contextlib.AbstractContextManager[Process]:
-        """A worker, web or reaper that stands still at a point; see `tests.services.halting`."""
+        """Run a worker, website or reaper that halts at a point; see `tests.services.halting`."""
         return self.running("-m", "tests.services.halting", program, point, str(gate))
 
     def reaper(self) -> contextlib.AbstractContextManager[Process]:
-        """A quick reaper."""
+        """Start a reaper that runs often."""
         return self.running("manage.py", "reap", "--interval", "0.2")
 
     def wait_for(self, release: str, **expected: Any) -> dict[str, Any]:
-        """Look at a release until it is as expected."""
+        """Look at a release repeatedly until it is as expected."""
         deadline = time.monotonic() + 120
         while True:
             seen = self.ask("look", release=release)
@@ -101,14 +103,14 @@ class Installation:
 
 
 def celery_words(workers: int) -> Sequence[str]:
-    """The words that start a worker, after "python"."""
+    """Return the arguments that start a worker, after "python"."""
     from dpgeo.commands.management.commands.serve import worker_command
 
     return worker_command(workers)[1:]
 
 
 def kill(process: Process) -> None:
-    """kill -9 of a process and its children, all of them this test's own."""
+    """Kill (-9) a process and its children, all started by this test."""
     with contextlib.suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGKILL)
     process.wait(timeout=20)

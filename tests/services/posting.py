@@ -1,6 +1,6 @@
-"""A program that posts one request at a moment it is given, in a process of its own.
+"""Program that posts one request at a given moment, in a process of its own.
 
-`python -m tests.services.posting ACTION JSON` prints its answer as JSON.
+`python -m tests.services.posting ACTION JSON` prints the result as JSON.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import django
 
 
 def prepare() -> dict[str, Any]:
-    """A dataset with data, a request for a release of it, and a key."""
+    """Make a dataset with data, a request for a release of it, and a key."""
     from django.core.management import call_command
 
     from tests.web.api import REQUEST, program_of
@@ -29,7 +29,7 @@ def prepare() -> dict[str, Any]:
 
 
 def layered() -> dict[str, Any]:
-    """A release of two layers that everybody may read, with its files."""
+    """Make a public release of two layers, with its files."""
     from django.core.management import call_command
 
     from tests.unit.artefacts.releases import partition_release
@@ -40,7 +40,7 @@ def layered() -> dict[str, Any]:
 
 
 def fuzzed() -> dict[str, Any]:
-    """Of each thing the API speaks of one or more."""
+    """Make at least one object of each kind that the API names."""
     from django.core.management import call_command
 
     from tests.services.fuzzed import make
@@ -50,7 +50,9 @@ def fuzzed() -> dict[str, Any]:
 
 
 def house(datasets: int) -> dict[str, Any]:
-    """A house that has declared datasets and has no data, its key and its owner's session."""
+    """Make an organisation with declared datasets and no data; return its key and its owner's
+    session.
+    """
     from django.core.management import call_command
 
     from tests.web.api import program_of
@@ -64,7 +66,7 @@ def house(datasets: int) -> dict[str, Any]:
 
 
 def reports() -> dict[str, Any]:
-    """What became of every upload: its state, and the rows accepted and read."""
+    """Return the state of every upload, with the rows accepted and read."""
     from dpgeo.datasets.models import Upload
 
     found = Upload.objects.order_by("created_at").select_related("dataset")
@@ -76,18 +78,18 @@ def reports() -> dict[str, Any]:
 
 
 def post(headers: dict[str, str], body: dict[str, Any], at: float) -> dict[str, Any]:
-    """Ask for a release at a moment. The status, and the job."""
+    """Post the request at a given moment; return the status and the job."""
     from django.test import Client
 
     client = Client(headers={**headers, "Idempotency-Key": "monday", "Host": "localhost"})
-    client.get("/api/v1/mechanisms")  # loads what a first request loads
+    client.get("/api/v1/mechanisms")  # import what a first request imports
     time.sleep(max(0.0, at - time.time()))
     answer = client.post("/api/v1/releases", body, content_type="application/json")
     return {"status": answer.status_code, **json.loads(answer.content)}
 
 
 def total() -> dict[str, Any]:
-    """How many releases there are, and what was paid for them."""
+    """Return the number of releases, and what was paid for them."""
     from dpgeo.budgets.models import Entry
     from dpgeo.releases.models import Release
 

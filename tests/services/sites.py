@@ -1,4 +1,4 @@
-"""A site over HTTP, for the tests of real servers: a program with a key, and an owner's browser."""
+"""Clients of a site for tests of real servers: a program with a key, a browser."""
 
 from __future__ import annotations
 
@@ -23,34 +23,34 @@ BOUNDARY = "a-line-between-parts"
 
 
 class NoRedirect(urllib.request.HTTPRedirectHandler):
-    """Redirects are answers."""
+    """Return redirects as answers instead of following them."""
 
     def redirect_request(self, *_: Any) -> None:
-        """Follow none."""
+        """Follow no redirect."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Status, headers and body."""
+    """Status, headers and body of an answer."""
 
     status: int
     headers: Mapping[str, str]
     body: bytes
 
     def json(self) -> Any:
-        """The body as JSON."""
+        """Parse the body as JSON."""
         return json.loads(self.body)
 
 
 @dataclass(frozen=True, slots=True)
 class Site:
-    """A website that answers on a port of 127.0.0.1; `headers` go with every request."""
+    """A website on a port of 127.0.0.1; `headers` are sent with every request."""
 
     port: int
     headers: Mapping[str, str]
 
     def ask(self, method: str, path: str, body: Any = None, **headers: str) -> Answer:
-        """The answer, whatever its status. What is not bytes is sent as JSON."""
+        """Return the answer, whatever its status. A body that is not bytes is sent as JSON."""
         path = urllib.parse.urlsplit(path)._replace(scheme="", netloc="").geturl()
         named = {**self.headers, **{name.replace("_", "-"): text for name, text in headers.items()}}
         if body is not None and not isinstance(body, bytes):
@@ -68,13 +68,13 @@ class Site:
             return Answer(refusal.code, dict(refusal.headers), refusal.read())
 
     def must(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """The JSON of an answer that is no error."""
+        """Return the JSON of an answer, which must not be an error."""
         answer = self.ask(method, path, body, **headers)
         assert answer.status < 400, (method, path, answer.status, answer.body[:2000])
         return answer.json() if answer.body else None
 
     def until_done(self, job: str) -> Any:
-        """A job that has ended."""
+        """Wait for a job to end and return it."""
         deadline = time.monotonic() + PATIENCE_SECONDS
         while (seen := self.must("GET", job))["state"] != "done":
             assert time.monotonic() < deadline, seen
@@ -83,23 +83,23 @@ class Site:
 
 
 def program_at(port: int, facts: Mapping[str, Any]) -> Site:
-    """A program with the key of a house."""
+    """Return a client with an organisation's key."""
     return Site(port, facts["headers"])
 
 
 def browser_at(port: int, facts: Mapping[str, Any]) -> Site:
-    """The browser of a house's owner."""
+    """Return a client with the session of an organisation's owner."""
     cookie = f"dpgeo_session={facts['session']}; dpgeo_csrf={CSRF}"
     return Site(port, {"Cookie": cookie, "X-CSRFToken": CSRF})
 
 
 def form(fields: Mapping[str, str]) -> bytes:
-    """Fields as a plain form sends them."""
+    """Encode fields as a form without files."""
     return urllib.parse.urlencode(fields).encode()
 
 
 def form_with_file(name: str, content: bytes) -> bytes:
-    """A file as a form of parts sends it, with `BOUNDARY` between them."""
+    """Encode fields and a file as a multipart form with `BOUNDARY`."""
     head = (
         f'--{BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="{name}"\r\n'
         "Content-Type: application/octet-stream\r\n\r\n"
@@ -109,7 +109,7 @@ def form_with_file(name: str, content: bytes) -> bytes:
 
 @contextmanager
 def site_of(installation: Installation) -> Iterator[int]:
-    """A website of an installation, answering on the port that is handed over."""
+    """Run the website of an installation on the given port, and yield it once it answers."""
     port = free_port()
     words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "--workers", "1")
     with installation.running(*words, "--bind", f"127.0.0.1:{port}", "dpgeo.config.wsgi") as web:
@@ -122,7 +122,7 @@ def site_of(installation: Installation) -> Iterator[int]:
 
 
 def answers(port: int) -> bool:
-    """Whether a site is there."""
+    """Return whether a site answers."""
     try:
         return Site(port, {}).ask("GET", "/healthz").status == 200
     except OSError:

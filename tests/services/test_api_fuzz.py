@@ -1,4 +1,4 @@
-"""Whatever is sent to the API, it answers as its description says and never with a 5xx."""
+"""Fuzzing of the API: every answer conforms to the schema, and none is a 5xx."""
 
 from __future__ import annotations
 
@@ -34,10 +34,12 @@ ROOT = Path(__file__).parents[2]
 HOOKS = "tests.services.fuzz_hooks"
 
 EXAMPLES = 500 if os.environ.get("DPGEO_AUDIT") else 50
-"""For each operation, beside those that its schema's limits suggest; as many walks along links."""
+"""Examples for each operation, besides those that its schema's limits suggest; as many walks along
+links.
+"""
 
 FUZZERS = 2
-"""Processes that share the operations: making an example up takes longer than answering it."""
+"""Processes that share the operations: generating an example takes longer than answering it."""
 
 CHECKS = (
     "not_a_server_error",
@@ -56,7 +58,7 @@ Statuses = Mapping[str, collections.Counter[int]]
 Words = Mapping[str, Sequence[Any]]
 
 Fixture = tuple[Path, dict[str, Any]]
-"""A folder, and what was said of what lies there."""
+"""A folder, and the report on its contents."""
 
 
 def free_port() -> int:
@@ -83,7 +85,7 @@ def read(address: str) -> Any:
 
 
 def operations(description: Any) -> dict[str, str]:
-    """The ids of all that may be asked, by method and path."""
+    """Return the ids of all operations, by method and path."""
     return {
         f"{method.upper()} {path}": methods[method]["operationId"]
         for path, methods in description["paths"].items()
@@ -93,7 +95,7 @@ def operations(description: Any) -> dict[str, str]:
 
 
 def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
-    """The numbers of a tile with something in it: it holds the middle of the layer."""
+    """Return the numbers of a tile with content: the one that contains the middle of the layer."""
     described = read(f"{server}/api/v1/releases/{release}/tiles/{layer}.json")
     west, south, east, north = described["bounds"]
     return fuzzed.tile_at((west + east) / 2, (south + north) / 2, described["maxzoom"])
@@ -101,7 +103,7 @@ def tile_of(server: str, release: str, layer: str) -> tuple[int, int, int]:
 
 @pytest.fixture(scope="module")
 def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
-    """An installation with one of everything, and its names."""
+    """Yield an installation with one object of each kind, and their names."""
     need(FUZZER.exists(), "schemathesis: make test-all installs it")
     installation = Installation(tmp_path_factory.mktemp("held"))
     made = installation.start("-m", "tests.services.posting", "fuzzed", "{}")
@@ -110,8 +112,9 @@ def held(tmp_path_factory: pytest.TempPathFactory) -> Fixture:
 
 @contextmanager
 def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], Words]]:
-    """A server of its own with a copy of what is held: its address, the headers of a key, and
-    names of what is there."""
+    """Run a server with a copy of that installation; yield its address, a key's headers and the
+    names.
+    """
     kept, made = held
     shutil.copytree(kept / "var", folder / "var")
     unlimited = {"DPGEO_REQUESTS_A_MINUTE": "0", "DPGEO_KEY_REQUESTS_A_MINUTE": "0"}
@@ -127,7 +130,7 @@ def served(folder: Path, held: Fixture) -> Iterator[tuple[str, dict[str, str], W
 
 
 def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
-    """Try to make a server break the word that a description of it gives."""
+    """Start a fuzzer that looks for answers which contradict the schema."""
     folder.mkdir()
     (folder / "schemathesis.toml").write_text(settings)
     with (folder / "said").open("wb") as said:
@@ -146,7 +149,7 @@ def begin(folder: Path, settings: str, *words: str) -> subprocess.Popen[bytes]:
 
 
 def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
-    """How often each operation was answered with each status."""
+    """Count how often each operation was answered with each status."""
     found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
     with (folder / "events").open() as events:
         for line in events:
@@ -165,7 +168,7 @@ def statuses(folder: Path) -> dict[str, collections.Counter[int]]:
 def fuzz(
     folder: Path, server: str, address: str, words: Words, headers: Mapping[str, str]
 ) -> Statuses:
-    """Let some fuzzers share the operations of a description; what was answered."""
+    """Divide the operations of a schema among fuzzers; count their answers."""
     ids = list(operations(read(server + address)).values())
     key = [word for name, value in headers.items() for word in ("-H", f"{name}: {value}")]
     found: dict[str, collections.Counter[int]] = collections.defaultdict(collections.Counter)
@@ -193,18 +196,20 @@ def ended(folder: Path, process: subprocess.Popen[bytes]) -> None:
 
 
 def never_well(found: Statuses, description: Any) -> set[str]:
-    """The operations that were asked for without ever being answered well."""
+    """Return the operations that were tried and never succeeded."""
     well = {label for label, counted in found.items() if any(200 <= each < 300 for each in counted)}
     return {*operations(description)} - well
 
 
-def test_no_input_makes_the_api_break_its_word(tmp_path: Path, held: Fixture) -> None:
+def test_no_input_makes_the_api_contradict_its_schema(tmp_path: Path, held: Fixture) -> None:
     with served(tmp_path, held) as (server, headers, words):
         found = fuzz(tmp_path, server, "/api/schema", words, headers)
         assert never_well(found, read(f"{server}/api/schema")) == set()
 
 
-def test_no_walk_along_links_makes_the_api_break_its_word(tmp_path: Path, held: Fixture) -> None:
+def test_no_walk_along_links_makes_the_api_contradict_its_schema(
+    tmp_path: Path, held: Fixture
+) -> None:
     with served(tmp_path, held) as (server, headers, _):
         settings = fuzzed.settings({"offset": ["0"]})
         key = ("-H", f"Authorization: {headers['Authorization']}")
@@ -212,7 +217,7 @@ def test_no_walk_along_links_makes_the_api_break_its_word(tmp_path: Path, held: 
         ended(tmp_path / "walks", begin(tmp_path / "walks", settings, *asked))
 
 
-def test_no_input_makes_the_features_break_their_word(tmp_path: Path, held: Fixture) -> None:
+def test_no_input_makes_the_features_contradict_their_schema(tmp_path: Path, held: Fixture) -> None:
     with served(tmp_path, held) as (server, _, words):
         found = fuzz(tmp_path, server, "/ogc/api", words, {})
         assert never_well(found, read(f"{server}/ogc/api")) == set()

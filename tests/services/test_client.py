@@ -1,4 +1,4 @@
-"""The Python client against a real server and worker; the notebook's cells as they stand."""
+"""The Python client against a real server and worker, and the notebook as committed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict[str, Any]]]:
-    """A server with a worker, and what to ask it for."""
+    """Run a server with a worker; yield its address and a request to make."""
     installation = Installation(tmp_path_factory.mktemp("client"))
     prepared = installation.answer(
         installation.start("-m", "tests.services.posting", "prepare", "{}")
@@ -36,7 +36,7 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, dict
         yield server, prepared
 
 
-def test_a_program_asks_for_a_map_and_anybody_reads_it(
+def test_a_program_requests_a_map_that_anybody_can_read(
     served: tuple[str, dict[str, Any]], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     server, prepared = served
@@ -83,7 +83,7 @@ def test_a_program_asks_for_a_map_and_anybody_reads_it(
         assert unknown.value.status == 401
 
 
-def test_a_program_waits_for_a_map_by_time_and_asks_about_its_slices(
+def test_a_program_requests_a_map_by_time_and_queries_its_slices(
     served: tuple[str, dict[str, Any]],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -101,7 +101,7 @@ def test_a_program_waits_for_a_map_by_time_and_asks_about_its_slices(
         assert sum(parts) == made.query(box)["estimate"]
 
 
-def test_the_notebook_runs_as_it_stands(served: tuple[str, dict[str, Any]]) -> None:
+def test_the_notebook_runs_unchanged(served: tuple[str, dict[str, Any]]) -> None:
     document = json.loads((ROOT / "docs" / "notebook.ipynb").read_text())
     cells = ["".join(cell["source"]) for cell in document["cells"] if cell["cell_type"] == "code"]
     assert cells[0].startswith("SERVER = ")
@@ -112,12 +112,12 @@ def test_the_notebook_runs_as_it_stands(served: tuple[str, dict[str, Any]]) -> N
     assert len(names["loud"]) <= len(names["cells"])
 
 
-def test_the_types_are_those_of_the_description() -> None:
+def test_the_generated_types_are_those_of_the_schema() -> None:
     written = Path(types.__file__).read_text()
     assert ast.dump(ast.parse(written)) == ast.dump(ast.parse(generate(schema())))
 
 
-def test_the_client_needs_nothing_of_the_server() -> None:
+def test_the_client_imports_nothing_of_the_server() -> None:
     for path in (ROOT / "clients" / "python" / "dpgeo_client").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             if isinstance(node, ast.ImportFrom):

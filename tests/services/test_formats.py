@@ -1,4 +1,4 @@
-"""Every format of an upload, sent by the desk and by API, read by a real worker."""
+"""Uploads of every format, by the desk and by the API, read by a real worker."""
 
 from __future__ import annotations
 
@@ -34,7 +34,9 @@ Maker = Callable[[Path], bytes]
 
 
 def positions() -> list[tuple[str, float, float]]:
-    """Person, longitude and latitude within the declared box, and one on the other side of it."""
+    """Return rows of person, longitude and latitude within the declared box, and one on the other
+    side of the world.
+    """
     inside = [(f"p{n % 7}", 10.01 + n % 9 / 100, 50.01 + n % 8 / 100) for n in range(ROWS)]
     return [*inside, ("far", 20.0, 60.0)]
 
@@ -126,7 +128,7 @@ FORMATS: dict[str, tuple[Maker, Mapping[str, str]]] = {
 
 
 def send_by_desk(site: Any, slug: str, name: str, content: bytes, columns: Any) -> None:
-    """Choose a file, confirm its columns."""
+    """Choose a file at the desk and confirm its columns."""
     kind = f"multipart/form-data; boundary={BOUNDARY}"
     sent = site.ask(
         "POST",
@@ -143,7 +145,9 @@ def send_by_desk(site: Any, slug: str, name: str, content: bytes, columns: Any) 
 
 
 def send_by_api(site: Any, slug: str, name: str, content: bytes, columns: Any) -> None:
-    """Announce a file, send it in two pieces, take the suggestion as far as it goes, confirm."""
+    """Announce a file, send it in two pieces, add to the suggested columns what is missing, and
+    confirm.
+    """
     facts = {"file_name": name, "size": len(content)}
     address = site.must("POST", f"/api/v1/datasets/{slug}/uploads", facts)["url"]
     half = len(content) // 2
@@ -179,10 +183,10 @@ def test_every_format_is_sent_and_read(
 
 
 def waiting(seen: Mapping[str, list[Any]]) -> bool:
-    """Whether an upload is not read yet."""
+    """Return whether an upload has not been read yet."""
     return any(state == "queued" for state, *_ in seen.values())
 
 
 def reports(installation: Installation) -> dict[str, Any]:
-    """What became of every upload."""
+    """Return the state of every upload."""
     return installation.answer(installation.start("-m", "tests.services.posting", "reports", "{}"))

@@ -1,4 +1,4 @@
-"""A worker killed at any point of the release path loses nothing: charged once, one draw."""
+"""Worker killed at any point of the release path: one charge and one draw."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.services.installation import Installation, kill, wait_until_exists
 pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 POINTS = [
-    # point, noise may have been drawn, the draw is committed
+    # point, whether noise may have been drawn, whether the draw is committed
     ("leased", False, False),
     ("counting", False, False),
     ("drawing set", True, False),
@@ -30,7 +30,7 @@ POINTS = [
 
 
 QUICK_ON_SERVERS = {"leased", "drawing set", "drawn", "committed", "one file public"}
-"""The points looked at on PostgreSQL and Redis, too; `make audit` looks at all of them."""
+"""The points tried on PostgreSQL and Redis, too; `make audit` tries all of them."""
 
 CASES = [
     (kind, *facts)
@@ -42,7 +42,7 @@ CASES = [
 
 @pytest.fixture
 def dataset(installation: Installation) -> int:
-    """A fresh dataset with data and a budget of its own."""
+    """Make a new dataset with data and a budget of its own."""
     return int(installation.ask("prepare", rows=500)["dataset"])
 
 
@@ -92,7 +92,7 @@ def test_a_killed_worker_is_replaced_and_the_release_charged_and_drawn_once(
 def test_of_two_living_holders_one_commits(
     installation: Installation, dataset: int, tmp_path: Path
 ) -> None:
-    """The first stands still with its draw in hand until the second has published another."""
+    """The first halts with its draw in memory until the second has published another."""
     gate = tmp_path / "gate"
     log = installation.folder / "log"
     with installation.halting("worker", "drawn", gate) as first:
@@ -103,7 +103,8 @@ def test_of_two_living_holders_one_commits(
             installation.reaper(),
             installation.worker() as second,
         ):
-            # The first still renews its lease: only a reaper that is awake in time sees it lapse.
+            # The first still renews its lease, so only a reaper that runs in the gap sees it
+            # expire.
             while installation.ask("look", release=release)["attempts"] == 1:
                 installation.ask("lapse")
             published = installation.wait_for(release, job="done")

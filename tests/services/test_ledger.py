@@ -1,4 +1,4 @@
-"""Many processes spend one budget at once, and not a millionth too much."""
+"""Many processes that spend one budget at once never exceed it."""
 
 from __future__ import annotations
 
@@ -16,13 +16,15 @@ DEBITS_EACH = 625 if os.environ.get("DPGEO_AUDIT") == "1" else 63
 ASKED = PROCESSES * DEBITS_EACH
 
 HELD = ASKED * 4 // 5
-"""How many of them the budget of 4 holds."""
+"""Number of debits that the budget of 4 covers."""
 
 EPSILON = f"{4_000_000 // HELD / 1_000_000:.6f}"
 
 
 def test_ten_thousand_concurrent_debits_never_overspend(installation: Installation) -> None:
-    """16 processes at once ask for a quarter more than there is (a tenth as often in CI)."""
+    """16 processes request a quarter more than there is (a tenth as many debits unless in `make
+    audit`).
+    """
     ledger = installation.ask("prepare", rows=1)["ledger"]
     processes = [
         installation.begin("debits", ledger=ledger, count=DEBITS_EACH, epsilon=EPSILON)

@@ -1,6 +1,6 @@
 """Two hosts that share nothing but PostgreSQL, Redis and an S3-compatible store.
 
-The store is a real server in a process of its own, spoken to over HTTP by the client of production.
+The store is a real server in a process of its own, used over HTTP by the client of production.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ SECRETS = {"AWS_ACCESS_KEY_ID": "nobody", "AWS_SECRET_ACCESS_KEY": "nothing"}
 
 @pytest.fixture
 def store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
-    """The address of a store with an empty bucket."""
+    """Run a store with an empty bucket; yield its address."""
     for name, value in SECRETS.items():
         monkeypatch.setenv(name, value)
     port = free_port()
@@ -68,7 +68,7 @@ def names_in(address: str) -> list[str]:
 
 @pytest.fixture
 def hosts(store: str, servers: Servers, tmp_path: Path) -> list[Installation]:
-    """Two machines, each with a folder of its own."""
+    """Return two machines, each with a folder of its own."""
     shared = {
         **servers.environment(),
         "DPGEO_S3_BUCKET": BUCKET,
@@ -123,7 +123,7 @@ def test_a_map_is_made_by_two_hosts_that_share_an_object_store(
 
 
 def check_files(site: Any, release: dict[str, Any]) -> None:
-    """Every file, whole and in a range, is what its checksum says."""
+    """Check every file, whole and in a range, against its checksum."""
     for file in release["files"]:
         whole = site.ask("GET", file["url"])
         assert whole.status == 200

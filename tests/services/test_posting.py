@@ -1,4 +1,4 @@
-"""The same request that is posted by several processes at once begins one job."""
+"""A request posted by several processes at once creates one job."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 PROCESSES = 6
 START_SECONDS = 12
-"""Enough for all processes to be ready before they post."""
+"""Seconds until all processes are ready to post."""
 
 
 def begin(installation: Installation, action: str, **values: Any) -> Process:
     return installation.start("-m", "tests.services.posting", action, json.dumps(values))
 
 
-def test_one_request_posted_by_many_at_once_is_paid_for_once(tmp_path: Path) -> None:
+def test_a_request_posted_many_times_at_once_is_paid_for_once(tmp_path: Path) -> None:
     installation = Installation(tmp_path)
     prepared = installation.answer(begin(installation, "prepare"))
     at = time.time() + START_SECONDS

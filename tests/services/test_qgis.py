@@ -1,4 +1,4 @@
-"""QGIS reads the maps of a running server by its own provider for OGC API - Features."""
+"""QGIS reads the maps of a running server with its provider for OGC API - Features."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from tests.services.sites import site_of
 pytestmark = [pytest.mark.services, pytest.mark.timeout(600)]
 
 PYTHON = "/usr/bin/python3"
-"""The system's, for QGIS is none of the packages that can be installed from an index."""
+"""The system's Python, since QGIS is not on any package index."""
 
 READ = """
 import json, sys
@@ -44,17 +44,19 @@ assert "OAPIF" in QgsProviderRegistry.instance().providerList()
 print(json.dumps({name: read(sys.argv[1], name) for name in sys.argv[2:]}))
 application.exitQgis()
 """
-"""Layers must be gone before QGIS ends, which otherwise crashes."""
+"""Layers must be deleted before QGIS exits; otherwise it crashes."""
 
 
 def qgis_installed() -> bool:
-    """Whether the system's Python has QGIS."""
+    """Return whether the system's Python has QGIS."""
     words = [PYTHON, "-c", "import qgis.core"]
     return Path(PYTHON).exists() and not subprocess.run(words, capture_output=True).returncode
 
 
 def read_by_qgis(address: str, collections: list[str], folder: Path) -> Any:
-    """What QGIS finds in collections of a server. Its settings go to a folder of their own."""
+    """Return what QGIS reads from a server's collections; its settings are stored in a folder of
+    their own.
+    """
     places = {
         "HOME": str(folder),
         "XDG_RUNTIME_DIR": str(folder),

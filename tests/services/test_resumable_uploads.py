@@ -1,4 +1,4 @@
-"""Many processes announce files at once, and not one more than may be open."""
+"""Many processes that announce files at once stay within the limit of open uploads."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ pytestmark = [pytest.mark.services, pytest.mark.timeout(480)]
 
 PROCESSES = 6
 START_SECONDS = 8
-"""Enough for most processes to be ready before they announce."""
+"""Seconds until most processes are ready to announce."""
 
 
-def test_files_announced_by_many_at_once_are_no_more_than_may_be_open(
+def test_files_announced_at_once_stay_within_the_limit_of_open_uploads(
     installation: Installation,
 ) -> None:
     dataset = installation.ask("prepare", rows=1)["dataset"]

@@ -20,7 +20,7 @@ pytestmark = pytest.mark.services
 
 @pytest.fixture
 def installation(tmp_path: Path) -> Installation:
-    """A migrated installation."""
+    """Make a migrated installation."""
     made = Installation(tmp_path)
     assert made.start("manage.py", "migrate", "-v", "0").wait(timeout=120) == 0
     return made
@@ -28,7 +28,7 @@ def installation(tmp_path: Path) -> Installation:
 
 @pytest.fixture
 def port() -> int:
-    """A port that nobody listens on."""
+    """Return a port on which nobody listens."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         number: int = probe.getsockname()[1]
@@ -37,14 +37,14 @@ def port() -> int:
 
 @pytest.fixture
 def server(installation: Installation, port: int) -> Iterator[Process]:
-    """A running `serve`."""
+    """Run `serve`."""
     with installation.running("manage.py", "serve", "--port", str(port), "--workers", "1") as made:
         wait_for_answer(port)
         yield made
 
 
 def wait_for_answer(port: int) -> None:
-    """Wait until the site answers, whatever it says."""
+    """Wait until the site answers with any status."""
     deadline = time.monotonic() + 60
     while True:
         try:
@@ -56,7 +56,9 @@ def wait_for_answer(port: int) -> None:
 
 
 def children_of(number: int) -> dict[str, int]:
-    """The direct children of a process: the last telling word of their command, and their ids."""
+    """Return the direct children of a process: their ids by the last significant word of their
+    command.
+    """
     path = Path(f"/proc/{number}/task/{number}/children")
     found = {}
     for child in map(int, path.read_text().split()):

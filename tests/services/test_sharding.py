@@ -1,4 +1,4 @@
-"""Points that are moved in parts by several workers: what was written outlives its worker."""
+"""Points perturbed in shards by several workers; finished shards survive a kill."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ COST = 2 * make_level("ln 4", 200).pico
 
 @pytest.fixture
 def dataset(installation: Installation) -> int:
-    """500 rows of twenty people, to be moved in five parts."""
+    """Make a dataset with 500 rows of twenty people, to be perturbed in five shards."""
     installation.environment["DPGEO_ROWS_PER_SHARD"] = "100"
     return int(installation.ask("prepare_points", rows=500)["dataset"])
 
@@ -26,7 +26,7 @@ def dataset(installation: Installation) -> int:
 @pytest.mark.parametrize(
     ("point", "written", "stored"), [("part drawn", 0, 0), ("part written", 1, 1), ("drawn", 5, 5)]
 )
-def test_a_killed_worker_s_unwritten_part_alone_is_drawn_again(
+def test_only_the_unwritten_shard_of_a_killed_worker_is_drawn_again(
     installation: Installation, dataset: int, tmp_path: Path, point: str, written: int, stored: int
 ) -> None:
     gate, log = tmp_path / "gate", installation.folder / "log"
@@ -47,7 +47,7 @@ def test_a_killed_worker_s_unwritten_part_alone_is_drawn_again(
         assert Counter(longitudes) <= Counter(done["released"])
 
 
-def test_other_workers_move_parts_while_one_stands_still(
+def test_other_workers_perturb_shards_while_one_is_halted(
     installation: Installation, dataset: int, tmp_path: Path
 ) -> None:
     gate, log = tmp_path / "gate", installation.folder / "log"
@@ -61,7 +61,7 @@ def test_other_workers_move_parts_while_one_stands_still(
                     break
             assert len(seen["written"]) == 4
             gate.unlink()
-            # It halts before every part it writes, but none is left.
+            # It would halt before every shard that it writes, but none is left.
             installation.wait_for(release, job="done", attempts=1)
     done = installation.ask("look_at_points", release=release)
     assert (done["parts"], done["spent"], len(done["released"])) == (0, COST, 40)

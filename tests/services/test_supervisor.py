@@ -1,4 +1,4 @@
-"""The supervisor, with small processes that write their ids to a file."""
+"""The supervisor, with small programs that write their ids to a file."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ Start = Callable[..., "subprocess.Popen[str]"]
 
 @pytest.fixture
 def start(tmp_path: Path) -> Iterator[Start]:
-    """Starts supervisors in `tmp_path`, and ends what is left of them."""
+    """Start supervisors in `tmp_path`, and end those that are left."""
     started: list[subprocess.Popen[str]] = []
 
     def begin(*words: str) -> subprocess.Popen[str]:
@@ -64,7 +64,7 @@ def start(tmp_path: Path) -> Iterator[Start]:
 
 
 def until(condition: Callable[[], object], what: str) -> None:
-    """Wait for it, for at most 15 seconds."""
+    """Wait for a condition, for at most 15 seconds."""
     deadline = time.monotonic() + 15
     while not condition():
         assert time.monotonic() < deadline, f"waited in vain until {what}"
@@ -72,7 +72,7 @@ def until(condition: Callable[[], object], what: str) -> None:
 
 
 def ids(folder: Path) -> list[list[int]]:
-    """The ids of each run of the part, with its child's."""
+    """Return the process ids of each run of the program, with its child's."""
     path = folder / "ids"
     if not path.exists():
         return []
@@ -80,7 +80,7 @@ def ids(folder: Path) -> list[list[int]]:
 
 
 def lives(number: int) -> bool:
-    """Whether the process runs; one that ended and was not yet reaped does not."""
+    """Return whether the process runs; one that has ended and was not reaped yet does not."""
     try:
         state = Path(f"/proc/{number}/stat").read_text().rpartition(")")[2].split()[0]
     except FileNotFoundError:
@@ -88,9 +88,7 @@ def lives(number: int) -> bool:
     return state != "Z"
 
 
-def test_it_restarts_a_part_that_was_killed_and_ends_its_children(
-    start: Start, tmp_path: Path
-) -> None:
+def test_it_restarts_a_killed_program_and_ends_its_children(start: Start, tmp_path: Path) -> None:
     need(sys.platform == "linux", "Linux")
     start()
     until(lambda: len(ids(tmp_path)) == 1, "the part runs")
@@ -113,17 +111,17 @@ def test_it_stops_every_process_when_told(
     assert not any(lives(number) for number in ids(tmp_path)[0])
 
 
-def test_no_part_outlives_a_supervisor_that_was_killed(start: Start, tmp_path: Path) -> None:
+def test_no_program_outlives_a_killed_supervisor(start: Start, tmp_path: Path) -> None:
     need(sys.platform == "linux", "Linux")
     supervisor = start()
     until(lambda: len(ids(tmp_path)) == 1, "the part runs")
     part, child = ids(tmp_path)[0]
     supervisor.kill()
     until(lambda: not lives(part), "the part has ended")
-    os.kill(child, signal.SIGKILL)  # a part sees to its own children
+    os.kill(child, signal.SIGKILL)  # each program ends its own children
 
 
-def test_it_waits_longer_before_each_restart_of_a_part_that_keeps_failing(
+def test_it_waits_longer_before_each_restart_of_a_failing_program(
     start: Start, tmp_path: Path
 ) -> None:
     supervisor = start("with a failing part")

@@ -1,4 +1,4 @@
-"""A stock tus client sends files to real web servers, one of which cuts the line."""
+"""Uploads by a stock tus client to real web servers, one of which disconnects."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def client_of(port: int, slug: str, headers: dict[str, str]) -> Any:
 
 
 def break_off(address: str, headers: dict[str, str], content: bytes, at: int, sent: int) -> None:
-    """Promise all the rest of a file, send some bytes of it, and hang up."""
+    """Announce all the rest of a file, send some bytes of it, and close the connection."""
     url = urlsplit(address)
     named = {
         **headers,

@@ -1,4 +1,4 @@
-"""A website or a reaper killed at any point leaves nothing half done: finished later, paid once."""
+"""Website or reaper killed at any point: work is finished later and paid once."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ CSRF = "c" * 32
 BOUNDARY = "a-line-between-parts"
 
 ROWS = b"who,lat,lon\n" + b"ann,50.01,10.01\n" * 8192
-"""Enough to be written in pieces."""
+"""Large enough to be written in pieces."""
 
 
 @pytest.fixture
 def dataset(installation: Installation) -> int:
-    """A fresh dataset with data and a budget of its own."""
+    """Make a new dataset with data and a budget of its own."""
     return int(installation.ask("prepare", rows=500)["dataset"])
 
 
 class Browser:
-    """A signed-in person's, with one receipt in hand."""
+    """A signed-in person's browser, with one quote ready to be paid."""
 
     def __init__(self, facts: Mapping[str, Any], port: int) -> None:
         self.port = port
@@ -44,7 +44,7 @@ class Browser:
         }
 
     def post(self, path: str, body: bytes, content_type: str) -> int | None:
-        """The status of the answer; None where the server is killed before it answers."""
+        """Return the status of the answer; None where the server is killed before it answers."""
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
         headers = {**self.headers, "Content-Type": content_type}
         try:
@@ -66,7 +66,7 @@ class Browser:
         return self.post(f"/desk/datasets/{self.slug}/upload/", body, kind)
 
     def spend(self) -> int | None:
-        """Hand the receipt in."""
+        """Confirm the quote."""
         typed = {
             **{"title": "Trips", "mechanism": "uniform-grid", "uniform-grid.cells": "8"},
             **{"epsilon": "1", "bound": "5", "counting": "people", "publish_when_done": "on"},
@@ -81,7 +81,7 @@ class Browser:
 def killed_while(
     installation: Installation, browser: Browser, point: str, gate: Path, send: str
 ) -> Iterator[None]:
-    """Have the website killed at a point of a request; go on when the request has failed."""
+    """Kill the website at a point of a request, and return when the request has failed."""
     from concurrent.futures import ThreadPoolExecutor
 
     with (
@@ -102,7 +102,7 @@ def halting(point: str, gate: Path) -> tuple[str, ...]:
 
 @contextmanager
 def website(installation: Installation, port: int, *words: str) -> Iterator[Process]:
-    """The website, answering."""
+    """Run the website until the end of the test."""
     installation.environment["HALTING_PORT"] = str(port)
     bind = ("--bind", f"127.0.0.1:{port}", "dpgeo.config.wsgi")
     plain = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", *bind)
@@ -150,7 +150,7 @@ def test_an_upload_cut_off_by_a_kill_leaves_nothing_and_can_be_sent_again(
 def test_a_request_cut_off_by_a_kill_is_paid_for_once_and_drawn_once(
     installation: Installation, dataset: int, tmp_path: Path, point: str, paid: bool
 ) -> None:
-    """The same receipt, handed in again, leads to the one release."""
+    """Confirming the same quote again leads to the same release."""
     browser = Browser(installation.ask("sign_in", dataset=dataset), free_port())
     with killed_while(installation, browser, point, tmp_path / "gate", "spend"):
         seen = installation.ask("stored", dataset=dataset)
@@ -198,7 +198,7 @@ def test_a_reaper_killed_while_it_gives_a_job_up_refunds_it_once(
     assert (seen["spent"], seen["entries"]) == (0, ["debit", "refund"])
 
 
-def test_a_request_is_accepted_while_the_broker_is_down_and_done_when_it_is_back(
+def test_a_request_made_while_the_broker_is_down_is_done_when_it_is_back(
     servers: Servers, tmp_path: Path
 ) -> None:
     installation = Installation(tmp_path, servers.environment())

@@ -1,4 +1,4 @@
-"""How connections are shared among the processes of the web server."""
+"""Distribution of connections among the web server's processes."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ MILLISECONDS_OF_AN_ANSWER = 5
 
 
 def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> Iterable[bytes]:
-    """Works for a while, and answers with the process that did (WSGI, PEP 3333)."""
+    """WSGI application that works for a while and answers with its process id (PEP 3333)."""
     del environ
     until = time.thread_time() + MILLISECONDS_OF_AN_ANSWER / 1000
     while time.thread_time() < until:
@@ -41,7 +41,7 @@ def application(environ: dict[str, Any], start_response: Callable[..., Any]) -> 
 
 @pytest.fixture
 def port() -> Iterator[int]:
-    """A web server with the project's settings, and the application above behind it."""
+    """Run the application above on a web server with the project's settings."""
     made = free_port()
     words = ("-m", "gunicorn", "-c", "python:dpgeo.config.gunicorn", "-b", f"127.0.0.1:{made}")
     with subprocess.Popen([sys.executable, *words, f"{__name__}:application"]) as process:
@@ -63,7 +63,7 @@ def wait_for_every_process(port: int) -> None:
 
 
 def ask_again_and_again(port: int, times: int, together: Barrier | None = None) -> list[str]:
-    """Which process answered each request of one connection that is kept open."""
+    """Return the process that answered each request of one connection that is kept open."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     with contextlib.closing(connection):
         if together:
@@ -75,7 +75,7 @@ def ask_again_and_again(port: int, times: int, together: Barrier | None = None) 
         return answers
 
 
-def test_connections_that_come_together_are_shared_by_the_processes(port: int) -> None:
+def test_simultaneous_connections_are_shared_among_the_processes(port: int) -> None:
     rounds = [shares(port) for _ in range(3)]
     fewest = sum(min(held.values()) if len(held) == gunicorn.workers else 0 for held in rounds)
     assert fewest >= len(rounds) * gunicorn.threads, rounds
@@ -92,7 +92,7 @@ def test_an_address_too_long_is_refused_with_a_problem_that_says_what_to_do(port
 
 
 def shares(port: int) -> Counter[str]:
-    """How many connections each process holds, of some that are opened at once."""
+    """Open some connections at once, and count those that each process holds."""
     together = Barrier(CONNECTIONS)
     with ThreadPoolExecutor(CONNECTIONS) as pool:
         asked = [pool.submit(ask_again_and_again, port, 20, together) for _ in range(CONNECTIONS)]
@@ -101,8 +101,8 @@ def shares(port: int) -> Counter[str]:
     return Counter(each[0] for each in answers)
 
 
-def test_a_connection_that_comes_when_all_threads_are_taken_is_answered_soon(port: int) -> None:
-    """One answer frees a place in the queue, although those who are in keep asking."""
+def test_a_connection_opened_when_all_threads_are_busy_is_answered_soon(port: int) -> None:
+    """One answer frees a place in the queue, although the others keep sending requests."""
     with ThreadPoolExecutor(CONNECTIONS + 1) as pool:
         busy = [pool.submit(ask_again_and_again, port, 60) for _ in range(CONNECTIONS)]
         time.sleep(0.2)

@@ -1,7 +1,7 @@
-"""Distinguishing audit: lower bounds on epsilon from whole releases of two datasets.
+"""Lower bounds on epsilon from whole releases of two datasets.
 
-Many releases of both datasets are drawn. Some of each teach which event tells the datasets apart
-best, the others give a lower confidence bound on the epsilon that this event proves.
+Many releases of both datasets are drawn. Some of them train a classifier of the two datasets and
+choose an event; the others give a lower confidence bound on the epsilon that this event proves.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Draw = Callable[[], Released]
 MOST_PHASES = 8
 
 FLATTENED = 6
-"""Leading entries of every array that are looked at one by one."""
+"""Number of leading entries of every array that are used one by one."""
 
 
 UNLISTED = -1000
@@ -36,19 +36,21 @@ UNLISTED = -1000
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """Where two datasets differ, and all the rest, which whoever tells them apart may know."""
+    """The difference between two datasets, and everything else, which the attacker is assumed to
+    know.
+    """
 
     cells: NDArray[np.int64]
-    """Numbers of the cells, each once."""
+    """Indices of the cells in which the datasets differ, each once."""
     known: NDArray[np.int64]
-    """Counts of every cell without the person, of the grid's shape."""
+    """Counts of every cell without the person, in the grid's shape."""
 
 
 def proven_epsilon(without: Draw, with_person: Draw, difference: Difference, runs: int) -> float:
-    """A lower confidence bound on epsilon from `runs` releases of each of two datasets.
+    """Return a lower confidence bound on epsilon from `runs` releases of each of two datasets.
 
-    A fifth of the releases teach scores, a fifth choose the event, the rest prove. The bound
-    exceeds the true epsilon by chance with at most twice exp(LOG_FALSE_ALARM).
+    A fifth of the releases train the scores, a fifth choose the event, and the rest prove the
+    bound. It exceeds the true epsilon with probability at most 2 exp(LOG_FALSE_ALARM).
     """
     seen = [[observe(draw(), difference) for _ in range(runs)] for draw in (without, with_person)]
     width = max(len(numbers) for side in seen for _, numbers in side)
@@ -70,9 +72,9 @@ def proven_epsilon(without: Draw, with_person: Draw, difference: Difference, run
 
 
 def observe(released: Released, difference: Difference) -> tuple[int, list[float]]:
-    """A fingerprint of everything but values, and many numbers read off the values.
+    """Return a fingerprint of a release's structure, and its values as many numbers.
 
-    The fingerprint covers public facts, trace and arrays' shapes, types and order of fields.
+    The fingerprint covers public facts, trace, and the shapes, types and order of the arrays.
     """
     numbers: list[float] = []
     structure: list[object] = [released.parameters, released.trace, released.guarantee]
@@ -83,7 +85,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
             continue
         structure.append((field.name, value.dtype.str, value.ndim))
         numbers += array_numbers(value)
-        # What lists only some cells has values of other cells in each release.
+        # A mechanism that lists only some cells lists other cells in each release.
         if value.size == difference.known.size and not isinstance(released.content, SparseRelease):
             left_over = value.reshape(-1) - difference.known.reshape(-1)
             numbers += left_over[difference.cells].tolist()
@@ -96,7 +98,7 @@ def observe(released: Released, difference: Difference) -> tuple[int, list[float
 
 
 def array_numbers(array: NDArray[Any]) -> list[float]:
-    """Length, order, extremes and leading entries."""
+    """Return an array's length, extremes and leading entries, in order."""
     flat = array.reshape(-1)
     if not flat.size:
         return [0.0] * (FLATTENED + 6)
@@ -106,7 +108,7 @@ def array_numbers(array: NDArray[Any]) -> list[float]:
 
 
 def phase_numbers(content: PhasedRelease, difference: Difference) -> list[float]:
-    """What is left, phase by phase, of all boxes that hold a cell in question."""
+    """Return, phase by phase, the residuals of all boxes that contain a cell of the difference."""
     marked = np.zeros(difference.known.size, dtype=np.int64)
     marked[difference.cells] = 1
     held = box_sums(summed_area(marked.reshape(difference.known.shape)), content.boxes) > 0
@@ -116,8 +118,10 @@ def phase_numbers(content: PhasedRelease, difference: Difference) -> list[float]
 
 
 def layer_numbers(layer: BoxLayer, difference: Difference) -> list[float]:
-    """What is left of the boxes that hold the cells in question when all that is known is taken
-    away, how large these boxes are, and how many. A cell that is not listed has less than any.
+    """Return residuals, sizes and number of the boxes that contain cells of the difference.
+
+    A residual is a box's value less the known counts. A cell that is not listed scores below any
+    value.
     """
     row, column = np.divmod(difference.cells, layer.grid.columns)
     boxes = np.concatenate([layer.boxes, [[0, 0, 0, 0]]])
@@ -134,20 +138,20 @@ def layer_numbers(layer: BoxLayer, difference: Difference) -> list[float]:
 
 
 def padded(rows: Sequence[Sequence[float]], width: int) -> Floats:
-    """Rows of this length, filled up with zeros."""
+    """Return rows of this length, padded with zeros."""
     return np.array([[*row, *[0.0] * (width - len(row))] for row in rows])
 
 
 def single_scores(columns: list[Floats]) -> list[tuple[Floats, Floats]]:
-    """Every number for itself."""
+    """Score by each number alone."""
     return list(zip(columns[0].T, columns[1].T, strict=True))
 
 
 def linear_scores(columns: list[Floats], teach: slice) -> list[tuple[Floats, Floats]]:
-    """Weighted sums of the numbers, clipped between the medians of both sides: there Laplace noise
-    shifted from one to the other has its likelihood ratio.
+    """Score by weighted sums of the numbers, clipped between the medians of both datasets.
 
-    Weights are learned twice on the releases that teach: together and each for itself.
+    There, shifted Laplace noise has its likelihood ratio. Weights are learned on the training
+    releases in two ways: jointly, and each number by itself.
     """
     medians = [np.median(side[teach], axis=0) for side in columns]
     low = np.minimum(*medians)
@@ -159,7 +163,7 @@ def linear_scores(columns: list[Floats], teach: slice) -> list[tuple[Floats, Flo
     label = np.repeat([-0.5, 0.5], len(taught[0]))
     together = np.linalg.lstsq(both - both.mean(axis=0), label, rcond=1e-6)[0]
     alone = np.divide(moved, spread, out=np.zeros_like(moved), where=spread > 0)
-    # Rounded, for equal sums that differ in their last bits would tear events apart.
+    # Rounded, as equal sums that differ in their last bits would split events.
     return [
         (np.round(clipped[0] @ weights, 9), np.round(clipped[1] @ weights, 9))
         for weights in (together, alone)
@@ -167,7 +171,7 @@ def linear_scores(columns: list[Floats], teach: slice) -> list[tuple[Floats, Flo
 
 
 def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats, Floats]:
-    """How much likelier a fingerprint was with the person than without, while teaching."""
+    """Score by how much likelier a fingerprint was with the person than without, in training."""
     odds: dict[int, float] = {}
     for sign, side in zip((-1, 1), structures, strict=True):
         for structure in side[teach]:
@@ -177,7 +181,7 @@ def structure_scores(structures: list[list[int]], teach: slice) -> tuple[Floats,
 
 
 def best_threshold(one: Floats, other: Floats, trials: int) -> tuple[float, float]:
-    """What `score >= threshold` promises to prove at its best threshold, and that threshold."""
+    """Return the best epsilon that `score >= threshold` seems to prove, and its threshold."""
     thresholds = np.unique(np.quantile(one, np.linspace(0.05, 0.95, 19)))
     promises = [bound(share(one, each), share(other, each), trials) for each in thresholds]
     best = int(np.argmax(promises))
@@ -185,12 +189,15 @@ def best_threshold(one: Floats, other: Floats, trials: int) -> tuple[float, floa
 
 
 def share(scores: Floats, threshold: float) -> float:
-    """The share of scores that reach a threshold."""
+    """Return the share of scores that reach a threshold."""
     return float(np.mean(scores >= threshold))
 
 
 def bound(one: float, other: float, trials: int) -> float:
-    """A lower confidence bound on log P(one)/P(other) from shares of so many trials, at least 0."""
+    """Return a lower confidence bound, at least 0, on log P(one)/P(other).
+
+    It follows from the shares of the two events among so many trials.
+    """
     least = least_chance(one, trials)
     if least <= 0:
         return 0.0

@@ -1,4 +1,4 @@
-"""`--tenth`: a tenth of the cases, for as long as the record of a whole pass holds."""
+"""Option `--tenth`: run a tenth of the cases, while the record of a full pass is fresh."""
 
 from __future__ import annotations
 

@@ -1,13 +1,13 @@
-"""The record of the statistical suite's last whole pass, and what makes it stale.
+"""Record of the statistical suite's last full pass, and its fingerprint.
 
-Under its fixed seeds the suite gives the same answers again as long as the code that it runs, its
-own files, the packages and Python are the same. `tests/audited.json` holds the hash of all that
-with which every test last passed. Where it still holds, a tenth of the cases is run. Comments and
-docstrings change no answer, and are left out.
+With its fixed seeds the suite gives the same answers as long as the code that it runs, its own
+files, the packages and Python are the same. `tests/audited.json` contains the hash of all that at
+the last full pass. While it is fresh, a tenth of the cases is run. Comments and docstrings change
+no answer and are left out.
 
-`python -m tests.statistical.record pass` runs the suite whole and writes the record.
-`python -m tests.statistical.record options` prints what pytest is to be told: "--tenth", or nothing
-where the record is stale.
+`python -m tests.statistical.record pass` runs the whole suite and writes the record. `python -m
+tests.statistical.record options` prints the options for pytest: "--tenth", or nothing where the
+record is stale.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ PACKAGES = ("dpgeo", "tests", "fixtures", "benchmarks")
 
 
 def audited_files(root: Path = ROOT) -> list[Path]:
-    """Everything on which the suite's outcome depends, relative to `root`, in order of names."""
+    """Return all files that can change the suite's outcome, relative to `root`, sorted by name."""
     found = {path.relative_to(root) for path in (root / SUITE).rglob("*.py")}
     open_ends = list(found)
     while open_ends:
@@ -42,14 +42,14 @@ def audited_files(root: Path = ROOT) -> list[Path]:
 
 
 def _imported(root: Path, path: Path) -> Iterator[Path]:
-    """The project's files that a file imports anywhere in it, with the packages they lie in."""
+    """Return the project's files that a file imports anywhere, with their packages."""
     for name in _imported_names((root / path).read_bytes()):
         yield from _files_of(root, name)
 
 
 @cache
 def _imported_names(source: bytes) -> tuple[str, ...]:
-    """The dotted names that a file imports, of a module or within one."""
+    """Return the dotted names that a file imports: modules, or names in modules."""
     names: list[str] = []
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
@@ -61,7 +61,7 @@ def _imported_names(source: bytes) -> tuple[str, ...]:
 
 
 def _files_of(root: Path, name: str) -> Iterator[Path]:
-    """The files that importing a dotted name, of a module or within one, executes."""
+    """Return the files that an import of a dotted name executes."""
     words = name.split(".")
     if words[0] not in PACKAGES:
         return
@@ -73,14 +73,16 @@ def _files_of(root: Path, name: str) -> Iterator[Path]:
 
 
 def fingerprint(root: Path = ROOT) -> dict[str, str]:
-    """What the record holds: Python's version, and one hash of all files' names and contents."""
+    """Return the recorded values: Python's version, and one hash of the names and contents of all
+    files.
+    """
     digest = hashlib.sha256(json.dumps(file_hashes(root)).encode())
     version = f"{sys.version_info.major}.{sys.version_info.minor}"
     return {"python": version, "sha256": digest.hexdigest()}
 
 
 def file_hashes(root: Path = ROOT) -> dict[str, str]:
-    """By name of a file, the hash of what counts in it."""
+    """Return for each file the hash of its content that matters."""
     files = audited_files(root)
     return {
         path.as_posix(): _hash((root / path).read_bytes(), is_python=path.suffix == ".py")
@@ -90,7 +92,7 @@ def file_hashes(root: Path = ROOT) -> dict[str, str]:
 
 @cache
 def _hash(content: bytes, *, is_python: bool) -> str:
-    """Of the bytes, or of a Python file's syntax tree without its docstrings."""
+    """Hash the bytes, or a Python file's syntax tree without its docstrings."""
     if is_python:
         tree = ast.parse(content)
         for node in ast.walk(tree):
@@ -102,7 +104,7 @@ def _hash(content: bytes, *, is_python: bool) -> str:
 
 
 def _is_docstring(node: ast.AST) -> bool:
-    """Whether it is a string that stands alone, which nothing reads while tests run."""
+    """Return whether a statement is a string by itself, which nothing reads while tests run."""
     return (
         isinstance(node, ast.Expr)
         and isinstance(node.value, ast.Constant)
@@ -111,14 +113,15 @@ def _is_docstring(node: ast.AST) -> bool:
 
 
 def is_fresh(root: Path = ROOT) -> bool:
-    """Whether the suite has passed whole with everything as it is."""
+    """Return whether the suite has passed in full with the present files."""
     record = root / RECORD
     return record.exists() and json.loads(record.read_text()) == fingerprint(root)
 
 
 def tenth(names: Iterable[str]) -> list[bool]:
-    """Of each case, by name, whether it belongs to the tenth: of each test every tenth case, from
-    the first on, so that no test is left out.
+    """Return for each case, by name, whether it is in the tenth.
+
+    Every tenth case of each test is, beginning with the first, so that no test is left out.
     """
     numbers: dict[str, int] = {}
     chosen = []
@@ -130,7 +133,7 @@ def tenth(names: Iterable[str]) -> list[bool]:
 
 
 def record_pass(options: list[str]) -> int:
-    """The exit code of the whole suite; where it is 0 the record is written."""
+    """Run the whole suite, record its pass, and return its exit code."""
     before = fingerprint()
     outer = {name: text for name, text in os.environ.items() if name != "DPGEO_AUDIT"}
     command = [sys.executable, "-m", "pytest", str(SUITE), "-m", "statistical", *options]

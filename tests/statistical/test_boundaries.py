@@ -38,14 +38,16 @@ def precision() -> Iterator[None]:
 
 
 def boundary(rate: Fraction, outcomes: int | None, index: int) -> Any:
-    """P(value <= index) at 2000 bits."""
+    """Return P(value <= index) at 2000 bits."""
     exponent = mpmath.mpf(rate.numerator) / rate.denominator
     whole = -mpmath.expm1(-exponent * outcomes) if outcomes else 1
     return -mpmath.expm1(-exponent * (index + 1)) / whole
 
 
 def tables(rate: Fraction) -> list[sampler._Table]:
-    """The coin, and the table of a digit or of the geometric itself."""
+    """Yield the table of the Bernoulli draw, and that of a digit or of the geometric variable
+    itself.
+    """
     digit = sampler._table(rate, 4096 if rate * 512 < 1 else None)
     return [sampler._table(rate, 2), digit]
 
@@ -58,7 +60,7 @@ def test_every_word_of_a_table_is_the_boundary_rounded_down(rate: Fraction) -> N
             assert word == int(mpmath.floor(boundary(rate, table.outcomes, index) * scale))
 
 
-# The first rate's tables have a single boundary, and so no mass between two.
+# The first rate's tables have a single boundary, and so no probability between two.
 @pytest.mark.parametrize("rate", RATES[1:], ids=str)
 def test_a_table_ends_where_masses_are_still_above_2_to_the_minus_64(rate: Fraction) -> None:
     for table in tables(rate):

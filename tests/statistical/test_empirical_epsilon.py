@@ -1,7 +1,7 @@
-"""No release tells neighbouring datasets apart better than its epsilon allows.
+"""Empirical audit of epsilon, from releases of neighbouring datasets.
 
 The datasets differ in one person with ten records, all in one cell or in ten cells. The whole
-output is looked at: values, structure, order and labels. The same test catches planted bugs.
+output is used: values, structure, order and labels. The same test detects planted faults.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from dpgeo.core.domain import Domain
 from dpgeo.core.guarantees import Bounding, Counting, Unit
 from dpgeo.core.noise import DiscreteLaplace
-from dpgeo.core.parameters import parameters, parse_parameters
+from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import GridRelease, Released
 from dpgeo.core.time_slices import HOURS_A_WEEK, SlicedGrid
 from dpgeo.mechanisms import prilocation, uniform_grid
@@ -38,6 +38,7 @@ from dpgeo.privacy.sparse import PrivateSparseCounts
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.zones import Zones
+from tests.conformance.cases import sides
 from tests.randomness import SeededEntropy
 from tests.statistical.audit import Difference, proven_epsilon
 from tests.statistical.bounds import EFFORT, seed
@@ -55,7 +56,7 @@ TEN_CELLS = np.array([0, 1, 3, 5, 6, 8, 10, 11, 13, 15])
 
 
 def _tiles() -> Zones:
-    """The cells of the grid as zones, in the same order."""
+    """Return the cells of the grid as zones, in the same order."""
     row, column = np.divmod(np.arange(SIDE**2), SIDE)
     west, south = 0.1 * column / SIDE, 0.1 * (SIDE - 1 - row) / SIDE
     keys = tuple(str(cell) for cell in range(SIDE**2))
@@ -71,25 +72,28 @@ CHOSEN: dict[str, dict[str, object]] = {
     "private-clusters": {"clusters": 1, "rounds": 1},
     "prilocation": {"clusters": 1, "rounds": 1, "people": 22, "hidden": 3},
 }
-"""Parameters under which there is most to see: a threshold that half of the counts reach, and a
-single cluster, whose count is always of the same records."""
+"""Parameters under which a release reveals most: a threshold that half of the counts reach, and a
+single cluster, whose count always has the same records.
+"""
 
 TOO_LITTLE = {"private-clusters": 4, "prilocation": 8}
-"""By what noise is divided where half of it would not be seen: half of the clusters' epsilon goes
-into centres, which show little of it, and half of that of PriLocation into rows, as little."""
+"""Divisors of the noise where half of it could not be detected: half of the clusters' epsilon goes
+into centres and half of PriLocation's into rows, both of which reveal little of it.
+"""
 
 COUNTING = [mechanism for mechanism in MECHANISMS.values() if mechanism.price is None]
-"""What hides presence; moved points do not, see `test_moved_points`."""
+"""Mechanisms that hide presence. Moved points do not; see `test_moved_points`."""
 
 SLOW = {"prilocation", "private-clusters"}
-"""Mechanisms of which half as many releases must do, for each takes several times as long."""
+"""Mechanisms that are audited with half as many releases, since each takes several times as long.
+"""
 
 every_mechanism = pytest.mark.parametrize("mechanism", COUNTING, ids=lambda each: each.key)
 
 
 @dataclass
 class CountedOnce:
-    """A view that counts each grid once, for thousands of releases of the same data."""
+    """A view that computes each grid's counts once, for thousands of releases of the same data."""
 
     view: ArrayView
     counted: dict[Grid, PrivateCounts] = field(default_factory=dict)
@@ -151,7 +155,7 @@ class CountedOnce:
 def view_of(
     visited: NDArray[np.int64], persons: NDArray[np.int64], *, bound: int = BOUND, salt: int = 1
 ) -> ArrayView:
-    """People's records at the middles of cells."""
+    """Return people's records at the centres of cells."""
     row, column = np.divmod(visited, SIDE)
     return ArrayView(
         area=AREA,
@@ -166,13 +170,18 @@ def view_of(
 
 
 def dataset(cells: NDArray[np.int64] | None) -> CountedOnce:
-    """Twenty people, and where `cells` are given one more with a record in each of them."""
+    """Return twenty people, and where `cells` are given one more with a record in each of them."""
     others = np.random.default_rng(3).integers(0, SIDE**2, 60)
     visited = others if cells is None else np.concatenate([others, cells])
     persons = np.arange(others.size) // 3
     if cells is not None:
         persons = np.concatenate([persons, np.full(cells.size, 1000)])
     return CountedOnce(view_of(visited, persons))
+
+
+def chosen_of(mechanism: Mechanism) -> dict[str, object]:
+    """Return a mechanism's parameters: a grid as small as the data, and what was chosen."""
+    return sides(mechanism.params, SIDE) | CHOSEN.get(mechanism.key, {})
 
 
 def audited(
@@ -183,11 +192,8 @@ def audited(
     runs: int,
     **chosen: object,
 ) -> float:
-    """The epsilon that releases with and without the person prove."""
-    has_cells = any(each.name == "cells" for each in parameters(mechanism.params))
-    given: dict[str, object] = {"cells": SIDE} if has_cells else {}
-    given |= CHOSEN.get(mechanism.key, {}) | chosen
-    params = parse_parameters(mechanism.params, given)
+    """Return the epsilon that releases with and without the person prove."""
+    params = parse_parameters(mechanism.params, chosen_of(mechanism) | chosen)
 
     def draws(view: CountedOnce, entropy: SeededEntropy) -> Callable[[], Released]:
         return lambda: run(mechanism, view, params, EPSILON, entropy, {})
@@ -200,10 +206,10 @@ def audited(
 
 
 def torn(mechanism: Mechanism, params: Any) -> tuple[ArrayView, ArrayView]:
-    """Twenty people of two places each, of whom the bound keeps one; and with one person more.
+    """Return twenty people with two places each, of whom one is kept, and the same with one more.
 
-    Both places are as popular by the sample that the look counts, and the person who joins tips
-    the scales: if anybody could see that, everybody's choice would tell.
+    Both places are equally popular in the pilot measurement, and the added person tips the balance:
+    without noise on it, everybody's choice would reveal that person.
     """
     assert mechanism.regions is not None
     places = np.tile([6, 9], 20)
@@ -220,8 +226,8 @@ def torn(mechanism: Mechanism, params: Any) -> tuple[ArrayView, ArrayView]:
 
 
 def audited_choice(mechanism: Mechanism, first_seed: int, *, runs: int) -> float:
-    """The epsilon that releases of popular places prove, with and without who tips the scales."""
-    params = parse_parameters(mechanism.params, CHOSEN.get(mechanism.key, {"cells": SIDE}))
+    """Return the epsilon that releases of popular places prove, with and without one person."""
+    params = parse_parameters(mechanism.params, chosen_of(mechanism))
     views = torn(mechanism, params)
 
     def draws(view: ArrayView, entropy: SeededEntropy) -> Callable[[], Released]:
@@ -282,7 +288,7 @@ def test_a_dropped_bound_is_caught(
     mechanism: Mechanism, cells: NDArray[np.int64], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     plant(monkeypatch, lambda noise: DiscreteLaplace(noise.epsilon, 1))
-    # What is halved for being slow is made up for here: over ten cells half would not prove it.
+    # The halved number of slow runs is restored here: over ten cells half would prove too little.
     runs = 4000 if mechanism.key in SLOW else 1500
     assert audited(mechanism, cells, 30, runs=runs) > EPSILON
 

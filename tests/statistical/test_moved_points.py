@@ -30,15 +30,17 @@ PLACES = [(13.4, 52.5), (0.0, 0.0), (20.0, 80.0), (179.9995, -33.0)]
 
 
 SCALE = 2 / float(LEVEL.epsilon)
-"""Metres that the noise moves a report on average."""
+"""Mean distance in metres by which the noise moves a report."""
 
 CHANCE = 1e-10
-"""Of a false alarm, each time."""
+"""Probability of a false alarm in one comparison."""
 
 
 def loss(metres: float, place: tuple[float, float], noise: PlanarLaplace) -> float:
-    """A lower bound of the largest log-ratio of outcomes so many metres apart, the eastern ones
-    made at a place, edges of a study area included."""
+    """Return a lower bound on the largest log-ratio of outcomes from two places `metres` apart.
+
+    `place` is midway between them, in a study area whose edges may be near.
+    """
     lon, lat = place
     degree = math.radians(EARTH_RADIUS_METRES)
     wide = degree * math.cos(math.radians(lat))
@@ -80,6 +82,6 @@ def test_a_sampler_that_moves_three_tenths_too_little_is_found_out() -> None:
 
 
 def test_metres_of_web_mercator_would_be_found_out() -> None:
-    """Noise half as wide as declared, as in other software at 60 degrees north."""
+    """Noise half as wide as declared, as other software draws it at 60 degrees north."""
     wrong = PlanarLaplace(LEVEL.epsilon * 2, 1, 2)
     assert loss(200, (20.0, 60.0), wrong) > float(LEVEL.epsilon) * 200

@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 SCALES = ["0.3", "0.5", "1", "10", "200", "1000", "100000", "10000000000"]
 DRAWS = 2_000_000 * EFFORT
 LEAST_EXPECTED = 50
-"""Draws that every class must expect, for the chi-square law to hold far out."""
+"""Expected number of draws in every class, for the chi-square law to hold far in the tail."""
 
 
 def noise_of(scale: str | float) -> DiscreteLaplace:
@@ -32,7 +32,7 @@ def noise_of(scale: str | float) -> DiscreteLaplace:
 
 
 def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
-    """P(X < edge) of discrete Laplace noise: from the closed form, not from the sampler."""
+    """Return P(X < edge) of discrete Laplace noise, by the closed form and not by the sampler."""
     ratio_plus_one = 1 + math.exp(-rate)
     above = np.exp(-rate * np.maximum(edges, 0)) / ratio_plus_one
     below = np.exp(-rate * np.maximum(1 - edges, 0)) / ratio_plus_one
@@ -40,7 +40,7 @@ def less_than(edges: Ints, rate: float) -> NDArray[np.float64]:
 
 
 def classes(noise: DiscreteLaplace, draws: int) -> Ints:
-    """Edges of at most 400 classes of noise, each expecting enough of this many draws."""
+    """Return the edges of at most 400 classes, each with enough expected draws."""
     rate = float(noise.rate)
     share = max(LEAST_EXPECTED / draws, 1 / 400)
     levels = np.arange(share, 0.5, share)
@@ -52,7 +52,7 @@ def classes(noise: DiscreteLaplace, draws: int) -> Ints:
 
 
 def log_chance_of_misfit(draws: Ints, noise: DiscreteLaplace) -> float:
-    """An upper bound on the log of the chance that such noise fits as badly as these draws do."""
+    """Return an upper bound on the log probability that such noise fits as badly as these draws."""
     edges = classes(noise, draws.size)
     chances = np.diff(less_than(edges, float(noise.rate)), prepend=0.0, append=1.0)
     seen = np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)
@@ -91,14 +91,14 @@ def test_a_zero_counted_twice_is_noticed(scale: str) -> None:
 def test_digits_that_depend_on_each_other_are_noticed() -> None:
     noise = noise_of("100000")
     draws = sample(noise, DRAWS, SeededWords(seed(3)))
-    # The low digit copied from the next one: what a word used twice would do.
+    # The low digit is copied from the next one, as if a word were used twice.
     entangled = draws & ~4095 | draws >> 12 & 4095
     assert log_pairs(draws & 15, draws >> 12 & 15, 16) > LOG_FALSE_ALARM
     assert log_pairs(entangled & 15, entangled >> 12 & 15, 16) < LOG_FALSE_ALARM
 
 
 def log_pairs(first: Ints, second: Ints, classes: int) -> float:
-    """An upper bound on the log chance that independent numbers 0..classes-1 pair so unevenly."""
+    """Return an upper bound on the log probability that independent numbers pair so unevenly."""
     table = np.bincount(first * classes + second, minlength=classes**2).reshape(classes, classes)
     expected = table.sum(1)[:, None] * table.sum(0)[None, :] / first.size
     assert expected.min() >= LEAST_EXPECTED
@@ -131,7 +131,7 @@ def test_noise_is_distributed_like_that_of_opendp(scale: str) -> None:
 
 
 def log_two_samples(first: Ints, second: Ints, noise: DiscreteLaplace) -> float:
-    """An upper bound on the log chance that one distribution gives two samples so different."""
+    """Return an upper bound on the log probability that one distribution gives two such samples."""
     edges = classes(noise, second.size)
     seen = [
         np.bincount(np.searchsorted(edges, draws, side="right"), minlength=edges.size + 1)

@@ -1,7 +1,8 @@
-"""Intervals of range answers hold the bounded counts as often as they say; printed with -s.
+"""Coverage of the intervals of range answers; printed with -s.
 
-On nobody, an even spread and two crowds, for every mechanism that counts areas. Where the edge of
-a region cuts an area only an even spread, or nobody, can be held to it: unevenness is not in it.
+For every mechanism that counts regions, on no people, an even spread and two crowds. Where the edge
+of a region cuts a box, only an even spread or no people are tested: the interval does not allow for
+unevenness.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
     west, south, east, north = grid.box_bounds(chosen).T
     regions = shapely.box(west, south, east, north)
     truth = [counted[top:bottom, left:right].sum() for top, bottom, left, right in chosen]
-    # Most boxes cut partitions; the whole area never does.
+    # Most boxes cut partitions; the whole study area never does.
     hits: dict[bool, list[bool]] = {True: [], False: []}
     for number in range(RELEASES * EFFORT):
         released = run(mechanism, view, params, Fraction(1, 2), SeededEntropy(seed(number)), {})
@@ -78,7 +79,7 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
         f"\n{key}, {spread}: exact {np.mean(exact):.3f} of {len(exact)}"
         + (f", cut {np.mean(cut):.3f} of {len(cut)}" if cut else "")
     )
-    # Answers of one release share their noise, so the slack is that of so many releases.
+    # Answers of one release share their noise, so the slack is for that number of releases.
     slack = 4 * (0.05 * 0.95 / (RELEASES * EFFORT)) ** 0.5
     assert np.mean(exact) >= 0.95 - slack
     if cut and spread == "nobody":

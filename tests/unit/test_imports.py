@@ -106,3 +106,27 @@ def test_the_site_starts_without_heavy_libraries(tmp_path: Path) -> None:
     ).stdout.split()
     assert "dpgeo.api.urls" in modules
     assert not HEAVY.intersection(modules)
+
+
+OPEN = {"Content", "CONTENT_TYPES", "Released", "Kind", "KINDS"}
+"""What every room may ask of contents and kinds: what they can do, and not which they are."""
+
+OF_ONE_KIND = ("core", "privacy", "engine", "mechanisms", "postprocess.layers", "postprocess.areas")
+"""Rooms with modules for one kind of release each."""
+
+OWN_PARTS = {"dpgeo.artefacts.own_wording", "dpgeo.pages.moved_points"}
+"""What kinds register elsewhere."""
+
+
+def test_no_door_names_a_kind_of_release_or_its_content_type() -> None:
+    named = {
+        f"{module}: {each.name}"
+        for module, found in STATEMENTS.items()
+        if not module.startswith(tuple(f"dpgeo.{room}" for room in OF_ONE_KIND))
+        for statement, _ in found
+        if isinstance(statement, ast.ImportFrom)
+        and statement.module in {"dpgeo.core.released", "dpgeo.core.kinds"}
+        for each in statement.names
+        if each.name not in OPEN and module not in OWN_PARTS
+    }
+    assert not named

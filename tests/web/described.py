@@ -50,7 +50,7 @@ def read(media_type: str, body: bytes) -> Any:
     if essence.endswith(("/json", "+json")):
         return json.loads(body)
     if essence.endswith("/yaml"):
-        return yaml.safe_load(body)
+        return yaml.load(body, Loader=yaml.CSafeLoader)
     return body.decode() if essence.startswith("text/") else body.decode("latin-1")
 
 

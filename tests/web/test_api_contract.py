@@ -19,6 +19,8 @@ from django.db import connection
 
 from dpgeo.api.documentation import schema
 from dpgeo.api.openapi import EXAMPLES
+from dpgeo.core.kinds import KINDS
+from dpgeo.mechanisms.registry import MECHANISMS
 from tests.web import example_city
 
 HERE = Path(__file__).parent
@@ -29,8 +31,15 @@ ANSWERS = HERE / "api_answers.json"
 PROSE = {"description", "summary", "examples"}
 
 
+REGISTERED = {"every mechanism": list(MECHANISMS), "every kind": sorted(KINDS)}
+"""Lists that follow from a registry: where they are whole, the contract says which."""
+
+
 def structure(described: Any, *, names: bool = False) -> Any:
-    """A schema without its prose. The keys of an object of `names` are no keywords."""
+    """A schema without its prose and registered names. In an object of `names` keys are names."""
+    for name, registered in REGISTERED.items():
+        if described == registered:
+            return name
     if isinstance(described, list):
         return [structure(each) for each in described]
     if not isinstance(described, dict):
@@ -64,11 +73,21 @@ def test_the_schema_is_the_committed_one() -> None:
 def test_answers_are_the_committed_ones(settings: Any, tmp_path: Path) -> None:
     settings.INCOMING_DIR = tmp_path
     answers = example_city.play()
-    hold(ANSWERS, answers, sort_keys=False)
+    mechanisms = answers["mechanisms"]["results"]
+    assert [each["key"] for each in mechanisms] == list(MECHANISMS)
+    kept = {**answers, "mechanisms": {**answers["mechanisms"], "results": described(mechanisms)}}
+    hold(ANSWERS, kept, sort_keys=False)
     hold(EXAMPLES, examples(answers), sort_keys=False)
-    described = [each for methods in schema()["paths"].values() for each in methods.values()]
-    bodies = {each["operationId"] for each in described if takes_json(each)}
+    operations = [each for methods in schema()["paths"].values() for each in methods.values()]
+    bodies = {each["operationId"] for each in operations if takes_json(each)}
     assert bodies == example_city.BODIES.keys()
+
+
+def described(mechanisms: list[Any]) -> list[Any]:
+    """The mechanisms that the committed answers have: a new one is in the registry alone."""
+    held = json.loads(ANSWERS.read_text())["mechanisms"]["results"]
+    keys = {each["key"] for each in held}
+    return [each for each in mechanisms if each["key"] in keys]
 
 
 def takes_json(operation: dict[str, Any]) -> bool:

@@ -15,6 +15,7 @@ from django.utils.crypto import get_random_string
 
 from dpgeo.accounts.models import Role, User
 from dpgeo.artefacts.files import LAYER_FORMATS, WHOLE_RELEASE, build_files
+from dpgeo.postprocess.layers import layers
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.states import ReleaseState
 from tests.unit.artefacts.releases import partition_release
@@ -24,24 +25,18 @@ pytestmark = [pytest.mark.django_db, pytest.mark.one_database]
 
 FOR_EVER = "public, max-age=31536000, immutable"
 
-NAMES = [
-    "estimate.csv",
-    "estimate.geojson",
-    "estimate.gpkg",
-    "estimate.parquet",
-    "estimate.pmtiles",
-    "estimate.tif",
-    "map.bin",
-    "partitions.csv",
-    "partitions.geojson",
-    "partitions.gpkg",
-    "partitions.parquet",
-    "partitions.pmtiles",
-    "preview.png",
-    "statement.json",
-]
+LAYERS = {layer.name: layer for layer in layers(partition_release())}
 
-"""Of a release whose layers have every format there is."""
+NAMES = sorted(
+    {
+        f"{name}{each.suffix}"
+        for name, layer in LAYERS.items()
+        for each in LAYER_FORMATS
+        if each.holds(layer)
+    }
+    | WHOLE_RELEASE.keys()
+)
+"""The files of a release with a layer in every format."""
 
 RANGE_NAME = "estimate.csv"
 
@@ -78,12 +73,9 @@ def expected_status(state: str, who: str) -> int:
     return 200 if state == "published" or who in INSIDERS else 404
 
 
-def test_no_format_and_no_role_is_left_out_of_what_is_tried_here() -> None:
-    suffixes = {name.removeprefix("estimate") for name in NAMES if name.startswith("estimate.")}
-    assert suffixes == {each.suffix for each in LAYER_FORMATS}
-    assert {name for name in NAMES if not name.startswith(("estimate.", "partitions."))} == set(
-        WHOLE_RELEASE
-    )
+def test_every_format_role_and_state_is_tried_here() -> None:
+    for each in LAYER_FORMATS:
+        assert any(each.holds(layer) for layer in LAYERS.values()), each.title
     assert {*VISITORS} == {"anonymous", "other", "superuser", *Role.values}
     assert {*STATES} == set(ReleaseState.values)
 

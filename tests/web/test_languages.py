@@ -93,7 +93,7 @@ def test_nothing_english_is_left_on_a_german_page(client: Client, kind: str) -> 
             for text, translated in german._catalog.items():  # type: ignore[attr-defined]
                 english = text[0] if isinstance(text, tuple) else text
                 # Short words, and those that are the same, can stand in German sentences too.
-                if len(english) > 9 and english != translated and "%(" not in english:
+                if len(english) > 9 and english != translated and english in said:
                     assert not re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said), (name, text)
 
 

@@ -20,6 +20,7 @@ from django.utils import timezone
 from dpgeo.artefacts import codec
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
 from dpgeo.core.errors import Conflict
+from dpgeo.core.released import Content
 from dpgeo.datasets.models import Dataset
 from dpgeo.datasets.orphan_files import SAFE_AGE, uploads_sweep
 from dpgeo.datasets.storage import private_storage, public_storage
@@ -282,7 +283,7 @@ def test_no_second_draw_is_made_beside_one_that_is_too_large_to_read(
         whole = file.read()
     name = f"{blob_prefix(release.job_id)}whole"
     private_storage().save(name, ContentFile(whole))
-    monkeypatch.setattr(codec, "MAX_ARRAY_BYTES", 64)
+    monkeypatch.setattr(Content, "most_bytes", 64)
     assert releases_sweep().adopted == 0
     release_run(release_id=release.pk)
     release.refresh_from_db()

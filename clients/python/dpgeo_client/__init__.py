@@ -1,4 +1,4 @@
-"""Finds, reads and requests the differentially private maps of a dpgeo server."""
+"""Client that finds, reads and requests the private maps of a dpgeo server."""
 
 from dpgeo_client.catalogue import Catalogue
 from dpgeo_client.connection import ApiError

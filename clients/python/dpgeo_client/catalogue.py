@@ -47,7 +47,7 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         published_from: date | None = None,
         published_to: date | None = None,
     ) -> Iterator[Release]:
-        """The releases that are asked for, newest first. Raises ApiError."""
+        """Return the matching releases, newest first. Raises ApiError."""
         found = self._connection.pages(
             "/api/v1/releases",
             bbox=None if bbox is None else ",".join(map(str, bbox)),
@@ -62,19 +62,19 @@ class Catalogue(AbstractContextManager["Catalogue"]):
         return (Release(self._connection, facts) for facts in found)
 
     def release(self, release_id: str) -> Release:
-        """One release. Raises ApiError."""
+        """Return one release. Raises ApiError."""
         return Release(self._connection, self._connection.get(f"/api/v1/releases/{release_id}"))
 
     def datasets(self) -> Iterator[types.Dataset]:
-        """What releases are made from, as declared."""
+        """Return the datasets, as declared."""
         return self._connection.pages("/api/v1/datasets")
 
     def mechanisms(self) -> Iterator[types.Mechanism]:
-        """The ways to make a release, with their parameters as JSON Schema."""
+        """Return the mechanisms, with their parameters as JSON Schema."""
         return self._connection.pages("/api/v1/mechanisms")
 
     def quote(self, dataset: str, **asked: Any) -> types.Quote:
-        """What a request would cost and how noisy it would be. Nothing is spent."""
+        """Return the cost and the noise of a request. Nothing is spent."""
         quote: types.Quote = self._connection.post(f"/api/v1/datasets/{dataset}/quote", asked)
         return quote
 
@@ -96,9 +96,9 @@ class Catalogue(AbstractContextManager["Catalogue"]):
     ) -> Release:
         """Pay for a release, wait up to `wait` seconds for it, and return it.
 
-        `name` names the request: sent again under the same name it is one request, paid for once.
-        Raises ApiError, and RuntimeError where its job ended without a result, whose reason the
-        publisher's desk tells; TimeoutError when it takes longer, and the job goes on.
+        `name` identifies the request: sent again with the same name, it is paid for once. Raises
+        ApiError; RuntimeError if the job ended without a result, whose reason the publisher's desk
+        shows; and TimeoutError when it takes longer, while the job continues.
         """
         body = {
             **{"dataset": dataset, "title": title, "mechanism": mechanism},
@@ -126,7 +126,7 @@ class Catalogue(AbstractContextManager["Catalogue"]):
 
 
 def _bar(shown: bool) -> Any:
-    """A bar that counts the seconds; a key is told no more of a job than its state."""
+    """Return a bar that counts the seconds; a key sees only the state of a job."""
     try:
         from tqdm.auto import tqdm
     except ImportError:
@@ -139,7 +139,7 @@ class _NoBar(AbstractContextManager["_NoBar"]):
         return None
 
     def set_description(self, text: str) -> None:
-        """Say nothing."""
+        """Ignore the text."""
 
     def update(self) -> None:
-        """Count nothing."""
+        """Ignore the count."""

@@ -1,4 +1,4 @@
-"""One server, asked over HTTP; errors as the server words them."""
+"""HTTP connection to one server, with the server's errors."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ TIMEOUT_SECONDS = 60.0
 
 
 class ApiError(Exception):
-    """The server refused: `status`, and in words what is wrong and what to do about it.
+    """An error from the server: its `status`, and what is wrong and what to do about it.
 
-    `field` names the input at fault, "" where none is.
+    `field` names the input at fault, "" if there is none.
     """
 
     def __init__(self, status: int, title: str, detail: str, field: str = "") -> None:
@@ -33,16 +33,16 @@ class Connection:
         )
 
     def get(self, address: str, **query: Any) -> Any:
-        """The JSON at an address, which may be a whole one. Raises ApiError."""
+        """Return the JSON at an address, relative or absolute. Raises ApiError."""
         given = {name: value for name, value in query.items() if value is not None}
         return self._json(self._client.get(address, params=given or None))
 
     def post(self, address: str, body: Any, headers: Mapping[str, str] | None = None) -> Any:
-        """What the server answers to JSON. Raises ApiError."""
+        """Post JSON and return the answer. Raises ApiError."""
         return self._json(self._client.post(address, json=body, headers=headers))
 
     def pages(self, address: str, **query: Any) -> Iterator[Any]:
-        """The results of a list, page after page."""
+        """Yield the results of a list, page by page."""
         page = self.get(address, **query)
         while True:
             yield from page["results"]
@@ -51,7 +51,7 @@ class Connection:
             page = self.get(page["next"])
 
     def download(self, address: str, path: Path) -> None:
-        """Write a file as it comes. Raises ApiError."""
+        """Write a file as it arrives. Raises ApiError."""
         with self._client.stream("GET", address) as answer:
             if answer.is_error:
                 answer.read()
@@ -61,7 +61,7 @@ class Connection:
                     file.write(piece)
 
     def close(self) -> None:
-        """Let go of the server."""
+        """Close the connection."""
         self._client.close()
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""One release: its facts, its files, and how many are where."""
+"""One release: its facts, its files, and its range answers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PREFERRED = "GeoParquet"
 
 
 class Release:
-    """One differentially private release; `facts` is what the API says of it."""
+    """One differentially private release; `facts` is its document from the API."""
 
     def __init__(self, connection: Connection, facts: types.Release) -> None:
         self._connection = connection
@@ -42,16 +42,17 @@ class Release:
         return list(dict.fromkeys(file["layer"] for file in self.facts["files"] if file["layer"]))
 
     def statement(self) -> dict[str, Any]:
-        """The privacy statement. Raises LookupError where the release has none yet."""
+        """The privacy statement. Raises LookupError if the release has none yet."""
         if self.facts["statement_url"] is None:
             raise LookupError("This release has no statement yet.")
         document: dict[str, Any] = self._connection.get(self.facts["statement_url"])
         return document
 
     def file(self, form: str, layer: str | None = None) -> types.File:
-        """A file by its format, such as "GeoPackage", and layer, by default the measured one.
+        """Return a file by its format, such as "GeoPackage", and layer, by default the measured
+        one.
 
-        Raises LookupError that names what there is, or says that there is nothing yet.
+        Raises LookupError that lists the existing files, or says that there are none yet.
         """
         wanted = self._measured() if layer is None else layer
         for file in self.facts["files"]:
@@ -61,7 +62,7 @@ class Release:
         raise LookupError(f"There is no {form} of layer {wanted!r}; there are {', '.join(there)}.")
 
     def download(self, folder: Path, form: str = PREFERRED, layer: str | None = None) -> Path:
-        """Save a file; its path. Raises ValueError where its checksum is another."""
+        """Save a file and return its path. Raises ValueError if its checksum is wrong."""
         file = self.file(form, layer)
         path = folder / file["name"]
         self._connection.download(file["url"], path)
@@ -72,24 +73,24 @@ class Release:
         return path
 
     def to_geopandas(self, layer: str | None = None) -> geopandas.GeoDataFrame:
-        """A layer, by default the measured one, as a table with a geometry in degrees."""
+        """Return a layer, by default the measured one, as a table with a geometry in degrees."""
         import geopandas
 
         with tempfile.TemporaryDirectory() as folder:
             return geopandas.read_parquet(self.download(Path(folder), PREFERRED, layer))
 
     def query(self, region: Any, layer: str | None = None) -> types.Answer:
-        """How many are in a region, with margin: a GeoJSON polygon, a shapely one, or a box.
+        """Return the count in a region, with margin: a GeoJSON polygon, a shapely one, or a box.
 
         A box is (west, south, east, north) in degrees. Of maps by time, `layer` is the slice to
-        ask about; without, all are added up. Nothing is spent by asking.
+        count in; without it, all slices are summed. Nothing is spent.
         """
         shape = getattr(region, "__geo_interface__", region)
         body = {"polygon": shape} if isinstance(shape, dict) else {"bbox": list(shape)}
         return self._ask(body, layer)["results"][0]
 
     def query_regions(self, collection: Any, layer: str | None = None) -> list[types.Answer]:
-        """How many are in each of many regions: a GeoJSON FeatureCollection or a GeoDataFrame."""
+        """Return the counts in many regions: a GeoJSON FeatureCollection or a GeoDataFrame."""
         regions = getattr(collection, "__geo_interface__", collection)
         return self._ask({"regions": regions}, layer)["results"]
 
@@ -100,6 +101,6 @@ class Release:
         return answers
 
     def _measured(self) -> str:
-        """The first layer that was measured, as the statement tells; others are inferred."""
+        """Return the first measured layer, according to the statement; others are inferred."""
         told = self.statement()["expected_error"]
         return next(str(each["layer"]) for each in told if each["kind"] == "measured")

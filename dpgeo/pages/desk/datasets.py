@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import zoneinfo
 from typing import Any
 
 from django.contrib import messages
@@ -18,6 +17,7 @@ from dpgeo.budgets.export import write_entries
 from dpgeo.budgets.selectors import entries_of, points_ledger
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.errors import DpgeoError
+from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState
 from dpgeo.datasets.services import dataset_create, dataset_update
@@ -126,7 +126,7 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
         "form": form,
         "dataset": dataset,
         "licences": licence_choices(),
-        "time_zones": sorted(zoneinfo.available_timezones()),
+        "time_zones": sorted(time_zones()),
     }
     status = REFUSED if form.errors else 200
     return render(request, "desk/dataset_form.html", context, status=status)

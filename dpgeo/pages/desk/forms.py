@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import zoneinfo
 from collections.abc import Mapping, Sequence
 from fractions import Fraction
 from typing import Any
@@ -23,11 +22,12 @@ from dpgeo.core.epsilon import format_epsilon, parse_epsilon
 from dpgeo.core.errors import DpgeoError
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.levels import Level, make_level
+from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import odds
-from dpgeo.phrases import Phrase, phrase_of
+from dpgeo.phrases import InvalidValue, phrase_of
 from dpgeo.spatial.area import StudyArea
 
 
@@ -241,7 +241,7 @@ class DatasetForm(DeskForm):
     def clean_time_zone(self) -> str:
         """Validate an IANA time zone."""
         name: str = self.cleaned_data["time_zone"]
-        if name not in zoneinfo.available_timezones():
+        if name not in time_zones():
             raise ValidationError(
                 gettext("There is no such time zone; write it like Europe/London, or UTC.")
             )
@@ -343,14 +343,14 @@ def read_outline(text: str) -> StudyArea:
     try:
         document = json.loads(text)
     except ValueError:
-        raise ValueError(Phrase("This is not JSON; paste the whole GeoJSON text.")) from None
+        raise InvalidValue("This is not JSON; paste the whole GeoJSON text.") from None
     if isinstance(document, dict) and document.get("type") == "FeatureCollection":
         features = document.get("features")
         if not isinstance(features, list) or len(features) != 1:
-            raise ValueError(Phrase("A collection must hold exactly one feature: the outline."))
+            raise InvalidValue("A collection must hold exactly one feature: the outline.")
         document = features[0]
     if not isinstance(document, dict):
-        raise ValueError(Phrase("The study area is not a GeoJSON geometry; give a Polygon."))
+        raise InvalidValue("The study area is not a GeoJSON geometry; give a Polygon.")
     return StudyArea.from_geojson(document)
 
 

@@ -14,7 +14,6 @@ from django.http import HttpRequest, JsonResponse
 from django.views.decorators.gzip import gzip_page
 from django.views.decorators.http import require_safe
 
-from dpgeo.core.kinds import Kind
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import MECHANISMS
@@ -26,9 +25,6 @@ from dpgeo.releases.services import Quote
 from dpgeo.releases.states import PUBLIC
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
-
-DRAWN_KINDS = (Kind.HEATMAP, Kind.CONTOURS)
-"""Kinds of map with noise on the cells of a grid."""
 
 MOST_ACROSS = 1024
 """Most cells along a side; with more, the browser would be too slow while the user types."""
@@ -69,7 +65,7 @@ class Rehearsal:
 def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
     """Return the rehearsal of a quote; None if there are no cells or they are too small."""
     noise = quote.forecast.noise
-    if quote.mechanism.kind not in DRAWN_KINDS or not isinstance(noise, DiscreteLaplace):
+    if not quote.mechanism.kind.cells or not isinstance(noise, DiscreteLaplace):
         return None
     across = cells_across(dataset.area, quote.forecast.ground_metres)
     if across > MOST_ACROSS:
@@ -84,7 +80,7 @@ def cells_across(area: StudyArea, ground_metres: float) -> int:
 
 def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
     """Return the newest published release that counts the same in cells."""
-    drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind in DRAWN_KINDS]
+    drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind.cells]
     published = dataset.releases.filter(
         state__in=PUBLIC, mechanism__in=drawn, counting=quote.request.counting.value
     )

@@ -7,12 +7,13 @@ from fractions import Fraction
 
 from django import template
 from django.utils.formats import get_format
-from django.utils.translation import gettext
+from django.utils.translation import gettext, ngettext
 
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.levels import make_level
+from dpgeo.pages.release_summary import Figures, Summary
 from dpgeo.releases.models import Release
 from dpgeo.releases.quotes import Quote
 from dpgeo.spatial.ground_grid import snapped_apart
@@ -116,6 +117,26 @@ def metres(value: float) -> str:
     rounded = round(value, 1 - math.floor(math.log10(value)))
     text = f"{rounded:g}\u00a0m" if rounded < 1000 else f"{rounded / 1000:g}\u00a0km"
     return in_language(text)
+
+
+@register.simple_tag
+def standing_words(figures: Figures) -> str:
+    """Say how many of the features that were counted stand out from the noise."""
+    return gettext(figures.features.standing).format(
+        standing=figure(figures.standing),
+        size=figure(figures.size),
+        cell=metres(figures.cell_metres),
+    )
+
+
+@register.simple_tag
+def bounded_words(summary: Summary) -> str:
+    """Say what one privacy unit adds to the counts at most."""
+    bounded = summary.figures.features.bounded if summary.figures else None
+    template = gettext("Counts as bounded: each {unit} adds at most {bound} in all.")
+    if bounded and summary.counts_people:
+        template = ngettext(*bounded, summary.bound)
+    return template.format(unit=gettext(summary.unit), bound=summary.bound)
 
 
 @register.filter

@@ -1,4 +1,4 @@
-"""Layers of a release: measured ones first, then inferences.
+"""Layers and measured regions of a release, a module for each content type.
 
 Maps, files and statements are all built from these layers.
 """
@@ -28,7 +28,7 @@ from dpgeo.postprocess.layers.layer import (
     ShapeLayer,
     quantisation_step,
 )
-from dpgeo.postprocess.layers.registry import box_layers, layers
+from dpgeo.postprocess.layers.registry import box_layers, layers, make_areas, slice_of
 
 __all__ = [
     "CALIBRATED",
@@ -45,11 +45,13 @@ __all__ = [
     "contours",
     "grids",
     "layers",
+    "make_areas",
     "partitions",
     "phases",
     "points",
     "prilocation",
     "quantisation_step",
+    "slice_of",
     "slices",
     "sparse",
     "trees",

@@ -6,6 +6,7 @@ import numpy as np
 import shapely
 
 from dpgeo.core.released import ClustersRelease
+from dpgeo.postprocess.layers.features import CLUSTERS
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     Layer,
@@ -35,6 +36,7 @@ def _cluster_layers(content: ClustersRelease, area: StudyArea) -> list[Layer]:
     return [
         PointLayer(
             name="clusters",
+            features=CLUSTERS,
             title="Clusters",
             kind="measured",
             margin_label=EXACT_NOISE,

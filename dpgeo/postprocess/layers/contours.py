@@ -5,7 +5,9 @@ from __future__ import annotations
 import numpy as np
 
 from dpgeo.core.released import ContourRelease
+from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.contours import SQUARE_KILOMETRE, draw_bands, draw_lines
+from dpgeo.postprocess.layers.features import CONTOURS
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     NO_MARGIN,
@@ -17,9 +19,12 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.registry import make_layers
+from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
+
+DENSITY = "people_per_km2"
+"""Column of the density of a contour line."""
 
 WHERE = (
     "Drawn on the surface of estimates, in people per square kilometre of ground. Lines have no "
@@ -42,6 +47,7 @@ def _contour_layers(content: ContourRelease, area: StudyArea) -> list[Layer]:
             kind="inferred",
             margin_label=NO_MARGIN,
             note=WHERE,
+            features=CONTOURS,
             shapes=bands,
             columns={
                 "from_people_per_km2": content.lines,
@@ -54,8 +60,9 @@ def _contour_layers(content: ContourRelease, area: StudyArea) -> list[Layer]:
             kind="inferred",
             margin_label=NO_MARGIN,
             note=WHERE,
+            features=CONTOURS,
             shapes=lines,
-            columns={"people_per_km2": content.lines},
+            columns={DENSITY: content.lines},
         ),
     ]
 
@@ -95,3 +102,8 @@ def _cells(content: ContourRelease, area: StudyArea) -> list[BoxLayer]:
         columns={**place, "noisy_cell": noisy},
     )
     return [measured, estimate]
+
+
+@make_areas.register
+def _areas(content: ContourRelease, area: StudyArea, mechanism: str) -> Areas:
+    return Cells(content.grid, content.counts, content.noise, area)

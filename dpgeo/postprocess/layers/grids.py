@@ -8,6 +8,7 @@ import numpy as np
 
 from dpgeo.core.released import GridRelease
 from dpgeo.phrases import translatable
+from dpgeo.postprocess.areas import Areas, Cells
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     BoxLayer,
@@ -16,7 +17,7 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.registry import make_layers
+from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
@@ -74,3 +75,8 @@ def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
             "noisy_cell": cells.value,
         },
     )
+
+
+@make_areas.register
+def _areas(content: GridRelease, area: StudyArea, mechanism: str) -> Areas:
+    return Cells(content.grid, content.counts, content.noise, area)

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
+from dpgeo.postprocess.layers.features import CELLS, POINTS, ZONES, Features
 from dpgeo.spatial.grid import Grid
 
 EXACT_NOISE = "exact noise"
@@ -61,6 +62,7 @@ class Layer:
     time_slice: bool = False
     """Whether it is one time slice, in the order of layers; `title` names it."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
+    features: Features
 
     def __len__(self) -> int:
         raise NotImplementedError
@@ -78,6 +80,7 @@ class BoxLayer(Layer):
     value: Numbers
     margin: NDArray[np.float64]
     threshold: NDArray[np.float64]
+    features: Features = CELLS
 
     def __len__(self) -> int:
         return len(self.boxes)
@@ -94,6 +97,7 @@ class ShapeLayer(Layer):
 
     shapes: NDArray[np.object_]
     """(n,) shapely geometries, longitude first, rings counterclockwise."""
+    features: Features = ZONES
 
     def __len__(self) -> int:
         return len(self.shapes)
@@ -105,6 +109,7 @@ class PointLayer(Layer):
 
     longitude: NDArray[np.float64]
     latitude: NDArray[np.float64]
+    features: Features = POINTS
 
     def __len__(self) -> int:
         return len(self.longitude)

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.released import PartitionRelease
+from dpgeo.postprocess.areas import Areas, Listed, squares
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     NOISE_ONLY,
@@ -18,7 +19,7 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.registry import make_layers
+from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
@@ -160,3 +161,11 @@ def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float6
     if v1 == 0.0:
         return np.zeros(len(sizes))
     return 1.0 / (np.maximum(sizes, 1) + v2 / v1)
+
+
+@make_areas.register
+def _areas(content: PartitionRelease, area: StudyArea, mechanism: str) -> Areas:
+    sizes = box_sums(summed_area(content.grid.inside(area)), content.boxes)
+    listed = np.flatnonzero(sizes)
+    shapes = squares(content.grid, content.boxes[listed])
+    return Listed(shapes, content.totals[listed], content.totals_noise, area)

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import PhasedRelease
+from dpgeo.postprocess.areas import Areas, Listed, squares
 from dpgeo.postprocess.layers.layer import (
     CALIBRATED,
     EXACT_NOISE,
@@ -16,7 +17,7 @@ from dpgeo.postprocess.layers.layer import (
     same,
     unit_boxes,
 )
-from dpgeo.postprocess.layers.registry import make_layers
+from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
@@ -116,3 +117,10 @@ def _calibrated(
     calibrated = PER_ROOT * np.sqrt(value * scale) + LEAST * scale
     margin = np.maximum(np.minimum(guaranteed, calibrated), LEAST * scale)
     return np.asarray(np.exp2(np.ceil(np.log2(margin) * STEPS_TO_DOUBLE) / STEPS_TO_DOUBLE))
+
+
+@make_areas.register
+def _areas(content: PhasedRelease, area: StudyArea, mechanism: str) -> Areas:
+    last = content.phase == content.phase[-1]
+    shapes = squares(content.grid, content.boxes[last])
+    return Listed(shapes, content.counts[last], content.noises[-1], area)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.released import LocationsRelease
+from dpgeo.postprocess.layers.features import CLUSTERS
 from dpgeo.postprocess.layers.layer import (
     EXACT_NOISE,
     NO_MARGIN,
@@ -51,6 +52,7 @@ def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
         _bins(content),
         PointLayer(
             name="clusters",
+            features=CLUSTERS,
             title="Clusters",
             kind="inferred",
             margin_label=clusters.label,
@@ -97,6 +99,7 @@ def _bins(content: LocationsRelease) -> PointLayer:
     margin, threshold = noise_columns(content.noise, len(pair))
     return PointLayer(
         name="bins",
+        features=CLUSTERS,
         title="Clusters within units",
         kind="measured",
         margin_label=EXACT_NOISE,
@@ -144,6 +147,7 @@ def _units_of(content: LocationsRelease, depth: int, level: str, name: str) -> P
     longitude, latitude = _middles(content, group[content.unit], len(paths))
     return PointLayer(
         name=name,
+        features=CLUSTERS,
         title=level[:1].upper() + level[1:],
         kind="inferred",
         margin_label=units.label,

@@ -1,10 +1,12 @@
-"""Registry of the layers of each kind of content."""
+"""Registries of the layers and of the measured regions of each content type."""
 
 from __future__ import annotations
 
 from functools import singledispatch
 
+from dpgeo.core.errors import Conflict, InvalidInput
 from dpgeo.core.released import Content, Released
+from dpgeo.postprocess.areas import Areas
 from dpgeo.postprocess.layers.layer import BoxLayer, Layer
 from dpgeo.spatial.area import StudyArea
 
@@ -23,3 +25,17 @@ def box_layers(released: Released) -> list[BoxLayer]:
 def make_layers(content: Content, area: StudyArea) -> list[Layer]:
     """Build the layers of a content over a study area. Raises TypeError for unknown content."""
     raise TypeError(f"There are no layers for a {type(content).__name__}.")
+
+
+@singledispatch
+def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
+    """Return the measured regions of a content. Raises Conflict where it has none."""
+    raise Conflict("This release has no counts of areas; choose one that has, such as a heatmap.")
+
+
+@singledispatch
+def slice_of(content: Content, layer: str) -> Content:
+    """Return the counts of one time slice, by the name of its layer. Raises InvalidInput."""
+    raise InvalidInput(
+        "This release has no time slices to choose from; leave this out.", field="layer"
+    )

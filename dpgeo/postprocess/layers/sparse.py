@@ -8,10 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.released import SparseRelease
+from dpgeo.postprocess.areas import Areas, Listed, squares
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, BoxLayer, Layer, same, unit_boxes
-from dpgeo.postprocess.layers.registry import make_layers
+from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
+
+UNLISTED = (
+    "Cells whose noisy counts stayed below {least} are not listed and add nothing; what they hold "
+    "is not in the interval."
+)
 
 
 @make_layers.register
@@ -52,3 +58,11 @@ def _selected_margin(content: SparseRelease) -> NDArray[np.float64]:
     counts = content.counts.astype(np.float64)
     far = counts - content.threshold >= reach
     return np.where(far, math.ceil(reach), np.maximum(counts, content.noise.margin()))
+
+
+@make_areas.register
+def _areas(content: SparseRelease, area: StudyArea, mechanism: str) -> Areas:
+    row, column = np.divmod(content.cells, content.grid.columns)
+    shapes = squares(content.grid, np.column_stack([row, row + 1, column, column + 1]))
+    note = UNLISTED.format(least=f"{content.threshold:,}")
+    return Listed(shapes, content.counts, content.noise, area, note)

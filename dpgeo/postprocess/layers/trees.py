@@ -8,12 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.released import TreeRelease
+from dpgeo.postprocess.areas import Areas, Tree
 from dpgeo.postprocess.consistency import LEAST_VARIANCE, consistent
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, NOMINAL, BoxLayer, Layer
-from dpgeo.postprocess.layers.registry import make_layers
+from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_sums, summed_area
+
+FIXED_TREES = ("quadtree",)
+"""Mechanisms whose squares do not depend on the data."""
 
 
 @make_layers.register
@@ -86,3 +90,8 @@ def _reconciled(
             "non_negative": non_negative(estimates.value[leaves], estimates.variance[leaves]),
         },
     )
+
+
+@make_areas.register
+def _areas(content: TreeRelease, area: StudyArea, mechanism: str) -> Areas:
+    return Tree(content, area, fixed=mechanism in FIXED_TREES)

@@ -6,8 +6,9 @@ import numpy as np
 import shapely
 
 from dpgeo.core.released import ZonesRelease
+from dpgeo.postprocess.areas import Areas, ZoneAreas
 from dpgeo.postprocess.layers.layer import EXACT_NOISE, Layer, ShapeLayer, noise_columns
-from dpgeo.postprocess.layers.registry import make_layers
+from dpgeo.postprocess.layers.registry import make_areas, make_layers
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.spatial.area import StudyArea
 
@@ -33,3 +34,8 @@ def _zone_layers(content: ZonesRelease, area: StudyArea) -> list[Layer]:
         },
     )
     return [layer]
+
+
+@make_areas.register
+def _areas(content: ZonesRelease, area: StudyArea, mechanism: str) -> Areas:
+    return ZoneAreas(content.zones, content.counts, content.noise, area)

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from dpgeo.core.errors import Conflict
-from dpgeo.core.released import ContourRelease, Released
+from dpgeo.core.released import Released
 from dpgeo.postprocess.contours import SQUARE_KILOMETRE
-from dpgeo.postprocess.layers import BoxLayer, box_layers
+from dpgeo.postprocess.layers import BoxLayer, Layer, layers
+from dpgeo.postprocess.layers.contours import DENSITY
 from dpgeo.postprocess.non_negative import non_negative
 from dpgeo.postprocess.tasks.density import DensitySurface
 from dpgeo.postprocess.tasks.geocast import Partition
@@ -37,20 +39,19 @@ def density_surface(released: Released) -> DensitySurface:
     inside the study area. The total is what the measured counts allow, see `reconciled`. Raises
     Conflict for a release without counts of boxes, or with time slices.
     """
-    box_layers_shown = _shown(released)
-    last, measured = box_layers_shown[-1], box_layers_shown[0]
+    drawn = layers(released)
+    box_layers = _plannable(drawn)
+    last, measured = box_layers[-1], box_layers[0]
     step = -(-max(last.grid.shape) // MOST_CELLS)
     people = expected_people(last)
     if measured.cells.sum() == last.cells.sum():  # else nothing says how many the rest holds
         people = reconciled(people, last.cells, measured.value, _variance(measured))
-    lines = np.zeros(0)
-    if isinstance(released.content, ContourRelease):
-        lines = released.content.lines / SQUARE_KILOMETRE
+    densities = [each.columns[DENSITY] for each in drawn if DENSITY in each.columns]
     return DensitySurface(
         grid=_coarser(last.grid, step),
         counts=_pooled(last, people, released.area, step),
         noise=_pooled(measured, _variance(measured), released.area, step),
-        lines=lines,
+        lines=densities[0] / SQUARE_KILOMETRE if densities else np.zeros(0),
     )
 
 
@@ -59,7 +60,7 @@ def partition_of(released: Released) -> Partition:
 
     Raises Conflict for a release without counts of boxes, or with time slices.
     """
-    layer = _shown(released)[0]
+    layer = _plannable(layers(released))[0]
     return Partition(layer.grid, layer.boxes, expected_people(layer))
 
 
@@ -91,8 +92,8 @@ def reconciled(
     return np.asarray(people + max(missing, 0.0) * cells / cells.sum())
 
 
-def _shown(released: Released) -> list[BoxLayer]:
-    candidates = box_layers(released)
+def _plannable(drawn: Sequence[Layer]) -> list[BoxLayer]:
+    candidates = [layer for layer in drawn if isinstance(layer, BoxLayer)]
     if not candidates:
         raise Conflict(
             "Tasks cannot be planned on this release: it has no counts of cells. Choose contours "

@@ -249,7 +249,7 @@ def test_an_array_of_another_kind_is_refused(counts: NDArray[Any]) -> None:
 
 
 def test_a_bomb_is_refused_without_unpacking_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "MAX_ARRAY_BYTES", 2**20)
+    monkeypatch.setattr(Content, "most_bytes", 2**20)
     data = rewrite(encode(grid_release()), {"counts": np.zeros((4096, 2048), dtype=np.int64)})
     tracemalloc.start()
     try:
@@ -265,7 +265,7 @@ def test_a_release_too_large_to_read_is_not_written_or_called_damaged(
 ) -> None:
     released = grid_release()
     data = encode(released)
-    monkeypatch.setattr(codec, "MAX_ARRAY_BYTES", 64)
+    monkeypatch.setattr(Content, "most_bytes", 64)
     with pytest.raises(UnreadableRelease, match="more than this software can read"):
         encode(released)
     with pytest.raises(UnreadableRelease) as refused:
@@ -276,9 +276,9 @@ def test_a_release_too_large_to_read_is_not_written_or_called_damaged(
 
 
 def test_moved_points_have_more_room_than_cells(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(codec, "MAX_ARRAY_BYTES", 1)
+    monkeypatch.setattr(Content, "most_bytes", 1)
     assert isinstance(decode(encode(points_release())).content, PointsRelease)
-    monkeypatch.setattr(codec, "MAX_POINTS_BYTES", 1)
+    monkeypatch.setattr(PointsRelease, "most_bytes", 1)
     with pytest.raises(UnreadableRelease, match="more than this software can read"):
         encode(points_release())
 

@@ -16,9 +16,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from dpgeo.artefacts import geopackage
+from dpgeo.artefacts import geopackage, geotiff
 from dpgeo.artefacts.codec import decode, encode
-from dpgeo.artefacts.files import build_files, files_instead
+from dpgeo.artefacts.files import LAYER_FORMATS, build_files, files_instead
 from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import BoxLayer, box_layers
 from dpgeo.spatial.area import StudyArea
@@ -46,7 +46,10 @@ from pathlib import Path
 from dpgeo.artefacts import geopackage
 from dpgeo.artefacts.codec import decode
 from dpgeo.artefacts.files import build_files
-build_files(decode(Path(sys.argv[1]).read_bytes()), Path(sys.argv[2]))
+for blob in Path(sys.argv[1]).iterdir():
+    folder = Path(sys.argv[2]) / blob.name
+    folder.mkdir(parents=True)
+    build_files(decode(blob.read_bytes()), folder)
 """
 
 
@@ -72,40 +75,33 @@ def check(table: Any, layer: BoxLayer) -> None:
         assert list(table[name]) == values, name
 
 
-def test_every_layer_comes_in_every_format(tmp_path: Path) -> None:
+def test_every_layer_is_written_in_every_format_that_holds_it(tmp_path: Path) -> None:
     assert list(build(partition_release(), tmp_path)) == [
-        "partitions.parquet",
-        "partitions.geojson",
-        "partitions.gpkg",
-        "partitions.csv",
-        "partitions.pmtiles",
-        "estimate.parquet",
-        "estimate.geojson",
-        "estimate.gpkg",
-        "estimate.csv",
-        "estimate.pmtiles",
-        "estimate.tif",
+        *(f"partitions{each.suffix}" for each in LAYER_FORMATS if each is not geotiff.FORMAT),
+        *(f"estimate{each.suffix}" for each in LAYER_FORMATS),
         "map.bin",
         "preview.png",
         "statement.json",
     ]
 
 
-@KINDS
-def test_two_processes_write_the_same_bytes(kind: str, tmp_path: Path) -> None:
-    blob = tmp_path / "blob"
-    blob.write_bytes(encode(RELEASES[kind]))
+def test_two_processes_write_the_same_bytes(tmp_path: Path) -> None:
+    blobs = tmp_path / "blobs"
+    blobs.mkdir()
+    for kind, released in RELEASES.items():
+        (blobs / kind).write_bytes(encode(released))
     contents = []
     for seed in ("1", "2"):
         folder = tmp_path / seed
-        folder.mkdir()
         subprocess.run(
-            [sys.executable, "-c", BUILD, str(blob), str(folder)],
+            [sys.executable, "-c", BUILD, str(blobs), str(folder)],
             check=True,
             env=os.environ | {"PYTHONHASHSEED": seed},
             timeout=120,
         )
-        contents.append({path.name: path.read_bytes() for path in folder.iterdir()})
+        files = (path for path in folder.rglob("*") if path.is_file())
+        contents.append({path.relative_to(folder): path.read_bytes() for path in files})
+    assert {path.parts[0] for path in contents[0]} == RELEASES.keys()
     assert contents[0] == contents[1]
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import re
 import stat
 import zipfile
 from collections.abc import Callable
@@ -21,6 +22,7 @@ from dpgeo.ingest.ingestion import ingest, ingest_here
 from dpgeo.ingest.preview import preview
 from dpgeo.ingest.report import Report
 from dpgeo.ingest.schema import Columns, Schema
+from dpgeo.ingest.sniff import sniff
 from tests.unit.ingest.files import (
     BY_GEOM,
     BY_GEOMETRY,
@@ -150,6 +152,18 @@ def test_gzip_in_several_members_is_read_to_its_end(tmp_path: Path) -> None:
 def test_archives_without_exactly_one_plain_file_are_refused(
     tmp_path: Path, content: bytes, words: str
 ) -> None:
+    (tmp_path / "upload").write_bytes(content)
+    folder = tmp_path / "folder"
+    folder.mkdir()
+    with pytest.raises(InvalidInput, match=re.escape(words)) as caught:
+        sniff(*unpacked(tmp_path / "upload", "upload.zip", folder, lambda: None))
+    assert caught.value.field == "file"
+
+
+@pytest.mark.parametrize(
+    "content", [archive(), gzip.compress(TABLE)[:5], encrypted()], ids=range(3)
+)
+def test_a_refused_archive_leaves_nothing_behind(tmp_path: Path, content: bytes) -> None:
     for look in (
         lambda: run(tmp_path, content, "upload.zip"),
         lambda: preview(tmp_path / "upload", "upload.zip"),
@@ -157,7 +171,6 @@ def test_archives_without_exactly_one_plain_file_are_refused(
         with pytest.raises(InvalidInput) as caught:
             look()
         assert caught.value.field == "file"
-        assert words in caught.value.message
     assert [path.name for path in tmp_path.iterdir()] == ["upload"]
 
 

@@ -15,7 +15,7 @@ from dpgeo.core.noise import DiscreteLaplace
 from dpgeo.core.parameters import parse_parameters
 from dpgeo.core.released import CONTENT_TYPES, Released
 from dpgeo.mechanisms.registry import MECHANISMS
-from dpgeo.postprocess import ranges as module
+from dpgeo.postprocess.layers import make_areas
 from dpgeo.postprocess.noise_sums import margin_of_sum
 from dpgeo.postprocess.ranges import CUT, OUTSIDE, RangeAnswer, Ranges
 from dpgeo.privacy.mechanism import run
@@ -53,7 +53,7 @@ def test_the_answer_for_the_whole_area_is_the_total_count(key: str) -> None:
     if key == "zones":
         assert found.exact
         return
-    grid = content.content.grid  # type: ignore[union-attr]
+    grid = content.content.grid  # type: ignore[attr-defined]
     counted = city().histogram(grid)._read_by_meter()
     assert found.estimate == pytest.approx(counted.sum())
     assert found.exact
@@ -64,7 +64,7 @@ def test_the_answer_for_the_whole_area_is_the_total_count(key: str) -> None:
 @pytest.mark.parametrize("cells", [7, 32, 100])
 def test_boxes_along_cells_are_the_cells_sums(cells: int) -> None:
     content = released("uniform-grid", cells=cells)
-    grid = content.content.grid  # type: ignore[union-attr]
+    grid = content.content.grid  # type: ignore[attr-defined]
     counted = city().histogram(grid)._read_by_meter()
     random = np.random.default_rng(4)
     rows = np.sort(random.integers(0, cells + 1, (40, 2)), axis=1)
@@ -108,10 +108,10 @@ def test_answers_for_disjoint_regions_add_up(key: str) -> None:
 
 def test_a_polygon_is_answered_like_the_cells_it_is_made_of() -> None:
     content = released("uniform-grid", noisy=True)
-    grid = content.content.grid  # type: ignore[union-attr]
+    grid = content.content.grid  # type: ignore[attr-defined]
     corner = shapely.union_all([cells_box(grid, 8, 16, 8, 12), cells_box(grid, 12, 16, 8, 20)])
     (found,) = answer(content, corner)
-    counts = content.content.counts  # type: ignore[union-attr]
+    counts = content.content.counts  # type: ignore[attr-defined]
     expected = counts[8:16, 8:12].sum() + counts[12:16, 12:20].sum()
     assert found.estimate == pytest.approx(expected)
     inside = grid.inside(AREA)
@@ -125,7 +125,7 @@ def test_answers_outside_the_study_area_are_zero() -> None:
 
 def test_a_quadtree_answers_with_few_squares() -> None:
     content = released("quadtree", noisy=True)
-    grid = content.content.grid  # type: ignore[union-attr]
+    grid = content.content.grid  # type: ignore[attr-defined]
     (found,) = answer(content, cells_box(grid, 16, 32, 0, 16))
     assert found.areas == 1
     leaves = dataclasses.replace(content, mechanism="privtree")
@@ -136,7 +136,7 @@ def test_a_quadtree_answers_with_few_squares() -> None:
 
 def test_overlapping_zones_are_not_added_up() -> None:
     content = released("zones")
-    counts = content.content.counts  # type: ignore[union-attr]
+    counts = content.content.counts  # type: ignore[attr-defined]
     west, middle, east, centre = counts
     (whole,) = answer(content, AREA.shape)
     assert whole.estimate == pytest.approx(west + middle + east)
@@ -162,7 +162,7 @@ def test_every_content_with_counts_of_areas_answers() -> None:
     for each in CONTENT_TYPES:
         names = {field.name for field in dataclasses.fields(each)}
         if {"grid", "zones"} & names and "longitude" not in names:
-            assert each in module.make_areas.registry, each
+            assert each in make_areas.registry, each
 
 
 @pytest.mark.parametrize("key", GRIDS)

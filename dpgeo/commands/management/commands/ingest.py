@@ -122,7 +122,6 @@ class Command(BaseCommand):
 
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
         """Return the named columns, else the fixed ones, else those suggested for the file."""
-
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)
         named = {role: options[role] for role in DECLARED if options[role]}

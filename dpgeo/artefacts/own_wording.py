@@ -1,0 +1,80 @@
+"""Wording of statements that is one content type's own, registered by type.
+
+Most contents need none.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from fractions import Fraction
+from functools import singledispatch
+
+from dpgeo.artefacts.wording import format_odds
+from dpgeo.core.released import Content, PointsRelease
+from dpgeo.spatial.grid import Grid
+from dpgeo.spatial.ground_grid import FURTHEST_SNAP
+from dpgeo.spatial.projection import ground_scale
+
+REMAPPED = (
+    "Moved points: each was put where its report was likeliest made (at the least expected "
+    "distance) by a public density that was declared beforehand and does not follow the data: "
+    "{title}, SHA-256 {sha256}. Where noise is finer than 512 x 512 cells of the study area, "
+    "points stay. The density recovered starts from the prior, too."
+)
+
+PADDED = (
+    "That people are in the data: everybody has exactly {padded} points, so that their number "
+    "tells how many people there are. How many reports somebody made is hidden as far as distances "
+    "are: who has fewer gets reports that are made up anywhere in the study area and moved like "
+    "all others, and one report more or less, except their only one, changes the odds by at most a "
+    "factor {factor}, as moving it across the area does. Whoever has no report has no points."
+)
+
+ATTRIBUTES = (
+    "What the publisher declared to be known of every report, whoever reads it and wherever it was "
+    "made: {attributes}. It is published as it is, and reports of one person can be told together "
+    "by it. The promise holds only where it follows neither from the place nor from the person, "
+    "which the publisher alone can know."
+)
+
+
+@singledispatch
+def not_protected(content: Content, facts: list[str]) -> list[str]:
+    """Return what is not hidden, from what the notion of privacy does not hide."""
+    return facts
+
+
+@singledispatch
+def steps(content: Content, about: Mapping[str, str]) -> list[str]:
+    """Return steps of post-processing that no layer tells."""
+    return []
+
+
+@not_protected.register
+def _points_not_protected(content: PointsRelease, facts: list[str]) -> list[str]:
+    """With padding, the number of a person's reports is hidden."""
+    if content.padded:
+        across = _across(content.grid) + 2 * Fraction(FURTHEST_SNAP) * content.noise.step
+        factor = format_odds(content.noise.declared * across)
+        facts = [PADDED.format(padded=content.padded, factor=factor), *facts[1:]]
+    if content.attributes:
+        named = ", ".join(attribute.column for attribute in content.attributes)
+        facts = [facts[0], ATTRIBUTES.format(attributes=named), *facts[1:]]
+    return facts
+
+
+@steps.register
+def _points_steps(content: PointsRelease, about: Mapping[str, str]) -> list[str]:
+    """Describe the public density used for remapping, if there is one."""
+    if not content.prior:
+        return []
+    title = about.get("prior_title", content.prior)
+    return [REMAPPED.format(title=title, sha256=about.get("prior_sha256", ""))]
+
+
+def _across(grid: Grid) -> Fraction:
+    """Return the largest distance of two places of a grid's frame in metres, rounded up."""
+    _, south, _, north = grid.bounds
+    widest = ground_scale(0.0 if south < 0 < north else min(abs(south), abs(north)))
+    return Fraction(math.ceil(grid.cell * math.hypot(grid.rows, grid.columns) * widest))

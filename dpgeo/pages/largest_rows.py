@@ -1,0 +1,61 @@
+"""Rows of tables: the largest counts of a layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dpgeo.postprocess.layers import BoxLayer, Layer, PointLayer
+from dpgeo.postprocess.summary import counted, largest
+
+TABLE_ROWS = 20
+"""Rows of the table of the largest counts."""
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One large count with its margin of error: of a box of cells, a zone or a cluster.
+
+    `name` is empty if it has none; the middle is in degrees, None for named shapes.
+    """
+
+    name: str
+    latitude: float | None
+    longitude: float | None
+    value: float
+    margin: float
+    cells: int
+
+
+def rows_of(layer: Layer, most: int = TABLE_ROWS) -> tuple[Row, ...]:
+    """Return the largest counts that stand out, largest first."""
+    chosen = largest(layer, most).tolist()
+    return tuple(_row(layer, index) for index in chosen)
+
+
+def _row(layer: Layer, index: int) -> Row:
+    latitude, longitude = _middle(layer, index)
+    value, margin, _ = counted(layer)
+    return Row(
+        name=_name(layer, index),
+        latitude=latitude,
+        longitude=longitude,
+        value=float(value[index]),
+        margin=float(margin[index]),
+        cells=int(layer.cells[index]) if isinstance(layer, BoxLayer) else 1,
+    )
+
+
+def _middle(layer: Layer, index: int) -> tuple[float | None, float | None]:
+    """Return latitude and longitude of a feature's middle; None for shapes with names."""
+    if isinstance(layer, PointLayer):
+        return float(layer.latitude[index]), float(layer.longitude[index])
+    if isinstance(layer, BoxLayer):
+        west, south, east, north = layer.grid.box_bounds(layer.boxes[[index]])[0]
+        return float((south + north) / 2), float((west + east) / 2)
+    return None, None
+
+
+def _name(layer: Layer, index: int) -> str:
+    """Return a feature's name: the zone's name, or a cluster's unit and number."""
+    columns = [layer.columns[key] for key in ("name", "unit", "cluster") if key in layer.columns]
+    return ", ".join(str(column[index]) for column in columns)

@@ -1,0 +1,64 @@
+"""Facts of perturbed points for the public pages."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+
+from dpgeo.artefacts.statement import cost_words
+from dpgeo.core.released import Content, PointsRelease, Released
+from dpgeo.pages.largest_rows import Row, rows_of
+from dpgeo.postprocess.layers import BoxLayer, Layer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moved:
+    """Perturbed points; `near` and `far` are the radii in metres that hold half and 95 %.
+
+    Some points stand for nobody if they are `padded`; `placed` points were moved by remapping with
+    a public prior.
+    """
+
+    points: int
+    cost: str
+    level: str
+    radius: int
+    padded: bool
+    placed: bool
+    near: float
+    far: float
+    step: int
+    time: str
+    attributes: str
+    updates: int
+    cell_metres: float
+    rows: tuple[Row, ...]
+    """Where most of the points came from, as far as it can be estimated."""
+
+
+@singledispatch
+def moved_of(content: Content, released: Released, drawn_layers: Sequence[Layer]) -> Moved | None:
+    """Return how the points of a content were moved; None where nothing was."""
+    return None
+
+
+@moved_of.register
+def _moved(content: PointsRelease, released: Released, drawn_layers: Sequence[Layer]) -> Moved:
+    noise = content.noise
+    return Moved(
+        points=len(content.longitude),
+        cost=cost_words(released),
+        level=str(released.parameters["level"]),
+        radius=int(released.parameters["radius"]),
+        padded=bool(content.padded),
+        placed=bool(content.prior),
+        near=noise.radius(0.5),
+        far=noise.radius(0.95),
+        step=noise.step,
+        time=str(released.parameters["time"]),
+        attributes=", ".join(attribute.column for attribute in content.attributes),
+        updates=content.updates,
+        cell_metres=content.grid.ground_cell_metres,
+        rows=rows_of(next(layer for layer in drawn_layers if isinstance(layer, BoxLayer))),
+    )
