@@ -56,6 +56,7 @@ audited: $(DONE)/full  ## The statistical suite under its fixed seeds; records i
 
 audit: export DPGEO_AUDIT := 1
 audit: $(DONE)/full frontend audited  ## The long suites at their full length
+	@$(PYTEST) tests/conformance $(PARALLEL) $(ARGS)
 	@$(PYTEST) $(STATISTICAL_TESTS) --timeout 7200 $(ARGS)
 	@$(PYTEST) $(BROWSER_TESTS) --timeout 7200 $(ARGS)
 	@$(PYTEST) $(SERVICES_TESTS) --timeout 7200 $(ARGS)

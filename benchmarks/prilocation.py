@@ -1,14 +1,17 @@
-"""Distance error of PriLocation beside plain Laplace noise and k-anonymity, per record.
+"""Distance error of PriLocation beside plain Laplace noise and k-anonymity.
 
 Epsilon is that of one record, as in the source (Zhu, Li, Zhou and Yu 2017, section 12.4.5); a
-person with l records has l times as much. As many people are made up as there are real ones, who
-are dealt to them. Errors are divided by the hierarchical sensitivity, the largest distance of two
-places in the city, and are means over people, made-up ones here. With t the place before the
-replacement and z the one drawn for it:
-    de: sum of d(t, z) over the output's size, a person's mean (the source's equation);
-    de_true: the same over the number of the person's true records (its text);
-    de_honest: distance of every place drawn, fakes too, to the nearest place where somebody dealt
-    to the person really was, over the output's size.
+person with l records has l times as much. There are as many virtual users as persons, who are
+assigned to them. Errors are divided by the hierarchical sensitivity, the largest distance of two
+places in the city, and are means over virtual users. With t the place before the replacement and z
+the one drawn for it:
+
+de: sum of d(t, z) over the output's size, a person's mean (the source's equation);
+
+de_true: the same over the number of the person's true records (its text);
+
+de_honest: distance of every drawn place, fakes included, to the nearest place where somebody
+assigned to the virtual user really was, over the output's size.
 """
 
 from __future__ import annotations

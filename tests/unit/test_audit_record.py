@@ -1,4 +1,4 @@
-"""The record of the statistical suite's last whole pass goes stale with anything it depends on."""
+"""The record of the statistical suite becomes stale with any change that could matter."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ files = [getattr(module, "__file__", None) or "" for module in sys.modules.value
 ours = [os.path.relpath(file) for file in files if file.startswith(os.getcwd() + os.sep)]
 print(*[file for file in ours if not file.startswith(".venv")], sep="\\n")
 """
-"""Prints the project's files that importing modules loads."""
+"""Prints the project's files that the imports of modules load."""
 
 
 @pytest.fixture
 def copy(tmp_path: Path) -> Path:
-    """What the suite depends on, with a record that holds."""
+    """Copy the files on which the suite depends, with a fresh record."""
     for path in audited_files():
         (tmp_path / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy(ROOT / path, tmp_path / path)

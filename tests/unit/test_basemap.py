@@ -1,4 +1,4 @@
-"""Land that crosses the 180th meridian is drawn on both sides of it, and not across the world."""
+"""Land that crosses the 180th meridian is drawn on both sides and not around the world."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from tests.requirements import need
 
 
 def widest(polygon: shapely.Polygon) -> float:
-    """Degrees of longitude along the longest edge."""
+    """Return the degrees of longitude along the longest edge."""
     return max(
         float(np.abs(np.diff(shapely.get_coordinates(ring)[:, 0])).max())
         for ring in shapely.get_rings(polygon)
@@ -32,7 +32,7 @@ def test_land_around_the_pole_reaches_down_to_it() -> None:
     assert shapely.contains_xy(whole, [0, 175, -175], [-89, -89, -89]).all()
 
 
-def test_other_land_stays_as_it_is() -> None:
+def test_other_land_is_unchanged() -> None:
     polygon = shapely.box(-80, 10, 80, 20)
     assert cut_at_180(polygon) == [polygon]
 

@@ -14,14 +14,16 @@ import pytest
 
 ROOT = Path(__file__).parents[2]
 HEAVY = {"PIL", "duckdb", "geopandas", "pandas", "pyarrow", "pyogrio", "pyproj"}
-"""What takes longer to load than the site may wait: functions that need it import it."""
+"""Packages that take longer to load than the site may wait: functions that need them import
+them.
+"""
 
 Import = ast.Import | ast.ImportFrom
 Function = ast.FunctionDef | ast.AsyncFunctionDef
 
 
 def name_of(path: Path) -> str:
-    """The module in a file."""
+    """Return the name of the module in a file."""
     return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
 
 
@@ -29,7 +31,7 @@ MODULES = {name_of(path): path for path in sorted((ROOT / "dpgeo").rglob("*.py")
 
 
 def targets(statement: Import) -> Iterator[str]:
-    """The modules that a statement imports."""
+    """Return the modules that a statement imports."""
     if isinstance(statement, ast.Import):
         yield from (each.name for each in statement.names)
         return
@@ -39,7 +41,7 @@ def targets(statement: Import) -> Iterator[str]:
 
 
 def imports(tree: ast.AST, *, late: bool = False) -> Iterator[tuple[Import, bool]]:
-    """Every import, and whether it is left to a function or the type checker."""
+    """Return every import, and whether it is inside a function or for the type checker."""
     for node in ast.iter_child_nodes(tree):
         if isinstance(node, Import):
             yield node, late
@@ -52,7 +54,7 @@ STATEMENTS = {name: list(imports(ast.parse(MODULES[name].read_text()))) for name
 
 
 def heavy_within(module: str, seen: set[str]) -> bool:
-    """Whether importing a module loads a heavy library."""
+    """Return whether importing a module loads a heavy library."""
     if module in seen:
         return False
     seen.add(module)
@@ -81,7 +83,7 @@ def test_no_modules_import_each_other_in_a_circle() -> None:
 
 @pytest.mark.parametrize("module", [name for name in MODULES if not name.endswith(".apps")])
 def test_functions_import_only_what_loads_a_heavy_library(module: str) -> None:
-    """An app's `ready` is where Django wants its receivers imported."""
+    """An app's `ready` may also import: Django wants receivers there."""
     light = [
         f"line {statement.lineno}: {target}"
         for statement, late in STATEMENTS[module]

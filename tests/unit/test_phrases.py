@@ -1,4 +1,4 @@
-"""Phrases keep their values apart from their words, in every language and in storage."""
+"""Phrases separate values from text, in every language and in storage."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When a process of the web server accepts connections."""
+"""Rules by which a process of the web server accepts connections."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ THREADS = 2
 
 
 def make_worker() -> Any:
-    """A worker that accepts, whose threads never end what they are given."""
+    """Make a worker that accepts, whose threads never finish."""
     worker: Any = SharingWorker.__new__(SharingWorker)
     worker.cfg = SimpleNamespace(threads=THREADS)
     worker.tpool = SimpleNamespace(submit=lambda *_: Future())
@@ -21,7 +21,7 @@ def make_worker() -> Any:
 
 
 def answered(worker: Any) -> None:
-    """One request is answered, and its connection closed."""
+    """Answer one request and close its connection."""
     done: Future[bool] = Future()
     done.set_result(False)
     worker.finish_request(SimpleNamespace(close=lambda graceful=False: None), done)
@@ -38,7 +38,7 @@ def test_it_accepts_while_a_thread_is_free() -> None:
     assert not worker._accepting
 
 
-def test_it_accepts_one_for_each_answer_although_more_wait_than_it_has_threads() -> None:
+def test_it_accepts_one_connection_for_each_answer_when_many_wait() -> None:
     worker = make_worker()
     for _ in range(THREADS + 3):
         worker.enqueue_req(SimpleNamespace())

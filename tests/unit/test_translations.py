@@ -1,4 +1,4 @@
-"""One extractor finds the messages of Python, templates and scripts, and keeps catalogues."""
+"""One extractor of messages for Python, templates and scripts, and its catalogues."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ def test_warnings_name_what_is_old_and_what_has_other_values(tmp_path: Path) -> 
     ]
 
 
-def test_every_kind_of_source_is_read() -> None:
+def test_messages_of_every_kind_of_source_are_extracted() -> None:
     found = extract()
     assert len(found[PAGES]) > 1000
     assert len(found[SCRIPTS]) > 100
@@ -129,7 +129,7 @@ def test_every_kind_of_source_is_read() -> None:
 
 @pytest.mark.parametrize("name", ["Phrase", "InvalidInput", "Conflict", "NotAllowed"])
 def test_templates_are_constant(name: str) -> None:
-    """What is put together from values could not be found in a catalogue."""
+    """Messages assembled from values could not be found in a catalogue."""
     wrong = [
         f"{path}:{node.lineno}"
         for path in ROOT.glob("dpgeo/**/*.py")

@@ -1,4 +1,4 @@
-"""Released objects for the tests of artefacts: invented, small, and of every content type."""
+"""Released objects for the tests of artefacts: invented, small, of every content type."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from dpgeo.spatial.zones import Zones
 TRIANGLE = StudyArea.from_geojson(
     {"type": "Polygon", "coordinates": [[[4.3, 52.0], [4.9, 52.05], [4.55, 52.4], [4.3, 52.0]]]}
 )
-"""Leaves cells of its frame outside."""
+"""A study area that leaves cells of its frame outside."""
 
 ABOUT = {
     "title": "Evening walks",
@@ -57,7 +57,7 @@ ABOUT = {
 def grid_release(
     cells: int = 8, *, area: StudyArea = TRIANGLE, epsilon: str = "0.5", bound: int = 3
 ) -> Released:
-    """A uniform grid of noisy counts that follow from their position alone."""
+    """Make a uniform grid of noisy counts that follow from their positions."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(epsilon), bound)
     values = (np.arange(grid.size, dtype=np.int64) * 7919 % 401 - 40).reshape(grid.shape)
@@ -67,7 +67,7 @@ def grid_release(
 
 
 def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """A grid by night and by day."""
+    """Make a grid by night and by day."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(1, 2), 3)
     values = np.arange(2 * grid.size, dtype=np.int64) * 7919 % 401 - 40
@@ -88,7 +88,7 @@ def slices_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 def partition_release(
     cells: int = 8, *, answers: str = "least-squares", area: StudyArea = TRIANGLE
 ) -> Released:
-    """Quarters of a grid, the last cut once more, with fresh totals."""
+    """Make quarters of a grid, the last cut once more, with fresh totals."""
     grid = Grid.over(area, cells)
     half, bound = cells // 2, 3
     cell_noise = DiscreteLaplace(Fraction(1, 4), bound)
@@ -124,7 +124,7 @@ def partition_release(
 
 
 def tree_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """The frame, its quarters, and the quarters of the first one, all counted."""
+    """Make a tree of the frame, its quarters, and the quarters of the first one, all counted."""
     grid = Grid.over(area, cells)
     inside = summed_area(grid.inside(area))
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)
@@ -150,7 +150,7 @@ def tree_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """The frame, then its quarters, and an even surface."""
+    """Make a release in two phases: the frame, then its quarters, and an even surface."""
     grid = Grid.over(area, cells)
     mask = grid.inside(area)
     root = np.array([[0, cells, 0, cells]], dtype=np.int32)
@@ -174,7 +174,7 @@ def phased_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 def sparse_release(
     cells: int = 8, *, listed: int = 5, area: StudyArea = TRIANGLE, epsilon: str = "0.5"
 ) -> Released:
-    """Some cells of the study area, or none, above a threshold."""
+    """Make a list of some cells of the study area, or of none, above a threshold."""
     grid = Grid.over(area, cells)
     noise = DiscreteLaplace(Fraction(epsilon), 3)
     content = SparseRelease(
@@ -189,7 +189,7 @@ def sparse_release(
 
 
 def clusters_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Five centres spread over the study area."""
+    """Make five centres spread over the study area."""
     longitude, latitude = spread_evenly(area, 5).degrees
     noise = DiscreteLaplace(Fraction(1, 4), 3)
     content = ClustersRelease(
@@ -203,7 +203,7 @@ def clusters_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Two declared zones, cut to the study area."""
+    """Make two declared zones, cut to the study area."""
     noise = DiscreteLaplace(Fraction("0.5"), 3)
     zones = Zones(
         keys=("n", "s"),
@@ -218,7 +218,7 @@ def zones_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
-    """Noisy cells around one hill, and the lines at which it is drawn."""
+    """Make noisy cells around one hill, and its contour lines."""
     grid = Grid.over(area, cells)
     mask = grid.inside(area)
     row, column = np.mgrid[0:cells, 0:cells] / cells - 0.45
@@ -236,7 +236,7 @@ def contour_release(cells: int = 8, *, area: StudyArea = TRIANGLE) -> Released:
 
 
 def points_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Five moved points with times, one of them unknown, and a density."""
+    """Make five perturbed points with times, one of them unknown, and a density."""
     noise = PlanarLaplace(2 * make_level("ln 4", 200).epsilon, 2, 2)
     grid = Grid.over(area, 8)
     longitude, latitude = area.shape.representative_point().coords[0]
@@ -259,7 +259,7 @@ def points_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def locations_release(*, area: StudyArea = TRIANGLE) -> Released:
-    """Blocks of a grid, two clusters, and places drawn for three people."""
+    """Make blocks of a grid, two clusters, and places drawn for three people."""
     places = Places.of_cells(area, 16)
     paths, unit = places.paths(2)
     longitude, latitude = spread_evenly(area, 2).degrees
@@ -289,7 +289,7 @@ def locations_release(*, area: StudyArea = TRIANGLE) -> Released:
 
 
 def examples() -> tuple[Released, ...]:
-    """One of every content type, and one with little in it."""
+    """Return one release of every content type, and one with little content."""
     return (
         grid_release(),
         slices_release(),
@@ -407,7 +407,7 @@ def _contents(draw: st.DrawFn, area: StudyArea) -> Content:
 
 @st.composite
 def released_objects(draw: st.DrawFn) -> Released:
-    """Any Released object, hostile words and extreme numbers included."""
+    """Draw any Released object, with hostile texts and extreme numbers."""
     area = draw(_areas())
     values = st.one_of(_int64, st.booleans(), _texts)
     lines = st.builds(

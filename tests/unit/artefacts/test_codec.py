@@ -39,7 +39,7 @@ from tests.unit.artefacts.releases import (
 
 
 def facts(record: Released | Content) -> dict[str, Any]:
-    """Every field but the content, arrays as (dtype, shape, values)."""
+    """Return every field but the content, arrays as (dtype, shape, values)."""
     values = {field.name: getattr(record, field.name) for field in dataclasses.fields(record)}
     values.pop("content", None)
     return {
@@ -49,7 +49,7 @@ def facts(record: Released | Content) -> dict[str, Any]:
 
 
 def rewrite(data: bytes, changes: dict[str, NDArray[Any]]) -> bytes:
-    """The archive with some members replaced."""
+    """Return the archive with some members replaced."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         members = {name: archive[name] for name in archive.files}
     buffer = io.BytesIO()
@@ -58,7 +58,7 @@ def rewrite(data: bytes, changes: dict[str, NDArray[Any]]) -> bytes:
 
 
 def with_header(data: bytes, **changes: Any) -> bytes:
-    """The archive with some keys of its header replaced."""
+    """Return the archive with some keys of its header replaced."""
     with np.load(io.BytesIO(data), allow_pickle=False) as archive:
         header = json.loads(archive["header"].tobytes())
     text = json.dumps(header | changes).encode()
@@ -67,7 +67,7 @@ def with_header(data: bytes, **changes: Any) -> bytes:
 
 @dataclasses.dataclass(frozen=True)
 class SetsRelease:
-    """A content whose field no release file can hold."""
+    """A content with a field that no release file can hold."""
 
     cells: set[int]
 
@@ -82,10 +82,10 @@ def test_every_content_type_can_be_written_and_a_field_that_cannot_be_is_named(
 
 
 @pytest.mark.parametrize("scalar", [np.int32, np.float64])
-def test_arrays_are_recognised_whatever_numpy_makes_of_ndarray(
+def test_arrays_are_recognised_in_every_supported_numpy(
     monkeypatch: pytest.MonkeyPatch, scalar: Any
 ) -> None:
-    """NDArray is a type alias from NumPy 2.5 on, and a subscripted class before."""
+    """NDArray is a type alias from NumPy 2.5 on, and was a subscripted class before."""
     item = TypeVar("item", bound=np.generic)
     assert codec._dtype(np.ndarray[tuple[Any, ...], np.dtype[scalar]]) == np.dtype(scalar)
     alias = TypeAliasType("alias", np.ndarray[tuple[Any, ...], np.dtype[item]], type_params=(item,))
@@ -95,7 +95,7 @@ def test_arrays_are_recognised_whatever_numpy_makes_of_ndarray(
 
 
 def test_fields_missing_from_older_releases_have_their_defaults() -> None:
-    """Points were moved before a prior could put them anywhere, and before they told anything."""
+    """Releases of points are older than priors and public attributes."""
     made = points_release()
     with np.load(io.BytesIO(encode(made)), allow_pickle=False) as archive:
         content = json.loads(archive["header"].tobytes())["content"]
@@ -111,7 +111,7 @@ def test_fields_missing_from_older_releases_have_their_defaults() -> None:
 
 
 def without_member(data: bytes, name: str) -> bytes:
-    """The archive without one of its arrays."""
+    """Return the archive without one of its arrays."""
     buffer = io.BytesIO()
     with zipfile.ZipFile(io.BytesIO(data)) as old, zipfile.ZipFile(buffer, "w") as new:
         for member in old.namelist():
@@ -176,7 +176,7 @@ def test_it_refuses_an_array_of_another_dtype() -> None:
 
 
 @given(st.binary(max_size=300))
-def test_garbage_is_refused(data: bytes) -> None:
+def test_bytes_that_are_no_archive_are_refused(data: bytes) -> None:
     with pytest.raises(UnreadableRelease, match="restore it from a backup"):
         decode(data)
 
@@ -188,7 +188,7 @@ def test_every_truncation_is_refused() -> None:
             decode(data[:length])
 
 
-def test_an_altered_byte_never_passes_for_another_release() -> None:
+def test_an_altered_byte_never_yields_another_release() -> None:
     released = grid_release(2)
     data = encode(released)
     for place in range(len(data)):
@@ -197,7 +197,7 @@ def test_an_altered_byte_never_passes_for_another_release() -> None:
             again = decode(altered)
         except UnreadableRelease:
             continue
-        assert encode(again) == data, "only bytes that mean nothing may change unseen"
+        assert encode(again) == data, "only bytes without meaning may change unnoticed"
 
 
 def test_an_unknown_version_says_which_it_reads() -> None:
@@ -206,7 +206,7 @@ def test_an_unknown_version_says_which_it_reads() -> None:
         decode(data)
 
 
-def test_an_unknown_content_says_so() -> None:
+def test_an_unknown_content_type_is_refused_by_name() -> None:
     for kind in ("Cake", None):
         data = with_header(encode(grid_release()), content={"type": kind, "fields": {}})
         words = f"'{kind}', which this software does not know"
@@ -248,7 +248,7 @@ def test_an_array_of_another_kind_is_refused(counts: NDArray[Any]) -> None:
         decode(rewrite(encode(grid_release()), {"counts": counts}))
 
 
-def test_a_bomb_is_refused_without_unpacking_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_decompression_bomb_is_refused_before_unpacking(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(Content, "most_bytes", 2**20)
     data = rewrite(encode(grid_release()), {"counts": np.zeros((4096, 2048), dtype=np.int64)})
     tracemalloc.start()
@@ -283,7 +283,7 @@ def test_moved_points_have_more_room_than_cells(monkeypatch: pytest.MonkeyPatch)
         encode(points_release())
 
 
-def test_a_shape_that_promises_more_than_it_holds_is_refused() -> None:
+def test_an_array_shorter_than_its_shape_is_refused() -> None:
     buffer = io.BytesIO()
     with (
         zipfile.ZipFile(io.BytesIO(encode(grid_release()))) as old,

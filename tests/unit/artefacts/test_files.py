@@ -58,7 +58,7 @@ def build(released: Released, folder: Path) -> dict[str, Path]:
 
 
 def expected(layer: BoxLayer) -> dict[str, list[Any]]:
-    """The values every file must hold."""
+    """Return the values that every file must hold."""
     return {
         "estimate": layer.value.tolist(),
         "margin": layer.margin.tolist(),
@@ -70,7 +70,7 @@ def expected(layer: BoxLayer) -> dict[str, list[Any]]:
 
 
 def check(table: Any, layer: BoxLayer) -> None:
-    """A frame has the layer's values, bit for bit."""
+    """Check that a frame has the layer's values, bit for bit."""
     for name, values in expected(layer).items():
         assert list(table[name]) == values, name
 
@@ -196,7 +196,7 @@ def test_pandas_reads_the_csv(kind: str, tmp_path: Path) -> None:
 
 
 @KINDS
-def test_a_csv_holds_nothing_but_numbers_and_its_label(kind: str, tmp_path: Path) -> None:
+def test_a_csv_contains_only_numbers_and_its_label(kind: str, tmp_path: Path) -> None:
     released = dataclasses.replace(RELEASES[kind], about={"title": '=HYPERLINK("x")'})
     files = build(released, tmp_path)
     for layer in box_layers(released):
@@ -249,7 +249,7 @@ def test_neighbouring_cells_share_their_edges_in_geojson(tmp_path: Path) -> None
             assert (ring[1], ring[2]) == (other[0], other[3])
 
 
-def test_words_with_quotes_and_lines_keep_the_geojson_whole(tmp_path: Path) -> None:
+def test_texts_with_quotes_and_line_breaks_leave_the_geojson_valid(tmp_path: Path) -> None:
     title = 'Ä "quoted" \\ title\nwith % and {braces} and \u2028'
     released = dataclasses.replace(grid_release(4), about={**ABOUT, "title": title})
     path = build(released, tmp_path)["cells.geojson"]
@@ -280,7 +280,7 @@ def test_files_of_several_chunks_hold_every_row(tmp_path: Path) -> None:
     assert [each["properties"]["estimate"] for each in features] == layer.value.tolist()
 
 
-def test_no_file_names_the_machine_or_the_moment(tmp_path: Path) -> None:
+def test_no_file_reveals_the_machine_or_the_time_of_writing(tmp_path: Path) -> None:
     moment = re.compile(rb"20[2-9]\d-\d\d-\d\d|T\d\d:\d\d")
     for path in build(grid_release(), tmp_path).values():
         content = path.read_bytes().replace(geopackage.NO_TIME.encode(), b"")

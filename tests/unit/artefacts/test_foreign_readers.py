@@ -1,4 +1,4 @@
-"""Files opened by programs that are not ours hold the values that were released."""
+"""Files opened by other programs contain the values that were released."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_gdal_reads_the_geopackage(released: Released, layer: Layer, tmp_path: P
             assert table[name].tolist() == values.tolist()
 
 
-def test_a_geopackage_says_nothing_of_when_it_was_written(tmp_path: Path) -> None:
+def test_a_geopackage_does_not_contain_its_time_of_writing(tmp_path: Path) -> None:
     released, layer = LAYERS[0]
     geopackage.write(released, layer, tmp_path / "layer.gpkg")
     tables = pyogrio.read_dataframe(
@@ -204,7 +204,7 @@ def test_gdal_reads_equal_values_from_the_tiles_at_every_zoom(
 
 
 def farthest(table: Any, rows: NDArray[np.int64], expected: NDArray[Any]) -> float:
-    """How far, in Web Mercator metres, the parts of any feature reach beyond it or fall short."""
+    """Return how far, in Web Mercator metres, two features' parts reach beyond each other."""
     around: dict[int, list[Any]] = defaultdict(list)
     for row, bounds in zip(rows.tolist(), table.geometry.bounds.to_numpy(), strict=True):
         around[row].append(bounds)
@@ -232,7 +232,7 @@ def test_holes_parts_and_lines_survive_the_tiles(tmp_path: Path) -> None:
     assert table["estimate"].isin([1.5, 2.5, 3.5]).all()
 
 
-def test_a_layer_without_features_is_an_archive_all_the_same(tmp_path: Path) -> None:
+def test_a_layer_without_features_gives_a_valid_archive(tmp_path: Path) -> None:
     released = sparse_release(16, listed=0)
     (layer,) = box_layers(released)
     for layer_format in LAYER_FORMATS:
@@ -243,7 +243,7 @@ def test_a_layer_without_features_is_an_archive_all_the_same(tmp_path: Path) -> 
     preview.write(released, layer, tmp_path / "preview.png")
 
 
-def test_tiles_never_hold_more_than_browsers_bear(tmp_path: Path) -> None:
+def test_tiles_stay_within_what_browsers_can_draw(tmp_path: Path) -> None:
     released = grid_release(400, area=StudyArea.from_bounds(0, 0, 1, 1))
     (layer,) = box_layers(released)
     place = vector_tiles._mercator(layer)
@@ -257,7 +257,7 @@ def test_tiles_never_hold_more_than_browsers_bear(tmp_path: Path) -> None:
 
 
 @EVERY_LAYER
-def test_the_preview_shows_what_stands_out(
+def test_the_preview_colours_counts_above_the_threshold(
     released: Released, layer: Layer, tmp_path: Path
 ) -> None:
     preview.write(released, layer, tmp_path / "preview.png")
@@ -292,7 +292,7 @@ def test_the_preview_paints_each_cell_where_it_lies(tmp_path: Path) -> None:
 # What files say of themselves
 
 
-def test_every_file_says_what_it_is_for(tmp_path: Path) -> None:
+def test_every_file_states_its_use(tmp_path: Path) -> None:
     for built in build_files(partition_release(), tmp_path):
         kind = file_kind(built.name)
         assert kind.title
@@ -302,5 +302,5 @@ def test_every_file_says_what_it_is_for(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("suffix", [".geojson", ".pmtiles", ".gpkg"])
-def test_a_format_that_is_too_small_names_the_one_to_take(suffix: str) -> None:
+def test_a_layer_too_large_for_a_format_names_the_format_to_use(suffix: str) -> None:
     assert files_instead(f"cells{suffix}", ["cells.parquet"]) == "cells.parquet"

@@ -1,4 +1,4 @@
-"""map.bin holds what the map needs, rounded below the noise."""
+"""map.bin contains what the map needs, rounded below the noise."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_the_mask_says_which_cells_touch_the_area(tmp_path: Path) -> None:
     assert reader.array(reader.header["inside"]).tolist() == inside.ravel().tolist()
 
 
-def test_no_mask_where_every_cell_is_inside(tmp_path: Path) -> None:
+def test_there_is_no_mask_if_every_cell_is_inside(tmp_path: Path) -> None:
     square = Grid.over(StudyArea.from_bounds(0, 0, 1, 1), 1).bounds
     released = grid_release(4, area=StudyArea.from_bounds(*square))
     inside = box_layers(released)[0].grid.inside(released.area)

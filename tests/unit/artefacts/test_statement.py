@@ -33,7 +33,7 @@ DIGESTS = Path(__file__).with_name("statement_digests.json")
 
 
 def stated(released: Released) -> Any:
-    """The statement as programs read it."""
+    """Return the statement as programs read it."""
     return statement(released)
 
 
@@ -83,7 +83,7 @@ def test_the_sentence_speaks_of_the_whole_dataset() -> None:
     )
 
 
-def test_a_release_that_does_not_state_the_total_promises_none() -> None:
+def test_a_statement_without_a_total_promises_none() -> None:
     released = dataclasses.replace(grid_release(), about={"title": "Walks"})
     assert stated(released)["dataset_guarantee"] is None
 
@@ -169,12 +169,14 @@ def test_a_budget_for_points_replaces_the_sentence_about_presence() -> None:
 
 
 def digest(document: Any) -> str:
-    """SHA-256 of a document; floats to twelve digits, the last ones being the machine's."""
+    """Return the SHA-256 of a document, with floats to twelve digits, since the last ones depend
+    on the machine.
+    """
     floats = json.loads(json.dumps(document), parse_float=lambda text: f"{float(text):.12g}")
     return hashlib.sha256(json.dumps(floats).encode()).hexdigest()
 
 
-def test_statements_and_their_schemas_stay_as_they_were() -> None:
+def test_statements_and_their_schemas_are_unchanged() -> None:
     """Renew the digests with `DIGESTS.write_text` where a version of the statement changes."""
     made = {f"schema {version}": digest(statement_schema(version)) for version in VERSIONS}
     for number, released in enumerate(examples()):

@@ -24,5 +24,5 @@ def test_e_itself_is_rounded_up() -> None:
     assert odds_factor(Fraction(1)) == math.nextafter(math.e, 3)
 
 
-def test_an_astronomical_factor_is_no_number_for_programs() -> None:
+def test_an_astronomical_factor_is_null_for_programs() -> None:
     assert odds_factor(Fraction(700)) is None

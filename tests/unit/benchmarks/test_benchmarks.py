@@ -1,4 +1,4 @@
-"""`python -m benchmarks` names what is not installed before it starts."""
+"""`python -m benchmarks` names missing packages before it starts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ OTHER_NAMES = {"PIL": "pillow"}
 
 
 def imported(module: ModuleType) -> set[str]:
-    """The top-level packages that a benchmark imports, itself or through others of its folder."""
+    """Return the top-level packages that a benchmark imports, directly or through its
+    neighbours.
+    """
     names: set[str] = set()
     for node in ast.walk(ast.parse(Path(str(module.__file__)).read_text())):
         if isinstance(node, ast.Import):

@@ -20,7 +20,7 @@ from dpgeo.spatial.grid import Grid
 
 
 @pytest.mark.parametrize("cells", [1, 3, 128])
-def test_an_array_is_counted_as_it_is_and_wholly_inside_its_area(cells: int) -> None:
+def test_an_array_is_counted_unchanged_and_inside_its_area(cells: int) -> None:
     counts = np.random.default_rng(1).integers(0, 9, (cells, cells))
     grid = Grid.over(AREA, cells)
 
@@ -95,9 +95,7 @@ def test_accuracy_prints_a_line_for_every_heatmap(
     }
 
 
-def test_a_benchmark_of_nonsense_says_so(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_impossible_options_are_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     np.save(tmp_path / "array.npy", np.ones((64, 64)))
     command = ["accuracy", "--array", str(tmp_path / "array.npy"), "--cells"]
 

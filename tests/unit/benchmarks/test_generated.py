@@ -8,7 +8,7 @@ from benchmarks.generated import KINDS, generated
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("seed", range(3))
-def test_generated_maps_are_chances_and_always_the_same(kind: str, seed: int) -> None:
+def test_generated_maps_are_repeatable_probabilities(kind: str, seed: int) -> None:
     found = generated(kind, 64, seed)
 
     assert found.shape == (64, 64)

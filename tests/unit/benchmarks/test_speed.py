@@ -8,7 +8,7 @@ from benchmarks.__main__ import main
 from tests.requirements import need
 
 
-def test_speed_compares_each_slow_step_with_what_a_user_would_take(
+def test_speed_compares_each_slow_step_with_an_alternative(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     try:

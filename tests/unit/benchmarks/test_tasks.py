@@ -1,4 +1,4 @@
-"""Plans judged by workers whose positions are known: figures that can be worked out by hand."""
+"""Plans evaluated with workers at known positions, with figures worked out by hand."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def plan(radius: list[float]) -> Plan:
     )
 
 
-def test_those_within_the_radius_decide_each_by_themselves() -> None:
+def test_workers_within_the_radius_decide_independently() -> None:
     longitude, latitude = np.array([NEAR, FAR, AWAY]).T
     found = outcome(plan([1000.0, math.nan]), TASKS, MODEL, longitude, latitude)
     near, far = math.tanh(500 / 400), math.tanh(500 / 800)
@@ -57,7 +57,7 @@ def test_those_within_the_radius_decide_each_by_themselves() -> None:
     assert found.cost == pytest.approx(5 * success + 2 * NOTICE_COST)
 
 
-def test_a_geocast_asks_whoever_lives_in_its_regions() -> None:
+def test_a_geocast_notifies_the_workers_in_its_regions() -> None:
     area = StudyArea.from_bounds(17.9, 59.2, 18.2, 59.4)
     grid = Grid.over(area, 2)
     boxes = np.array([[0, 2, 0, 1], [0, 2, 1, 2]], dtype=np.int32)

@@ -1,4 +1,4 @@
-"""Advice on the bound is the least of its own formula, which a simulation confirms."""
+"""Advice on the contribution bound minimises its own formula, which a simulation confirms."""
 
 from __future__ import annotations
 
@@ -15,14 +15,16 @@ from dpgeo.core.errors import InvalidInput
 @pytest.mark.parametrize("records", [1, 2, 17])
 @pytest.mark.parametrize("share", [0.001, 0.2, 1.0])
 @pytest.mark.parametrize("epsilon", [0.01, 0.3, 5])
-def test_the_best_bound_is_best(people: int, records: int, share: float, epsilon: float) -> None:
+def test_the_advised_bound_has_the_least_error(
+    people: int, records: int, share: float, epsilon: float
+) -> None:
     guess = Guess(people=people, records=records, share=share)
     errors = [expected_error(guess, bound, epsilon) for bound in range(1, records + 1)]
     assert errors[best_bound(guess, epsilon) - 1] == min(errors)
 
 
-def test_the_expected_error_is_that_of_a_simulation() -> None:
-    """Of each person's records some at random are kept; the noise is Laplace's."""
+def test_the_expected_error_matches_a_simulation() -> None:
+    """Random records of each person are kept; the noise is Laplace noise."""
     guess, epsilon, trials = Guess(people=40, records=12, share=0.1), 0.5, 20_000
     random = np.random.default_rng(1)
     for bound in (1, 4, 9):

@@ -10,7 +10,7 @@ APP = Attribute("app", ("1.4", "2.0"))
 DEVICE = Attribute("device", ("phone",))
 
 
-def test_every_combination_has_a_number_of_its_own_and_comes_back() -> None:
+def test_every_combination_has_its_own_number_and_is_restored_from_it() -> None:
     pairs = list(itertools.product(range(3), range(2)))
     codes = [np.array(column) for column in zip(*pairs, strict=True)]
     numbers = combine(codes, [APP, DEVICE])

@@ -1,4 +1,4 @@
-"""Layers are named by parameters; a name that is not declared is refused with those that are."""
+"""Layers named by parameters; an undeclared name is refused with a list of the declared ones."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def test_a_layer_is_found_by_its_name_and_kind() -> None:
         Domain(AREA).layer("wards", Zones)
 
 
-def test_an_empty_name_stands_for_the_only_layer_there_is() -> None:
+def test_an_empty_name_means_the_only_layer() -> None:
     known = {"wards": LayerKind.ZONES, "streets": LayerKind.DENSITY}
     settled = settle_layers(Params(), known)
     assert (settled.zones, settled.prior) == ("wards", "")
@@ -51,7 +51,7 @@ def test_an_empty_name_stands_for_the_only_layer_there_is() -> None:
 
 
 @pytest.mark.parametrize("name", ["streets", "nowhere"])
-def test_a_name_of_no_such_layer_is_refused(name: str) -> None:
+def test_an_undeclared_layer_is_refused(name: str) -> None:
     known = {"wards": LayerKind.ZONES, "streets": LayerKind.DENSITY}
     params = parse_parameters(Params, {"zones": name})
     with pytest.raises(InvalidInput, match=f"'{name}' is not declared; choose from wards"):

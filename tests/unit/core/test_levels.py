@@ -28,14 +28,14 @@ def test_a_level_is_written_in_one_way(written: object, read: str) -> None:
 @pytest.mark.parametrize(
     "written", ["", "four", "0", "-1", "ln 1", "ln 0.5", "nan", "inf", "1e-9", "1e9", "ln ln 4"]
 )
-def test_a_level_that_is_none_is_refused(written: str) -> None:
+def test_text_that_is_not_a_level_is_refused(written: str) -> None:
     with pytest.raises(InvalidInput) as refused:
         parse_level(written)
     assert refused.value.field == "level"
 
 
 @pytest.mark.parametrize("radius", ["", 0, -5, "2.5", 20_000_001, "far"])
-def test_a_radius_is_whole_metres_on_earth(radius: object) -> None:
+def test_a_radius_must_be_a_possible_whole_number_of_metres(radius: object) -> None:
     with pytest.raises(InvalidInput) as refused:
         make_level("ln 4", radius)
     assert refused.value.field == "radius"

@@ -23,23 +23,26 @@ RATES = [
 
 
 def beyond(rate: Fraction, k: int) -> mpmath.mpf:
-    """P(noise >= k) for k >= 1, to 60 digits: the sum of (1-a)/(1+a) a^j over j >= k."""
+    """Return P(noise >= k) for k >= 1, to 60 digits: the sum of (1-a)/(1+a) a^j over j >= k."""
     with mpmath.workdps(60):
         a = mpmath.exp(-mpmath.mpf(rate.numerator) / rate.denominator)
         return a**k / (1 + a)
 
 
 def outside(rate: Fraction, margin: int) -> mpmath.mpf:
-    """P(|noise| > margin)."""
+    """Return P(
+
+    noise
+
+     > margin).
+    """
     with mpmath.workdps(60):
         return 2 * beyond(rate, margin + 1)
 
 
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize("confidence", [0.5, 0.9, 0.95, 0.999])
-def test_the_margin_is_the_least_that_holds_the_confidence(
-    rate: Fraction, confidence: float
-) -> None:
+def test_the_margin_is_the_least_with_its_confidence(rate: Fraction, confidence: float) -> None:
     margin = DiscreteLaplace(rate, 1).margin(confidence)
 
     chance = 1 - mpmath.mpf(confidence)
@@ -83,7 +86,7 @@ def test_the_variance_is_right_from_the_smallest_rate_to_the_largest(rate: Fract
     assert DiscreteLaplace(rate, 1).variance == pytest.approx(float(exact), rel=1e-12)
 
 
-def test_a_greater_bound_makes_the_noise_as_much_wider() -> None:
+def test_the_noise_scale_is_proportional_to_the_bound() -> None:
     assert DiscreteLaplace(Fraction(1), 10).rate == DiscreteLaplace(Fraction(1, 10), 1).rate
 
 
@@ -105,8 +108,6 @@ def test_it_survives_its_json(epsilon: Fraction, sensitivity: int) -> None:
         (Fraction(1), 1.5),
     ],
 )
-def test_there_is_no_noise_without_exact_positive_numbers(
-    epsilon: Fraction, sensitivity: int
-) -> None:
+def test_noise_needs_exact_positive_numbers(epsilon: Fraction, sensitivity: int) -> None:
     with pytest.raises((ValueError, TypeError, InvalidInput)):
         DiscreteLaplace(epsilon, sensitivity)

@@ -22,7 +22,7 @@ def test_missing_parameters_take_their_defaults() -> None:
     assert parse_parameters(Example, {"cells": 3}) == Example(cells=3)
 
 
-def test_forms_and_json_read_alike() -> None:
+def test_forms_and_json_are_read_alike() -> None:
     form = {"cells": " 128 ", "answers": "exact", "smooth": "True"}
     json = {"cells": 128, "answers": "exact", "smooth": True}
 
@@ -47,7 +47,7 @@ def test_forms_and_json_read_alike() -> None:
         ("smooth", "yes", "true or false"),
     ],
 )
-def test_it_names_the_parameter_that_is_wrong(name: str, value: object, said: str) -> None:
+def test_an_error_names_the_wrong_parameter(name: str, value: object, said: str) -> None:
     with pytest.raises(InvalidInput, match=said) as caught:
         parse_parameters(Example, {name: value})
     assert caught.value.field == name

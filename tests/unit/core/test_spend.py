@@ -16,6 +16,6 @@ def test_a_line_of_the_trace_survives_its_json(noise: DiscreteLaplace | None) ->
 
 
 @pytest.mark.parametrize("epsilon", [Fraction(0), Fraction(-1, 2)])
-def test_a_spend_costs_something(epsilon: Fraction) -> None:
+def test_a_spend_has_a_positive_epsilon(epsilon: Fraction) -> None:
     with pytest.raises(ValueError, match="positive epsilon"):
         Spend(label="cells", epsilon=epsilon)

@@ -1,4 +1,4 @@
-"""Canonical files made up for tests."""
+"""Invented canonical files for tests."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ Row = tuple[int, float, float, int | None]
 
 
 def write(path: Path, rows: Sequence[Row], *, person_high: int = 3) -> Path:
-    """A canonical file with these rows; the person's number goes to the low half."""
+    """Write a canonical file with these rows; a person's number goes to the low half of the
+    hash.
+    """
     table = pa.table(
         {
             "person_high": pa.array([person_high] * len(rows), pa.uint64()),
@@ -35,7 +37,7 @@ def write(path: Path, rows: Sequence[Row], *, person_high: int = 3) -> Path:
 
 
 def wanderers(random: np.random.Generator, people: int, rows: int) -> list[Row]:
-    """Rows of people at random places of AREA, some of them exactly twice."""
+    """Return rows of people at random places of AREA, some of them duplicated exactly."""
     west, south, east, north = AREA.mercator_bounds
     person = random.integers(0, people, rows)
     x = random.uniform(west, east, rows)
@@ -50,10 +52,10 @@ def wanderers(random: np.random.Generator, people: int, rows: int) -> list[Row]:
 
 
 def centre(grid: Grid, row: int, column: int) -> tuple[float, float]:
-    """Web Mercator position of a cell's centre."""
+    """Return the Web Mercator position of a cell's centre."""
     return grid.west + (column + 0.5) * grid.cell, grid.north - (row + 0.5) * grid.cell
 
 
 def located(grid: Grid, rows: Sequence[Row]) -> NDArray[np.int64]:
-    """Cells of rows by `Grid.locate`."""
+    """Return the cells of rows by `Grid.locate`."""
     return grid.locate([row[1] for row in rows], [row[2] for row in rows])

@@ -36,7 +36,7 @@ def count(
     threads: int = 2,
     sampling: Sampling | None = None,
 ) -> NDArray[np.int64]:
-    """The bounded counts themselves, which only tests may look at."""
+    """Return the bounded counts themselves, which only tests may read."""
     view = DuckDBView(
         path,
         domain=Domain(AREA),
@@ -54,7 +54,7 @@ def count(
 
 
 def edge_positions(grid: Grid) -> list[Row]:
-    """Positions on the edges of cells and of the frame, and one step of a float beside them."""
+    """Return positions on the edges of cells and of the frame, and one float step beside them."""
     xs = grid.west + np.arange(grid.columns + 1) * grid.cell
     ys = grid.north - np.arange(grid.rows + 1) * grid.cell
     middle_x, middle_y = centre(grid, grid.rows // 2, grid.columns // 2)
@@ -127,7 +127,7 @@ def _contributions(grid: Grid, rows: list[Row], counting: Counting) -> int:
 
 
 @BOTH
-def test_counts_depend_neither_on_row_order_nor_on_how_the_work_is_divided(
+def test_counts_do_not_depend_on_row_order_or_on_how_work_is_divided(
     tmp_path: Path, counting: Counting
 ) -> None:
     grid = Grid.over(AREA, 32)
@@ -210,7 +210,7 @@ def test_every_item_of_a_person_is_as_likely_to_be_kept(tmp_path: Path, counting
 
     kept = counts[counts > 0]
     assert kept.size == 5
-    # Binomial with chance 2/5: seven standard deviations are 485.
+    # Binomial with probability 2/5: seven standard deviations are 485.
     assert np.abs(kept - people * 2 / 5).max() < 485
 
 
@@ -241,7 +241,7 @@ def test_a_file_in_a_folder_named_like_a_pattern_is_read(tmp_path: Path) -> None
     assert count(path, grid)[0, 1] == 1
 
 
-def test_it_reports_each_pass(tmp_path: Path) -> None:
+def test_it_reports_progress_after_each_pass(tmp_path: Path) -> None:
     heard: list[tuple[int, int]] = []
     view = DuckDBView(
         write(tmp_path / "canonical.parquet", wanderers(np.random.default_rng(6), 9, 90)),
@@ -287,7 +287,7 @@ def test_it_refuses_a_salt_of_another_length() -> None:
         )
 
 
-def test_large_files_are_worked_through_in_passes_that_fit_the_memory() -> None:
+def test_large_files_are_read_in_passes_that_fit_the_memory() -> None:
     def chosen(counting: Counting, bound: int) -> Sampling:
         return choose_sampling(
             counting, rows=10**8, people=2 * 10**6, bound=bound, memory=1 << 30, threads=2
@@ -336,7 +336,7 @@ def reports(
     salt: bytes = SALT,
     shard: Shard = WHOLE,
 ) -> list[Any]:
-    """The reports that a view would have moved, which only tests may look at."""
+    """Return the reports that a view would perturb, which only tests may read."""
     view = DuckDBView(
         path,
         domain=Domain(AREA),
@@ -360,10 +360,12 @@ def reports(
 
 
 @pytest.mark.parametrize("unit", list(Unit))
-def test_public_attributes_stay_with_their_reports_and_choose_none(
+def test_public_attributes_stay_with_their_reports_and_do_not_affect_the_choice(
     tmp_path: Path, unit: Unit
 ) -> None:
-    """Which reports are kept is the same whatever is told of them, and whether or not it is."""
+    """The choice of reports does not depend on their attributes, nor on whether attributes are
+    published.
+    """
     rows: list[Row] = [(person, 1.0 * person, 2.0, time) for person in range(9) for time in (1, 2)]
     path = write(tmp_path / "rows.parquet", rows)
     table = pq.read_table(path)
@@ -393,7 +395,7 @@ def test_public_attributes_stay_with_their_reports_and_choose_none(
     assert len(found[0]) == (18 if unit is Unit.RECORD else 9)
 
 
-def test_at_most_so_many_reports_of_each_person_are_moved(tmp_path: Path) -> None:
+def test_at_most_bound_reports_of_each_person_are_perturbed(tmp_path: Path) -> None:
     rows = [(person, 1.0 * number, 2.0, number) for person in range(5) for number in range(person)]
     path = write(tmp_path / "rows.parquet", rows)
     assert len(reports(path, bound=2)) == 0 + 1 + 2 + 2 + 2
@@ -404,7 +406,7 @@ def test_at_most_so_many_reports_of_each_person_are_moved(tmp_path: Path) -> Non
     assert len(set(chosen.values())) > 1
 
 
-def test_which_reports_are_moved_does_not_depend_on_where_they_are(tmp_path: Path) -> None:
+def test_the_choice_of_reports_does_not_depend_on_their_places(tmp_path: Path) -> None:
     random = np.random.default_rng(5)
     persons = random.integers(0, 20, 400)
     kept = []
@@ -420,8 +422,10 @@ def test_which_reports_are_moved_does_not_depend_on_where_they_are(tmp_path: Pat
     assert len(kept[0]) == 60
 
 
-def test_which_reports_are_moved_does_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
-    """Sorted by place, a report that is moved would else change which others are kept."""
+def test_the_choice_of_reports_does_not_depend_on_the_order_of_the_file(tmp_path: Path) -> None:
+    """Otherwise, in a file sorted by place, a change in one report would change which others are
+    kept.
+    """
     random = np.random.default_rng(7)
     rows: list[Row] = [
         (int(random.integers(0, 20)), random.uniform(0, 1000), random.uniform(0, 1000), time)
@@ -453,7 +457,7 @@ def test_every_privacy_unit_is_in_exactly_one_shard(tmp_path: Path, unit: Unit, 
 
 
 def test_a_persons_shard_follows_from_their_keyed_hash_alone(tmp_path: Path) -> None:
-    """Workers of several versions of DuckDB, which may hash otherwise, deal people alike."""
+    """Workers with different versions of DuckDB, whose hashes may differ, assign people alike."""
     rows: list[Row] = [(who, 1.0, 2.0, who) for who in range(30)]
     path = write(tmp_path / "rows.parquet", rows)
     stored = pq.read_table(path)
@@ -464,7 +468,7 @@ def test_a_persons_shard_follows_from_their_keyed_hash_alone(tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize(("unit", "bound", "lacking"), [(Unit.PERSON, 3, 5), (Unit.RECORD, 1, 0)])
-def test_it_knows_how_many_reports_people_lack(
+def test_it_counts_the_reports_that_people_lack(
     tmp_path: Path, unit: Unit, bound: int, lacking: int
 ) -> None:
     numbers = {1: 1, 2: 5, 3: 3, 4: 2, 5: 1}
@@ -485,7 +489,7 @@ def test_it_knows_how_many_reports_people_lack(
 
 
 def test_reports_of_one_time_are_kept_together_or_not_at_all(tmp_path: Path) -> None:
-    """To keep some of them would be to choose by place, or by an order that may be one of place."""
+    """Choosing among them would depend on the place, or on an order that may be by place."""
     rows: list[Row] = [(1, float(n), 0.0, n // 2) for n in range(20)]
     for salt in range(8):
         path = write(tmp_path / f"{salt}.parquet", rows[:: 1 if salt % 2 else -1])

@@ -1,4 +1,4 @@
-"""Counts by slices of local time, against Python's own clock."""
+"""Counts by slices of local time, compared with Python's own clock."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def sliced_grid(cells: int = 4, slices: str = "6 hours", zone: str = ZONE) -> Sl
 
 
 def counts_of(view: DuckDBView, sliced: SlicedGrid) -> NDArray[np.int64]:
-    """The counts themselves, which only tests may look at."""
+    """Return the counts themselves, which only tests may read."""
     counts = view.sliced_histogram(sliced)
     assert counts.sensitivity == view.bound
     assert counts.shape == sliced.shape
@@ -51,7 +51,7 @@ def counts_of(view: DuckDBView, sliced: SlicedGrid) -> NDArray[np.int64]:
 
 
 def regions(sliced: SlicedGrid, rows: list[Row]) -> list[int | None]:
-    """Cell and slice of rows by `Grid.locate` and Python's clock; None without a time."""
+    """Return cell and slice of rows by `Grid.locate` and Python's clock; None without a time."""
     zone = ZoneInfo(sliced.time_zone)
     found: list[int | None] = []
     for cell, (_, _, _, time) in zip(located(sliced.grid, rows).tolist(), rows, strict=True):
@@ -67,7 +67,7 @@ def regions(sliced: SlicedGrid, rows: list[Row]) -> list[int | None]:
 @BOTH
 @pytest.mark.parametrize("slices", TIME_SLICES)
 @pytest.mark.parametrize("zone", [ZONE, "UTC", "Asia/Kathmandu", "America/St_Johns"])
-def test_times_fall_into_the_slices_that_a_clock_on_the_wall_shows(
+def test_times_fall_into_the_slices_of_local_time(
     tmp_path: Path, counting: Counting, slices: str, zone: str
 ) -> None:
     sliced = sliced_grid(slices=slices, zone=zone)
@@ -93,7 +93,7 @@ def test_times_fall_into_the_slices_that_a_clock_on_the_wall_shows(
     assert counts_of(view, sliced).ravel().tolist() == expected
 
 
-def test_the_first_and_the_last_time_of_all_are_counted(tmp_path: Path) -> None:
+def test_the_earliest_and_the_latest_time_are_counted(tmp_path: Path) -> None:
     sliced = sliced_grid(zone="UTC")
     x, y = centre(sliced.grid, 2, 3)
     rows: list[Row] = [(1, x, y, EARLIEST), (2, x, y, LATEST), (3, x, y, None)]
@@ -148,7 +148,7 @@ def test_every_record_counts_when_the_privacy_unit_is_a_record(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("rows", [[], [(1, 0.0, 0.0, 0)]], ids=["empty", "a row"])
-def test_a_zone_of_the_system_alone_is_refused_whatever_the_rows(
+def test_a_time_zone_that_only_the_system_knows_is_always_refused(
     tmp_path: Path, rows: list[Row]
 ) -> None:
     view = view_of(write(tmp_path / "canonical.parquet", rows))

@@ -1,4 +1,4 @@
-"""Zones are counted by position, however the file is cut; a bound holds over overlapping ones."""
+"""Counts of zones by position, with a bound that holds over overlapping zones."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def count(path: Path, **changes: object) -> NDArray[np.int64]:
 
 
 def pairs(rows: list[Row]) -> list[tuple[int, int]]:
-    """Person and zone of every row and zone it lies in, looked up one by one."""
+    """Return person and zone of every row and every zone that contains it, looked up one by one."""
     longitude, latitude = to_degrees([row[1] for row in rows], [row[2] for row in rows])
     return [
         (row[0], zone)
@@ -87,7 +87,7 @@ def test_a_bound_above_all_contributions_counts_everything(
 
 @BOTH
 @pytest.mark.parametrize("unit", list(Unit))
-def test_it_does_not_matter_how_the_file_is_cut(
+def test_counts_do_not_depend_on_how_the_file_is_divided(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, counting: Counting, unit: Unit
 ) -> None:
     bound = 3 if unit is Unit.PERSON else 1
@@ -125,7 +125,7 @@ def test_a_record_in_several_zones_counts_in_one_that_no_other_record_chooses(
     whole = count(write(tmp_path / "whole.parquet", rows), **changes)
     assert whole.sum() == len(rows)  # The halves cover the area.
     assert whole[2] > 0
-    # Whoever removes the first records moves the numbers of all others.
+    # Removing the first records changes the numbers of all others.
     for first in (1, 2, 150):
         rest = count(write(tmp_path / "rest.parquet", rows[first:]), **changes)
         gone = count(write(tmp_path / "gone.parquet", rows[:first]), **changes)
@@ -160,7 +160,7 @@ def places(rows: list[Row], regions: Regions) -> set[tuple[int, int]]:
 def test_the_most_popular_places_of_each_person_are_kept(
     tmp_path: Path, cells: int, counting: Counting
 ) -> None:
-    """Every person alone: with distinct ranks what is kept is known."""
+    """For each person alone and with distinct ranks, it is known what is kept."""
     random = np.random.default_rng(cells)
     regions: Regions = Grid.over(AREA, cells) if cells > 1 else ZONES
     measured: Regions = Grid.over(AREA, 8) if cells > 1 else ZONES
@@ -187,7 +187,7 @@ def test_the_most_popular_places_of_each_person_are_kept(
         assert counts.sum() == min(2, len(own))
 
 
-def test_given_the_ranks_a_person_does_not_change_other_samples(tmp_path: Path) -> None:
+def test_with_given_ranks_a_person_does_not_affect_other_samples(tmp_path: Path) -> None:
     grid = Grid.over(AREA, 16)
     popularity = Popularity(Grid.over(AREA, 4), np.arange(16) // 4)
     rows = wanderers(np.random.default_rng(6), 12, 300)

@@ -1,4 +1,4 @@
-"""Uploads of the formats that are not CSV or Parquet, and how they are read in tests."""
+"""Uploads in formats other than CSV and Parquet, with their readers."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ BY_GEOM = schema(Columns(geometry="geom", person="who"))
 
 
 def feature(who: object, *coordinates: object, **properties: object) -> dict[str, Any]:
-    """A GeoJSON feature."""
+    """Return a GeoJSON feature."""
     geometry = {"type": "Point", "coordinates": list(coordinates)}
     return {"type": "Feature", "properties": {"who": who, **properties}, "geometry": geometry}
 
 
 def document(records: Iterable[str | dict[str, Any]], **members: object) -> str:
-    """A FeatureCollection; records that are text stand as they are."""
+    """Return a FeatureCollection; records that are text are inserted unchanged."""
     texts = [text if isinstance(text, str) else json.dumps(text) for text in records]
     head = {"type": "FeatureCollection", **members}
     return json.dumps(head)[:-1] + ', "features": [\n' + ",\n".join(texts) + "\n]}\n"
@@ -36,7 +36,7 @@ def document(records: Iterable[str | dict[str, Any]], **members: object) -> str:
 def read_features(
     path: Path, declared: Schema = BY_GEOMETRY, *, lines: bool = False, block_bytes: int = 1 << 21
 ) -> tuple[Any, Report]:
-    """Canonical rows and report of a GeoJSON file, read in blocks of a given size."""
+    """Return canonical rows and report of a GeoJSON file, read in blocks of a given size."""
     tally = Tally()
     read = read_sequence if lines else read_document
     crs = declared.columns.crs
@@ -47,7 +47,7 @@ def read_features(
 def read_layer(
     path: Path, declared: Schema = BY_GEOM, batch_rows: int = 20_000
 ) -> tuple[Any, Report]:
-    """Canonical rows and report of a GeoPackage, read in batches of a given size."""
+    """Return canonical rows and report of a GeoPackage, read in batches of a given size."""
     tally = Tally()
     crs = declared.columns.crs
     batches = read_geopackage(path, declared.wanted, tally, crs=crs, batch_rows=batch_rows)
@@ -55,7 +55,7 @@ def read_layer(
 
 
 def gpkg_point(x: float, y: float, flags: int = 1, envelope: bytes = b"") -> bytes:
-    """A GeoPackage's geometry of a point."""
+    """Return a point in the GeoPackage's encoding."""
     body: bytes = shapely.Point(x, y).wkb
     return b"GP\x00" + bytes([flags]) + (4326).to_bytes(4, "little") + envelope + body
 
@@ -77,7 +77,7 @@ CREATE TABLE points (fid INTEGER PRIMARY KEY, geom BLOB, who, t);
 def geopackage(
     path: Path, rows: Sequence[tuple[object, ...]] = (), script: str = CATALOGUE + POINTS
 ) -> Path:
-    """A GeoPackage with rows of (geom, who, t) in the table `points`."""
+    """Write a GeoPackage with rows of (geom, who, t) in the table `points`."""
     path.unlink(missing_ok=True)
     connection = sqlite3.connect(path)
     connection.executescript("PRAGMA synchronous=OFF; PRAGMA journal_mode=MEMORY;" + script)

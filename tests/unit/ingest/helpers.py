@@ -1,4 +1,4 @@
-"""Small uploads for the tests of ingest, and what becomes of them."""
+"""Small uploads for the tests of ingest, and their canonical rows."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def schema(
 def read_text(
     path: Path, declared: Schema, block_bytes: int = BLOCK_BYTES
 ) -> tuple[pa.Table, Report]:
-    """Canonical rows and report of a CSV file, read in blocks of a given size."""
+    """Return canonical rows and report of a CSV file, read in blocks of a given size."""
     tally = Tally()
     batches = read_csv(path, declared.wanted, tally, block_bytes=block_bytes)
     return collected(batches, declared, tally)
@@ -44,7 +44,7 @@ def read_text(
 def read_columns(
     path: Path, declared: Schema, batch_rows: int = BATCH_ROWS
 ) -> tuple[pa.Table, Report]:
-    """Canonical rows and report of a Parquet file, read in batches of a given size."""
+    """Return canonical rows and report of a Parquet file, read in batches of a given size."""
     tally = Tally()
     batches = read_parquet(path, declared.wanted, tally, batch_rows=batch_rows)
     return collected(batches, declared, tally)
@@ -56,14 +56,14 @@ def collected(batches: Any, declared: Schema, tally: Tally) -> tuple[pa.Table, R
 
 
 def csv_of(folder: Path, text: str | bytes, declared: Schema | None = None) -> tuple[Any, Report]:
-    """Canonical rows and report of a CSV file with this content."""
+    """Return canonical rows and report of a CSV file with this content."""
     path = folder / "upload.csv"
     path.write_bytes(text if isinstance(text, bytes) else text.encode())
     return read_text(path, declared or schema())
 
 
 def refused(folder: Path, row: str | bytes, declared: Schema | None = None) -> dict[str, int]:
-    """Why a row is refused that stands between two good ones (columns who, lat, lon, t)."""
+    """Return why a row between two good ones is refused (columns who, lat, lon, t)."""
     line = row if isinstance(row, bytes) else row.encode()
     good = b"anna,45,5,0\n"
     _, report = csv_of(folder, b"who,lat,lon,t\n" + good + line + b"\n" + good, declared)
@@ -75,19 +75,19 @@ def refused(folder: Path, row: str | bytes, declared: Schema | None = None) -> d
 def parquet_of(
     folder: Path, columns: dict[str, Any], declared: Schema | None = None
 ) -> tuple[Any, Report]:
-    """Canonical rows and report of a Parquet file with these columns."""
+    """Return canonical rows and report of a Parquet file with these columns."""
     path = folder / "upload.parquet"
     pq.write_table(pa.table(columns), path)
     return read_columns(path, declared or schema())
 
 
 def people(rows: Any) -> list[tuple[int, int]]:
-    """The person of every canonical row."""
+    """Return the person of every canonical row."""
     return list(zip(rows["person_high"].to_pylist(), rows["person_low"].to_pylist(), strict=True))
 
 
 def bits(rows: Any) -> list[bytes]:
-    """The bytes of every canonical column, validity included."""
+    """Return the bytes of every canonical column, validity included."""
     return [rows[name].to_numpy(zero_copy_only=False).tobytes() for name in rows.column_names]
 
 

@@ -1,4 +1,4 @@
-"""Public attributes: every row says one of what was declared, and no row is refused for it."""
+"""Public attributes: each row has a declared value or "other", and none is refused."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def told(rows: Any, *attributes: Attribute) -> list[tuple[str, ...]]:
     return list(zip(*(column.tolist() for column in columns), strict=True))
 
 
-def test_a_value_that_is_not_declared_is_another_one(tmp_path: Path) -> None:
+def test_an_undeclared_value_becomes_other(tmp_path: Path) -> None:
     text = "who,lat,lon,app\na,45,5, 2.0 \nb,45,5,3.1\nc,45,5,\nd,45,5,e\u0301\ne,45,5,OTHER\n"
     rows, report = csv_of(tmp_path, text, declared(APP))
     assert report.accepted == 5
@@ -62,7 +62,7 @@ def test_a_refused_row_takes_its_attributes_with_it(tmp_path: Path) -> None:
         (pa.array([b"7", b"\xff", b"7" * 5000]), ["7", "other", "other"]),
     ],
 )
-def test_whatever_type_parquet_has_is_compared_as_text(
+def test_values_of_any_parquet_type_are_compared_as_text(
     tmp_path: Path, values: Any, words: list[str]
 ) -> None:
     place = {"who": ["a", "b", "c"], "lat": [45.0] * 3, "lon": [5.0] * 3}
@@ -78,7 +78,7 @@ def test_a_type_that_has_no_text_is_refused_with_its_remedy(tmp_path: Path) -> N
     assert refused.value.field == "public_attributes"
 
 
-def test_json_without_a_text_is_another_value(tmp_path: Path) -> None:
+def test_a_json_value_without_a_text_becomes_other(tmp_path: Path) -> None:
     said = [7, True, ["7"], {"7": 7}, None, "\ud800", "7"]
     lines = [
         feature(str(number), 5, 45, **{"time of day?": one}) for number, one in enumerate(said)
@@ -92,7 +92,7 @@ def test_json_without_a_text_is_another_value(tmp_path: Path) -> None:
     assert [word for (word,) in told(rows, DEVICE)] == words
 
 
-def test_a_geopackage_has_them_too(tmp_path: Path) -> None:
+def test_attributes_are_read_from_a_geopackage(tmp_path: Path) -> None:
     rows = [
         (gpkg_point(5, 45), "a", 7),
         (gpkg_point(5, 45), "b", b"7"),
@@ -112,7 +112,7 @@ def test_a_file_without_the_column_is_refused(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("unit", Unit)
-def test_the_column_of_a_person_is_no_public_attribute(unit: Unit) -> None:
+def test_the_person_column_cannot_be_a_public_attribute(unit: Unit) -> None:
     with pytest.raises(InvalidInput, match="declared both as") as refused:
         Schema(COLUMNS, unit, AREA, attributes=(Attribute("who", ("anna",)),))
     assert refused.value.field == "public_attributes"

@@ -21,7 +21,7 @@ TEXT = schema(Columns(geometry="at", person="who"))
 
 
 def wkt(tmp_path: Path, text: str) -> dict[str, int]:
-    """Why a point as text is refused."""
+    """Return why a point as text is refused."""
     _, report = csv_of(tmp_path, f'who,at\nanna,"{text}"\n', TEXT)
     assert report.read == 1
     return report.refused
@@ -37,7 +37,7 @@ def wkt(tmp_path: Path, text: str) -> dict[str, int]:
         ("ESRI:54009", 450_000, 5_300_000),
     ],
 )
-def test_a_declared_projection_is_undone(tmp_path: Path, crs: str, x: float, y: float) -> None:
+def test_a_declared_projection_is_inverted(tmp_path: Path, crs: str, x: float, y: float) -> None:
     declared = schema(Columns(longitude="x", latitude="y", person="who", crs=crs))
     rows, report = csv_of(tmp_path, f"who,x,y\nanna,{x},{y}\n", declared)
     assert report.refused == {}
@@ -46,7 +46,7 @@ def test_a_declared_projection_is_undone(tmp_path: Path, crs: str, x: float, y: 
     assert np.allclose(np.concatenate(found), expected, atol=1e-9)
 
 
-def test_degrees_are_not_touched(tmp_path: Path) -> None:
+def test_degrees_are_unchanged(tmp_path: Path) -> None:
     for crs in ("EPSG:4326", "OGC:CRS84"):
         declared = schema(Columns(longitude="lon", latitude="lat", person="who", crs=crs))
         content = "who,lat,lon\nanna,45.123456789,5.987654321\n"

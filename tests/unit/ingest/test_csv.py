@@ -1,4 +1,4 @@
-"""CSV: one physical line is one row, every value is text."""
+"""CSV: one physical line is one row, and every value is text."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ def test_quoted_fields_may_hold_delimiters_and_doubled_quotes(tmp_path: Path) ->
     assert len(set(people(found))) == 3
 
 
-def test_an_unclosed_quote_costs_its_own_line_alone(tmp_path: Path) -> None:
+def test_an_unclosed_quote_loses_only_its_own_line(tmp_path: Path) -> None:
     text = 'who,lat,lon\nanna,45,5\n"ben,45,5\ncarl,45,5\n"dora",45,5\n'
     found, report = csv_of(tmp_path, text)
     assert found.num_rows == 3
@@ -155,7 +155,7 @@ def test_a_formula_cell_is_only_text(tmp_path: Path) -> None:
     assert refused(tmp_path, "anna,=45,5,0") == {"the latitude is not a number": 1}
 
 
-def test_only_the_declared_columns_are_looked_at(tmp_path: Path) -> None:
+def test_only_the_declared_columns_are_read(tmp_path: Path) -> None:
     declared = schema(Columns(longitude="lon", latitude="lat"), unit=Unit.RECORD)
     found, report = csv_of(tmp_path, b"lat,who,lon\n45,\x00\x01,5\n45,,5\n", declared)
     assert report.refused == {}
@@ -187,5 +187,5 @@ def test_it_refuses_a_header_it_cannot_use(
     assert len(caught.value.message) < 500
 
 
-def test_columns_without_a_name_may_be_many(tmp_path: Path) -> None:
+def test_many_columns_may_have_no_name(tmp_path: Path) -> None:
     assert csv_of(tmp_path, "who,lat,lon,,\nanna,45,5,,\n")[0].num_rows == 1

@@ -1,4 +1,4 @@
-"""Compressed uploads: any format in gzip, or alone in a zip archive; nothing else."""
+"""Compressed uploads: any format in gzip, or alone in a zip archive."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def run(folder: Path, content: bytes, name: str, declared: Schema | None = None)
 
 
 def samples(folder: Path) -> dict[str, tuple[bytes, Schema]]:
-    """A file of each format, with the same two rows."""
+    """Write a file of each format, with the same two rows."""
     rows = [feature("anna", 5.0, 45.0), feature("ben", 6.0, 46.0)]
     layer = geopackage(
         folder / "a.gpkg", [(gpkg_point(5, 45), "anna", 0), (gpkg_point(6, 46), "ben", 0)]
@@ -146,7 +146,7 @@ def test_gzip_in_several_members_is_read_to_its_end(tmp_path: Path) -> None:
         (archive(("a.csv", TABLE)).replace(b"a.csv", b"b.csv", 1), "damaged or cut short"),
         (b"PK\x03\x04" + bytes(1_000), "damaged or cut short"),
     ],
-    # A packed file holds the time of its packing, which must not be in a test's name.
+    # A packed file contains the time of its packing, which must not be in a test's name.
     ids=lambda value: value if isinstance(value, str) else "file",
 )
 def test_archives_without_exactly_one_plain_file_are_refused(
@@ -175,7 +175,7 @@ def test_a_refused_archive_leaves_nothing_behind(tmp_path: Path, content: bytes)
 
 
 @pytest.mark.parametrize("pack", [gzip.compress, lambda content: archive(("a.csv", content))])
-def test_a_bomb_is_refused_before_it_has_gone_off(
+def test_a_decompression_bomb_is_refused_before_it_is_unpacked(
     tmp_path: Path, pack: Callable[[bytes], bytes], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     bomb = pack(TABLE + bytes(300 << 20))
@@ -192,7 +192,7 @@ def test_a_bomb_is_refused_before_it_has_gone_off(
     assert (folder / "unpacked").stat().st_size <= 1 << 20
 
 
-def test_of_a_long_text_only_the_beginning_is_unpacked_for_its_preview(tmp_path: Path) -> None:
+def test_a_preview_unpacks_only_the_beginning_of_a_long_text(tmp_path: Path) -> None:
     source = tmp_path / "upload"
     source.write_bytes(gzip.compress(TABLE + b"cleo,47,7\n" * 200_000))
     path, name = unpacked(source, "a.csv.gz", tmp_path, lambda: None, enough=1)
@@ -200,7 +200,7 @@ def test_of_a_long_text_only_the_beginning_is_unpacked_for_its_preview(tmp_path:
     assert preview(source, "a.csv.gz").suggested == Columns("lon", "lat")
 
 
-def test_unpacking_by_hand_gives_what_unpacking_here_gives(tmp_path: Path) -> None:
+def test_a_file_unpacked_by_its_owner_gives_the_same_rows(tmp_path: Path) -> None:
     report = run(tmp_path, gzip.compress(TABLE), "a.csv.gz")
     packed = (tmp_path / "out").read_bytes()
     source = tmp_path / "plain"

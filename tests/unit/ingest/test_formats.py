@@ -32,7 +32,7 @@ def test_file_suffixes_are_declared_once() -> None:
 
 
 def read_points(path: Path, wanted: Any, tally: Tally, *, crs: str) -> Iterator[Batch]:
-    """A format of two numbers and a name a line, without a header."""
+    """Read a format without a header, with two numbers and a name a line."""
     rows = [line.split() for line in path.read_text().splitlines()[1:]]
     tally.read += len(rows)
     columns = {"longitude": 0, "latitude": 1, "person": 2}

@@ -32,7 +32,7 @@ def written(tmp_path: Path, content: str | bytes) -> Path:
 
 
 def refused(tmp_path: Path, record: Any, *, lines: bool = False) -> dict[str, int]:
-    """Why a record is refused that stands between two good ones."""
+    """Return why a record between two good ones is refused."""
     records = [ANNA, record, BEN]
     if lines:
         texts = [text if isinstance(text, str) else json.dumps(text) for text in records]
@@ -71,7 +71,7 @@ def test_a_document_may_be_laid_out_in_any_way(tmp_path: Path, dump: Any) -> Non
 
 
 @pytest.mark.parametrize("block_bytes", [1, 2, 3, 5])
-def test_escapes_are_followed_over_the_edges_of_blocks(tmp_path: Path, block_bytes: int) -> None:
+def test_escapes_are_read_across_the_edges_of_blocks(tmp_path: Path, block_bytes: int) -> None:
     notes = ["\\", '"', '\\"', '\\\\"],[{', "\\\\\\", '"""', "\u00fc\U0001f600"]
     path = written(tmp_path, document([feature("anna", 5, 45, note=note) for note in notes]))
     rows, report = read_features(path, block_bytes=block_bytes)
@@ -181,7 +181,7 @@ def test_a_document_without_features_is_accepted(tmp_path: Path) -> None:
 
 
 def test_values_do_not_depend_on_other_rows(tmp_path: Path) -> None:
-    """With GDAL a fraction or a text anywhere changes how every person's number is read."""
+    """In GDAL, a fraction or a text anywhere changes how every person's number is read."""
     large = [9_007_199_254_740_993, 9_007_199_254_740_992]
     for other in ([], [0.5], ["a"], [None], [{"b": 1}]):
         records = [feature(who, 5, 45) for who in [*large, *other]]
@@ -239,7 +239,7 @@ def test_documents_are_recognised_by_their_list_of_features(tmp_path: Path) -> N
             sniff(written(tmp_path, other), "a.json")
 
 
-def test_record_separators_are_read_over(tmp_path: Path) -> None:
+def test_record_separators_are_skipped(tmp_path: Path) -> None:
     content = "".join(f"\x1e{json.dumps(one)}\n" for one in (ANNA, BEN))
     assert read_features(written(tmp_path, content), lines=True)[0].num_rows == 2
 

@@ -1,4 +1,4 @@
-"""GeoPackages, and databases that only look like one."""
+"""GeoPackages, and databases that resemble one."""
 
 from __future__ import annotations
 
@@ -27,7 +27,9 @@ SPOT = gpkg_point(5, 45)
 
 
 def refusal(path: Path, declared: Any = BY_GEOM) -> InvalidInput:
-    """What is said of a file, in this process and in the one that reads uploads."""
+    """Return the message about a file, which must be the same in this process and in the
+    sandbox.
+    """
     with pytest.raises(InvalidInput) as caught:
         read_layer(path, declared)
     with pytest.raises(InvalidInput) as again:
@@ -95,7 +97,7 @@ def test_a_bad_row_is_refused_by_itself(tmp_path: Path, row: tuple[Any, ...], re
             assert (found.num_rows, report.read, report.refused) == (2, 3, {reason: 1})
 
 
-def test_an_envelope_before_the_point_is_read_over(tmp_path: Path) -> None:
+def test_an_envelope_before_the_point_is_skipped(tmp_path: Path) -> None:
     rows = [
         (gpkg_point(5, 45, 1 | code << 1, bytes(size)), "a", 0)
         for code, size in ((0, 0), (1, 32), (2, 48), (3, 48), (4, 64))
@@ -155,7 +157,7 @@ def test_geopackages_without_one_plain_layer_of_points_are_refused(
 
 
 def test_the_schema_can_call_no_function_and_reach_no_other_table(tmp_path: Path) -> None:
-    """Queries that the authorizer must stop, should a file find a way to make one."""
+    """Queries that the authorizer must stop, if a file found a way to make one."""
     from dpgeo.ingest.geopackage_reader import find_layer, opened
 
     other = tmp_path / "other.sqlite"
@@ -187,7 +189,7 @@ def test_a_file_cut_short_is_refused(tmp_path: Path, keep: int) -> None:
     assert "damaged" in refusal(path).message
 
 
-def test_a_journal_beside_the_file_is_not_looked_at(tmp_path: Path) -> None:
+def test_a_journal_beside_the_file_is_ignored(tmp_path: Path) -> None:
     path = geopackage(tmp_path / "a.gpkg", [(SPOT, "a", 0)])
     before = bits(read_layer(path)[0])
     for name in ("a.gpkg-journal", "a.gpkg-wal"):

@@ -1,4 +1,4 @@
-"""From a file to its canonical file and report, whole."""
+"""The way from a file to its canonical file and report."""
 
 from __future__ import annotations
 
@@ -172,7 +172,7 @@ def zipped() -> bytes:
         (os.urandom(3_000).replace(b"\n", b"").replace(b"\r", b""), "a.csv", "."),
     ],
 )
-def test_files_that_are_no_table_are_refused_with_a_remedy(
+def test_files_other_than_tables_are_refused_with_a_remedy(
     tmp_path: Path, content: bytes, name: str, words: str
 ) -> None:
     folder = tmp_path / "out"
@@ -184,7 +184,7 @@ def test_files_that_are_no_table_are_refused_with_a_remedy(
 
 
 @pytest.mark.parametrize("key", [b"", b"short", bytes(65)])
-def test_it_refuses_a_key_that_is_none(tmp_path: Path, key: bytes) -> None:
+def test_it_refuses_a_key_of_the_wrong_length(tmp_path: Path, key: bytes) -> None:
     with pytest.raises(ValueError, match="16 to 64 bytes"):
         ingest(upload(tmp_path, HEADER), "a.csv", schema(), key, tmp_path / "c", silent)
 
@@ -219,7 +219,9 @@ print(report.accepted, (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - bef
 
 @pytest.mark.parametrize("form", ["csv", "parquet"])
 def test_memory_does_not_grow_with_the_file(tmp_path: Path, form: str) -> None:
-    """Eight times the rows, in Parquet as one row group of undivided text. Sizes in MB."""
+    """One file has eight times the rows; in Parquet each is one row group of plain text. Sizes
+    in MB.
+    """
     random = np.random.default_rng(1)
     rows = 200_000
     table = pa.table(

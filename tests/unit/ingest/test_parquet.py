@@ -1,4 +1,4 @@
-"""Parquet and GeoParquet files as wholes: what can be read, and what is said of the rest."""
+"""Parquet and GeoParquet files: which can be read, and what is said of the others."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def written(tmp_path: Path, columns: Any, **options: Any) -> Path:
     return path
 
 
-def test_row_groups_and_batches_do_not_matter(tmp_path: Path) -> None:
+def test_rows_do_not_depend_on_row_groups_and_batches(tmp_path: Path) -> None:
     random = np.random.default_rng(2)
     size = 5_000
     columns = {
@@ -50,7 +50,7 @@ def test_row_groups_and_batches_do_not_matter(tmp_path: Path) -> None:
             assert bits(read_columns(path, schema(), batch)[0]) == bits(expected)
 
 
-def test_a_column_of_nothing_at_all_refuses_its_rows_not_the_file(tmp_path: Path) -> None:
+def test_a_column_of_nulls_refuses_its_rows_and_not_the_file(tmp_path: Path) -> None:
     path = written(tmp_path, {**GOOD, "lat": pa.nulls(2)})
     _, report = read_columns(path, schema())
     assert report.refused == {"the latitude is missing": 2}
@@ -119,7 +119,7 @@ def test_it_refuses_a_file_cut_short(tmp_path: Path, keep: int) -> None:
     assert error.field == "file"
 
 
-def test_damage_anywhere_is_an_error_that_can_be_read_or_no_matter(tmp_path: Path) -> None:
+def test_damage_anywhere_is_harmless_or_a_readable_error(tmp_path: Path) -> None:
     path = written(tmp_path, {key: values * 500 for key, values in GOOD.items()})
     whole = path.read_bytes()
     random = np.random.default_rng(4)
@@ -221,4 +221,4 @@ def test_one_huge_value_in_every_row_is_stored_once(tmp_path: Path) -> None:
     assert path.stat().st_size < 10_000_000
     _, report = read_columns(path, schema())
     assert report.refused == {"a declared field is longer than 1,000 bytes": 20_000}
-    assert pa.default_memory_pool().max_memory() < 1_000_000_000  # plainly repeated: 20 GB
+    assert pa.default_memory_pool().max_memory() < 1_000_000_000  # without the dictionary: 20 GB

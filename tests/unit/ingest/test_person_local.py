@@ -1,8 +1,8 @@
-"""Canonicalisation is a function of the row and the declared schema, and of nothing else.
+"""Row-locality: a row's canonical form depends on it and the declared schema alone.
 
-This is what the contribution bound rests on: taking a person's rows out of the upload takes
-exactly that person's rows out of the canonical file, byte for byte, whatever the other rows hold
-and wherever the reader cuts the file.
+The contribution bound rests on this: removing a person's rows from the upload removes exactly that
+person's rows from the canonical file, byte for byte, whatever the other rows are and wherever the
+reader divides the file.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ noise = st.sampled_from(
     [b'"', b'"u,45,5,0', b'u,45,5,"0', b'"u"",45,5,0', b"\xff\xfe,45,5,0", b"u,45,5", b"\x00",
      b"", b'",",",', b"u,45,5,0,", b"u" * 70_000 + b",45,5,0", "\u2028,45,5,0".encode()]
 )  # fmt: skip
-"""Lines that a CSV library could let run into their neighbours."""
+"""Lines that a CSV library could join with their neighbours."""
 
 
 def line_of(row: tuple[str, ...]) -> bytes:
@@ -86,7 +86,7 @@ def test_each_csv_line_is_read_as_if_it_were_alone(
 
 @SLOW
 @given(lines, st.lists(usable.map(line_of), max_size=6), st.randoms(use_true_random=False))
-def test_taking_a_persons_lines_out_takes_out_exactly_their_rows(
+def test_removing_a_persons_lines_removes_exactly_their_rows(
     tmp_path: Path, others: list[bytes], some: list[bytes], random: Any
 ) -> None:
     owners = [("other", line) for line in others if not line.strip(b'"').startswith(b"u")]
@@ -103,7 +103,7 @@ def test_taking_a_persons_lines_out_takes_out_exactly_their_rows(
 
 
 def text_table(content: list[tuple[str, ...]]) -> Any:
-    """All columns as text, with nulls where a cell is empty."""
+    """Return all columns as text, with nulls for empty cells."""
     cells = [[cell or None for cell in column] for column in zip(*content, strict=True)] or [[]] * 4
     return pa.table(
         {name: pa.array(column, pa.string()) for name, column in zip(
@@ -113,7 +113,7 @@ def text_table(content: list[tuple[str, ...]]) -> Any:
 
 
 def typed_table(content: list[tuple[str, ...]]) -> Any:
-    """Numbers as numbers, persons as categories, times as local timestamps."""
+    """Return numbers as numbers, persons as categories, times as local timestamps."""
     table = text_table(content)
     number = [[_number(cell) for cell in table[name].to_pylist()] for name in ("lat", "lon")]
     return pa.table(
@@ -156,7 +156,7 @@ def test_each_parquet_row_is_read_as_if_it_were_alone(
 
 
 @pytest.mark.parametrize("block_bytes", [50, 4_099, BLOCK_BYTES])
-def test_the_report_too_does_not_depend_on_where_the_file_is_cut(
+def test_the_report_does_not_depend_on_where_the_file_is_divided(
     tmp_path: Path, block_bytes: int
 ) -> None:
     random = np.random.default_rng(3)

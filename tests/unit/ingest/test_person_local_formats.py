@@ -1,4 +1,4 @@
-"""In every format a row's canonical form is a function of the row and the declared schema."""
+"""Row-locality in every format: a row's canonical form depends on it alone."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ ODD = [
     json.dumps(feature("u", 5, 45, note="x" * 70_000)), json.dumps(feature([1], 5, 45)),
     json.dumps({**feature("u", 5, 45), "geometry": None}),
 ]  # fmt: skip
-"""Well-formed elements of a list of features that are no usable feature."""
+"""Well-formed elements of a list of features that are not usable features."""
 
 BROKEN = [
     "{",
@@ -65,7 +65,7 @@ BROKEN = [
     "}" * 9,
     '{"type": "Feature", "properties": {"who": "u',
 ]
-"""Lines that would swallow their neighbours, were a document made of them."""
+"""Lines that would absorb their neighbours if they were part of a document."""
 
 
 def record(row: tuple[Any, ...]) -> str:
@@ -134,7 +134,7 @@ def test_each_row_of_a_layer_is_read_as_if_it_were_alone(
 @pytest.mark.parametrize("form", ["document", "lines", "layer", "projected", "text"])
 @SLOW
 @given(mixed, st.lists(usable, max_size=5), st.randoms(use_true_random=False))
-def test_taking_a_persons_rows_out_takes_out_exactly_theirs(
+def test_removing_a_persons_rows_removes_exactly_theirs(
     tmp_path: Path, form: str, others: list[Any], own: list[Any], random: Any
 ) -> None:
     mine = [("u", *row[1:]) for row in own]
@@ -150,7 +150,7 @@ def test_taking_a_persons_rows_out_takes_out_exactly_theirs(
 
 
 def canonical(folder: Path, form: str, content: list[tuple[Any, ...]]) -> Any:
-    """The canonical rows of a file of this form, packed where it is text."""
+    """Return the canonical rows of a file of this form, compressed if it is text."""
     if form == "document":
         return canonical_document(folder / "a.geojson", [record(row) for row in content], 61)
     if form == "lines":

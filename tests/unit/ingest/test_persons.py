@@ -43,7 +43,7 @@ def test_one_name_is_one_person_however_its_letters_are_composed(tmp_path: Path)
 
 
 @pytest.mark.parametrize("name", ["upload.csv", "upload.csv.gz"])
-def test_an_erased_person_is_left_out_as_if_never_in_the_file(tmp_path: Path, name: str) -> None:
+def test_an_erased_person_is_treated_as_if_never_in_the_file(tmp_path: Path, name: str) -> None:
     def read(text: str, erased: Collection[bytes]) -> tuple[Any, Report]:
         source = tmp_path / name
         content = ("who,lat,lon\n" + text).encode()
@@ -94,14 +94,14 @@ def test_it_refuses_numbers_that_cannot_name_a_person(tmp_path: Path, value: flo
 
 
 @pytest.mark.parametrize("text", ["1.23457E+11", "1.2345678901234568e+16", '"1,2E+15"', "-4e+20"])
-def test_it_refuses_identifiers_that_a_spreadsheet_cut_short(tmp_path: Path, text: str) -> None:
-    """Many persons share such a number, and would be bounded as if they were one."""
+def test_it_refuses_identifiers_that_a_spreadsheet_shortened(tmp_path: Path, text: str) -> None:
+    """Many persons share such a shortened number, and would be bounded as if they were one."""
     assert refused(tmp_path, f"{text},45,5,0") == {
         "the person is a number that is not whole or too large to be exact": 1
     }
 
 
-def test_names_that_only_resemble_an_exponent_are_names(tmp_path: Path) -> None:
+def test_names_that_resemble_an_exponent_are_accepted(tmp_path: Path) -> None:
     names = ["1e5", "12E7", "e+5", "1.5e+x", "ab1e+5"]
     assert len(set(written(tmp_path, *names))) == len(names)
 
@@ -114,7 +114,7 @@ def test_a_row_without_a_person_is_refused(tmp_path: Path, text: str) -> None:
 
 
 @pytest.mark.parametrize("values", [["a", None], [1, None], [1.5 - 0.5, float("nan")]])
-def test_a_stored_null_is_no_person(tmp_path: Path, values: list[Any]) -> None:
+def test_a_row_with_a_null_person_is_refused(tmp_path: Path, values: list[Any]) -> None:
     _, report = parquet_of(tmp_path, {"who": values, "lat": [45, 45], "lon": [5, 5]})
     assert report.refused == MISSING
 

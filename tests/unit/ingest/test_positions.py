@@ -1,4 +1,4 @@
-"""Coordinates: what is a position, and why the others are not."""
+"""Coordinates: which are positions, and why the others are refused."""
 
 from __future__ import annotations
 
@@ -153,7 +153,7 @@ def test_it_says_why_a_geometry_is_refused(tmp_path: Path) -> None:
     }
 
 
-def test_an_area_that_is_no_box_refuses_what_lies_beside_it(tmp_path: Path) -> None:
+def test_an_area_that_is_not_a_box_refuses_positions_outside_it(tmp_path: Path) -> None:
     triangle = StudyArea(shapely.Polygon([(0, 40), (10, 40), (0, 50)]))
     found, _ = csv_of(tmp_path, "who,lat,lon\na,41,1\nb,49,9\n", schema(area=triangle))
     assert found.num_rows == 1

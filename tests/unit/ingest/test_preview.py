@@ -1,4 +1,4 @@
-"""Previews of a file for its owner, before columns are declared."""
+"""Previews of a file for its owner, before its columns are declared."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def test_it_shows_the_first_rows_of_parquet(tmp_path: Path) -> None:
     assert found.suggested == Columns(geometry="geom")
 
 
-def test_the_file_itself_may_say_which_column_is_the_geometry(tmp_path: Path) -> None:
+def test_the_geometry_column_may_be_named_by_the_file(tmp_path: Path) -> None:
     geo = {"primary_column": "spot", "columns": {"spot": {"encoding": "WKB"}}}
     table = pa.table({"uid": [1], "spot": [shapely.Point(5, 45).wkb]})
     path = tmp_path / "a.parquet"
@@ -82,7 +82,7 @@ def test_a_file_without_rows_is_shown(tmp_path: Path) -> None:
     assert preview(path, "a.parquet").rows == []
 
 
-def test_it_reads_the_head_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_reads_only_the_beginning(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "upload.csv"
     path.write_bytes(b"who,lat,lon\n" + b"a,45,5\n" * 1_000_000)
     taken = 0
@@ -174,13 +174,13 @@ def test_plausible_values_give_no_hints(tmp_path: Path, content: str) -> None:
     assert of(tmp_path, content, NEW_YORK).hints == []
 
 
-def test_it_hints_at_nothing_for_a_city_seen_by_its_own_area(tmp_path: Path) -> None:
+def test_there_are_no_hints_for_a_city_within_its_own_area(tmp_path: Path) -> None:
     random = np.random.default_rng(8)
     pairs = list(zip(random.uniform(40.5, 41, 50), random.uniform(-74.3, -73.6, 50), strict=True))
     assert of(tmp_path, rows(*pairs), NEW_YORK).hints == []
 
 
-def test_files_that_are_no_table_are_refused_at_the_preview(tmp_path: Path) -> None:
+def test_files_other_than_tables_are_refused_at_the_preview(tmp_path: Path) -> None:
     for content in (b"", b"\n\n", b"a,a\n1,2\n", b"PK\x03\x04", b"PAR1PAR1"):
         with pytest.raises(InvalidInput) as caught:
             of(tmp_path, content)

@@ -1,4 +1,4 @@
-"""The process that reads compressed and binary files: what it may take, and how it ends."""
+"""The process that reads compressed and binary files: its limits, and how it ends."""
 
 from __future__ import annotations
 
@@ -35,7 +35,9 @@ def run_ingest(path: Path, target: Path) -> Any:
     return ingest(path, path.name, schema(), KEY, target, silent)
 
 
-def test_it_knows_none_of_our_secrets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_has_none_of_the_servers_secrets(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     program = tmp_path / "tell.py"
     program.write_text("import json, os; print(json.dumps({'result': dict(os.environ)}))")
     monkeypatch.setenv("SECRET_KEY", "very secret")
@@ -47,7 +49,7 @@ def test_it_knows_none_of_our_secrets(tmp_path: Path, monkeypatch: pytest.Monkey
 
 
 def shim(folder: Path, program: Path) -> str:
-    """A worker that is another program."""
+    """Write a worker that is another program."""
     script = folder / "python"
     script.write_text(f"#!/bin/sh\nexec '{sys.executable}' '{program}'\n")
     script.chmod(0o755)
@@ -71,7 +73,7 @@ def shim(folder: Path, program: Path) -> str:
         ("print('{\"result\": 5}')", RuntimeError, "TypeError"),
     ],
 )
-def test_however_it_ends_we_know_why(
+def test_every_way_of_ending_has_its_error(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
     program: str,
@@ -86,7 +88,7 @@ def test_however_it_ends_we_know_why(
 
 
 @pytest.mark.parametrize("suggested", [{"longitude": 5}, {"unknown": ""}], ids=str)
-def test_a_preview_that_no_reader_of_ours_makes_is_no_fault_of_the_file(
+def test_an_invalid_preview_is_not_blamed_on_the_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, suggested: dict[str, Any]
 ) -> None:
     program, path = tmp_path / "forge.py", tmp_path / "a.parquet"
@@ -98,7 +100,7 @@ def test_a_preview_that_no_reader_of_ours_makes_is_no_fault_of_the_file(
         preview(path, "a.parquet")
 
 
-def test_a_worker_that_only_chatters_is_ended_too(
+def test_a_worker_that_only_sends_messages_is_terminated(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     program = tmp_path / "chatter.py"
@@ -156,7 +158,7 @@ def test_stopping_from_progress_leaves_no_process_and_no_file(tmp_path: Path) ->
     assert not children.exists() or children.read_text() == ""
 
 
-def test_an_error_of_ours_does_not_quote_the_file(tmp_path: Path) -> None:
+def test_an_internal_error_does_not_quote_the_file(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table(GOOD), path)
     request = {"source": str(path), "file_name": "a", "schema": {"private": "words"}, "key": "00"}
@@ -169,14 +171,14 @@ HUGE = 300 << 20
 
 
 def huge_value(path: Path) -> None:
-    """Two rows, one of whose declared values takes hundreds of MB and a few hundred KB packed."""
+    """Write two rows with one declared value of hundreds of MB, a few hundred KB compressed."""
     table = pa.table({**GOOD, "who": ["a" * HUGE, "b"]})
     pq.write_table(table, path, compression="zstd", use_dictionary=False, write_statistics=False)
     assert path.stat().st_size < 1 << 20
 
 
 def in_another_process(program: str, *arguments: Path) -> list[str]:
-    """What a program prints whose memory is not to be counted as ours."""
+    """Return the output of a program whose memory must not be counted as ours."""
     done = subprocess.run(
         [sys.executable, "-c", program, *arguments],
         capture_output=True, text=True, timeout=120, check=True, cwd=Path(__file__).parents[3],
@@ -204,7 +206,7 @@ print(resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss // 1024)
 """
 
 
-def test_a_huge_value_takes_no_more_than_the_memory_allowed(tmp_path: Path) -> None:
+def test_a_huge_value_stays_within_the_memory_limit(tmp_path: Path) -> None:
     path, small = tmp_path / "huge.parquet", tmp_path / "small.parquet"
     in_another_process(WRITTEN, path)
     pq.write_table(pa.table(GOOD), small)
@@ -217,7 +219,7 @@ def test_a_huge_value_takes_no_more_than_the_memory_allowed(tmp_path: Path) -> N
         preview(path, "huge.parquet")
 
 
-def test_damaged_footers_never_end_our_process(tmp_path: Path) -> None:
+def test_damaged_footers_never_end_the_calling_process(tmp_path: Path) -> None:
     path = tmp_path / "a.parquet"
     pq.write_table(pa.table({name: values * 50 for name, values in GOOD.items()}), path)
     whole = path.read_bytes()
@@ -236,7 +238,7 @@ def test_damaged_footers_never_end_our_process(tmp_path: Path) -> None:
     assert refused > 4
 
 
-def test_text_that_is_not_packed_needs_no_other_process(
+def test_uncompressed_text_is_read_without_another_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/nonexistent")

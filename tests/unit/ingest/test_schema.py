@@ -1,4 +1,4 @@
-"""What may be declared about a file."""
+"""The declaration of a file's columns."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def test_columns_survive_json() -> None:
     assert Columns.from_json(columns.to_json()) == columns
 
 
-def test_it_refuses_a_role_it_does_not_know() -> None:
+def test_it_refuses_an_unknown_role() -> None:
     with pytest.raises(InvalidInput, match="no column role 'lattitude'") as caught:
         Columns.from_json({"lattitude": "lat"})
     assert caught.value.field == "columns"
@@ -37,7 +37,7 @@ def test_it_refuses_a_column_name_that_is_not_text() -> None:
         (Columns(longitude="lon", geometry="geom", person="who"), "columns.geometry"),
     ],
 )
-def test_it_refuses_columns_that_determine_no_row(columns: Columns, field: str) -> None:
+def test_it_refuses_columns_that_do_not_determine_a_row(columns: Columns, field: str) -> None:
     with pytest.raises(InvalidInput) as caught:
         schema(columns)
     assert caught.value.field == field

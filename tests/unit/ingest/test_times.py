@@ -1,4 +1,4 @@
-"""Times: ISO 8601 or seconds since 1970; a fixed rule where clocks change."""
+"""Times: ISO 8601 or seconds since 1970, and a fixed rule where clocks change."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The queue in a folder."""
+"""The message queue in a folder."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def open_channel(folder: Path) -> Channel:
     return channel
 
 
-def test_it_delivers_every_message_once_and_whole_to_rival_readers(tmp_path: Path) -> None:
+def test_concurrent_readers_get_every_message_once_and_complete(tmp_path: Path) -> None:
     writers_left = threading.Semaphore(0)
     received: list[str] = []
     broken: list[Exception] = []
@@ -59,7 +59,7 @@ def test_it_delivers_every_message_once_and_whole_to_rival_readers(tmp_path: Pat
     assert not list(tmp_path.glob("*.msg"))
 
 
-def test_it_keeps_the_queues_apart_and_the_order(tmp_path: Path) -> None:
+def test_it_separates_queues_and_keeps_their_order(tmp_path: Path) -> None:
     channel = open_channel(tmp_path)
     for number in range(3):
         channel._put("work", number)
@@ -70,7 +70,7 @@ def test_it_keeps_the_queues_apart_and_the_order(tmp_path: Path) -> None:
     assert channel._get("other") == "elsewhere"
 
 
-def test_it_never_shows_a_message_before_it_is_complete(
+def test_an_incomplete_message_is_never_delivered(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     channel = open_channel(tmp_path)

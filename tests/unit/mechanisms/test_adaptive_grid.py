@@ -96,13 +96,13 @@ def test_exact_margins_come_from_the_partitions_own_noise_alone() -> None:
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 7])
-def test_the_smallest_grids_work(cells: int) -> None:
+def test_the_smallest_grids_are_accepted(cells: int) -> None:
     found = tree(release(ZeroNoise(), cells=cells))
 
     assert found.counts[0] == found.counts[found.level == 2].sum() > 0
 
 
-def test_an_empty_dataset_gives_undivided_noisy_squares() -> None:
+def test_an_empty_dataset_gives_few_partitions_within_their_margins() -> None:
     partitions, estimate = box_layers(release(SeededEntropy(5), people=0))
 
     assert len(partitions.boxes) < 200
@@ -110,7 +110,7 @@ def test_an_empty_dataset_gives_undivided_noisy_squares() -> None:
     assert np.isfinite(estimate.value).all()
 
 
-def test_the_forecast_is_of_the_partitions_noise() -> None:
+def test_the_forecast_is_for_the_noise_of_partitions() -> None:
     params = adaptive_grid.Params(cells=64, pilot_share=10, square_share=50)
 
     forecast = adaptive_grid.forecast(params, Fraction(1), 5, Domain(TRIANGLE))

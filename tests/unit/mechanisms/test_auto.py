@@ -27,7 +27,7 @@ TRIANGLE = StudyArea.from_geojson(
 
 
 def town(cells: int, people: int, seed: int = 1) -> NDArray[np.int64]:
-    """Counts of a town with two centres and empty country around."""
+    """Return counts of a town with two centres and empty country around."""
     random = np.random.default_rng(seed)
     centre = np.where(random.random((people, 1)) < 0.7, 0.3, 0.6)
     place = random.normal(centre, 0.05, (people, 2))
@@ -71,8 +71,8 @@ def test_phases_cost_the_unallocated_epsilon_whatever_the_pilot(cells: int, sign
     assert all(phase.level is None or 0 <= phase.level <= depth for phase in phases)
 
 
-def test_a_wider_bound_is_as_good_as_less_epsilon() -> None:
-    """Noise scales with bound/epsilon, and so does what stands out."""
+def test_a_larger_bound_acts_like_a_smaller_epsilon() -> None:
+    """Noise scales with bound/epsilon, and so do the thresholds."""
     view = ArrayView(area=TRIANGLE, unit=Unit.PERSON, counting=Counting.PEOPLE, bound=20)
     params = auto.Params(cells=16)
     released = run(auto.MECHANISM, view, params, Fraction(1), SeededEntropy(1), {})
@@ -106,7 +106,7 @@ def test_every_phase_covers_the_study_area_once_and_counts_nothing_outside() -> 
     assert not found.surface[~inside].any()
 
 
-def test_areas_are_small_in_town_and_large_in_the_country() -> None:
+def test_partitions_are_small_in_town_and_large_in_the_country() -> None:
     found = content(release(town(64, 100_000), "1"))
     last = found.boxes[found.phase == found.phase[-1]]
     side = last[:, 1] - last[:, 0]
@@ -117,7 +117,7 @@ def test_areas_are_small_in_town_and_large_in_the_country() -> None:
 
 
 @pytest.mark.parametrize("people", [3000, 1_000_000])
-def test_it_is_far_better_than_an_even_grid(people: int) -> None:
+def test_it_has_far_smaller_errors_than_a_uniform_grid(people: int) -> None:
     counts = town(64, people)
     boxes = random_boxes(64)
     truth = range_counts(counts, boxes)

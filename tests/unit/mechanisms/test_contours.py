@@ -1,4 +1,4 @@
-"""Contours: surfaces of noisy cells, and the lines and bands drawn on them."""
+"""Contours: surfaces of noisy cells, and the lines and bands drawn from them."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def test_unsmoothed_and_blurred_surfaces_keep_the_noisy_total(smoothing: Smoothi
     assert surface.sum() == pytest.approx(counts[inside].sum())
 
 
-def test_blurring_shares_a_cell_with_its_neighbours_inside() -> None:
+def test_blurring_spreads_a_cell_over_its_neighbours_in_the_area() -> None:
     values = np.zeros((5, 5))
     values[2, 2] = 16
     inside = np.ones((5, 5), dtype=np.bool_)
@@ -74,7 +74,7 @@ def test_blurring_shares_a_cell_with_its_neighbours_inside() -> None:
     assert shared.sum() == pytest.approx(16)
 
 
-def test_inference_errs_less_than_the_noise_where_few_people_are() -> None:
+def test_inference_errs_less_than_the_noise_where_people_are_few() -> None:
     grid, truth = hill(64)
     noisy = np.random.default_rng(5).laplace(0, 2, truth.shape).round().astype(np.int64)
     counts = truth.round().astype(np.int64) + noisy
@@ -86,7 +86,7 @@ def test_inference_errs_less_than_the_noise_where_few_people_are() -> None:
     assert errors[Smoothing.INFERRED] < 0.6 * errors[Smoothing.NONE]
 
 
-def test_lines_by_the_noise_begin_where_an_empty_cell_seldom_lies() -> None:
+def test_automatic_lines_begin_above_most_empty_cells() -> None:
     grid, surface = hill()
     lines = line_values(surface, NOISE, grid, Spacing.NOISE, 1, 30)
     cell = grid.ground_areas.mean() / 1e6

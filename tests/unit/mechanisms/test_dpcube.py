@@ -28,7 +28,7 @@ TRIANGLE = StudyArea.from_geojson(
 
 
 def view(people: int = 4000, bound: int = 2) -> ArrayView:
-    """People in two clusters of the triangle, three positions each."""
+    """Return a view of people in two clusters of the triangle, three positions each."""
     random = np.random.default_rng(9)
     heart = random.integers(0, 2, 3 * people)
     spread = random.normal(0, 0.004, (2, 3 * people))
@@ -79,7 +79,7 @@ def test_it_spends_the_declared_shares_and_nothing_else() -> None:
 
 
 def test_totals_carry_fresh_noise_of_the_declared_scale() -> None:
-    """The totals' deviations from the exact sums are no sums of the cells' noise."""
+    """The differences of the totals from the exact sums are not sums of the cells' noise."""
     exact = content(release(ZeroNoise()))
     deviations = []
     for seed in range(40):
@@ -106,7 +106,7 @@ def test_kd_tree_partitions_can_be_reproduced_from_published_counts() -> None:
     np.testing.assert_array_equal(again, found.boxes)
 
 
-def test_cells_and_boxes_outside_the_area_hold_nothing() -> None:
+def test_cells_and_boxes_outside_the_area_are_empty() -> None:
     released = release(SeededEntropy(4))
     found = content(released)
     inside = found.grid.inside(TRIANGLE)
@@ -118,7 +118,7 @@ def test_cells_and_boxes_outside_the_area_hold_nothing() -> None:
     assert partitions.cells.sum() == inside.sum() == estimate.value.size
 
 
-def test_an_empty_dataset_gives_an_honest_noisy_release() -> None:
+def test_an_empty_dataset_gives_counts_within_their_margins() -> None:
     released = release(SeededEntropy(5), people=0)
     partitions, estimate = box_layers(released)
 
@@ -128,7 +128,7 @@ def test_an_empty_dataset_gives_an_honest_noisy_release() -> None:
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3])
-def test_the_smallest_grids_work(cells: int) -> None:
+def test_the_smallest_grids_are_accepted(cells: int) -> None:
     found = content(release(ZeroNoise(), cells=cells))
 
     assert found.totals.sum() == found.counts.sum() > 0
@@ -159,7 +159,7 @@ def test_the_forecast_is_of_the_partitions_noise_and_uses_public_inputs() -> Non
     ("name", "value"),
     [("cells", 4097), ("cells", 0), ("cell_share", 100), ("answers", "best"), ("cell", 3)],
 )
-def test_it_refuses_parameters_that_make_no_sense(name: str, value: object) -> None:
+def test_it_refuses_impossible_parameters(name: str, value: object) -> None:
     with pytest.raises(InvalidInput) as caught:
         parse_parameters(dpcube.Params, {name: value})
     assert caught.value.field == name
@@ -173,7 +173,7 @@ def test_it_is_found_by_its_key() -> None:
 
 @pytest.mark.parametrize("answers", ["uniform", "least-squares"])
 def test_thresholds_and_margins_hold_on_an_empty_map(answers: str) -> None:
-    """With partitions grown on noise and nothing else, which misleads naive formulas most."""
+    """With partitions grown on noise alone, which misleads naive formulas most."""
     reached, covered, cells = 0, 0, 0
     for seed in range(4):
         released = release(SeededEntropy(seed), people=0, cells=128, answers=answers)

@@ -58,14 +58,14 @@ def released(params: Params, rows: ArrayView | None = None, *, silent: bool = Fa
     return run(MECHANISM, rows, params, price(params, rows.bound, AREA), entropy, about)
 
 
-def test_a_person_s_reports_cost_as_many_times_the_level() -> None:
+def test_the_cost_is_the_level_times_the_reports_per_person() -> None:
     level = make_level("ln 4", 200)
     assert price(Params(), 3, AREA) == 3 * level.epsilon
     made = released(Params(cells=16))
     assert made.guarantee == GeoInd(3 * level.pico, Unit.PERSON)
 
 
-def test_nobody_has_more_reports_than_the_bound_and_all_of_them_show() -> None:
+def test_each_person_has_at_most_bound_points_in_the_area() -> None:
     content = released(Params(cells=16), view(bound=1)).content
     assert isinstance(content, PointsRelease)
     assert len(content.longitude) == 150
@@ -120,7 +120,7 @@ def test_an_area_without_a_point_of_the_grid_is_refused() -> None:
     assert refused.value.field == "radius"
 
 
-def test_a_level_beyond_all_numbers_is_refused() -> None:
+def test_a_level_too_large_for_floats_is_refused() -> None:
     with pytest.raises(InvalidInput) as refused:
         price(Params(level="1000", radius=1), 1, AREA)
     assert refused.value.field == "level"
@@ -155,7 +155,7 @@ APP = Attribute("app", ("1.4", "2.0"))
 
 
 def telling(size: int = 300, bound: int = 3) -> ArrayView:
-    """A view whose reports say which app they are from; the first third is of no known one."""
+    """Return a view whose reports name an app; the first third names an undeclared one."""
     numbers = (np.arange(size) * 3 // size + 2) % 3
     return dataclasses.replace(view(size, bound), attributes=(APP,), combination=numbers)
 
@@ -223,7 +223,7 @@ def test_undeclared_attributes_are_refused_before_any_draw() -> None:
 
 
 def test_padding_points_have_no_attributes() -> None:
-    """They would have to be drawn at random, which would give them away."""
+    """An attribute on them would have to be drawn, and the shares would reveal them."""
     with pytest.raises(InvalidInput, match="Padding points") as refused:
         price(Params(padded=True, attributes=True), 3, AREA)
     assert refused.value.field == "attributes"
@@ -261,14 +261,14 @@ def test_with_a_bound_of_one_there_is_no_padding() -> None:
     assert padded.content.padded == 0
 
 
-def test_made_up_points_have_no_times() -> None:
+def test_padding_points_have_no_times() -> None:
     with pytest.raises(InvalidInput, match="no times") as refused:
         price(Params(padded=True, time="hour"), 3, AREA)
     assert refused.value.field == "time"
 
 
 def density() -> Density:
-    """Nine in ten people are in the western fifth."""
+    """Return a density with nine in ten people in the western fifth."""
     zones = Zones(
         keys=("west", "east"),
         names=("West", "East"),
@@ -277,7 +277,7 @@ def density() -> Density:
     return Density(zones=zones, amounts=np.array([9.0, 1.0]))
 
 
-def test_a_prior_moves_points_and_changes_neither_price_nor_promise() -> None:
+def test_a_prior_moves_points_and_changes_neither_cost_nor_guarantee() -> None:
     plain = released(Params(cells=16))
     rows = dataclasses.replace(view(), declared={"crowd": density()})
     put = released(Params(cells=16, prior="crowd"), rows)
@@ -303,7 +303,7 @@ def test_its_statement_has_the_published_form(tmp_path: Path) -> None:
     Draft202012Validator(statement_schema()).validate(document)
 
 
-def test_its_statement_speaks_of_places_and_says_what_shows() -> None:
+def test_its_statement_is_about_places_and_names_what_is_revealed() -> None:
     document: Any = statement(released(Params(cells=16)))
     promise = document["guarantee"]
     assert promise["notion"] == "geo-indistinguishability"
@@ -318,7 +318,7 @@ def test_its_statement_speaks_of_places_and_says_what_shows() -> None:
 
 
 def census(side: int) -> Density:
-    """So many squares along each side of the area, with one person in each."""
+    """Return a density of one person in each of so many squares along the area's sides."""
     lon, lat = np.linspace(10.0, 10.2, side + 1), np.linspace(50.0, 50.1, side + 1)
     features = [
         {
@@ -373,7 +373,7 @@ HOLED = StudyArea.from_geojson(
 
 
 def test_in_the_hole_of_an_area_there_is_neither_a_point_nor_density() -> None:
-    """The reports lie around the hole, so that noise carries many into it."""
+    """The reports lie around the hole, so that noise moves many into it."""
     generator = np.random.default_rng(3)
     rows = ArrayView(
         area=HOLED,
@@ -387,7 +387,7 @@ def test_in_the_hole_of_an_area_there_is_neither_a_point_nor_density() -> None:
     assert 1500 < content.longitude.size <= 2000
     assert HOLED.covers(content.longitude / UNITS, content.latitude / UNITS).all()
     assert content.density[~content.grid.inside(HOLED)].sum() == 0
-    # Those that noise carried into it lie along its outline.
+    # Those that noise moved into it lie along its outline.
     hole = shapely.Polygon(HOLED.shape.interiors[0])
     apart = shapely.distance(
         hole, shapely.points(content.longitude / UNITS, content.latitude / UNITS)
@@ -404,7 +404,7 @@ def test_in_the_hole_of_an_area_there_is_neither_a_point_nor_density() -> None:
     ],
     ids=["antimeridian from the west", "antimeridian from the east", "as far north as maps go"],
 )
-def test_areas_at_the_ends_of_maps_are_areas_like_others(area: StudyArea) -> None:
+def test_areas_at_the_edges_of_the_map_work_like_others(area: StudyArea) -> None:
     west, south, east, north = area.bounds
     generator = np.random.default_rng(4)
     rows = ArrayView(
@@ -421,7 +421,7 @@ def test_areas_at_the_ends_of_maps_are_areas_like_others(area: StudyArea) -> Non
     assert isinstance(content, PointsRelease)
     lon, lat = content.longitude / UNITS, content.latitude / UNITS
     assert area.covers(lon, lat).all()
-    # Nobody was carried around the earth to the other side of the area.
+    # Nobody was moved around the earth to the other side of the area.
     assert abs(lon.mean() - (west + east) / 2) < (east - west) / 50
     assert content.density.sum() == pytest.approx(3000)
 

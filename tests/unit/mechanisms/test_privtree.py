@@ -39,7 +39,7 @@ def test_leaves_count_the_same_bounded_cells_and_no_inner_count_is_published() -
     assert exact.counts.sum() == 8000
 
 
-def test_crowds_are_cut_finely_and_empty_country_stays_whole() -> None:
+def test_crowded_boxes_are_split_and_empty_ones_stay_whole() -> None:
     found = tree(release(SeededEntropy(2)))
     leaves = found.boxes[found.measured]
     sizes = (leaves[:, 1] - leaves[:, 0]) * (leaves[:, 3] - leaves[:, 2])
@@ -71,7 +71,7 @@ def test_every_leaf_is_a_measured_partition_and_nothing_is_inferred() -> None:
 
 
 @pytest.mark.parametrize("cells", [1, 2, 3, 7])
-def test_the_smallest_grids_work(cells: int) -> None:
+def test_the_smallest_grids_are_accepted(cells: int) -> None:
     assert tree(release(ZeroNoise(), cells=cells)).counts.sum() > 0
 
 
@@ -81,7 +81,7 @@ def test_an_empty_dataset_stays_in_few_boxes() -> None:
     assert np.mean(sizes) < 10
 
 
-def test_the_forecast_is_of_the_leaves_noise() -> None:
+def test_the_forecast_is_for_the_noise_of_leaves() -> None:
     params = privtree.Params(cells=64, split_share=20)
 
     forecast = privtree.forecast(params, Fraction(1), 5, Domain(TRIANGLE))

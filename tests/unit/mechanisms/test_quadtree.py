@@ -68,7 +68,7 @@ def test_every_level_carries_the_noise_of_its_share() -> None:
     assert tree(released).noises[0].epsilon == released.trace[0].epsilon
 
 
-def test_reconciled_counts_are_nearer_to_the_truth_than_the_raw_ones() -> None:
+def test_consistent_counts_have_smaller_errors_than_the_measured_ones() -> None:
     raw, reconciled = 0.0, 0.0
     for seed in range(5):
         released = release(SeededEntropy(seed), epsilon="0.1")
@@ -80,7 +80,7 @@ def test_reconciled_counts_are_nearer_to_the_truth_than_the_raw_ones() -> None:
     assert reconciled < 0.9 * raw
 
 
-def test_the_margins_of_estimates_cover_since_the_tree_is_public() -> None:
+def test_margins_of_estimates_cover_as_the_tree_is_public() -> None:
     exact = box_layers(release(ZeroNoise()))[0].value
     hits = []
     for seed in range(20):
@@ -90,7 +90,7 @@ def test_the_margins_of_estimates_cover_since_the_tree_is_public() -> None:
     assert 0.945 < np.mean(hits) < 0.97
 
 
-def test_an_empty_dataset_gives_an_honest_noisy_release() -> None:
+def test_an_empty_dataset_seldom_exceeds_the_thresholds() -> None:
     leaves, estimate = box_layers(release(SeededEntropy(3), people=0))
 
     assert np.mean(leaves.value >= leaves.threshold) < 0.01
@@ -111,7 +111,7 @@ def test_too_fine_a_grid_says_which_mechanism_to_use() -> None:
 
 
 @pytest.mark.parametrize("cells", [1, 5, 32])
-def test_surroundings_are_inferred_from_counts_of_every_level(cells: int) -> None:
+def test_estimates_by_neighbours_use_the_counts_of_every_level(cells: int) -> None:
     released = release(ZeroNoise(), cells=cells, inference="surroundings")
     found = released.content
 
@@ -124,7 +124,7 @@ def test_surroundings_are_inferred_from_counts_of_every_level(cells: int) -> Non
     assert set(totals.tolist()) == {found.counts[0]}
 
 
-def test_surroundings_err_less_where_people_are_few_for_the_noise() -> None:
+def test_neighbours_reduce_the_error_where_people_are_few() -> None:
     errors = {}
     for inference in ("least-squares", "surroundings"):
         released = release(SeededEntropy(4), epsilon="0.1", inference=inference)

@@ -67,7 +67,7 @@ def test_hardly_any_empty_cell_is_listed() -> None:
     assert listed <= 30
 
 
-def test_margins_of_listed_cells_cover_though_they_were_chosen_by_their_noise() -> None:
+def test_margins_cover_although_cells_were_selected_by_their_noise() -> None:
     covered = []
     for seed in range(60):
         released = release(SeededEntropy(seed), strictness=20, epsilon="1")
@@ -78,7 +78,8 @@ def test_margins_of_listed_cells_cover_though_they_were_chosen_by_their_noise() 
 
     assert len(covered) > 5000
     assert np.mean(covered) > 0.95
-    # The noise's own margin would not do: most of these cells are listed for their noise.
+    # The margin of the noise alone would not cover: most of these cells are listed because of their
+    # noise.
     assert layer.least_listed == content(released).threshold
 
 
@@ -91,7 +92,7 @@ def test_too_many_empty_cells_are_refused_before_paying() -> None:
     assert caught.value.field == "threshold"
 
 
-def test_a_country_at_the_finest_grid_takes_the_room_of_what_is_occupied() -> None:
+def test_the_finest_grid_lists_few_cells() -> None:
     found = content(release(SeededEntropy(2), cells=32768, epsilon="20", strictness=60))
 
     assert found.grid.size == 2**30

@@ -22,7 +22,7 @@ PARAMS = time_slices.Params(cells=8, slices="12 hours")
 
 
 def commuters() -> ArrayView:
-    """Fifty people who are in the south by night and in the north by day."""
+    """Return a view of fifty people who are in the south by night and in the north by day."""
     persons = np.repeat(np.arange(50), 2)
     west, south, east, north = TRIANGLE.bounds
     return ArrayView(
@@ -60,7 +60,7 @@ def test_its_layers_are_slices_in_their_order() -> None:
         assert layer.margin.min() == layer.margin.max() == margin
 
 
-def test_an_area_adds_up_the_slices_that_are_asked_for() -> None:
+def test_an_area_adds_up_the_requested_slices() -> None:
     released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
     [whole] = Ranges(released).answer([TRIANGLE.shape])
     [night] = Ranges(released, layer="cells-00-12").answer([TRIANGLE.shape])
@@ -70,14 +70,14 @@ def test_an_area_adds_up_the_slices_that_are_asked_for() -> None:
     assert night.margin < whole.margin
 
 
-def test_a_layer_that_is_no_slice_cannot_be_asked_for() -> None:
+def test_an_answer_for_an_unknown_slice_is_refused() -> None:
     released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
 
     with pytest.raises(InvalidInput, match="cells-00-12, cells-12-24"):
         Ranges(released, layer="cells")
 
 
-def test_tasks_are_planned_on_maps_of_all_times_alone() -> None:
+def test_tasks_are_planned_only_on_maps_of_all_times() -> None:
     released = run(time_slices.MECHANISM, commuters(), PARAMS, Fraction(1), ZeroNoise(), {})
 
     for ask in (density_surface, partition_of):

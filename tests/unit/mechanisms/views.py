@@ -1,4 +1,4 @@
-"""People in an outlined area, for the mechanisms' tests."""
+"""A view of people in an outlined area, for the mechanisms' tests."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ TRIANGLE = StudyArea.from_geojson(
 
 
 def view(people: int = 4000, bound: int = 2) -> ArrayView:
-    """People in two clusters of the triangle, three positions each."""
+    """Return a view of people in two clusters of the triangle, three positions each."""
     random = np.random.default_rng(9)
     heart = random.integers(0, 2, 3 * people)
     spread = random.normal(0, 0.004, (2, 3 * people))
@@ -33,6 +33,6 @@ def view(people: int = 4000, bound: int = 2) -> ArrayView:
 
 
 def true_counts(tree: TreeRelease, seen: ArrayView) -> NDArray[np.int64]:
-    """The bounded counts of all nodes."""
+    """Return the bounded counts of all nodes."""
     cells = seen.histogram(tree.grid)._read_by_meter()
     return box_sums(summed_area(cells), tree.boxes)

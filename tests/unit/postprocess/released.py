@@ -13,10 +13,10 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
 
 SQUARE = StudyArea.from_bounds(0, 0, 1, 1)
-"""All cells of a small grid over it touch it."""
+"""Every cell of a small grid over it touches it."""
 
 BAND = StudyArea.from_bounds(0, 0.45, 1, 0.55)
-"""The middle row of a 3 x 3 grid over it touches it, and no other."""
+"""Only the middle row of a 3 x 3 grid over it touches it."""
 
 
 def released(content: Content, area: StudyArea = SQUARE) -> Released:
@@ -35,7 +35,7 @@ def released(content: Content, area: StudyArea = SQUARE) -> Released:
 
 
 def worked_example(answers: str, area: StudyArea = SQUARE) -> PartitionRelease:
-    """Seed 004's nine cells and four partitions, free of noise.
+    """Return the worked example's nine cells and four partitions, without noise.
 
     The source prints 51 and 53 as totals of {1, 2} and {4, 7}; its own matrix gives 31 and 73.
     """
@@ -51,10 +51,10 @@ def worked_example(answers: str, area: StudyArea = SQUARE) -> PartitionRelease:
 
 
 def small_tree(*, measured: tuple[bool, ...] = (True,) * 5) -> TreeRelease:
-    """Three by three cells: the first row, and under it one column and a box of two by two.
+    """Return a tree over three by three cells.
 
-    Node 0 is all of it; its parts are the first row (node 1) and the rest (node 2), whose parts
-    are the first column (node 3) and what is right of it (node 4).
+    Node 0 is the whole; its children are the first row (node 1) and the rest (node 2), whose
+    children are the first column (node 3) and the box to its right (node 4).
     """
     counts = np.array([100, 40, 50, 12, 30])
     return TreeRelease(

@@ -11,7 +11,7 @@ Tree = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def random_tree(seed: int) -> Tree:
-    """Parents and levels of a forest with nodes of none to five children."""
+    """Return parents and levels of a forest with nodes of none to five children."""
     random = np.random.default_rng(seed)
     parent, level = [-1, -1], [0, 0]
     for node in range(40):
@@ -23,7 +23,7 @@ def random_tree(seed: int) -> Tree:
 
 
 def leaves_below(parent: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Which leaves (columns) each node (row) is the sum of."""
+    """Return which leaves (columns) each node (row) is the sum of."""
     leaf = np.flatnonzero(~np.isin(np.arange(len(parent)), parent))
     member = np.zeros((len(parent), len(leaf)))
     for column, node in enumerate(leaf):
@@ -36,7 +36,7 @@ def leaves_below(parent: NDArray[np.int64]) -> NDArray[np.float64]:
 def dense_solution(
     counts: Floats, variance: Floats, parent: NDArray[np.int64]
 ) -> tuple[Floats, Floats]:
-    """Estimates and variances of all nodes by the normal equations."""
+    """Return estimates and variances of all nodes by the normal equations."""
     member = leaves_below(parent)
     weights = 1 / variance
     covariance = np.linalg.inv(member.T @ (weights[:, None] * member))
@@ -73,7 +73,7 @@ def test_nodes_are_sums_of_their_children_and_consistent_counts_stay() -> None:
     np.testing.assert_allclose(consistent(truth, variance, parent, level).value, truth)
 
 
-def test_noise_that_vanishes_is_trusted() -> None:
+def test_counts_without_noise_are_kept() -> None:
     parent, level = np.array([-1, 0, 0]), np.array([0, 1, 1])
 
     known_total = consistent(np.array([10, 3, 3]), np.array([0, 1, 1.0]), parent, level)
@@ -86,7 +86,7 @@ def test_noise_that_vanishes_is_trusted() -> None:
     assert np.isfinite(all_known.variance).all()
 
 
-def test_noises_of_hopelessly_different_scales_stay_finite() -> None:
+def test_results_are_finite_for_very_different_noise_scales() -> None:
     """At epsilon 1000 one level's variance can be 1e-50 of another's."""
     counts, parent, level = np.array([7, 3, 3, 3]), np.array([-1, 0, 1, 1]), np.array([0, 1, 2, 2])
 

@@ -54,18 +54,18 @@ def test_the_kernel_matches_the_sampler_also_at_edges_and_holes(lon: float, lat:
     start[row, column] = 1.0
     expected = channel.forward(start) * size
     assert expected.sum() == pytest.approx(size, rel=1e-9)
-    # Apart by no more than chance, some hundredths of the edge's cells, and the kernel's end.
+    # They differ by chance only: some hundredths in the edge's cells, and the end of the kernel.
     assert np.abs(drawn - expected).sum() / size < 0.06 + np.sqrt(expected).sum() / size
 
 
-def test_forward_and_backward_are_each_other_s_transpose() -> None:
+def test_backward_is_the_transpose_of_forward() -> None:
     channel = Channel(GRID, AREA, NOISE)
     generator = np.random.default_rng(1)
     p, r = generator.random(channel.fine.shape), generator.random(channel.fine.shape)
     assert (channel.forward(p) * r).sum() == pytest.approx((p * channel.backward(r)).sum())
 
 
-def test_an_update_never_lowers_the_likelihood_and_keeps_to_the_area() -> None:
+def test_an_update_never_lowers_the_likelihood_or_leaves_the_area() -> None:
     generator = np.random.default_rng(3)
     lon, lat = generator.normal(10.02, 0.004, 5_000), generator.normal(50.03, 0.003, 5_000)
     channel = Channel(GRID, AREA, NOISE)
@@ -102,7 +102,7 @@ def test_deconvolution_of_no_point_and_of_one_point_works() -> None:
     assert one.density.sum() == pytest.approx(1)
 
 
-def test_a_prior_of_the_truth_is_kept_where_there_is_nothing_to_learn() -> None:
+def test_a_true_prior_is_kept_where_points_add_nothing() -> None:
     prior = np.zeros(GRID.shape)
     prior[16, 8] = 1.0
     lon, lat = published(np.full(50, 10.02), np.full(50, 50.03))

@@ -13,7 +13,7 @@ def noisy(truth: Floats, seed: int) -> Floats:
     return truth + np.random.default_rng(seed).laplace(0, 1, truth.size)
 
 
-def test_counts_of_empty_places_are_shrunk_to_next_to_nothing() -> None:
+def test_counts_of_empty_places_are_shrunk_almost_to_zero() -> None:
     values = noisy(np.zeros(4000), 1)
 
     mean = posterior(values, np.full(4000, 0.05)).mean
@@ -22,7 +22,7 @@ def test_counts_of_empty_places_are_shrunk_to_next_to_nothing() -> None:
     assert mean.min() >= 0
 
 
-def test_clear_counts_speak_for_themselves() -> None:
+def test_large_counts_are_hardly_shrunk() -> None:
     values = np.array([CLEAR + 1, 500.0])
 
     found = posterior(values, np.array([0.1, 0.1]))
@@ -33,7 +33,7 @@ def test_clear_counts_speak_for_themselves() -> None:
 
 
 @pytest.mark.parametrize(("level", "most"), [(0.5, 0.1), (2.0, 0.6), (10.0, 0.95)])
-def test_it_beats_the_noisy_counts_where_places_are_alike(level: float, most: float) -> None:
+def test_it_has_smaller_errors_where_places_are_alike(level: float, most: float) -> None:
     truth = np.random.default_rng(2).gamma(3, level / 3, 4000)
     values = noisy(truth, 3)
 
@@ -42,11 +42,11 @@ def test_it_beats_the_noisy_counts_where_places_are_alike(level: float, most: fl
 
     shrunk, raw = np.mean((mean - truth) ** 2), np.mean((values - truth) ** 2)
     assert shrunk < most * raw
-    # The posterior variance says what the error is, if anything too much.
+    # The posterior variance equals the error, or is slightly too large.
     assert 0.8 < variance.mean() / shrunk < 3
 
 
-def test_guesses_that_mislead_do_little_harm() -> None:
+def test_misleading_priors_do_little_harm() -> None:
     truth = np.full(2000, 12.0)
     values = noisy(truth, 4)
 
@@ -63,7 +63,7 @@ def test_means_rise_with_the_counts() -> None:
     assert (np.diff(mean) > -1e-9).all()
 
 
-def test_a_single_count_works() -> None:
+def test_a_single_count_is_accepted() -> None:
     found = posterior(np.array([3.0]), np.array([0.0]))
     mean, variance = found.mean, found.variance
 

@@ -17,7 +17,7 @@ def everywhere(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
 
 
 def laplace(random: np.random.Generator, scale: float, shape: tuple[int, int]) -> NDArray[np.int64]:
-    """Discrete Laplace noise as a difference of geometrics, good enough to grow trees on."""
+    """Return discrete Laplace noise as a difference of geometrics, good enough to grow trees on."""
     chance = 1 - np.exp(-1 / scale)
     return random.geometric(chance, shape) - random.geometric(chance, shape)
 
@@ -55,14 +55,14 @@ def test_boxes_cover_every_cell_exactly_once(shape: tuple[int, int], rule: Rule)
     assert boxes.dtype == np.int32
 
 
-def test_it_cuts_where_the_squared_deviation_falls_most() -> None:
+def test_it_splits_where_the_squared_deviation_falls_most() -> None:
     cells = np.zeros((6, 8), dtype=np.int64)
     cells[:, 3:] = 40
     cells[4:, 3:] = 90
 
     boxes = grow_kdtree(cells, everywhere(cells), VARIANCE)
 
-    # Brute force: no single first cut leaves less deviation than the one before column 3.
+    # Brute force: no other first cut leaves less deviation than the one before column 3.
     def deviation(first: NDArray[np.int64], second: NDArray[np.int64]) -> float:
         return float(first.size * first.var() + second.size * second.var())
 
@@ -73,7 +73,7 @@ def test_it_cuts_where_the_squared_deviation_falls_most() -> None:
     assert boxes.tolist() == [[0, 6, 0, 3], [0, 4, 3, 8], [4, 6, 3, 8]]
 
 
-def test_a_single_cell_in_a_crowd_is_cut_free() -> None:
+def test_a_single_crowded_cell_gets_a_box_of_its_own() -> None:
     cells = np.zeros((32, 32), dtype=np.int64)
     cells[11, 20] = 10_000
 
@@ -96,8 +96,10 @@ def test_pure_noise_is_seldom_split_on_variance_alone() -> None:
     assert splits <= 8
 
 
-def test_suspicion_splits_a_city_hidden_in_the_noise_of_cells() -> None:
-    """5,000 people on the left half: no cell shows it, the variance of cells neither."""
+def test_a_city_hidden_in_the_noise_of_cells_is_split() -> None:
+    """5,000 people are on the left half: neither a single cell nor the variance of cells shows
+    it.
+    """
     cell, total = laplace_variance(40), laplace_variance(15)
     random = np.random.default_rng(4)
     cells = laplace(random, 40, (128, 128))
@@ -114,7 +116,7 @@ def test_suspicion_splits_a_city_hidden_in_the_noise_of_cells() -> None:
     assert 8 <= len(by_suspicion) <= 400
 
 
-def test_every_box_holds_a_cell_inside_the_area() -> None:
+def test_every_box_contains_a_cell_inside_the_area() -> None:
     random = np.random.default_rng(5)
     cells = random.poisson(3, (40, 40)) * 100
     rows, columns = np.indices(cells.shape)

@@ -55,7 +55,7 @@ def test_least_squares_returns_the_worked_example_when_there_is_no_noise() -> No
     assert estimate.value.tolist() == [10, 21, 37, 20, 0, 0, 53, 0, 0]
 
 
-def test_uniform_answers_share_a_total_evenly_over_its_cells() -> None:
+def test_uniform_answers_spread_a_total_evenly_over_its_cells() -> None:
     content = worked_example("uniform")
 
     estimate = box_layers(released(content))[1]
@@ -110,7 +110,7 @@ def test_only_cells_and_partitions_that_touch_the_area_are_listed(answers: str) 
 
 
 @pytest.mark.parametrize("answers", ["uniform", "least-squares"])
-def test_beside_estimates_of_cells_are_the_nearest_that_are_not_negative(answers: str) -> None:
+def test_estimates_of_cells_come_with_the_nearest_non_negative_ones(answers: str) -> None:
     content = dataclasses.replace(
         worked_example(answers),
         counts=np.array([[12, -17, 30], [25, -4, 3], [50, 1, -6]]),
@@ -127,7 +127,7 @@ def test_beside_estimates_of_cells_are_the_nearest_that_are_not_negative(answers
         np.testing.assert_allclose(of_partition, partitions.columns["non_negative"])
 
 
-def test_estimates_stay_finite_where_totals_have_no_noise_to_speak_of() -> None:
+def test_estimates_are_finite_where_totals_have_hardly_any_noise() -> None:
     content = dataclasses.replace(
         worked_example("least-squares"), totals_noise=DiscreteLaplace(Fraction(1000), 1)
     )

@@ -1,4 +1,4 @@
-"""Margins of sums are those of the sum's own distribution, convolved out."""
+"""Margins of sums, from the exact convolution of their noises."""
 
 from __future__ import annotations
 
@@ -17,7 +17,12 @@ def noise(rate: str) -> DiscreteLaplace:
 
 
 def convolved(terms: dict[DiscreteLaplace, int]) -> int:
-    """The least m with P(|sum| <= m) >= 95 %, by adding the noises up one by one."""
+    """Return the least m with P(
+
+    sum
+
+     <= m) >= 95 %, adding the noises one by one.
+    """
     chances = np.ones(1)
     for each, count in terms.items():
         rate = float(each.rate)
@@ -32,7 +37,7 @@ def convolved(terms: dict[DiscreteLaplace, int]) -> int:
 
 @pytest.mark.parametrize("rate", ["6", "3.5", "2", "1", "0.3", "0.1"])
 @pytest.mark.parametrize("count", [1, 2, 3, 5, 20])
-def test_the_margin_of_like_noises_is_exact(rate: str, count: int) -> None:
+def test_the_margin_of_equal_noises_is_exact(rate: str, count: int) -> None:
     assert margin_of_sum({noise(rate): count}) == convolved({noise(rate): count})
 
 
@@ -51,11 +56,11 @@ def test_margins_of_many_noises_tend_to_the_normal_quantile(rate: str, count: in
         assert found >= 1.9599 * deviation - 1
 
 
-def test_nothing_has_no_margin() -> None:
+def test_an_empty_sum_has_no_margin() -> None:
     assert margin_of_sum({}) == 0
     assert margin_of_shares(np.zeros(0), np.zeros(0)) == 0
 
 
-def test_the_margin_of_one_share_is_that_share_of_the_margin() -> None:
+def test_the_margin_of_one_scaled_noise_is_scaled() -> None:
     found = margin_of_shares(np.array([0.01]), np.array([0.25]))
     assert found == pytest.approx(0.25 * math.log(20) / 0.01 + 0.25)

@@ -14,7 +14,7 @@ def examples(seed: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_nothing_is_negative_and_the_total_stays(seed: int) -> None:
+def test_results_are_not_negative_and_keep_the_total(seed: int) -> None:
     counts, variance = examples(seed)
 
     found = non_negative(counts, variance)
@@ -24,7 +24,7 @@ def test_nothing_is_negative_and_the_total_stays(seed: int) -> None:
 
 
 @pytest.mark.parametrize("seed", range(8))
-def test_no_move_between_two_counts_brings_it_nearer(seed: int) -> None:
+def test_no_move_between_two_counts_reduces_the_distance(seed: int) -> None:
     counts, variance = examples(seed)
     found = non_negative(counts, variance)
     if counts.sum() <= 0:
@@ -32,7 +32,7 @@ def test_no_move_between_two_counts_brings_it_nearer(seed: int) -> None:
         return
     slope = 2 * (found - counts) / variance
 
-    # Moving a little from i to j changes the distance by slope_j - slope_i: never below 0.
+    # Moving a little from i to j changes the distance by slope_j - slope_i, which is never below 0.
     assert slope.min() >= slope[found > 1e-9].max() - 1e-9
 
 
@@ -47,7 +47,7 @@ def test_a_total_below_zero_leaves_nothing() -> None:
     assert non_negative(np.zeros(0), np.zeros(0)).tolist() == []
 
 
-def test_uncertain_counts_give_way_more() -> None:
+def test_uncertain_counts_change_more() -> None:
     found = non_negative(np.array([10.0, 10.0, -4.0]), np.array([1.0, 3.0, 1.0]))
 
     np.testing.assert_allclose(found, [9, 7, 0])

@@ -1,4 +1,4 @@
-"""Strips of a map hold all that was counted, each count once, with the margin of its noise."""
+"""Profiles: strips of a map contain each count once, with the margin of their noise."""
 
 from __future__ import annotations
 

@@ -77,7 +77,7 @@ def test_boxes_along_cells_are_the_cells_sums(cells: int) -> None:
         assert found.cut == 0
 
 
-def test_a_cut_cell_adds_its_share_of_ground_within_the_area() -> None:
+def test_a_cut_cell_adds_its_share_by_ground_in_the_area() -> None:
     content = released("uniform-grid", cells=1)
     counted = float(city().histogram(Grid.over(AREA, 1))._read_by_meter().sum())
     west, south, east, north = AREA.bounds
@@ -93,7 +93,7 @@ def test_a_cut_cell_adds_its_share_of_ground_within_the_area() -> None:
 
 @pytest.mark.parametrize("key", GRIDS)
 def test_answers_for_disjoint_regions_add_up(key: str) -> None:
-    """Estimates are additive where every area is answered by the same counts."""
+    """Estimates add up if every region is answered by the same counts."""
     content = released(key, noisy=key != "quadtree")
     west, south, east, north = AREA.bounds
     across, along = np.linspace(west, east, 4), np.linspace(south, north, 4)
@@ -123,7 +123,7 @@ def test_answers_outside_the_study_area_are_zero() -> None:
     assert (found.estimate, found.margin, found.notes) == (0, 0, (OUTSIDE,))
 
 
-def test_a_quadtree_answers_with_few_squares() -> None:
+def test_a_quadtree_answers_by_adding_few_squares() -> None:
     content = released("quadtree", noisy=True)
     grid = content.content.grid  # type: ignore[attr-defined]
     (found,) = answer(content, cells_box(grid, 16, 32, 0, 16))
@@ -158,7 +158,7 @@ def test_releases_without_counted_regions_are_refused() -> None:
         Ranges(clusters_release())
 
 
-def test_every_content_with_counts_of_areas_answers() -> None:
+def test_every_content_type_with_counts_answers() -> None:
     for each in CONTENT_TYPES:
         names = {field.name for field in dataclasses.fields(each)}
         if {"grid", "zones"} & names and "longitude" not in names:
@@ -166,8 +166,8 @@ def test_every_content_with_counts_of_areas_answers() -> None:
 
 
 @pytest.mark.parametrize("key", GRIDS)
-def test_the_margin_is_that_of_as_many_noises_as_areas(key: str) -> None:
-    """Also where levels of a tree carry equal noise."""
+def test_the_margin_is_that_of_one_noise_for_each_count(key: str) -> None:
+    """Also where levels of a tree have equal noise."""
     content = released(key, noisy=True)
     (found,) = answer(content, AREA.shape)
     noises = {line.noise for line in content.trace if isinstance(line.noise, DiscreteLaplace)}

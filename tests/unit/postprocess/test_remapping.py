@@ -1,4 +1,4 @@
-"""Optimal remapping brings points nearer on average, by the prior alone."""
+"""Optimal remapping: points get nearer to their reports on average, by the prior alone."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def density(amounts: Floats) -> Density:
 
 
 def reports(prior: Density) -> tuple[Floats, Floats]:
-    """Reports made where a density says, evenly within its cells."""
+    """Draw reports from a density, evenly within its cells."""
     generator = np.random.default_rng(1)
     laid = prior.on(GRID).ravel()
     row, column = np.divmod(generator.choice(GRID.size, POINTS, p=laid / laid.sum()), GRID.columns)
@@ -68,8 +68,8 @@ def test_a_good_prior_brings_points_nearer_to_their_reports() -> None:
     assert metres(put, made).mean() < 0.75 * metres(noisy, made).mean()
 
 
-def test_hardly_any_cell_is_expected_nearer_than_where_a_point_is_put() -> None:
-    """Against every cell's centre, for a few points, by the posterior itself on other cells."""
+def test_remapped_points_have_nearly_the_least_expected_distance() -> None:
+    """Compared with every cell's centre, for a few points, by the posterior on other cells."""
     prior = density(UNEVEN)
     east, north = (each[:20] for each in moved(*reports(prior)))
     put = Remapping(NOISE, prior, AREA).apply(east, north)
@@ -94,24 +94,24 @@ def test_hardly_any_cell_is_expected_nearer_than_where_a_point_is_put() -> None:
     assert ours.sum() < 1.02 * best.sum()
 
 
-def test_a_prior_that_knows_nothing_leaves_points_where_they_are() -> None:
+def test_an_even_prior_leaves_points_unchanged() -> None:
     prior = density(np.ones(GRID.size))
     noisy = moved(*reports(prior))
     put = Remapping(NOISE, prior, AREA).apply(*noisy)
     inner = AREA.shape.buffer(-0.02)
     far = shapely.contains_xy(inner, *noisy)
-    # Cells of the prior hold one fine cell more or less of the posterior.
+    # A cell of the prior contains one fine cell more or fewer of the posterior.
     assert metres(put, noisy)[far].max() < 30
     assert metres(put, noisy)[far].mean() < 10
 
 
-def test_no_points_stay_no_points() -> None:
+def test_an_empty_set_of_points_is_accepted() -> None:
     put = Remapping(NOISE, density(UNEVEN), AREA).apply(np.empty(0), np.empty(0))
     assert put[0].size == put[1].size == 0
 
 
 @pytest.mark.parametrize("radius", [10, 5000])
-def test_noise_of_any_size_is_within_reach(radius: int) -> None:
+def test_noise_of_any_scale_is_accepted(radius: int) -> None:
     noise = PlanarLaplace(make_level("ln 4", radius).epsilon, 1, max(1, radius // 100))
     lon, lat = reports(density(UNEVEN))
     put = Remapping(noise, density(UNEVEN), AREA).apply(lon[:50], lat[:50])
@@ -123,10 +123,10 @@ SQUARE = [[0, 40], [10, 40], [10, 50], [0, 50], [0, 40]]
 
 @pytest.mark.parametrize("level", ["ln 4", "10"])
 @pytest.mark.parametrize("ring", [SQUARE, [*SQUARE[:2], *SQUARE[3:]]])
-def test_noise_finer_than_any_cell_leaves_points_where_they_are(
+def test_noise_finer_than_the_cells_leaves_points_unchanged(
     level: str, ring: list[list[float]]
 ) -> None:
-    """A square and a triangle of 1,000 km, and noise of a few metres."""
+    """A square and a triangle of 1,000 km, with noise of a few metres."""
     shape = {"type": "Polygon", "coordinates": [ring]}
     area = StudyArea.from_geojson(shape)
     zones = Zones(keys=("a",), names=("a",), shapes=np.array([shapely.geometry.shape(shape)]))
@@ -139,8 +139,8 @@ def test_noise_finer_than_any_cell_leaves_points_where_they_are(
     assert np.array_equal(put[1], lat)
 
 
-def test_an_even_prior_moves_points_at_an_edge_by_less_than_noise_does() -> None:
-    """On the widest cells there may be: 28 m, two scales of this noise."""
+def test_an_even_prior_moves_points_at_an_edge_less_than_the_noise() -> None:
+    """On the widest possible cells: 28 m, twice the scale of this noise."""
     noise = PlanarLaplace(make_level("ln 4", 20).epsilon, 1, 1)
     prior = density(np.ones(GRID.size))
     side = np.random.default_rng(4).uniform(10.0, 10.2, 500)

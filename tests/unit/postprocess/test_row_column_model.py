@@ -13,7 +13,7 @@ SIDE = 64
 
 
 @pytest.mark.parametrize("side", [1, 2, 16, 64, 128])
-def test_an_even_map_stays_even(side: int) -> None:
+def test_an_even_map_is_unchanged(side: int) -> None:
     found = RowColumnModel(np.ones((side, side))).expected(np.full((side, side), 5.0))
 
     np.testing.assert_allclose(found, 5)
@@ -30,7 +30,7 @@ def test_a_map_of_independent_rows_and_columns_is_nearly_unchanged() -> None:
     assert found.sum() / cells.sum() == pytest.approx(1, abs=2 * TRUST)
 
 
-def test_cells_outside_hold_nothing_and_have_no_say() -> None:
+def test_cells_outside_the_area_are_empty_and_have_no_influence() -> None:
     cells = np.full((SIDE, SIDE), 3.0)
     sizes = np.ones_like(cells)
     sizes[:, 40:] = 0
@@ -43,7 +43,7 @@ def test_cells_outside_hold_nothing_and_have_no_say() -> None:
 
 
 @pytest.mark.parametrize("side", [2, 8, 64])
-def test_no_value_has_a_say_in_its_own_guess(side: int) -> None:
+def test_no_value_influences_its_own_prediction(side: int) -> None:
     random = np.random.default_rng(2)
     cells = random.gamma(1, 1, (side, side))
     other = cells.copy()
@@ -58,7 +58,9 @@ def test_no_value_has_a_say_in_its_own_guess(side: int) -> None:
 
 
 def _surveyed(cells: np.ndarray, seed: int) -> NodeMeasurements:
-    """Counts of blocks of 8 cells and, near the corner, of single cells; noise of scale 20."""
+    """Return counts of blocks of 8 cells and, near the corner, of single cells; noise of scale
+    20.
+    """
     random = np.random.default_rng(seed)
     measurements = NodeMeasurements(np.ones((SIDE, SIDE), dtype=np.bool_))
     blocks = even(measurements, 3)

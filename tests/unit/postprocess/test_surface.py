@@ -25,7 +25,7 @@ def everywhere() -> NDArray[np.bool_]:
 def surveyed(
     cells: NDArray[np.float64], inside: NDArray[np.bool_], scale: float, seed: int = 1
 ) -> NodeMeasurements:
-    """An even grid, and areas chosen from it."""
+    """Return an even grid, and partitions chosen from it."""
     random = np.random.default_rng(seed)
     measurements = NodeMeasurements(inside)
     for phase in (0, 1):
@@ -41,7 +41,7 @@ def surveyed(
 
 
 @pytest.mark.parametrize(("shape", "levels"), [((1, 1), 0), ((2, 2), 1), ((5, 5), 3), ((8, 8), 3)])
-def test_a_grid_is_laid_into_the_least_square_that_holds_it(
+def test_a_grid_is_padded_to_the_smallest_enclosing_square(
     shape: tuple[int, int], levels: int
 ) -> None:
     square = padded(np.ones(shape))
@@ -51,7 +51,7 @@ def test_a_grid_is_laid_into_the_least_square_that_holds_it(
     assert square.sum() == shape[0] * shape[1]
 
 
-def test_pooling_and_expanding_keep_sums_and_places() -> None:
+def test_pooling_and_expanding_preserve_sums_and_places() -> None:
     cells = np.arange(16.0).reshape(4, 4)
 
     assert pooled(cells, 2).tolist() == [[10, 18], [42, 50]]
@@ -59,14 +59,14 @@ def test_pooling_and_expanding_keep_sums_and_places() -> None:
     assert pooled(expanded(cells, 8), 4).tolist() == (4 * cells).tolist()
 
 
-def test_neighbours_weigh_sides_twice_as_much_as_corners() -> None:
+def test_side_neighbours_weigh_twice_as_much_as_corner_neighbours() -> None:
     cells = np.zeros((3, 3))
     cells[1, 1] = 12
 
     assert neighbours(cells).tolist() == [[1, 2, 1], [2, 0, 2], [1, 2, 1]]
 
 
-def test_several_counts_of_a_node_are_joined_by_inverse_variances() -> None:
+def test_counts_of_one_node_are_combined_by_inverse_variances() -> None:
     measurements = NodeMeasurements(np.ones((1, 1), dtype=np.bool_))
     measurements.add(even(measurements, 0), np.array([10]), 1.0)
     measurements.add(even(measurements, 0), np.array([20]), 2.0)
@@ -88,7 +88,7 @@ def test_the_tree_is_the_least_squares_solution() -> None:
     np.testing.assert_allclose(found.value[0], found.value[1].sum())
 
 
-def test_areas_are_small_where_much_is_expected_and_cover_the_study_area_once() -> None:
+def test_partitions_are_small_where_much_is_expected_and_cover_the_study_area_once() -> None:
     inside = everywhere()
     inside[:, 25:] = False
     measurements = NodeMeasurements(inside)
@@ -123,7 +123,7 @@ def test_the_surface_is_nearer_the_truth_than_the_counts_it_came_from() -> None:
     assert np.mean(better) < 0.6
 
 
-def test_the_surface_is_never_negative_and_holds_nothing_outside() -> None:
+def test_the_surface_is_never_negative_and_is_empty_outside() -> None:
     inside = everywhere()
     inside[20:, :] = False
     measurements = surveyed(hill() * inside, inside, 20.0)
@@ -148,7 +148,7 @@ def test_smoothing_keeps_the_count_of_every_leaf() -> None:
     assert not np.allclose(bent, flat.cells)
 
 
-def test_a_map_of_pure_noise_becomes_empty_rather_than_full_of_ghosts() -> None:
+def test_a_map_of_pure_noise_becomes_almost_empty() -> None:
     left = []
     for seed in range(10):
         measurements = surveyed(np.zeros((SIDE, SIDE)), everywhere(), 20.0, seed)

@@ -66,7 +66,7 @@ def test_the_trace_of_popular_bounding_lists_its_spends() -> None:
 
 @pytest.mark.parametrize("bounding", list(Bounding))
 def test_popular_places_are_kept_first(bounding: Bounding) -> None:
-    """One count a person: popular bounding puts more of them into the fullest zone."""
+    """Each person has one count: popular bounding puts more of them into the fullest zone."""
     params = zones.Params(zones="wards")
     released = run(zones.MECHANISM, city(), params, Fraction(1), ZeroNoise(), {}, bounding)
     assert isinstance(released.content, ZonesRelease)

@@ -58,7 +58,7 @@ def test_sums_count_records_and_add_their_coordinates_up() -> None:
 
 
 @pytest.mark.parametrize("bound", [1, 10])
-def test_a_person_changes_sums_by_three_times_the_bound_at_most(bound: int) -> None:
+def test_a_person_changes_sums_by_at_most_three_times_the_bound(bound: int) -> None:
     centres = spread_evenly(AREA, 7)
     others = town()
     corner = [0] * bound
@@ -70,11 +70,11 @@ def test_a_person_changes_sums_by_three_times_the_bound_at_most(bound: int) -> N
         joint = (change / np.array(with_person.reach)).sum()
         assert joint <= with_person.sensitivity == 3 * bound
         if extra is corner:
-            # No smaller sensitivity would do.
+            # The sensitivity is reached, so it cannot be smaller.
             assert joint == 3 * bound
 
 
-def test_each_column_carries_the_noise_of_its_reach() -> None:
+def test_each_column_has_noise_for_its_sensitivity() -> None:
     sums = PrivateSums(np.zeros((40_000, 3), dtype=np.int64), reach=(1, 50, 200), sensitivity=2)
     drawn = Meter([Spend(label="sums", epsilon=Fraction(1, 2))], SeededEntropy(3)).measure_sums(
         "sums", sums
@@ -95,7 +95,7 @@ def test_the_trace_names_the_joint_sensitivity() -> None:
     assert one.finish()[0].noise == DiscreteLaplace(Fraction(1), 12)
 
 
-def test_nothing_but_private_sums_is_measured_as_sums() -> None:
+def test_only_private_sums_are_measured_as_sums() -> None:
     entropy = CountingEntropy()
     plain = PrivateCounts(np.zeros((2, 3), int), sensitivity=1)
     with pytest.raises(PrivacyError):
@@ -161,7 +161,7 @@ def test_without_noise_rounds_equal_plain_k_means() -> None:
             np.array([y[cluster == number].mean() for number in range(3)]),
         )
 
-    # At such an epsilon noise is zero and known to be.
+    # With so large an epsilon, noise is zero and known to be.
     found = run_kmeans(meter(ZeroNoise(), Fraction(1000)), LABELS, counts(cells), GRID, start)
 
     np.testing.assert_allclose(found.x, expected.x, atol=1)
@@ -173,7 +173,7 @@ def test_with_many_people_centres_come_near_the_crowds() -> None:
     row, column = np.divmod(cells, GRID.columns)
 
     def away(centres: Centres) -> float:
-        """Cells between a record and its centre, on average."""
+        """Return the mean distance between a record and its centre, in cells."""
         cluster = nearest(GRID, cells, centres)
         columns = (centres.x - GRID.west) / GRID.cell - 0.5
         rows = (GRID.north - centres.y) / GRID.cell - 0.5
@@ -193,7 +193,7 @@ def test_without_records_centres_stay_in_place() -> None:
     assert found.y.tolist() == start.y.tolist()
 
 
-def test_no_noise_throws_a_centre_out_of_its_cluster_or_the_frame() -> None:
+def test_noise_never_moves_a_centre_out_of_its_cluster_or_the_frame() -> None:
     start = spread_evenly(AREA, 9)
     random = np.random.default_rng(5)
     west, south, east, north = GRID.mercator_bounds

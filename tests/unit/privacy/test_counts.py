@@ -1,4 +1,4 @@
-"""Private counts are opaque."""
+"""Private counts are opaque to everything but the Meter."""
 
 from __future__ import annotations
 
@@ -118,12 +118,12 @@ def test_a_sensitivity_below_one_is_refused(sensitivity: int) -> None:
         PrivateCounts(np.array([1]), sensitivity=sensitivity)
 
 
-def test_a_sensitivity_that_is_no_whole_number_is_refused() -> None:
+def test_a_fractional_sensitivity_is_refused() -> None:
     with pytest.raises(TypeError):
         PrivateCounts(np.array([1]), sensitivity=1.5)  # type: ignore[arg-type]
 
 
-def test_no_module_but_the_meter_reads_them() -> None:
+def test_only_the_meter_reads_private_counts() -> None:
     package = Path(dpgeo.__file__).parent
     private = {"counts", "person_records", "positions", "sparse", "vector_sums"}
     readers = {

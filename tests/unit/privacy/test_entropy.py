@@ -1,4 +1,4 @@
-"""Production randomness."""
+"""Production randomness: keys from the operating system, streams without overlap."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BLOCK = 5000
 
 
 class Keys:
-    """An operating system that gives known keys and counts them."""
+    """A stand-in for the operating system that returns known keys and counts them."""
 
     def __init__(self) -> None:
         self.given: list[int] = []
@@ -35,7 +35,7 @@ def keys(monkeypatch: pytest.MonkeyPatch) -> Keys:
 
 
 def words_of_a_child(stream: SystemWords) -> NDArray[np.uint64]:
-    """What a forked process draws from the stream that it inherits."""
+    """Return the words that a forked process draws from the stream that it inherits."""
     reader, writer = os.pipe()
     child = os.fork()
     if child == 0:
@@ -50,7 +50,7 @@ def words_of_a_child(stream: SystemWords) -> NDArray[np.uint64]:
     return drawn
 
 
-def test_every_stream_takes_a_key_when_it_is_opened(keys: Keys) -> None:
+def test_every_stream_gets_a_new_key(keys: Keys) -> None:
     source = SystemEntropy()
     assert keys.given == []
     source.stream()
@@ -73,7 +73,7 @@ def test_streams_share_no_words() -> None:
     assert np.unique(first).size == BLOCK
 
 
-def test_a_fork_in_mid_use_shares_no_words() -> None:
+def test_a_stream_shares_no_words_after_a_fork() -> None:
     stream = SystemEntropy().stream()
     stream.words(10)
     child, sibling = words_of_a_child(stream), words_of_a_child(stream)

@@ -61,12 +61,12 @@ def test_adding_a_place_changes_the_fitted_places_by_one_substitution() -> None:
         assert one.total() == other.total() == wanted.sum()
         gone, come = one - other, other - one
         assert gone.total() == come.total() <= 1
-        # And within one bin.
+        # Within one bin the same holds.
         assert {BINS.of_place[place] for place in gone} == {BINS.of_place[place] for place in come}
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 2 * STEPS), Fraction(4, 2 * STEPS)])
-def test_places_are_drawn_with_the_chances_of_the_exponential_mechanism(rate: Fraction) -> None:
+def test_places_are_drawn_with_the_odds_of_the_exponential_mechanism(rate: Fraction) -> None:
     size = 60_000
     drawn = replace_places(np.zeros(size, dtype=np.int64), BINS, rate, SeededWords(1))
     candidates = BINS.order[:3]
@@ -75,16 +75,16 @@ def test_places_are_drawn_with_the_chances_of_the_exponential_mechanism(rate: Fr
     found = np.array([(drawn == each).sum() for each in candidates])
 
     assert found.sum() == size
-    # Chi-square with two degrees of freedom: by chance above 50 less than once in 1e10 runs.
+    # Chi-square with two degrees of freedom: exceeds 50 less than once in 1e10 runs.
     assert ((found - expected) ** 2 / expected).sum() < 50
-    # With 30 % more epsilon the chances would be others.
+    # With 30 % more epsilon the test would fail.
     wrong = weight**1.3
     wrong *= size / wrong.sum()
     if rate * STEPS > 1:
         assert ((found - wrong) ** 2 / wrong).sum() > 50
 
 
-def test_scores_span_the_steps_and_no_more() -> None:
+def test_scores_have_the_whole_range_of_steps() -> None:
     many = np.repeat(np.arange(3), 3), np.tile(np.arange(3), 3)
     found = scores(*many, BINS)
 
@@ -93,20 +93,20 @@ def test_scores_span_the_steps_and_no_more() -> None:
     assert (found <= STEPS).all()
 
 
-def test_without_noise_every_place_stays() -> None:
+def test_without_noise_every_place_is_kept() -> None:
     places = np.array([0, 3, 5, 2])
     assert (
         replace_places(places, BINS, Fraction(1), ZeroNoise().stream()).tolist() == places.tolist()
     )
 
 
-def test_uniform_numbers_draw_words_of_an_incomplete_round_again() -> None:
+def test_uniform_numbers_reject_words_that_would_bias_them() -> None:
     # 2^64 = 3 * 6148914691236517205 + 1: the last word is one too many.
     words = CraftedWords([2**64 - 1, 5, 7])
     assert draw_uniform(np.array([3, 4]), words).tolist() == [7 % 3, 1]
 
 
-def test_every_permutation_is_as_likely() -> None:
+def test_every_permutation_is_equally_likely() -> None:
     words = SeededWords(3)
     found = Counter(tuple(draw_permutation(4, words).tolist()) for _ in range(12_000))
     assert len(found) == 24
@@ -137,7 +137,7 @@ def test_each_person_is_assigned_to_one_virtual_user_with_all_records() -> None:
 
     assert items[6000:].tolist() == [5] * 6000
     assert (found[:6000] == found[6000:]).all()
-    # 2,000 each, 36.5 being the standard deviation: 250 away less than once in 1e11 runs.
+    # 2,000 each, with standard deviation 36.5: further than 250 away less than once in 1e11 runs.
     assert np.bincount(found[:6000]) == pytest.approx([2000] * 3, abs=250)
 
 

@@ -42,7 +42,7 @@ def test_noise_reaches_every_cell_of_the_area() -> None:
     released = run(MECHANISM, VIEW, Params(cells=32), Fraction(1, 100), SeededEntropy(1), {})
     assert isinstance(released.content, GridRelease)
     inside = released.content.grid.inside(AREA)
-    # Scale 300: a cell without noise is one in 600, of a thousand cells.
+    # The scale is 300: of a thousand cells, one in 600 has no noise.
     assert np.count_nonzero(released.content.counts[inside]) > 0.98 * inside.sum()
 
 

@@ -34,7 +34,7 @@ def make_counts(values: list[list[int]] | list[int] | int = 0) -> PrivateCounts:
 
 def test_it_adds_noise_to_the_counts_and_keeps_their_shape(meter: Meter) -> None:
     noisy = meter.measure("cells", make_counts([[1, 2, 3], [4, 5, 6]]))
-    # This entropy's noise is zero.
+    # This entropy gives zero noise.
     assert noisy.tolist() == [[1, 2, 3], [4, 5, 6]]
     assert noisy.dtype == np.int64
 
@@ -108,7 +108,7 @@ def test_charging_unused_draws_nothing(meter: Meter, entropy: CountingEntropy) -
     )
 
 
-def test_a_draw_that_breaks_off_stays_charged() -> None:
+def test_an_interrupted_draw_stays_charged() -> None:
     class Broken:
         def stream(self) -> RandomWords:
             raise OSError("no randomness today")

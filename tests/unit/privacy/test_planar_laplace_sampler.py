@@ -26,7 +26,7 @@ CITY = StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1)
 
 
 def metres(east: np.ndarray, north: np.ndarray, lon: float, lat: float) -> np.ndarray:
-    """Great-circle distances from a place, by the haversine formula."""
+    """Return great-circle distances from a place, by the haversine formula."""
     a, b = np.radians(north), math.radians(lat)
     angle = np.radians(east - lon)
     half = np.sin((a - b) / 2) ** 2 + np.cos(a) * math.cos(b) * np.sin(angle / 2) ** 2
@@ -36,15 +36,15 @@ def metres(east: np.ndarray, north: np.ndarray, lon: float, lat: float) -> np.nd
 @pytest.mark.parametrize(
     ("lon", "lat"), [(10, 0), (-74, 40), (20, 60), (15, 78), (151, -33), (179.9999, 10), (0, 89.99)]
 )
-def test_reports_are_moved_as_far_as_the_noise_says_everywhere(lon: float, lat: float) -> None:
+def test_noise_has_its_declared_distances_everywhere(lon: float, lat: float) -> None:
     size = 40_000
     moved = move(np.full(size, float(lon)), np.full(size, float(lat)), NOISE, SeededWords(1))
     far = metres(*moved, lon, lat)
     for share in (0.1, 0.5, 0.95, 0.999):
-        # Five standard errors, and the grid's two metres.
+        # Five standard errors, and the two metres of the grid.
         error = 5 * math.sqrt(share * (1 - share) / size) + 0.003
         assert abs((far <= NOISE.radius(share)).mean() - share) < error, share
-    if lat < 80:  # nearer to a pole every way but north leads south
+    if lat < 80:  # near a pole every direction but north leads south
         mean = np.mean(moved[1] - lat) * 111_195
         assert abs(mean) < 5 * NOISE.axis_deviation / math.sqrt(size) + 0.5
 
@@ -57,13 +57,13 @@ def test_without_noise_a_report_is_only_snapped() -> None:
 
 
 def test_every_distance_can_be_drawn() -> None:
-    # The first exponential begins with a word of zeros (all ones, inverted): beyond 64 ln 2.
+    # The first exponential begins with a word of zeros (all ones, inverted): it exceeds 64 ln 2.
     ones = (1 << 64) - 1
     arcs = draw_arcs(1e5, 1, CraftedWords([ones, 0, 0, 0, 0]))
     assert arcs[0] * 1e5 >= 64 * math.log(2)
 
 
-def test_arcs_beyond_the_antipode_are_drawn_again_and_the_law_is_the_sphere_s() -> None:
+def test_arcs_beyond_the_antipode_are_redrawn_for_the_law_on_the_sphere() -> None:
     arcs = draw_arcs(1.0, 200_000, SeededWords(3))
     assert arcs.max() <= math.pi
     # The mean of exp(-a) sin(a) on [0, pi], by parts.
@@ -151,7 +151,7 @@ def test_padding_adds_missing_reports_anywhere_in_the_area(
 
 
 def test_attributes_are_the_last_sort_key_of_reports() -> None:
-    """Reports that came out at one place and time tell nothing by their order."""
+    """Otherwise the order of reports that come out at one place and time would reveal something."""
     several = positions([10.1] * 5, [50.05] * 5, 7)
     [part] = several._read_by_meter()
     shuffled = dataclasses.replace(part, attributes=np.array([3, 1, 2, 0, 4], dtype=np.int32))
@@ -168,14 +168,14 @@ def test_padding_reports_lie_in_the_study_area() -> None:
     )
     lon, lat = scatter(triangle, 4000, SeededWords(1))
     inside = triangle.covers(lon, lat)
-    assert 0.95 < inside.mean() < 1  # cells on the edge lie in it in part
+    assert 0.95 < inside.mean() < 1  # the area contains cells on the edge in part
     assert scatter(CITY, 0, SeededWords(1))[0].size == 0
     ones = CraftedWords([(1 << 64) - 1] * 3)
     lon, lat = scatter(CITY, 1, ones)
     assert lon[0] <= 10.21
 
 
-def test_nothing_but_private_positions_is_perturbed_and_nothing_else_reads_them() -> None:
+def test_only_private_positions_are_perturbed_and_only_there_read() -> None:
     with pytest.raises(PrivacyError):
         meter().perturb("reports", np.zeros((3, 2)), Truncation(CITY, GroundGrid(2)))  # type: ignore[arg-type]
     private = positions([10.1], [50.05])

@@ -22,7 +22,7 @@ EVERYWHERE = np.ones((4, 4), dtype=np.bool_)
 
 
 def log_odds(biased: int, rate: float) -> tuple[float, float]:
-    """Logarithms of the chances that a box of this biased count is cut, and that it is not."""
+    """Return the log-probabilities that a box of this biased count is split, and that it is not."""
     tail = math.exp(-rate * abs(biased)) / (1 + math.exp(-rate))
     if biased >= 1:
         return math.log1p(-tail), math.log(tail)
@@ -31,7 +31,9 @@ def log_odds(biased: int, rate: float) -> tuple[float, float]:
 
 
 def log_chances(cells: NDArray[np.int64], rate: float, delta: int) -> NDArray[np.float64]:
-    """Log-chances of all 17 trees over 4 x 4 cells: nothing cut, or which quarters are."""
+    """Return log-probabilities of all 17 trees over 4 x 4 cells: unsplit, or by which quarters
+    are split.
+    """
     cut, left = log_odds(max(-delta, int(cells.sum())), rate)
     quarters = cells.reshape(2, 2, 2, 2).sum(axis=(1, 3)).ravel()
     parts = [log_odds(max(-delta, int(count) - delta), rate) for count in quarters]
@@ -43,7 +45,7 @@ def log_chances(cells: NDArray[np.int64], rate: float, delta: int) -> NDArray[np
 @pytest.mark.parametrize("bound", [1, 3, 10])
 @pytest.mark.parametrize("epsilon", [Fraction(1, 10), Fraction(1), Fraction(4)])
 def test_log_odds_of_every_tree_change_by_at_most_epsilon(epsilon: Fraction, bound: int) -> None:
-    """Exact odds of every tree, a person added with all records in one cell or spread."""
+    """Exact odds of every tree, when a person is added with all records in one cell or spread."""
     random = np.random.default_rng(1)
     noise = split_noise(epsilon, bound)
     rate, delta = float(noise.rate), bias(noise)
@@ -74,7 +76,7 @@ def test_without_the_bound_the_loss_would_be_far_above_epsilon() -> None:
 
 @pytest.mark.parametrize("epsilon", [Fraction(1, 100), Fraction(1, 3), Fraction(2), Fraction(30)])
 def test_the_worst_path_costs_at_most_what_the_proof_says(epsilon: Fraction) -> None:
-    """Counts that put boxes exactly where splits tell most, at any depth."""
+    """Counts that put boxes exactly where splits reveal most, at any depth."""
     noise = split_noise(epsilon, 1)
     rate, delta = float(noise.rate), bias(noise)
 

@@ -1,4 +1,4 @@
-"""Exactness of the noise, step by step; its distribution as a whole is in tests/statistical."""
+"""Exactness of the noise, step by step; tests/statistical tests its distribution."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ PRECISION = 512
 
 
 def mass(rate: Fraction, outcomes: int | None, value: int) -> Fraction:
-    """P(value) of a digit or geometric, to within 2^-511."""
+    """Return P(value) of a digit or geometric variable, to within 2^-511."""
     below = boundary_bits(rate, outcomes, value - 1, PRECISION) if value else 0
     last = outcomes is not None and value == outcomes - 1
     upto = 1 << PRECISION if last else boundary_bits(rate, outcomes, value, PRECISION)
@@ -36,27 +36,27 @@ def test_the_same_words_give_the_same_noise() -> None:
 
 
 @pytest.mark.parametrize("size", [0, 1, sampler.CHUNK, 2 * sampler.CHUNK + 1])
-def test_it_draws_as_many_as_asked(size: int) -> None:
+def test_it_draws_the_requested_number(size: int) -> None:
     assert sample(ONE, size, SeededWords(1)).shape == (size,)
     assert sample_geometric(Fraction(1, 2), size, SeededWords(1)).shape == (size,)
 
 
-def test_zero_is_reached_by_one_side_only() -> None:
-    # The coin's word comes first, the magnitude's second.
+def test_only_one_sign_draws_zero() -> None:
+    # The Bernoulli draw uses the first word, the magnitude the second.
     assert sample(ONE, 1, CraftedWords([0, 0]))[0] == 0
     assert sample(ONE, 1, CraftedWords([MAX, 0]))[0] == -1
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 300), Fraction(1, 3), Fraction(5)])
-def test_the_coin_falls_at_the_rate_of_the_noise(rate: Fraction) -> None:
-    # P(heads) = 1/(1+a), here by floating point; a coin at another rate lies far off.
+def test_the_bernoulli_draw_has_the_rate_of_the_noise(rate: Fraction) -> None:
+    # P(1) = 1/(1+a), here in floating point; a draw at another rate would be far off.
     heads = round(2**64 / (1 + math.exp(-rate)))
     for word, expected in [(heads - 2**14, 0), (heads + 2**14, -1)]:
         assert sample(DiscreteLaplace(rate, 1), 1, CraftedWords([word, 0]))[0] == expected
 
 
 @pytest.mark.parametrize("rate", [Fraction(1, 300), Fraction(1, 3), Fraction(5)])
-def test_both_signs_have_the_mass_of_discrete_laplace(rate: Fraction) -> None:
+def test_both_signs_have_the_probabilities_of_discrete_laplace(rate: Fraction) -> None:
     heads = mass(rate, 2, 0)
     zero = heads * mass(rate, None, 0)
     ratio = 1 - mass(rate, None, 0)
@@ -68,7 +68,7 @@ def test_both_signs_have_the_mass_of_discrete_laplace(rate: Fraction) -> None:
 
 
 @pytest.mark.parametrize("value", [0, 1, 4095, 4096, 123_456, 4095 * 4097])
-def test_digits_multiply_to_the_mass_of_the_geometric(value: int) -> None:
+def test_digits_multiply_to_the_geometric_probabilities(value: int) -> None:
     rate = Fraction(3, 1_000_000)
     low, high = value % 4096, value // 4096
     product = mass(rate, 4096, low) * mass(rate * 4096, None, high)
@@ -114,8 +114,8 @@ def test_a_second_tie_is_settled_by_64_more_bits_again() -> None:
         assert sample_geometric(rate, 1, CraftedWords([one, two, further]))[0] == expected
 
 
-def test_boundaries_that_share_a_word_are_told_apart() -> None:
-    # No table in use reaches so far, so the comparison is made on one that does.
+def test_boundaries_that_share_a_word_are_distinguished() -> None:
+    # No table in use is that long, so the comparison is made on one that is.
     rate = Fraction(23)
     ends = [boundary_bits(rate, None, index, 64) for index in range(3)]
     assert ends[1] == ends[2] == MAX
@@ -159,7 +159,7 @@ def test_words_of_zeros_give_no_noise_at_any_scale() -> None:
 def test_the_largest_scale_fits_64_bits() -> None:
     noise = DiscreteLaplace(LEAST_RATE, 1)
     drawn = sample(noise, 2000, SeededWords(5))
-    # Of 2000 draws, all lie below 60 scales but for odds of 2000 e^-60 < 1e-22.
+    # All of 2000 draws lie below 60 scales but for a probability of 2000 e^-60 < 1e-22.
     assert np.abs(drawn).max() < 60 << 56
     assert np.abs(drawn).min() < 1 << 56 < np.abs(drawn).max()
 

@@ -34,7 +34,7 @@ NOISES = [
 
 
 @pytest.mark.parametrize(("noise", "threshold"), NOISES)
-def test_candidates_times_acceptance_is_the_chance_to_pass_to_a_hundred_bits(
+def test_candidates_times_acceptance_is_the_probability_to_pass(
     noise: DiscreteLaplace, threshold: int
 ) -> None:
     rate = candidate_rate(noise, threshold)
@@ -68,7 +68,7 @@ def test_as_many_cells_pass_as_their_noise_would_let(
     assert (np.diff(found) > 0).all()
     assert found[0] >= 0
     assert found[-1] < size
-    # Passing cells are spread evenly: the mean of their places is the middle.
+    # Passing cells are spread evenly, so the mean of their positions is the middle.
     deviation = size / math.sqrt(12 * found.size)
     assert abs(found.mean() - size / 2) < 6 * deviation
 
@@ -112,7 +112,7 @@ def dense_counts() -> PrivateCounts:
 
 
 def test_the_release_has_the_distribution_of_dense_noise_and_a_threshold() -> None:
-    """Occupied cells, empty cells next to them, how many pass and how large, all compared."""
+    """Compares occupied cells, empty cells next to them, and number and size of those that pass."""
     plan = [Spend(label="cells", epsilon=Fraction(2))]
     facts: dict[str, list[list[float]]] = {"sparse": [], "dense": []}
     for seed in range(400):
@@ -134,7 +134,7 @@ def test_the_release_has_the_distribution_of_dense_noise_and_a_threshold() -> No
     assert (np.abs(sparse.mean(axis=0) - dense_facts.mean(axis=0)) < 5 * error).all()
 
 
-def test_without_noise_occupied_cells_above_the_threshold_come_out_as_they_are() -> None:
+def test_without_noise_occupied_cells_above_the_threshold_are_unchanged() -> None:
     meter = Meter([Spend(label="cells", epsilon=Fraction(1))], ZeroNoise())
 
     cells, values = meter.measure_sparse("cells", sparse_counts(), 5)
@@ -195,6 +195,6 @@ def test_sparse_counts_are_opaque() -> None:
 def test_sparse_counts_of_invalid_or_repeated_cells_are_refused(
     cells: list[int], words: str
 ) -> None:
-    """A cell outside would be drawn beside the grid, and one that comes twice has noise twice."""
+    """A cell outside would be drawn beside the grid, and a repeated one would have noise twice."""
     with pytest.raises(ValueError, match=words):
         PrivateSparseCounts(np.array(cells), np.array([1, 1]), size=3, sensitivity=1)

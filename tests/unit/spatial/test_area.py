@@ -12,7 +12,7 @@ from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
 SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]}
 
 
-def test_it_reads_a_geometry_or_a_feature_and_gives_it_back() -> None:
+def test_it_reads_and_writes_a_geometry_or_a_feature() -> None:
     area = StudyArea.from_geojson({"type": "Feature", "properties": {}, "geometry": SQUARE})
 
     assert area.bounds == (0, 0, 1, 1)
@@ -83,7 +83,7 @@ def test_edges_belong_to_the_area_and_holes_do_not() -> None:
 @pytest.mark.parametrize(
     "area", [StudyArea.from_geojson(SQUARE), StudyArea(shapely.Point(0, 0).buffer(1))]
 )
-def test_a_position_that_is_not_a_number_lies_nowhere(area: StudyArea) -> None:
+def test_a_position_that_is_not_a_number_is_outside(area: StudyArea) -> None:
     nowhere = [np.nan, np.inf, -np.inf]
 
     assert not area.covers(nowhere, [0.5] * 3).any()

@@ -7,7 +7,7 @@ from dpgeo.spatial.boxes import box_image, summed_area, tiles
 
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 7), (8, 8), (13, 6)])
-def test_cutting_in_two_ends_in_single_cells_that_cover_the_area_once(
+def test_repeated_halving_gives_single_cells_that_cover_the_area_once(
     shape: tuple[int, int],
 ) -> None:
     inside = np.random.default_rng(5).random(shape) < 0.6

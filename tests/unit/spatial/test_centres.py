@@ -1,4 +1,4 @@
-"""Centres: nearest on the ground, whatever else is asked for, and evenly spread."""
+"""Centres: nearest on the ground, independent of other cells, and evenly spread."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_the_nearest_centre_is_nearest_in_metres_on_the_ground(
     assert set(found) == set(range(13))
 
 
-def test_a_cell_has_the_same_centre_whatever_other_cells_are_asked_for() -> None:
+def test_a_cells_centre_does_not_depend_on_other_cells() -> None:
     grid = Grid.over(TRIANGLE, 512)
     # Centres on a regular lattice, so that many cells lie on midlines.
     side = np.linspace(10, 12, 9)
@@ -105,7 +105,7 @@ def test_areas_of_influence_divide_the_study_area() -> None:
     assert hits[covered].mean() > 0.995
 
 
-def test_of_coinciding_centres_one_has_the_area() -> None:
+def test_of_identical_centres_one_has_the_area() -> None:
     x, y = to_mercator([10.1, 10.1, 10.4], [50.1, 50.1, 50.2])
     shapes = areas_of_influence(Centres(x, y), TRIANGLE)
 

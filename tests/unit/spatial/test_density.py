@@ -1,4 +1,4 @@
-"""Declared public densities: read, cut to an area, laid on a grid; and bad ones."""
+"""Declared public densities: read, cut to an area, converted to a grid; and invalid ones."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def document(boxes: list[Any] = BOXES, name: str = "Population") -> dict[str, An
     }
 
 
-def test_numbers_are_found_by_their_usual_names_or_as_named() -> None:
+def test_the_column_of_numbers_is_found_or_chosen() -> None:
     assert Density.from_geojson(document()).amounts.tolist() == [8, 2.5, 7]
     named = Density.from_geojson(document(name="souls"), key="souls")
     assert named.amounts.tolist() == [8, 2.5, 7]
@@ -79,7 +79,7 @@ def test_it_is_spread_evenly_over_the_ground() -> None:
 
 
 def test_a_file_of_a_release_is_a_density(tmp_path: Path) -> None:
-    """Noisy counts below 0 stand for nobody."""
+    """Noisy counts below 0 count as 0."""
     made = grid_release()
     assert isinstance(made.content, GridRelease)
     content = dataclasses.replace(made.content, counts=made.content.counts - 150)
@@ -109,7 +109,7 @@ def test_errors_name_the_fault_of_a_density(given: dict[str, Any], key: str, wor
         Density.from_geojson(given, key=key)
 
 
-def test_a_density_without_anybody_in_the_study_area_is_refused() -> None:
+def test_a_density_without_people_in_the_study_area_is_refused() -> None:
     density = Density.from_geojson(document([(10.0, 50.0, 10.2, 50.1, 0), (20, 50, 21, 51, 9)]))
     with pytest.raises(ValueError, match="above 0"):
         density.within(AREA)

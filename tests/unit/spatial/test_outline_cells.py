@@ -1,4 +1,4 @@
-"""Which cells touch a study area, found block by block."""
+"""The cells that touch a study area, found block by block."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ PARTS = shapely.union_all(
 
 
 def one_by_one(grid: Grid, area: StudyArea) -> NDArray[np.bool_]:
-    """Every cell's own box in degrees, a hair larger, against the outline in degrees."""
+    """Test every cell's own box in degrees, slightly enlarged, against the outline in degrees."""
     left = grid.west + np.arange(grid.columns) * grid.cell
     top = grid.north - np.arange(grid.rows) * grid.cell
     west, north = to_degrees(left - EDGE_METRES, 0)[0], to_degrees(0, top + EDGE_METRES)[1]

@@ -1,4 +1,4 @@
-"""Public hierarchies of places, and what is wrong with bad ones."""
+"""Public hierarchies of places, and errors in invalid ones."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def test_the_nearest_place_depends_on_the_cell_alone() -> None:
         assert find(np.array([cell, cell]))[1] == every[cell]
 
 
-def test_of_places_as_near_the_first_is_taken() -> None:
+def test_of_equally_near_places_the_first_is_taken() -> None:
     twins = places([("a", "X", "1", 10.5, 50.5), ("b", "X", "2", 10.5, 50.5)])
     assert set(twins.nearest_to_cells(Grid.over(AREA, 8))(np.arange(64))) == {0}
 
@@ -150,7 +150,7 @@ b,North,"Main Street, rear",10.2,50.1
         "a\tNorth\tMain Street\t10.1\t50.1\nb\tNorth\tMain Street, rear\t10.2\t50.1",
     ],
 )
-def test_a_table_is_read_as_it_stands(text: str) -> None:
+def test_a_table_is_read_unchanged(text: str) -> None:
     made = Places.from_geojson(read_gazetteer(text))
     assert made.levels == ("city", "street")
     assert made.keys == ("a", "b")

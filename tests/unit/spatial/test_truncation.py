@@ -17,21 +17,21 @@ HOLED = StudyArea(
 )
 
 
-def test_points_end_in_the_area_holes_and_all() -> None:
+def test_points_end_inside_the_area_and_outside_its_holes() -> None:
     generator = np.random.default_rng(1)
     lon, lat = generator.uniform(9.9, 10.3, 5_000), generator.uniform(49.9, 50.2, 5_000)
     east, north = Truncation(HOLED, GroundGrid(2)).apply(lon, lat)
     assert HOLED.covers(east / UNITS, north / UNITS).all()
     inside = HOLED.covers(lon.round(7), lat.round(7))
     assert np.array_equal(east[inside], np.rint(lon[inside] * UNITS).astype(int))
-    # Nobody is carried further than to the nearest place of the outline and some steps more.
+    # No point is moved further than to the nearest place of the outline and a few steps more.
     away = np.hypot((east / UNITS - lon) * np.cos(np.radians(50)), north / UNITS - lat) * 111_195
     flat = shapely.transform(HOLED.shape, lambda xy: xy * [np.cos(np.radians(50)), 1])
     near = shapely.distance(flat, shapely.points(lon * np.cos(np.radians(50)), lat)) * 111_195
     assert (away <= near * 1.01 + 12).all()
 
 
-def test_a_point_s_end_does_not_depend_on_other_points() -> None:
+def test_truncation_of_a_point_does_not_depend_on_other_points() -> None:
     area = Truncation(HOLED, GroundGrid(5))
     lon, lat = np.array([9.0, 10.08, 11.0]), np.array([50.0, 50.05, 49.0])
     together = area.apply(lon, lat)
@@ -70,7 +70,7 @@ def test_snapped_points_are_near_and_apart(step: int) -> None:
     assert (apart * EARTH_RADIUS_METRES >= NEAREST * step).all()
 
 
-def test_the_poles_have_few_points_and_none_is_far() -> None:
+def test_the_poles_have_few_grid_points_and_none_is_far() -> None:
     grid = GroundGrid(100)
     east, north = grid.snap(np.linspace(-3, 3, 50), np.full(50, np.pi / 2))
     assert len(set(east.tolist())) <= 6

@@ -51,7 +51,7 @@ def test_zones_without_any_key_are_numbered() -> None:
     assert found.keys == found.names == ("1", "2")
 
 
-def test_usual_properties_that_do_not_tell_zones_apart_are_no_keys() -> None:
+def test_properties_with_repeated_values_are_not_used_as_keys() -> None:
     document = collection(feature(square(0, 0), code="a"), feature(square(1, 0), code="a"))
     assert Zones.from_geojson(document).keys == ("1", "2")
 

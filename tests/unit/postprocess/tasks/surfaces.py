@@ -1,4 +1,4 @@
-"""Surfaces of people that tests plan on."""
+"""Surfaces of people for tests of plans."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ AREA = StudyArea.from_bounds(17.9, 59.2, 18.3, 59.4)
 
 
 def even_surface(people_per_cell: float = 2.0, cells: int = 64) -> DensitySurface:
-    """The same count in every cell of a grid over AREA."""
+    """Return a surface with the same count in every cell of a grid over AREA."""
     grid = Grid.over(AREA, cells)
     counts = np.full(grid.shape, people_per_cell)
     return surface_of(grid, counts)
 
 
 def two_towns(cells: int = 64) -> DensitySurface:
-    """A large town and a small one, and empty land around."""
+    """Return a surface with a large town, a small one, and empty land around."""
     grid = Grid.over(AREA, cells)
     row, column = np.mgrid[0:cells, 0:cells] / cells
     large = 60 * np.exp(-((column - 0.45) ** 2 + (row - 0.4) ** 2) / 0.006)
@@ -29,6 +29,6 @@ def two_towns(cells: int = 64) -> DensitySurface:
 
 
 def surface_of(grid: Grid, counts: np.ndarray) -> DensitySurface:
-    """A surface with noise of variance 2 in every cell and contour lines that double."""
+    """Return a surface with noise of variance 2 in every cell and contour lines that double."""
     lines = np.array([1.0, 2.0, 4.0, 8.0, 16.0]) / grid.ground_areas[grid.rows // 2]
     return DensitySurface(grid=grid, counts=counts, noise=np.full(grid.shape, 2.0), lines=lines)

@@ -25,7 +25,7 @@ def centres(grid: Grid) -> tuple[np.ndarray, np.ndarray]:
     return lon, lat
 
 
-def test_bilinear_meets_every_cell_at_its_centre() -> None:
+def test_bilinear_interpolation_equals_every_cell_at_its_centre() -> None:
     surface = two_towns()
     lon, lat = centres(surface.grid)
     exact = (surface.counts / surface.ground[:, None]).ravel()
@@ -49,14 +49,14 @@ def test_density_is_zero_outside_the_grid() -> None:
     assert surface.noise_at(np.array([0.0]), np.array([59.3])).tolist() == [0]
 
 
-def test_the_source_takes_a_lines_value_on_it_and_the_mean_between_two() -> None:
+def test_the_sources_rule_uses_line_values_and_means_between_lines() -> None:
     lines = np.array([1.0, 3.0, 9.0])
     density = np.array([0.0, 0.5, 1.0, 1.7, 3.0, 5.0, 9.0, 40.0])
     assert between_lines(density, lines).tolist() == [0, 0, 1, 2, 3, 6, 9, 9]
     assert between_lines(density, np.array([])).tolist() == [0] * 8
 
 
-def test_rings_around_an_even_place_are_even() -> None:
+def test_rings_on_an_even_surface_are_even() -> None:
     surface = even_surface()
     edges = ring_edges(2000.0)
     rings = surface.rings(np.array([18.1]), np.array([59.3]), edges, DensityRule.BILINEAR)

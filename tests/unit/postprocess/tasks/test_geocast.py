@@ -1,4 +1,4 @@
-"""Regions grown from a release's own boxes."""
+"""Regions grown from a release's own boxes to reach a task's target."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MODEL = Acceptance(willingness=40.0, least_reward=1.0, travel_metres=5000.0)
 
 
 def halves_and_quarters() -> Partition:
-    """Four by four cells: the western half whole, the eastern one as two."""
+    """Return four by four cells: the western half as one region, the eastern one as two."""
     boxes = np.array([[0, 4, 0, 2], [0, 2, 2, 4], [2, 4, 2, 4]], dtype=np.int32)
     return Partition(Grid.over(AREA, 4), boxes, np.array([10.0, 0.0, 40.0]))
 
@@ -30,7 +30,7 @@ def cells() -> Partition:
 
 
 def accepting(partition: Partition, regions: np.ndarray, here: Any) -> np.ndarray:
-    """How many people of each region are expected to accept."""
+    """Return the expected number of people who accept in each region."""
     chances = partition._chances(regions, here, 5.0, MODEL)
     return np.asarray(partition.people[regions] * chances)
 
@@ -44,7 +44,7 @@ def test_regions_list_their_neighbours() -> None:
     assert nowhere == -1
 
 
-def test_it_reaches_the_target_and_is_in_one_piece() -> None:
+def test_a_geocast_reaches_the_target_and_is_connected() -> None:
     partition = cells()
     found = partition.geocast(18.08, 59.32, reward=5.0, acceptance=MODEL, target=0.9)
     assert found.reached
@@ -83,13 +83,13 @@ def test_it_says_when_there_are_too_few_people() -> None:
     assert found.success < 0.9
 
 
-def test_nothing_grows_outside_every_region() -> None:
+def test_a_task_outside_every_region_has_no_geocast() -> None:
     found = cells().geocast(0.0, 0.0, reward=5.0, acceptance=MODEL, target=0.9)
     assert found.regions.size == 0
     assert not found.reached
 
 
-def test_it_looks_past_empty_regions_and_stays_in_one_piece() -> None:
+def test_it_grows_across_empty_regions_and_stays_connected() -> None:
     grid = Grid.over(AREA, 64)
     people = np.zeros(grid.size)
     row, column = np.divmod(np.arange(grid.size), grid.columns)

@@ -1,4 +1,4 @@
-"""Plans of campaigns: every task is answered, with a circle or with the reason why not."""
+"""Plans of campaigns: every task gets a circle or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def test_tasks_that_cannot_be_met_have_reasons_and_others_are_planned() -> None:
         ({"willingness": 1e-3}, Reason.OUT_OF_REACH),
     ],
 )
-def test_settings_that_no_task_can_meet_are_answered_task_by_task(
+def test_settings_that_no_task_can_meet_give_each_task_a_reason(
     change: dict[str, Any], reason: Reason
 ) -> None:
     settings = dataclasses.replace(SETTINGS, **change)
@@ -87,7 +87,7 @@ def test_settings_that_no_task_can_meet_are_answered_task_by_task(
         {"least_reward": math.nan},
     ],
 )
-def test_settings_that_mean_nothing_are_refused_by_name(change: dict[str, Any]) -> None:
+def test_invalid_settings_are_refused_by_name(change: dict[str, Any]) -> None:
     with pytest.raises(InvalidInput) as caught:
         dataclasses.replace(SETTINGS, **change)
     assert caught.value.field == next(iter(change))
@@ -112,7 +112,7 @@ def test_tasks_that_cannot_be_met_take_no_reward_from_the_others() -> None:
 
 @pytest.mark.parametrize("model", list(Model))
 @pytest.mark.parametrize("allocation", list(Allocation))
-def test_every_allocation_plans_the_towns(model: Model, allocation: Allocation) -> None:
+def test_every_allocation_plans_all_towns(model: Model, allocation: Allocation) -> None:
     settings = dataclasses.replace(SETTINGS, model=model)
     (plan,) = plan_tasks(two_towns(), AREA, tasks(TOWN, SMALL_TOWN), settings, [allocation])
     assert plan.planned.all()
@@ -136,6 +136,6 @@ def test_no_tasks_make_an_empty_plan() -> None:
             assert plan.radius.size == 0
 
 
-def test_every_reason_has_its_words() -> None:
+def test_every_reason_has_a_sentence() -> None:
     assert set(REASONS) == set(Reason)
     assert all(words.endswith(".") for reason, words in REASONS.items() if reason)

@@ -1,4 +1,4 @@
-"""Radii around tasks: both models against slow oracles, and the source's own numbers."""
+"""Radii around tasks: both models against slow reference solutions and the source's numbers."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def some_field(tasks: int = 200) -> FieldReach:
     return field(towns * random.gamma(2, 0.5, (tasks, EDGES.size - 1)))
 
 
-def test_it_falls_with_the_distance_and_rises_with_the_reward() -> None:
+def test_acceptance_decreases_with_distance_and_increases_with_reward() -> None:
     assert MODEL.chance(10.0, 100.0) > MODEL.chance(10.0, 200.0)
     assert MODEL.chance(11.0, 100.0) > MODEL.chance(10.0, 100.0)
     assert MODEL.chance(10.0, 200.0) == pytest.approx(math.tanh(1))
@@ -48,7 +48,7 @@ def test_the_accepting_area_equals_the_integral(radius: float, pull: float) -> N
     assert float(accepting_area(radius, pull)) == pytest.approx(float(exact), rel=1e-10)
 
 
-def test_no_reward_pulls_nobody() -> None:
+def test_nobody_accepts_without_a_reward() -> None:
     assert float(accepting_area(100.0, 0.0)) == 0
 
 
@@ -65,7 +65,7 @@ def test_the_field_radius_reaches_the_target_exactly() -> None:
     assert np.allclose(expected.acceptance, accepting, rtol=1e-9)
 
 
-def test_tasks_are_solved_apart_as_together() -> None:
+def test_tasks_solved_one_by_one_or_together_agree() -> None:
     reach, reward = some_field(), np.linspace(1, 9, 200)
     together = reach.radius(reward)
     for task in range(0, 200, 17):
@@ -73,8 +73,8 @@ def test_tasks_are_solved_apart_as_together() -> None:
         assert alone[0] == pytest.approx(together[task], rel=1e-10)
 
 
-def test_an_even_field_is_a_circle_of_poisson_workers() -> None:
-    """On even ground H(r) = 2 pi den F(r), which a plain search solves as well."""
+def test_on_an_even_surface_the_field_has_a_closed_form() -> None:
+    """On an even surface H(r) = 2 pi den F(r), which a plain search solves as well."""
     density = np.full((1, EDGES.size - 1), 3e-5)
     pull = MODEL.willingness * 6.0
     low, high = 0.0, 5000.0
@@ -104,8 +104,8 @@ def test_curves_equal_the_people_notified_by_the_radii() -> None:
         assert np.allclose(curves[met, column], people[met], rtol=2e-3)
 
 
-def test_the_circle_solves_the_equation_with_its_lost_factor() -> None:
-    """Section 6 of the audit: 0.56 at density 0.5, where 13.16 gives 0.52."""
+def test_the_circle_model_includes_the_factor_missing_in_the_source() -> None:
+    """At density 0.5 the solution is 0.56; the source's approximation (13.16) gives 0.52."""
     density, pull = np.array([0.5, 1.46, 3.0]), np.ones(3)
     radius = circle_radius(NEEDED, density, pull)
     left = radius**2 * np.log((np.exp(3 / radius) + 1) / 2)
@@ -116,7 +116,7 @@ def test_the_circle_solves_the_equation_with_its_lost_factor() -> None:
     assert (taylor[1:] < 0).all()
 
 
-def test_the_circle_is_solved_over_many_orders_of_magnitude() -> None:
+def test_the_circle_model_is_solved_over_many_orders_of_magnitude() -> None:
     density = np.geomspace(1e-12, 1e3, 60)
     radius = circle_radius(NEEDED, density, np.full(60, 3.0))
     assert (np.diff(radius) < 0).all()
@@ -125,7 +125,7 @@ def test_the_circle_is_solved_over_many_orders_of_magnitude() -> None:
 
 
 def test_the_circle_model_is_certain_with_fewer_than_one_worker() -> None:
-    """The reason that the field is the default: a tenth of a worker is not a worker."""
+    """This is why the field model is the default: a tenth of a worker is not a worker."""
     circle = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=np.array([1e-4]))
     radius, reward = circle.radius(np.array([50.0])), np.array([50.0])
     assert circle.notified(radius)[0] < 0.1
@@ -133,7 +133,7 @@ def test_the_circle_model_is_certain_with_fewer_than_one_worker() -> None:
     assert -np.expm1(-even.accepting(radius, reward)[0]) < 0.1
 
 
-def test_the_circle_refuses_mean_distances_beyond_the_travel_limit() -> None:
+def test_the_circle_model_refuses_mean_distances_beyond_the_travel_limit() -> None:
     circle = CircleReach(acceptance_model=MODEL, needed=NEEDED, density=np.array([1e-9, 1e-2]))
     expected = circle.expect(np.array([1.0, 1.0]))
     assert np.isinf(expected.radius[0])

@@ -1,4 +1,4 @@
-"""Ways to share out a total reward."""
+"""Ways to divide a total reward among tasks."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def test_the_source_pays_more_where_more_ground_is_needed(reach: Reach) -> None:
 
 
 @pytest.mark.parametrize("reach", reaches())
-def test_optimal_notifies_no_more_than_either(reach: Reach) -> None:
+def test_the_optimal_allocation_notifies_fewest(reach: Reach) -> None:
     best = rewards.optimal(reach, 60, 400.0, 1.0, LIMIT)
     radius = reach.radius(best)
     assert np.isfinite(radius).all()
@@ -53,13 +53,15 @@ def test_optimal_notifies_no_more_than_either(reach: Reach) -> None:
     for other in (rewards.uniform(60, 400.0), rewards.optimised(reach, 60, 400.0, 1.0)):
         others = reach.radius(other)
         met = np.isfinite(others)
-        # Where another meets fewer tasks it asks fewer people, so it is charged for the rest.
+        # An allocation that meets fewer tasks notifies fewer people, so the rest are added to it.
         rest = reach.curves(np.array([LIMIT]))[~met, 0].sum()
         assert people <= reach.notified(np.where(met, others, 0.0)).sum() + rest + 1e-6
 
 
-def test_optimal_agrees_with_a_slow_search() -> None:
-    """Moving a little reward from any task to any other never asks fewer, beyond the grid."""
+def test_the_optimal_allocation_agrees_with_a_slow_search() -> None:
+    """Moving a little reward from any task to any other never notifies fewer, beyond the grid's
+    steps.
+    """
     reach = reaches(8)[0]
     best = rewards.optimal(reach, 8, 60.0, 1.0, LIMIT)
     people = reach.notified(reach.radius(best)).sum()
@@ -74,7 +76,7 @@ def test_optimal_agrees_with_a_slow_search() -> None:
                 assert reach.notified(radius).sum() >= people * 0.995
 
 
-def test_where_not_all_can_be_met_optimal_meets_most() -> None:
+def test_the_optimal_allocation_meets_most_tasks() -> None:
     reach = reaches()[0]
     assert isinstance(reach, FieldReach)
     sparse = dataclasses.replace(reach, density=reach.density / 12)

@@ -80,7 +80,7 @@ def test_releases_without_boxes_are_refused(make: Callable[[], Released]) -> Non
         partition_of(make())
 
 
-def test_noise_of_a_cell_is_that_of_its_release() -> None:
+def test_a_cell_has_the_noise_of_its_release() -> None:
     released = releases.grid_release()
     surface = density_surface(released)
     inside = surface.noise[surface.noise > 0]
@@ -88,7 +88,7 @@ def test_noise_of_a_cell_is_that_of_its_release() -> None:
     assert np.allclose(inside, 2 * (margin / np.log(20)) ** 2)
 
 
-def test_people_whom_sparse_boxes_lost_are_given_back_evenly() -> None:
+def test_people_missing_from_sparse_boxes_are_added_evenly() -> None:
     cells = np.array([1.0, 1.0, 2.0])
     found = reconciled(np.array([80.0, 0.0, 0.0]), cells, np.array([90.0, 4.0, 6.0]), np.ones(3))
     assert np.allclose(found, [85.0, 5.0, 10.0])
@@ -101,7 +101,7 @@ def test_people_added_by_noise_are_scaled_down_to_the_error_of_the_sum() -> None
     assert not reconciled(people, cells, measured - 10, variance).any()
 
 
-def test_a_sum_that_says_little_changes_nothing() -> None:
+def test_a_sum_with_a_large_error_changes_nothing() -> None:
     people = np.array([6.0, 3.0])
     found = reconciled(people, np.ones(2), np.array([20.0, -5.0]), np.full(2, 50.0))
     assert np.array_equal(found, people)
