@@ -38,7 +38,7 @@ from dpgeo.core.released import PartitionRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.boxes import box_image
@@ -118,14 +118,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
     The actual number of partitions depends on the data and is not forecast.
     """
-    grid = Grid.over(domain.area, params.cells)
-    share = plan(params, epsilon)[1].epsilon
-    return Forecast(
-        region="partition",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(share, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
+    return forecast_cells(domain, params.cells, noise, region="partition")
 
 
 MECHANISM = Mechanism(

@@ -58,7 +58,7 @@ from dpgeo.core.spend import Spend
 from dpgeo.phrases import phrase_of
 from dpgeo.postprocess.deconvolution import recover
 from dpgeo.postprocess.remapping import Remapping, idle
-from dpgeo.privacy.mechanism import Forecast, Mechanism, Sharded
+from dpgeo.privacy.mechanism import Forecast, Mechanism, Sharded, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
 from dpgeo.privacy.positions import WHOLE, Shard
@@ -258,14 +258,13 @@ def _remapped(perturbed: Perturbed, remapping: Remapping, truncation: Truncation
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise of a report. Raises InvalidInput for undeclared attributes."""
     _attributes(params, domain)
-    grid = Grid.over(domain.area, params.cells)
     noise = _noise(params, epsilon, bound)
     prior = domain.layer(params.prior, Density) if params.prior else None
-    return Forecast(
+    return forecast_cells(
+        domain,
+        params.cells,
+        noise,
         region="cell",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=noise,
-        ground_metres=grid.ground_cell_metres,
         cautions=tuple(idle(noise, prior, domain.area)) if prior else (),
     )
 

@@ -36,7 +36,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.boxes import box_image
@@ -101,13 +101,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
     The actual number of partitions depends on the data and is not forecast.
     """
-    grid = Grid.over(domain.area, params.cells)
-    return Forecast(
-        region="partition",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
+    return forecast_cells(domain, params.cells, noise, region="partition")
 
 
 MECHANISM = Mechanism(

@@ -29,7 +29,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import GridRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
@@ -81,13 +81,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast a cell's noise, with the whole of epsilon."""
-    grid = Grid.over(domain.area, params.cells)
-    return Forecast(
-        region="cell",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(epsilon, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(epsilon, bound)
+    return forecast_cells(domain, params.cells, noise, region="cell")
 
 
 MECHANISM = Mechanism(
