@@ -60,7 +60,7 @@ def test_a_time_slice_is_chosen_by_its_name() -> None:
     [
         (slices_release, "cells", "choose from cells-00-12, cells-12-24"),
         (slices_release, "../cells", "letters, digits"),
-        (grid_release, "cells", "no slices of time"),
+        (grid_release, "cells", "no time slices"),
     ],
 )
 def test_an_unknown_slice_is_refused(

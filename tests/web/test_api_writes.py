@@ -588,7 +588,7 @@ def test_two_requests_do_not_write_one_file_at_once(desk: Desk) -> None:
                 program.ask("PATCH", address, b"x", Upload_Offset="0")
             return super().read(size)
 
-    with pytest.raises(Conflict, match="ask how far"):
+    with pytest.raises(Conflict, match="ask for the offset"):
         transfer_append(transfer=transfer, offset=0, stream=Slow(b"y"), length=1)
     assert program.ask("GET", address)["offset"] == 1
     assert len(pieces(address)) == 1

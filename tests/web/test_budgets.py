@@ -175,7 +175,8 @@ def test_points_cost_no_more_than_their_ledger_holds() -> None:
     with pytest.raises(BudgetExceeded) as refused:
         budget_debit(ledger=ledger, job=uuid.uuid4(), cost=cost, what="Points", who="ann")
     assert refused.value.message == (
-        "Asked for level ln 17 within 200 m, but ln 16 of ln 16 is left; ask for at most ln 16."
+        "You asked for level ln 17 within 200 m, but only ln 16 of ln 16 is left; ask for at most "
+        "ln 16."
     )
 
 

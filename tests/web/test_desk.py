@@ -88,7 +88,7 @@ def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:
         ("west", "north", "Enter a number."),
         ("west", "nan", "Enter a number."),
         ("north", "400.17", "must lie between"),
-        ("south", "51", "exchange them"),
+        ("south", "51", "swap them"),
         ("outline", "{", "not both"),
         ("budget", "0", "Must be greater than zero"),
         ("budget", "-1", "Must be greater than zero"),
@@ -98,7 +98,7 @@ def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:
         ("budget", "", "Give the total budget"),
         ("time_zone", "Moon/Crater", "Europe/London"),
         ("public_attributes", "app", "has no colon"),
-        ("public_attributes", "app: other", "always one of them"),
+        ("public_attributes", "app: other", "always included"),
         ("public_attributes", "time: 1", "another column"),
     ],
 )
@@ -216,7 +216,7 @@ def test_it_shows_facts_and_ledger_of_a_dataset(desk: Desk) -> None:
     assert release.title in page
     assert "0.50" in page
     assert "1.50 left of 2" in page
-    assert "running jobs hold 0.50" in page
+    assert "0.50 reserved for running jobs" in page
 
 
 def test_it_lists_only_the_organisations_ledger_entries(desk: Desk) -> None:

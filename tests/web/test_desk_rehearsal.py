@@ -91,6 +91,6 @@ def test_its_basemap_is_only_for_members(desk: Desk, dataset: Dataset) -> None:
 
 
 def test_it_says_if_the_map_will_have_regions_of_many_sizes(desk: Desk, dataset: Dataset) -> None:
-    said = "cut into partitions of many sizes, chosen with noise"
+    said = "divided into partitions of many sizes, chosen with noise"
     assert said not in rehearsal(desk, dataset)[1]
     assert said in rehearsal(desk, dataset, mechanism="dpcube")[1]

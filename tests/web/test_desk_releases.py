@@ -210,7 +210,7 @@ def test_it_waits_then_shows_the_draft_then_publishes_and_withdraws(
 ) -> None:
     release = desk.request(dataset)
     page = f"/desk/releases/{release.pk}/"
-    assert "Its 0.50 is held, not spent" in desk.page(page)
+    assert "Its 0.50 is reserved, not spent" in desk.page(page)
     assert release_run(release_id=release.pk)
     shown = desk.page(page)
     assert f"/maps/{release.pk}/" in shown
@@ -319,4 +319,4 @@ def test_maps_by_time_need_a_column_of_times(desk: Desk, dataset: Dataset) -> No
     dataset.save()
     answer = desk.client.get(quote, typed)
     assert answer.context["quote"] is None
-    assert "no column of times" in answer.content.decode()
+    assert "no time column" in answer.content.decode()

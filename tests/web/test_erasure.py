@@ -116,7 +116,7 @@ def test_a_steward_erases_a_person_at_the_desk_and_a_stranger_finds_nothing(
     assert address in steward.get(home).content.decode()
     assert stranger.post(f"{home}erase/", {"person": "ann"}).status_code == 404
     refused = steward.post(f"{home}erase/", {"person": " "}, follow=True)
-    assert "no identifier" in refused.content.decode()
+    assert "not an identifier" in refused.content.decode()
     queued = steward.post(f"{home}erase/", {"person": "ann"})
     version = Upload.objects.get(erasing__isnull=False)
     assert queued["Location"] == reverse("desk-upload", args=[version.pk])
@@ -236,7 +236,7 @@ def test_a_steward_erases_a_person_in_the_admin_and_a_stranger_finds_nothing(
     assert stranger.post(address, {"person": "ann"}).status_code == 404
     assert steward.get(address).status_code == 405
     refused = steward.post(address, {"person": " "}, follow=True)
-    assert "no identifier" in refused.content.decode()
+    assert "not an identifier" in refused.content.decode()
     assert not Upload.objects.filter(erasing__isnull=False).exists()
     steward.post(address, {"person": "ann"})
     version = Upload.objects.get(erasing__isnull=False)

@@ -265,7 +265,7 @@ def test_a_phrase_whose_values_cannot_be_stored_is_kept_in_english() -> None:
             "'x' ist keine Zahl; schreiben Sie sie wie 0.5.",
         ),
         (
-            InvalidInput("Is more than the {count:,} places there are; ask for fewer.", count=1200),
+            InvalidInput("Is more than the {count:,} places there are; choose fewer.", count=1200),
             "1.200 Orte, die es gibt;",
         ),
         (Conflict("Something that nobody translated, {count:,} times.", count=1200), "1.200 times"),

@@ -89,12 +89,12 @@ def test_members_open_a_campaign_and_anybody_a_shared_one(client: Client) -> Non
     client.force_login(own.created_by)
     page = client.get(reverse("plan"), {"campaign": own.pk})
     assert page.status_code == 200
-    assert "Keep this campaign as" in page.content.decode()
+    assert "Save this campaign as" in page.content.decode()
 
 
 def test_strangers_are_not_offered_to_save(client: Client) -> None:
     install(make_dataset(), contour_release())
-    assert "Keep this campaign" not in client.get(reverse("plan")).content.decode()
+    assert "Save this campaign" not in client.get(reverse("plan")).content.decode()
 
 
 def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:
@@ -115,7 +115,7 @@ def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:
     assert (campaign.name, campaign.shared) == ("Benches", True)
     client.post(reverse("desk-campaign-delete", args=[campaign.pk]))
     assert not Campaign.objects.exists()
-    assert "None is kept yet" in client.get(reverse("desk-campaigns")).content.decode()
+    assert "None is saved yet" in client.get(reverse("desk-campaigns")).content.decode()
 
 
 def test_strangers_neither_see_nor_change_campaigns(client: Client) -> None:

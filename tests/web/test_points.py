@@ -200,10 +200,10 @@ def test_a_published_map_can_be_a_prior_and_is_protected_and_stated(
     assert released.content.prior == "crowd"
     release_publish(release=with_prior, by=None)
     page = client.get(reverse("release", args=[with_prior.pk])).content.decode()
-    assert "most likely made, by what is publicly expected" in page
+    assert "most likely made, given a public density" in page
     said = " ".join(statement(released)["post_processing"])
     assert f"Census of 2021, SHA-256 {layer.sha256}" in said
-    with pytest.raises(Conflict, match="rests on it"):
+    with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
 
 
@@ -217,8 +217,8 @@ def test_the_page_explains_padded_and_remapped_points(dataset: Dataset, client: 
     content = released_of(padded).content
     assert isinstance(content, PointsRelease)
     assert content.padded == POINTS["bound"]
-    assert ["reports that were made up" in text for text in texts] == [False, True]
-    assert not any("most likely made, by what is publicly" in text for text in texts)
+    assert ["invented reports" in text for text in texts] == [False, True]
+    assert not any("most likely made, given a public" in text for text in texts)
 
 
 APP = {"column": "app", "values": ["1.4", "2.0"]}
@@ -250,7 +250,7 @@ def test_declared_public_attributes_are_published_with_every_point(
     assert list(table[0]) == ["longitude", "latitude", "app"]
     assert {row["app"] for row in table} == {"1.4", "2.0", "other"}
     page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
-    assert "wherever it was made, is published as it is: app." in page
+    assert "wherever it was made, is published unchanged: app." in page
 
 
 def test_public_attributes_are_published_only_on_request(telling: Dataset, client: Client) -> None:

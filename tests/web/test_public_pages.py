@@ -181,7 +181,7 @@ def test_a_map_has_text_before_its_data_and_a_picture_without_scripts(
     assert f'src="{picture}"' in unscripted[1]
     legend = re.search(r'<div class="legend">(.*?)<noscript>', page, re.S)
     assert legend
-    assert "Cannot be told from zero" in legend[1]
+    assert "Too few to tell from none" in legend[1]
     assert "Each count is at most ± 12 people off" in legend[1]
 
 
@@ -425,7 +425,7 @@ def test_the_catalogue_lists_maps_that_match_the_filters(
 ) -> None:
     page = words(client, f"{reverse('catalogue')}?{query}")
     assert ("Vessby Transport, " in page) == found
-    assert ("No map is like that" in page) != found
+    assert ("No map matches" in page) != found
     assert "Show all" in page
 
 

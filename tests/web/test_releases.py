@@ -453,7 +453,7 @@ def test_a_mechanism_that_fails_after_its_draw_does_not_draw_again(
     job = Job.objects.get(pk=release.job_id)
     assert (job.state, len(streams), spent(dataset)) == (JobState.FAILED, 1, 1_000_000)
     assert "does not please" not in str(job.failure)
-    with pytest.raises(Conflict, match="anew"):
+    with pytest.raises(Conflict, match="request a new"):
         release_retry(release=Release.objects.get(pk=release.pk), by=None)
 
 
