@@ -213,7 +213,7 @@ def _write_words(pen: Any, released: Released, layer: Layer, edges: list[float])
     left = _draw_key(pen, layer, edges, top)
     if layer.threshold is not None:
         pen.rectangle((left, top, left + 28, top + 22), fill=NOISE)
-        pen.text((left + 36, top), "cannot be told from zero", fill=INK, font=_font(18))
+        pen.text((left + 36, top), "too few to tell from none", fill=INK, font=_font(18))
     unit = released.guarantee.unit.value
     promise = f"{layer.title} ({released.counting.value}), {cost_words(released)} per {unit}"
     pen.text((EDGE, top + 62), promise + _margin(layer), fill=QUIET, font=_font(18))

@@ -131,7 +131,7 @@ class PlanarLaplace:
             raise ValueError("Points need a positive epsilon, reports and step.")
         if not self.correction < float(self.declared) / 2:
             raise InvalidInput(
-                "Is too small for this radius to be drawn with the numbers that computers have; "
+                "Is too small for this radius: its noise cannot be computed in floating point; "
                 "raise it.",
                 field="level",
             )

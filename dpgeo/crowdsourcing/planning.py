@@ -70,7 +70,8 @@ def parse_plan_request(
         )
     if geocast and len(tasks) > MOST_GEOCASTS:
         raise InvalidInput(
-            "Regions are grown for at most {most} tasks at once; send fewer, or leave it out.",
+            "Task regions are computed for at most {most} tasks at once; send fewer tasks, or "
+            "leave this out.",
             most=MOST_GEOCASTS,
             field="geocast",
         )

@@ -268,8 +268,8 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
         if rests_on_columns(dataset):
             fixed = ", ".join(f"{role} = {name}" for role, name in stored.columns.items() if name)
             raise Conflict(
-                "Releases rest on the columns of the first upload ({fixed}); rename those of "
-                "this file.",
+                "Releases use the columns of the first upload ({fixed}); rename those of this "
+                "file.",
                 fixed=fixed,
                 field="columns",
             )

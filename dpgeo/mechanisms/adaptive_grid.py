@@ -78,8 +78,8 @@ class Params:
     )
     square_share: int = param(
         50,
-        "Percent of what the look leaves that is spent on the squares; the rest counts the "
-        "partitions they are cut into.",
+        "Percent of the remaining epsilon that is spent on the squares; the rest counts the "
+        "partitions they are divided into.",
         low=1,
         high=99,
     )
@@ -157,7 +157,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 MECHANISM = Mechanism(
     key="adaptive-grid",
     title="Adaptive grid",
-    summary="Squares of two sizes: crowded ones are cut finely, quiet ones are left whole.",
+    summary="Squares of two sizes: crowded ones are divided finely, quiet ones are left whole.",
     params=Params,
     plan=plan,
     release=release,

@@ -52,8 +52,8 @@ from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
-PILOT = "look: everybody"
-UNALLOCATED = "counts of areas, shared out after the look"
+PILOT = "pilot: number of people"
+UNALLOCATED = "counts of areas, allocated after the pilot"
 
 PILOT_SHARE = Fraction(2, 100)
 LAST_SHARE = Fraction(40, 100)
@@ -172,8 +172,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 MECHANISM = Mechanism(
     key="auto",
     title="Automatic",
-    summary="Looks how much the budget can show, then counts small squares where people crowd and "
-    "large ones elsewhere. The best choice unless you know better.",
+    summary="Measures how much detail the budget allows, then counts in small squares where people "
+    "crowd and in large ones elsewhere. The best choice unless you know better.",
     params=Params,
     plan=plan,
     release=release,

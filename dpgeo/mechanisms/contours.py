@@ -64,18 +64,18 @@ class Params:
     )
     levels: str = param(
         Spacing.NOISE.value,
-        "Where lines run: noise begins with what at most one empty cell in a thousand reaches and "
-        "doubles; doubling and equal begin with the declared first line.",
+        "At which densities lines run: noise starts at what at most one empty cell in a "
+        "thousand reaches, and doubles; doubling and equal start at the declared first line.",
         choices=[spacing.value for spacing in Spacing],
     )
     first: int = param(
         50,
-        "The first declared line, in people per square kilometre; without a meaning where levels "
-        "follow the noise.",
+        "The first declared line, in people per square kilometre; ignored if the levels follow "
+        "the noise.",
         low=1,
         high=1_000_000,
     )
-    lines: int = param(7, "Lines at most.", low=1, high=30)
+    lines: int = param(7, "The most lines to draw.", low=1, high=30)
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:

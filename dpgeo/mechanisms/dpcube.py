@@ -67,15 +67,15 @@ class Params:
     )
     cell_share: int = param(
         30,
-        "Percent of epsilon spent on the cells that partitions are drawn around; the rest counts "
-        "the partitions.",
+        "Percent of epsilon spent on the cell counts that partitions are chosen from; the rest "
+        "counts the partitions.",
         low=1,
         high=99,
     )
     splitting: str = param(
         "suspicion",
-        "When a partition is cut: on the cells' variance alone, or also where noise could hide an "
-        "unevenness that matters.",
+        "When a partition is split: by the variance of its cells alone, or also where noise "
+        "could hide unevenness that matters.",
         choices=("suspicion", "variance"),
     )
 
@@ -125,7 +125,9 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 MECHANISM = Mechanism(
     key="dpcube",
     title="DPCube",
-    summary="Fine cells where people crowd and large boxes elsewhere, drawn around a noisy look.",
+    summary=(
+        "Small boxes where people crowd and large ones elsewhere, chosen from noisy cell counts."
+    ),
     params=Params,
     plan=plan,
     release=release,

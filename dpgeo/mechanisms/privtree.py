@@ -42,7 +42,7 @@ from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
-SPLITS = "where to cut"
+SPLITS = "where to split"
 PARTITIONS = "counts of partitions"
 
 
@@ -52,14 +52,14 @@ class Params:
 
     cells: int = param(
         1024,
-        "Cells along each side, at which cutting ends; powers of two are cut most evenly.",
+        "Cells along each side, at which splitting ends. Powers of two divide most evenly.",
         low=1,
         high=4096,
         beyond="For finer cells choose sparse-grid.",
     )
     split_share: int = param(
         33,
-        "Percent of epsilon spent on deciding where to cut; the rest counts the partitions.",
+        "Percent of epsilon spent on deciding where to split; the rest counts the partitions.",
         low=1,
         high=99,
     )
@@ -108,7 +108,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 MECHANISM = Mechanism(
     key="privtree",
     title="PrivTree",
-    summary="A quadtree cut down to streets where people are; empty country stays one box.",
+    summary="A quadtree, as fine as streets where people are; empty land stays one box.",
     params=Params,
     plan=plan,
     release=release,

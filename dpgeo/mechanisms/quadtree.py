@@ -56,14 +56,14 @@ class Params:
 
     cells: int = param(
         256,
-        "Cells along each side, the smallest squares; powers of two are cut most evenly.",
+        "Cells along each side: the smallest squares. Powers of two divide most evenly.",
         low=1,
         high=2048,
         beyond="For finer cells choose privtree, or sparse-grid beyond 4096.",
     )
     allocation: str = param(
         "geometric",
-        "How epsilon is divided over the levels: more for smaller squares, or alike.",
+        "How epsilon is divided among the levels: more for smaller squares, or equally.",
         choices=("geometric", "equal"),
     )
     inference: str = param(

@@ -50,8 +50,9 @@ class Params:
     )
     strictness: int = param(
         0,
-        "Beside the counts, show those below a threshold as 0: at 100 percent less than one empty "
-        "cell of the whole grid is expected to reach it, at 0 there is none.",
+        "Also give the counts with those below a threshold set to 0. At 100 percent less than "
+        "one empty cell of the whole grid is expected to reach the threshold; at 0 there is no "
+        "threshold.",
         low=0,
         high=400,
     )

@@ -156,7 +156,7 @@ def parse_bound(value: int | str, unit: Unit) -> int:
         ) from None
     if not 1 <= bound <= MAX_BOUND:
         raise InvalidInput(
-            "Must be from 1 to {most:,}: how much of one person enters the map at most.",
+            "Must be from 1 to {most:,}: the most that one person adds to the map.",
             most=MAX_BOUND,
             field="bound",
         )

@@ -224,7 +224,7 @@ def test_undeclared_attributes_are_refused_before_any_draw() -> None:
 
 def test_padding_points_have_no_attributes() -> None:
     """An attribute on them would have to be drawn, and the shares would reveal them."""
-    with pytest.raises(InvalidInput, match="made up") as refused:
+    with pytest.raises(InvalidInput, match="Padding points") as refused:
         price(Params(padded=True, attributes=True), 3, AREA)
     assert refused.value.field == "attributes"
 
