@@ -1,4 +1,4 @@
-"""The figures of docs/mechanisms/prilocation.md from lines of `prilocation --json`, as SVG."""
+"""Figures of docs/mechanisms/prilocation.md as SVG, from benchmark results."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Releases: paid before they are drawn, drawn once, made from the blob, public by decision."""
+"""Releases: paid first, drawn once, made from the blob, public by decision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimal remapping: points get nearer to their reports on average, by the prior alone."""
+"""Optimal remapping: points get nearer to their reports on average."""
 
 from __future__ import annotations
 
