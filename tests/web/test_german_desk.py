@@ -1,4 +1,4 @@
-"""The owner's desk in German, page by page; programs are still answered in English."""
+"""The owner's desk in German, page by page; programs still get English."""
 
 from __future__ import annotations
 
