@@ -129,7 +129,7 @@ def _raise(message: Mapping[str, Any]) -> None:
 
 
 def _understand(read: Callable[[Any], T], said: Any) -> T:
-    """Read what the worker sent. Raises RuntimeError: a problem of the file is sent as refused."""
+    """Read the worker's answer. Raises RuntimeError for an unexpected one."""
     try:
         return read(said)
     except Exception as error:

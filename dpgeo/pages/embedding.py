@@ -18,7 +18,7 @@ from dpgeo.releases.selectors import release_visible
 @require_safe
 @xframe_options_exempt
 def embed(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Show a published map with its legend, to anybody as to a stranger: never a draft.
+    """Show a published map with its legend; never a draft, whoever asks.
 
     Nothing on the page changes anything, so framing it cannot be abused.
     """

@@ -199,7 +199,7 @@ def release_page(
 
 
 def drawn_from(release: Release) -> dict[str, Any]:
-    """Return the address and size of a map's data, and its picture for browsers without scripts."""
+    """Return the address and size of a map's data, and its static picture."""
     sizes = dict(release.files.values_list("name", "size"))
     return {
         "array_url": file_url(release, map_array.NAME),
@@ -209,7 +209,7 @@ def drawn_from(release: Release) -> dict[str, Any]:
 
 
 def release_context(release: Release) -> dict[str, Any]:
-    """Return the common context of a release's pages: the whole budget, never the rest."""
+    """Return the common context of a release's pages, without what is left."""
     points = points_ledger(release.dataset.ledger)
     return {
         "section": "maps",

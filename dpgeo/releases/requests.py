@@ -40,7 +40,7 @@ class ReleaseRequest:
 
     @property
     def definition(self) -> Mechanism:
-        """Return the request's mechanism. Raises InvalidInput for a key that no longer exists."""
+        """Return the request's mechanism. Raises InvalidInput."""
         return find_mechanism(self.mechanism)
 
     @property
@@ -84,7 +84,7 @@ def read_request(
 
 
 def columns_of(request: ReleaseRequest) -> dict[str, Any]:
-    """Return the columns of `Release` that store a request, except its cost in whole units."""
+    """Return the columns of `Release` that store a request, except its cost."""
     return {
         "mechanism": request.mechanism,
         "parameters": dict(request.parameters),
@@ -123,14 +123,14 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
 def read_parameters(
     dataset: Dataset, mechanism: Mechanism, parameters: Mapping[str, object]
 ) -> Any:
-    """Parse a mechanism's parameters and check the layers they name. Raises InvalidInput."""
+    """Parse parameters and check their layers. Raises InvalidInput."""
     return settle_layers(parse_parameters(mechanism.params, parameters), layer_kinds(dataset))
 
 
 def parse_cost(
     mechanism: Mechanism, params: Any, epsilon: str | Fraction | None, bound: int, area: StudyArea
 ) -> Fraction:
-    """Return the requested epsilon, or the price of the parameters. Raises InvalidInput.
+    """Return the epsilon, or the parameters' price. Raises InvalidInput.
 
     If the parameters determine the price, an empty epsilon is ignored and any other is refused: an
     ignored number must not look like the price.
@@ -169,14 +169,14 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """Choose what is counted: always records if points are perturbed. Raises InvalidInput."""
+    """Choose what is counted: records for points. Raises InvalidInput."""
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
     return parse_counting(value, unit)
 
 
 def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
-    """Parse the contribution bounding. Raises InvalidInput, also if the mechanism has no choice."""
+    """Parse the contribution bounding. Raises InvalidInput."""
     try:
         bounding = Bounding(str(value))
     except ValueError:
@@ -201,7 +201,7 @@ def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
 
 
 def parse_counting(value: str, unit: Unit) -> Counting:
-    """Parse what a cell counts. Raises InvalidInput, also for persons if the unit is a record."""
+    """Parse what a cell counts. Raises InvalidInput."""
     try:
         counting = Counting(str(value))
     except ValueError:

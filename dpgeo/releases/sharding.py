@@ -158,7 +158,7 @@ def shard_run(*, job_id: UUID) -> bool:
 
 
 def _work_on(lease: JobLease) -> None:
-    """Perturb the points of a shard and commit them; do nothing if the release has ended."""
+    """Perturb and commit a shard's points, unless the release has ended."""
     shard = (
         ReleaseShard.objects.filter(job_id=lease.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)

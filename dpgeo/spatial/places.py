@@ -39,7 +39,7 @@ FEW = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Places:
-    """Positions in degrees (n,), and the unit of each at every level, from the widest on.
+    """Positions in degrees (n,), and each one's unit at every level.
 
     `levels` names the levels; `units` holds, for each place, the names of its units (levels,).
     Units of one name in different wider units are different units. Raises ValueError that names
@@ -138,7 +138,7 @@ class Places:
 
     @classmethod
     def of_cells(cls, area: StudyArea, cells: int) -> Self:
-        """Build places from the centres of a grid's cells in the area, in a hierarchy of squares.
+        """Build places from a grid's cells, in a hierarchy of squares.
 
         Blocks are the cells, 4 x 4 of them a quarter, 4 x 4 quarters a district. Where fewer than
         two centres are in the area, all cells that touch it are places.
@@ -342,7 +342,7 @@ class Places:
 
 
 class NearestPlace:
-    """Finds the place nearest to the middle of a cell, in Web Mercator, by a spatial index.
+    """Finds the place nearest to a cell's middle in Web Mercator.
 
     The result for a cell depends on that cell and the places alone; the first place wins a tie.
     """

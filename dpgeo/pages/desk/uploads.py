@@ -41,7 +41,7 @@ TOO_LARGE = 413
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Receive a file; refuse strangers and files that are too large before reading the body.
+    """Receive a file; refuse strangers and large files before reading the body.
 
     Scripts that accept JSON get {"next": address} or {"errors": [...]} instead of a page.
     """

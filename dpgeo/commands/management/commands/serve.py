@@ -58,7 +58,7 @@ class Command(BaseCommand):
 
 
 class Greeting:
-    """Prints the site's address once, when the site answers and its first contents exist."""
+    """Prints the site's address once, as soon as the site answers."""
 
     def __init__(self, command: Command, host: str, port: int, waiting_for: Program | None) -> None:
         self.command, self.host, self.port = command, host, port
