@@ -1,4 +1,4 @@
-"""Datasets are declared in public words and frozen; uploads stay private and streamed."""
+"""Datasets are declared publicly and frozen; uploads are private and streamed."""
 
 from __future__ import annotations
 
@@ -126,14 +126,14 @@ def test_a_dataset_gets_an_address_from_its_title_and_a_key_of_its_own() -> None
     assert make_dataset(title="東京").slug == "dataset"
 
 
-def test_an_address_is_given_once() -> None:
+def test_an_address_is_used_once() -> None:
     make_dataset(slug="city")
     with pytest.raises(InvalidInput) as refused:
         make_dataset(slug="city")
     assert refused.value.field == "slug"
 
 
-def test_an_address_tells_nobody_what_another_organisation_prepares() -> None:
+def test_addresses_do_not_reveal_the_datasets_of_others() -> None:
     ours, theirs = make_organisation(), make_organisation()
     first = make_dataset(ours, slug="city", at_console=False)
     assert re.fullmatch(r"city-[a-z2-9]{6}", first.slug)
@@ -226,7 +226,7 @@ def test_a_raw_upload_is_private_and_its_name_unguessable() -> None:
     assert path.read_bytes() == CSV
 
 
-def test_a_file_over_the_limit_is_refused_and_nothing_kept(settings: Any) -> None:
+def test_a_file_over_the_limit_is_refused_and_not_stored(settings: Any) -> None:
     settings.DPGEO_MAX_UPLOAD_BYTES = 10
     dataset, before = make_dataset(), stored_uploads()
     with pytest.raises(InvalidInput) as refused:
@@ -243,7 +243,7 @@ def test_a_browsers_file_over_the_limit_is_refused_too(settings: Any) -> None:
         upload_receive(dataset=make_dataset(), file=file, file_name="a.csv", created_by=None)
 
 
-def test_a_browsers_file_is_kept_whole() -> None:
+def test_a_browsers_file_is_stored_whole() -> None:
     file = TemporaryUploadedFile("trips.csv", "text/csv", len(CSV), None)
     file.write(CSV)
     file.seek(0)
@@ -254,7 +254,7 @@ def test_a_browsers_file_is_kept_whole() -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_an_empty_file_is_refused_and_nothing_kept() -> None:
+def test_an_empty_file_is_refused_and_not_stored() -> None:
     dataset, before = make_dataset(), stored_uploads()
     with pytest.raises(InvalidInput) as refused:
         upload_receive(dataset=dataset, file=io.BytesIO(), file_name="a.csv", created_by=None)
@@ -349,7 +349,7 @@ def test_a_record_dataset_needs_no_person() -> None:
     assert upload.state == UploadState.READY
 
 
-def test_later_uploads_keep_the_columns_that_releases_depend_on(tmp_path: Path) -> None:
+def test_later_uploads_have_the_columns_of_earlier_releases(tmp_path: Path) -> None:
     dataset = make_dataset()
     first = make_received(dataset)
     upload_confirm(upload=first, columns=COLUMNS, confirmed_by=None)
@@ -368,7 +368,9 @@ def test_later_uploads_keep_the_columns_that_releases_depend_on(tmp_path: Path) 
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_an_ingestion_interrupted_at_its_end_is_not_repeated(keeps: bool) -> None:
-    """Its worker died after the canonical file was there; the uploaded one may be gone already."""
+    """Its worker died after the canonical file was complete; the raw file may be deleted
+    already.
+    """
     upload = make_received(make_dataset(keep_raw=keeps))
     upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
     assert upload_ingest(upload_id=upload.pk)
@@ -454,7 +456,7 @@ def test_a_deleted_file_is_reported_as_deleted(tmp_path: Path) -> None:
         pass
 
 
-def test_a_new_upload_is_a_new_version_and_releases_keep_theirs(tmp_path: Path) -> None:
+def test_a_new_upload_does_not_change_earlier_releases(tmp_path: Path) -> None:
     dataset = make_dataset()
     first = make_ready(dataset, tmp_path)
     release = make_release(dataset)

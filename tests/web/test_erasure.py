@@ -1,4 +1,4 @@
-"""One person taken out of a dataset, raw files not kept, and the ledger written out."""
+"""Erasing a person, deleting raw files, and exporting the ledger."""
 
 from __future__ import annotations
 
@@ -126,7 +126,7 @@ def test_a_steward_erases_a_person_at_the_desk_and_a_stranger_finds_nothing(
     assert "a person was erased" in gone
 
 
-def test_a_job_that_waits_draws_from_the_version_without_the_person(dataset: Dataset) -> None:
+def test_a_waiting_job_uses_the_version_without_the_person(dataset: Dataset) -> None:
     ingest(dataset)
     drawn, waiting = make_release(dataset), make_request(dataset)
     version = erase(dataset, "ann")
@@ -153,7 +153,7 @@ def test_an_invalid_identifier_is_refused(dataset: Dataset, person: str) -> None
     assert refusal.value.field == "person"
 
 
-def test_nobody_is_erased_while_a_file_is_read_nor_read_while_one_is_erased(
+def test_erasing_and_reading_a_file_exclude_each_other(
     dataset: Dataset,
 ) -> None:
     ingest(dataset)
@@ -178,7 +178,7 @@ def test_only_stewards_erase_and_only_where_rows_have_persons(dataset: Dataset) 
         person_erase(dataset=make_dataset(), person="ann", by=None)
 
 
-def test_the_erase_command_says_what_cannot_be_undone(
+def test_the_erase_command_warns_that_it_cannot_be_undone(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpgeo.commands.console.POLL_SECONDS", 0.0)
