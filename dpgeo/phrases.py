@@ -127,8 +127,8 @@ def listed(names: Iterable[str]) -> str:
 
 def phrase_of(error: Exception) -> Phrase:
     """Return an error's phrase, or its message as a phrase."""
-    said = error.args[0] if error.args else ""
-    return said if isinstance(said, Phrase) else Phrase("{problem}", problem=str(error))
+    first = error.args[0] if error.args else ""
+    return first if isinstance(first, Phrase) else Phrase("{problem}", problem=str(error))
 
 
 class _Renderer(string.Formatter):

@@ -23,15 +23,15 @@ def embed(request: HttpRequest, release_id: str) -> HttpResponse:
     Nothing on the page changes anything, so framing it cannot be abused.
     """
     try:
-        found = release_visible(AnonymousUser(), release_id)
+        release = release_visible(AnonymousUser(), release_id)
     except Release.DoesNotExist:
         raise Http404("There is no such map.") from None
-    summary = summary_of(found)
-    context = release_context(found) | {
+    summary = summary_of(release)
+    context = release_context(release) | {
         "summary": summary,
-        "sharing": sharing(request, found, summary),
+        "sharing": sharing(request, release, summary),
     }
-    served = found.rules.served
+    served = release.rules.served
     if served:
-        context |= drawn_from(found)
+        context |= drawn_from(release)
     return render(request, "public/embed.html", context, status=200 if served else 410)

@@ -72,14 +72,14 @@ def read_request(
     params = read_parameters(dataset, chosen, parameters)
     limit = parse_bound(bound, unit)
     counted = settle_counting(chosen, counting, unit)
-    kept = parse_bounding(bounding, unit, chosen)
+    chosen_bounding = parse_bounding(bounding, unit, chosen)
     return ReleaseRequest(
         mechanism=chosen.key,
         parameters=asdict(params),
         epsilon=parse_cost(chosen, params, epsilon, limit, dataset.area),
         bound=limit,
         counting=counted,
-        bounding=kept,
+        bounding=chosen_bounding,
     )
 
 
@@ -109,10 +109,10 @@ def request_of(release: Release) -> ReleaseRequest:
 def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseRequest:
     """Return the request that a draw states, with only the parameters in `names`."""
     drawn = current_parameters(released.mechanism, released.parameters)
-    asked = current_parameters(released.mechanism, names)
+    parameters = current_parameters(released.mechanism, names)
     return ReleaseRequest(
         mechanism=released.mechanism,
-        parameters={key: each for key, each in drawn.items() if key in asked},
+        parameters={key: each for key, each in drawn.items() if key in parameters},
         epsilon=released.guarantee.epsilon,
         bound=released.bound,
         counting=released.counting,

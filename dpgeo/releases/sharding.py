@@ -102,8 +102,8 @@ def draw_in_shards(
         request.counting,
         request.bound,
     )
-    found = [_read(shard) for shard in shards]
-    return combine_shards(request.definition, terms, params, request.epsilon, about, found)
+    contents = [_read(shard) for shard in shards]
+    return combine_shards(request.definition, terms, params, request.epsilon, about, contents)
 
 
 def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:

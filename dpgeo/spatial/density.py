@@ -110,14 +110,14 @@ class Density:
 
 def _usual(properties: Mapping[str, Any]) -> str:
     names = {str(name).lower(): str(name) for name in reversed(list(properties))}
-    found = next((names[usual] for usual in AMOUNTS if usual in names), None)
-    if found is None:
+    amount = next((names[usual] for usual in AMOUNTS if usual in names), None)
+    if amount is None:
         raise InvalidValue(
             "Feature 1 has none of the properties {names}; say which property holds the number "
             "of people in an area.",
             names=", ".join(AMOUNTS),
         )
-    return found
+    return amount
 
 
 def _amount(properties: Mapping[str, Any], wanted: str, place: int) -> float:

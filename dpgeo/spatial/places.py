@@ -228,14 +228,14 @@ class Places:
 
     def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
         """Raise ValueError for the first wrong place, with the number of others."""
-        found = np.flatnonzero(wrong)
-        if found.size:
-            others = Phrase(" So do {count:,} more.", count=found.size - 1)
+        misplaced = np.flatnonzero(wrong)
+        if misplaced.size:
+            others = Phrase(" So do {count:,} more.", count=misplaced.size - 1)
             raise InvalidValue(
                 "Place {key!r} {problem}.{others}",
-                key=self.keys[found[0]],
+                key=self.keys[misplaced[0]],
                 problem=words,
-                others=others if found.size > 1 else "",
+                others=others if misplaced.size > 1 else "",
             )
 
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -382,10 +382,10 @@ def diameter(at: Centres) -> float:
 
 
 def _properties(feature: Any, place: int) -> Mapping[str, Any]:
-    found = feature.get("properties") if isinstance(feature, Mapping) else None
-    if not isinstance(found, Mapping):
+    properties = feature.get("properties") if isinstance(feature, Mapping) else None
+    if not isinstance(properties, Mapping):
         raise InvalidValue("Feature {place} has no properties; give its units.", place=place)
-    return found
+    return properties
 
 
 def _position(feature: Mapping[str, Any], place: int) -> tuple[float, float]:

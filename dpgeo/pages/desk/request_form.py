@@ -182,8 +182,8 @@ class ReleaseForm(DeskForm):
     def release_request(self) -> ReleaseRequest:
         """Return the parsed request. Raises InvalidInput."""
         named = ("mechanism", "epsilon", "bound", "counting", "bounding")
-        asked: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
-        return read_request(self.dataset, parameters=self.parameters, **asked)
+        fields: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
+        return read_request(self.dataset, parameters=self.parameters, **fields)
 
     def clean_bounding(self) -> str:
         """Default to random contribution bounding."""

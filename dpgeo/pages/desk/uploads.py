@@ -74,8 +74,8 @@ def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
         else:
             address = reverse("desk-upload", args=[upload.id])
             return JsonResponse({"next": address}) if wants_json(request) else redirect(address)
-    found = [str(error) for errors in form.errors.values() for error in errors]
-    return refuse(request, dataset, form, found, REFUSED)
+    errors = [str(error) for of_field in form.errors.values() for error in of_field]
+    return refuse(request, dataset, form, errors, REFUSED)
 
 
 def refuse(
