@@ -171,7 +171,6 @@ def _paint_boxes(
 
 
 def _draw_shapes(pen: Any, layer: ShapeLayer, look: NDArray[np.uint8], frame: _Frame) -> None:
-
     for index, shape in enumerate(layer.shapes.tolist()):
         colour = tuple(look[index].tolist())
         for part in shapely.get_parts(shape).tolist():
@@ -199,7 +198,6 @@ def _draw_outline(pen: Any, shape: Any, frame: _Frame) -> None:
 
 
 def _flat(line: Any, frame: _Frame) -> list[tuple[float, float]]:
-
     return [tuple(each) for each in frame.pixels(*shapely.get_coordinates(line).T).tolist()]
 
 

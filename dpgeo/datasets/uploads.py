@@ -114,7 +114,7 @@ def upload_look(*, upload: Upload) -> Upload:
     return upload
 
 
-def upload_confirm(*, upload: Upload, columns: Columns, confirmed_by: User | None) -> Upload:
+def upload_confirm(*, upload: Upload, columns: Columns) -> Upload:
     """Accept an upload with its columns and queue its ingestion.
 
     The first confirmation freezes the dataset's declared facts. The columns may be confirmed again,

@@ -69,7 +69,7 @@ def read_request(
     names the field.
     """
     chosen, unit = find_mechanism(mechanism), Unit(dataset.unit)
-    params = read_parameters(dataset, chosen, parameters)
+    params = settle_layers(parse_parameters(chosen.params, parameters), layer_kinds(dataset))
     limit = parse_bound(bound, unit)
     counted = settle_counting(chosen, counting, unit)
     chosen_bounding = parse_bounding(bounding, unit, chosen)
@@ -118,13 +118,6 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
         counting=released.counting,
         bounding=released.bounding,
     )
-
-
-def read_parameters(
-    dataset: Dataset, mechanism: Mechanism, parameters: Mapping[str, object]
-) -> Any:
-    """Parse parameters and check their layers. Raises InvalidInput."""
-    return settle_layers(parse_parameters(mechanism.params, parameters), layer_kinds(dataset))
 
 
 def parse_cost(

@@ -1,4 +1,4 @@
-"""The planner in a real browser: tasks on a map, their circles checked pixel by pixel."""
+"""The planner in a real browser: tasks and circles, checked pixel by pixel."""
 
 from __future__ import annotations
 

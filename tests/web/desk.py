@@ -98,7 +98,7 @@ class Desk:
                 dataset=dataset, file=file, file_name="trips.csv", created_by=self.user
             )
             columns = Columns(longitude="lon", latitude="lat", person="device", time="seen")
-            upload_confirm(upload=upload, columns=columns, confirmed_by=self.user)
+            upload_confirm(upload=upload, columns=columns)
             assert upload_ingest(upload_id=upload.pk)
             dataset.refresh_from_db()
         return dataset

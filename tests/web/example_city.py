@@ -1,4 +1,4 @@
-"""An invented city that uses every operation of the API, for the schema's examples."""
+"""Invented city that uses every operation of the API, for the schema's examples."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The admin: it leads to the next step, shows members their own data, and rewrites nothing."""
+"""The admin: links to the next step, members' own data, and nothing rewritten."""
 
 from __future__ import annotations
 

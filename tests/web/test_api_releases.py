@@ -1,4 +1,4 @@
-"""The API's documents of releases and datasets: content, readers and form."""
+"""The API's documents of releases and datasets: content, access and format."""
 
 from __future__ import annotations
 

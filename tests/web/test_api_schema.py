@@ -1,4 +1,4 @@
-"""The OpenAPI schema is valid and complete; its page loads nothing from other sites."""
+"""The OpenAPI schema and its page: valid, complete, nothing from other sites."""
 
 from __future__ import annotations
 

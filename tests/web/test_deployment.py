@@ -131,7 +131,7 @@ def test_everything_works_with_files_that_have_no_path(settings: Any) -> None:
     dataset = make_dataset()
     upload = make_received(dataset)
     columns = Columns(longitude="lon", latitude="lat", person="who")
-    upload_confirm(upload=upload, columns=columns, confirmed_by=None)
+    upload_confirm(upload=upload, columns=columns)
     assert upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
     assert upload.state == "ready"

@@ -1,4 +1,4 @@
-"""Uploads at the desk: sent with and without scripts, previewed, confirmed, reported."""
+"""Uploads at the desk: with and without scripts, previewed, confirmed, reported."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ COLUMNS = Columns(longitude="lon", latitude="lat", person="who")
 
 def ingest(dataset: Dataset) -> Upload:
     upload = make_received(dataset)
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     assert upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
     assert upload.state == UploadState.READY
@@ -160,7 +160,7 @@ def test_erasing_and_reading_a_file_exclude_each_other(
     late, queued = make_received(dataset), make_received(dataset)
     person_erase(dataset=dataset, person="ann", by=None)
     with pytest.raises(Conflict):
-        upload_confirm(upload=late, columns=COLUMNS, confirmed_by=None)
+        upload_confirm(upload=late, columns=COLUMNS)
     with pytest.raises(Conflict):
         person_erase(dataset=dataset, person="bob", by=None)
     queued.refresh_from_db()

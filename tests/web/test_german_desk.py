@@ -1,4 +1,4 @@
-"""The owner's desk in German, page by page; programs are still answered in English."""
+"""The owner's desk in German, page by page; programs still get English."""
 
 from __future__ import annotations
 
@@ -292,7 +292,7 @@ def test_a_column_named_like_a_sentence_is_shown_as_it_is(desk: Desk) -> None:
     upload = upload_receive(dataset=dataset, file=file, file_name="a.csv", created_by=desk.user)
     columns = Columns(person="wer", longitude="lon", latitude="lat")
     with pytest.raises(InvalidInput) as refused:
-        upload_confirm(upload=upload, columns=columns, confirmed_by=desk.user)
+        upload_confirm(upload=upload, columns=columns)
     said = say(refused.value)
     assert said == f"Die Datei hat keine Spalte 'wer'; sie hat who, lon, lat, {ODD}."
     upload.job = job_create(task="datasets.ingest")

@@ -1,4 +1,4 @@
-"""Jobs: one worker holds a job at a time, lost workers are replaced, failures refunded."""
+"""Jobs: one worker at a time, lost workers replaced, failures refunded."""
 
 from __future__ import annotations
 

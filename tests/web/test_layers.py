@@ -1,4 +1,4 @@
-"""Public layers: declared once, read back unchanged, and kept while releases need them."""
+"""Public layers: declared once, read back unchanged, kept while in use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Migration of installations from before 0.1.0: the database of a fresh one, with all rows."""
+"""Migration of installations from before 0.1.0, with all their rows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""OGC API - Features: the standard's requirements, hidden drafts, and GDAL as a client."""
+"""OGC API - Features: the standard's requirements, hidden drafts, GDAL as client."""
 
 from __future__ import annotations
 

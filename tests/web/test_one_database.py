@@ -1,4 +1,4 @@
-"""The mark `one_database`, for modules that run on PostgreSQL only in `make audit`."""
+"""The mark `one_database`, for modules that need PostgreSQL only in `make audit`."""
 
 from __future__ import annotations
 

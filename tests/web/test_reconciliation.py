@@ -1,6 +1,4 @@
-"""Reconciliation after a kill or a restored backup: files cleared, work completed, draws
-debited.
-"""
+"""Reconciliation after a kill or a restored backup: files, work and debits."""
 
 from __future__ import annotations
 

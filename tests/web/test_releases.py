@@ -1,4 +1,4 @@
-"""Releases: paid before they are drawn, drawn once, made from the blob, public by decision."""
+"""Releases: paid first, drawn once, made from the blob, public by decision."""
 
 from __future__ import annotations
 
@@ -322,7 +322,7 @@ def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_
     """For a program, too, which otherwise pays once the data are opened: they are not."""
     release = make_request(dataset)
     Release.objects.filter(pk=release.pk).update(by_key=True)
-    # What NumPy 2.5 did to it: no field is known as an array.
+    # As happened with NumPy 2.5: no field is recognised as an array.
     monkeypatch.setattr("dpgeo.artefacts.codec._dtype", lambda hint: None)
     monkeypatch.setattr(release_job, "read_and_draw", lambda *args: pytest.fail("read"))
     release_run(release_id=release.pk)

@@ -1,4 +1,4 @@
-"""Radii around tasks: both models against slow reference solutions and the source's numbers."""
+"""Radii around tasks, against slow reference solutions and the source's numbers."""
 
 from __future__ import annotations
 
