@@ -33,7 +33,7 @@ FOREIGN = [
 
 
 def sniff(path: Path, file_name: str) -> InputFormat:
-    """Return the format of the file at `path`, decompressed; `file_name` is the owner's name.
+    """Return the format of a decompressed file; `file_name` is the owner's name.
 
     Raises InvalidInput (field "file") for an empty file and for files that cannot be a table.
     """

@@ -72,7 +72,7 @@ class _Frame:
 
 
 def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Overview:
-    """Draw study areas with their query strings; at least one. Uses public inputs alone."""
+    """Draw study areas with their query strings, from public inputs alone."""
     frame = _frame([bounds for bounds, _ in areas])
     # Draw the largest first, so that each can be clicked.
     placed = sorted(

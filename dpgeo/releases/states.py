@@ -203,7 +203,7 @@ def states_from(action: str) -> tuple[ReleaseState, ...]:
 
 
 def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
-    """Whether an action is possible now, for any user; `drawn` is whether there is a draw."""
+    """Whether an action is possible now for any user, given whether it is drawn."""
     needed = ACTIONS[action]
     matches = needed.drawn is None or (drawn if needed.drawn else not job.drawing)
     in_time = needed.after is None or job.state == needed.after

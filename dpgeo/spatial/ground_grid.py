@@ -38,7 +38,7 @@ def grid_step(radius: int) -> int:
 
 
 def snapped_apart(radius: int) -> Fraction:
-    """Return the largest distance after snapping of two positions a radius apart, in metres.
+    """Return how far positions a radius apart can be after snapping, in metres.
 
     The grid is that of the radius, or a finer one.
     """
@@ -47,7 +47,7 @@ def snapped_apart(radius: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
-    """The grid with a step in metres. Angles are radians on the sphere of mean earth radius."""
+    """The grid with a step in metres; angles are radians on the sphere."""
 
     step: int
 
@@ -56,7 +56,7 @@ class GroundGrid:
             raise ValueError("A grid needs a step of at least one metre.")
 
     def snap(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Snap to the point (n,) nearest in row, then in column; longitudes from -pi to pi.
+        """Snap to the point (n,) nearest in row, then in column.
 
         Which side a tie goes to is undefined. Any angles are accepted, also beyond 180 degrees.
         """

@@ -27,7 +27,7 @@ from dpgeo.releases.states import ACTIONS
 
 
 def chosen_parameters(release: Release) -> list[tuple[str, object]]:
-    """Return labels and values of a release's parameters; layer names and numbers are unchanged."""
+    """Return labels and values of a release's parameters."""
     mechanism = MECHANISMS.get(release.mechanism)
     known = parameters(mechanism.params) if mechanism else []
     choices = {each.name: each.choices for each in known}
