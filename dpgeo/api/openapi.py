@@ -147,10 +147,11 @@ class OperationSchema(AutoSchema):
         stated = self.stated
         if not stated.body:
             return stated.request
-        sample = OpenApiExample(
-            stated.name, value=examples()[stated.name]["sent"], request_only=True
-        )
-        return {JSON: OpenApiRequest(body_schema(stated.body()), examples=[sample])}
+        samples = [
+            OpenApiExample(stated.name, value=recorded["sent"], request_only=True)
+            for recorded in recorded_of(stated.name)
+        ]
+        return {JSON: OpenApiRequest(body_schema(stated.body()), examples=samples)}
 
     def get_response_serializers(self) -> Any:
         """Return the answers, errors last."""
@@ -187,9 +188,11 @@ class OperationSchema(AutoSchema):
 
     def _good(self, status: int, description: str) -> OpenApiResponse:
         stated = self.stated
-        value = examples()[stated.example or stated.name]["answer"]
-        sample = example(stated.summary, value, status)
-        return OpenApiResponse(stated.answer, description=description, examples=[sample])
+        samples = [
+            example(stated.summary, recorded["answer"], status)
+            for recorded in recorded_of(stated.example or stated.name)
+        ]
+        return OpenApiResponse(stated.answer, description=description, examples=samples)
 
     def _errors(self) -> set[int]:
         stated = self.stated
@@ -207,6 +210,11 @@ def examples() -> dict[str, Any]:
     """Return the recorded requests and answers, by operation."""
     recorded: dict[str, Any] = json.loads(EXAMPLES.read_text())
     return recorded
+
+
+def recorded_of(name: str) -> list[dict[str, Any]]:
+    """Return the recorded request and answer of an operation; none while it is new."""
+    return [examples()[name]] if name in examples() else []
 
 
 def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiResponse]:

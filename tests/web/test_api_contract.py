@@ -81,6 +81,7 @@ def test_answers_are_the_committed_ones(settings: Any, tmp_path: Path) -> None:
     operations = [each for methods in schema()["paths"].values() for each in methods.values()]
     bodies = {each["operationId"] for each in operations if takes_json(each)}
     assert bodies == example_city.BODIES.keys()
+    assert not [each["operationId"] for each in operations if lacks_an_example(each)]
 
 
 def described(mechanisms: list[Any]) -> list[Any]:
@@ -88,6 +89,14 @@ def described(mechanisms: list[Any]) -> list[Any]:
     held = json.loads(ANSWERS.read_text())["mechanisms"]["results"]
     keys = {each["key"] for each in held}
     return [each for each in mechanisms if each["key"] in keys]
+
+
+def lacks_an_example(operation: dict[str, Any]) -> bool:
+    """Whether a request or a good answer is a document without an example."""
+    good = [answer for status, answer in operation["responses"].items() if status < "3"]
+    documents = [each.get("content", {}) for each in (operation.get("requestBody", {}), *good)]
+    held = [each["application/json"] for each in documents if "application/json" in each]
+    return any("examples" not in each for each in held)
 
 
 def takes_json(operation: dict[str, Any]) -> bool:
