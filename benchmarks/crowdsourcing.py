@@ -152,9 +152,7 @@ def _casts(
     longitude: Floats,
     latitude: Floats,
 ) -> dict[str, float]:
-    """Plan geocasts of the same tasks at the same rewards, beside the circles of the tasks
-    reached.
-    """
+    """Compare geocasts with circles, for the same tasks at the same rewards."""
     casts = {}
     for task in np.flatnonzero(plan.planned).tolist():
         cast = partition.geocast(

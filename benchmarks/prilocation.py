@@ -130,7 +130,7 @@ def _distinct(table: Any, held: NDArray[np.bool_]) -> Places:
 
 
 def lines(records: Records, tenths: Sequence[int], seed: int) -> Iterator[Line]:
-    """Print every method's errors."""
+    """Yield the errors of every method."""
     wide = diameter(records.places.positions)
     for crowd in CROWDS:
         moved = k_anonymous(records, crowd)

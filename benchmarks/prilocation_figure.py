@@ -1,4 +1,4 @@
-"""The figures of docs/mechanisms/prilocation.md from lines of `prilocation --json`, as SVG."""
+"""Figures of docs/mechanisms/prilocation.md as SVG, from benchmark results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ LEFT, TOP, RIGHT, BOTTOM = 64, 16, 450, 330
 LEAST, MOST = 0.001, 1.0
 
 CLAIMS = {"claim: PriLocation, 80": 0.0239, "claim: plain DP": 0.0239 / (1 - 0.6914)}
-"""Figures of the source, on Flickr at epsilon 1."""
+"""Results that the source reports, on Flickr at epsilon 1."""
 
 COLOURS = ("#0f5c5c", "#2a9d8f", "#7fc8a9", "#b0134f", "#8a5300", "#44525e", "#3b4cc0", "#9467bd")
 

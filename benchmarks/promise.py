@@ -29,7 +29,7 @@ more.
 """
 
 REACH = 3.0
-"""Half of that side, in mean distances of the noise."""
+"""Half the side of that square, in units of the noise's mean distance."""
 
 CHUNK = 1 << 20
 """Number of outcomes drawn at a time."""

@@ -1,4 +1,4 @@
-"""Rate of requests that the web server answers: files, 304s, and lists of a thousand releases.
+"""Request rate of the web server: files, 304s, and lists of a thousand releases.
 
 It starts an installation of its own behind gunicorn, as `serve` does, and sends requests with wrk.
 On a machine that does other work too, look at the milliseconds of processor time: two cores answer

@@ -124,7 +124,7 @@ def dpcube(options: argparse.Namespace) -> Line:
 
 
 class _Counted(CountsView):
-    """Counts that need not be computed from positions first."""
+    """A view whose counts were computed beforehand."""
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         return PrivateCounts(self.counts, sensitivity=1)

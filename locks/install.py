@@ -1,4 +1,4 @@
-"""Installs a lock file's packages by uv, or by pip where uv cannot.
+"""Installer of a lock file's packages, by uv or by pip where uv is not available.
 
 Usage: python locks/install.py locks/test.txt, with the Python whose environment takes them. uv
 itself comes from `locks/uv.txt`. It is told the indexes, certificates and proxy that pip is

@@ -1,4 +1,4 @@
-"""`make test` or `make run` in a fresh copy of the project, with nothing installed.
+"""`make test` or `make run` in a fresh copy, with nothing installed.
 
 `python -m tests.fresh_copy PYTHON test` passes on the exit code of `make test`. With `run`, the
 demo city must be published and every map's data must be available over HTTP; then the site is

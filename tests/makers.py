@@ -1,4 +1,4 @@
-"""Factories of invented organisations, people, datasets, uploads and releases for tests."""
+"""Factories of invented organisations, people, datasets, uploads and releases."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several commands run at once, so that one that waits leaves the processor to others.
+"""Several commands run at once, since some of them mostly wait.
 
 `python -m tests.together "COMMAND" "COMMAND"...` prints each command's whole output when it has
 ended, and fails if any failed. A failure does not stop the others.

@@ -27,6 +27,7 @@ GETTEXT = {"_", "gettext", "gettext_lazy", "gettext_noop"}
 MARKERS = GETTEXT | {"Phrase", "InvalidValue", "translatable", "shown_by_scripts"}
 KEYWORDS = {
     "Forecast": ("region", "plural"),
+    "forecast_cells": ("region",),
     "LayerFormat": ("use",),
     "FileKind": ("title", "use"),
     "Spend": ("label",),

@@ -93,8 +93,8 @@ class Scope(models.TextChoices):
     RELEASES_PUBLISH = "releases:publish", "Publish, reject and withdraw releases, and see drafts"
     JOBS_READ = "jobs:read", "See whether jobs are queued, running or done"
     BUDGETS_READ = "budgets:read", "See budgets and what is left of them"
-    BUDGETS_GRANT = "budgets:grant", "Give datasets that it declares budgets of their own"
-    CAMPAIGNS_WRITE = "campaigns:write", "See, keep and delete campaigns of tasks"
+    BUDGETS_GRANT = "budgets:grant", "Set the budgets of datasets that it declares"
+    CAMPAIGNS_WRITE = "campaigns:write", "See, save and delete task campaigns"
 
 
 class ApiKey(models.Model):

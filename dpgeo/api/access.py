@@ -10,6 +10,7 @@ from typing import Any
 
 from django.contrib.auth.models import AnonymousUser
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from rest_framework.authentication import BaseAuthentication
 from rest_framework.exceptions import AuthenticationFailed, NotAuthenticated
@@ -121,9 +122,7 @@ def own_dataset(user: User, slug: str, action: str) -> Dataset:
 
     Raises Http404 for any other dataset, and NotAllowed if the user's role does not suffice.
     """
-    dataset = datasets_visible_to(user).filter(slug=slug).first()
-    if dataset is None:
-        raise Http404
+    dataset = get_object_or_404(datasets_visible_to(user), slug=slug)
     if not may(user, dataset, action):
         raise NotAllowed("Your role in this organisation does not suffice; ask an administrator.")
     return dataset

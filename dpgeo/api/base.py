@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, ClassVar
 
-from django.http import HttpResponse
+from django.http import Http404, HttpResponse
 from django.views.decorators.http import conditional_page
 from rest_framework.authentication import BaseAuthentication, SessionAuthentication
 from rest_framework.negotiation import BaseContentNegotiation
@@ -109,6 +109,14 @@ class ApiView(APIView):
     def options(self, request: Any, *args: Any, **kwargs: Any) -> Response:
         """Answer the preflight requests of browsers."""
         return Response(status=204, headers=PREFLIGHT_HEADERS)
+
+
+class NothingHere(ApiView):
+    """Any other address: answers with a problem in JSON instead of a page."""
+
+    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
+        """Raise Http404 for any method."""
+        raise Http404
 
 
 class DocumentView(ApiView):

@@ -158,7 +158,7 @@ class PlanView(DocumentView):
         release = release_to_plan_on(fields["release"])
         read = parse_plan_request(
             tasks=fields["tasks"],
-            settings=settings_of(fields),
+            settings={name: fields[name] for name in Settings().get_fields()},
             allocations=fields["allocations"],
             geocast=fields["geocast"],
         )
@@ -249,11 +249,6 @@ class CampaignView(DocumentView):
         document = self.write(CampaignSerializer, campaign)
         campaign_delete(campaign=campaign, by=self.actor)
         return self.answer(document, personal=True)
-
-
-def settings_of(fields: dict[str, Any]) -> dict[str, Any]:
-    """Return the settings among the fields of a body."""
-    return {name: fields[name] for name in Settings().get_fields()}
 
 
 def _organisation(user: User, slug: str) -> Organisation:

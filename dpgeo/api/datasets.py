@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import ClassVar
 
-from django.http import Http404, HttpResponse
+from django.http import HttpResponse
+from django.shortcuts import get_object_or_404
 from rest_framework.request import Request
 from rest_framework.response import Response
 
@@ -102,9 +103,7 @@ class DatasetView(DocumentView):
         dataset = datasets_public().filter(slug=slug).first()
         personal = dataset is None
         if dataset is None:
-            dataset = datasets_visible_to(request.user).filter(slug=slug).first()
-        if dataset is None:
-            raise Http404
+            dataset = get_object_or_404(datasets_visible_to(request.user), slug=slug)
         return self.answer(self.write(DatasetSerializer, dataset), personal=personal)
 
     @operation(

@@ -191,10 +191,7 @@ class BoundErrorSerializer(Document):
 
 
 class AdviceSerializer(Document):
-    """Errors to expect by bound, from guessed numbers.
-
-    They are root mean square errors of the count of the busy place.
-    """
+    """Root mean square errors of a busy place's count, by bound, from guessed numbers."""
 
     best_bound = serializers.IntegerField(
         source="best", help_text="The bound with the smallest error."

@@ -9,7 +9,7 @@ from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
 
-from django.http import Http404
+from django.shortcuts import get_object_or_404
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.response import Response
@@ -317,7 +317,4 @@ def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[st
 def own_release(user: User, release_id: str) -> Release:
     """Return a release of the user's organisations. Raises Http404 for any other."""
     mine = releases_visible_to(user).filter(dataset__organisation__in=organisations_of(user))
-    release = mine.filter(pk=release_id).first()
-    if release is None:
-        raise Http404
-    return release
+    return get_object_or_404(mine, pk=release_id)

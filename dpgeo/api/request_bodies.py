@@ -23,9 +23,11 @@ Schema = Mapping[str, Any]
 
 
 class Anything(serializers.Field[Any, Any, Any, Any]):
-    """A member of any type; `schema` describes it."""
+    """A member of one of `types`; `schema` describes it, and `wrong` says what it must be."""
 
     schema: Schema = {"type": "string"}
+    types: ClassVar[tuple[type, ...]] = (object,)
+    wrong: ClassVar[str] = ""
 
     def __init__(self, help_text: str = "", *, schema: Schema | None = None, **facts: Any) -> None:
         super().__init__(help_text=help_text, **facts)
@@ -33,6 +35,9 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
 
     def to_internal_value(self, data: Any) -> Any:
         """Return the value. Raises InvalidInput for another type."""
+        is_flag = isinstance(data, bool) and not {bool, object} & {*self.types}
+        if is_flag or not isinstance(data, self.types):
+            raise InvalidInput(self.wrong, field=self.sent_as)
         return data
 
     @property
@@ -74,54 +79,46 @@ class Body(serializers.Serializer[Any]):
 class Text(Anything):
     """A text."""
 
+    types: ClassVar[tuple[type, ...]] = (str,)
+    wrong = "Must be text, in quotation marks."
+
     def to_internal_value(self, data: Any) -> str:
         """Return the text as it is."""
-        if not isinstance(data, str):
-            raise InvalidInput("Must be text, in quotation marks.", field=self.sent_as)
-        if any("\ud800" <= sign <= "\udfff" for sign in data):
+        text = super().to_internal_value(data)
+        if isinstance(text, str) and any("\ud800" <= sign <= "\udfff" for sign in text):
             raise InvalidInput(
                 "Contains half of a surrogate pair; send whole characters.", field=self.sent_as
             )
-        return data
+        return str(text)
 
 
 class Decimal(Text):
     """A decimal number, as exact text or as a JSON number."""
 
     schema: Schema = {"type": ["string", "number"]}
-
-    def to_internal_value(self, data: Any) -> str:
-        """Return the number's text."""
-        if isinstance(data, bool) or not isinstance(data, (str, int, float)):
-            raise InvalidInput('Must be a number, such as "0.5".', field=self.sent_as)
-        return super().to_internal_value(data) if isinstance(data, str) else str(data)
+    types = (str, int, float)
+    wrong = 'Must be a number, such as "0.5".'
 
 
 class Whole(Anything):
     """A whole number."""
 
     schema: Schema = {"type": "integer"}
-
-    def to_internal_value(self, data: Any) -> int:
-        """Return the number."""
-        if isinstance(data, bool) or not isinstance(data, int):
-            raise InvalidInput(
-                "Must be a whole number, without quotation marks.", field=self.sent_as
-            )
-        return data
+    types = (int,)
+    wrong = "Must be a whole number, without quotation marks."
 
 
 class Real(Anything):
     """A number."""
 
     schema: Schema = {"type": "number"}
+    types = (int, float)
+    wrong = "Must be a number, without quotation marks."
 
     def to_internal_value(self, data: Any) -> float:
         """Return the nearest float."""
-        if isinstance(data, bool) or not isinstance(data, (int, float)):
-            raise InvalidInput("Must be a number, without quotation marks.", field=self.sent_as)
         try:
-            return float(data)
+            return float(super().to_internal_value(data))
         except OverflowError:
             raise InvalidInput("Is too large.", field=self.sent_as) from None
 
@@ -130,38 +127,24 @@ class Flag(Anything):
     """True or false."""
 
     schema: Schema = {"type": "boolean"}
-
-    def to_internal_value(self, data: Any) -> bool:
-        """Return the flag."""
-        if not isinstance(data, bool):
-            raise InvalidInput(
-                "Must be true or false, without quotation marks.", field=self.sent_as
-            )
-        return data
+    types = (bool,)
+    wrong = "Must be true or false, without quotation marks."
 
 
 class Items(Anything):
-    """A list."""
+    """A list, its items unchecked."""
 
     schema: Schema = {"type": "array"}
-
-    def to_internal_value(self, data: Any) -> list[Any]:
-        """Return the list, its items unchecked."""
-        if not isinstance(data, list):
-            raise InvalidInput("Must be a list, [...].", field=self.sent_as)
-        return data
+    types = (list,)
+    wrong = "Must be a list, [...]."
 
 
 class Members(Anything):
-    """An object with any members."""
+    """An object with any members, unchecked."""
 
     schema: Schema = {"type": "object", "additionalProperties": True}
-
-    def to_internal_value(self, data: Any) -> dict[str, Any]:
-        """Return the object, its members unchecked."""
-        if not isinstance(data, dict):
-            raise InvalidInput("Must be an object, {...}.", field=self.sent_as)
-        return data
+    types = (dict,)
+    wrong = "Must be an object, {...}."
 
 
 def read_body(

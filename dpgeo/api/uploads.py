@@ -211,7 +211,7 @@ class UploadConfirmView(DocumentView):
         """
         upload = whole_upload(self.actor, upload_id)
         columns = Columns.from_json(read_body(request, Confirmation)["columns"])
-        upload_confirm(upload=upload, columns=columns, confirmed_by=self.actor)
+        upload_confirm(upload=upload, columns=columns)
         return upload_answer(request, upload, status=202)
 
 

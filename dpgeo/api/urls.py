@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from django.http import Http404
 from django.urls import path, re_path
-from rest_framework.request import Request
 
-from dpgeo.api.base import ApiView
+from dpgeo.api.base import NothingHere
 from dpgeo.api.budgets import BudgetsView
 from dpgeo.api.campaigns import CampaignsView, CampaignView, PlanView
 from dpgeo.api.catalogue import CatalogueView, StatementSchemaView
@@ -41,67 +37,45 @@ from dpgeo.api.uploads import (
 app_name = "api"
 
 
-class NothingHere(ApiView):
-    """Any other address: answers with a problem in JSON instead of a page."""
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Raise Http404 for any method."""
-        raise Http404
-
+DATASET = "v1/datasets/<slug:slug>"
+UPLOAD = "v1/uploads/<uuid:upload_id>"
+RELEASE = "v1/releases/<slug:release_id>"
+TILES = f"{RELEASE}/tiles/<slug:layer>"
+STATEMENT_SCHEMA = "schemas/privacy-statement-<str:version>.json"
 
 urlpatterns = [
     path("v1/datasets", DatasetsView.as_view(), name="datasets"),
-    path("v1/datasets/<slug:slug>", DatasetView.as_view(), name="dataset"),
-    path("v1/datasets/<slug:slug>/uploads", UploadsView.as_view(), name="uploads"),
-    path("v1/datasets/<slug:slug>/uploads/tus", TusUploadsView.as_view(), name="tus-uploads"),
-    path("v1/uploads/<uuid:upload_id>/tus", TusUploadView.as_view(), name="tus-upload"),
-    path("v1/datasets/<slug:slug>/layers", LayersView.as_view(), name="layers"),
-    path("v1/datasets/<slug:slug>/layers/<slug:name>", LayerView.as_view(), name="layer"),
-    path("v1/datasets/<slug:slug>/quote", QuoteView.as_view(), name="quote"),
-    path("v1/uploads/<uuid:upload_id>", UploadView.as_view(), name="upload"),
-    path(
-        "v1/uploads/<uuid:upload_id>/complete",
-        UploadCompleteView.as_view(),
-        name="upload-complete",
-    ),
-    path("v1/uploads/<uuid:upload_id>/preview", UploadPreviewView.as_view(), name="upload-preview"),
-    path("v1/uploads/<uuid:upload_id>/confirm", UploadConfirmView.as_view(), name="upload-confirm"),
+    path(DATASET, DatasetView.as_view(), name="dataset"),
+    path(f"{DATASET}/uploads", UploadsView.as_view(), name="uploads"),
+    path(f"{DATASET}/uploads/tus", TusUploadsView.as_view(), name="tus-uploads"),
+    path(f"{UPLOAD}/tus", TusUploadView.as_view(), name="tus-upload"),
+    path(f"{DATASET}/layers", LayersView.as_view(), name="layers"),
+    path(f"{DATASET}/layers/<slug:name>", LayerView.as_view(), name="layer"),
+    path(f"{DATASET}/quote", QuoteView.as_view(), name="quote"),
+    path(UPLOAD, UploadView.as_view(), name="upload"),
+    path(f"{UPLOAD}/complete", UploadCompleteView.as_view(), name="upload-complete"),
+    path(f"{UPLOAD}/preview", UploadPreviewView.as_view(), name="upload-preview"),
+    path(f"{UPLOAD}/confirm", UploadConfirmView.as_view(), name="upload-confirm"),
     path("v1/jobs/<uuid:job_id>", JobView.as_view(), name="job"),
     path("v1/budgets", BudgetsView.as_view(), name="budgets"),
     path("v1/releases", ReleasesView.as_view(), name="releases"),
-    path("v1/releases/<slug:release_id>", ReleaseView.as_view(), name="release"),
-    path(
-        "v1/releases/<slug:release_id>/files/<str:name>",
-        ReleaseFileView.as_view(),
-        name="release-file",
-    ),
-    path("v1/releases/<slug:release_id>/query", RangesView.as_view(), name="release-query"),
-    path(
-        "v1/releases/<slug:release_id>/tiles/<slug:layer>.json",
-        TileJsonView.as_view(),
-        name="tilejson",
-    ),
-    path(
-        "v1/releases/<slug:release_id>/tiles/<slug:layer>/<int:z>/<int:x>/<int:y>.pbf",
-        TileView.as_view(),
-        name="tile",
-    ),
-    path("v1/releases/<slug:release_id>/publish", PublishView.as_view(), name="release-publish"),
-    path("v1/releases/<slug:release_id>/reject", RejectView.as_view(), name="release-reject"),
-    path("v1/releases/<slug:release_id>/refuse", RefuseView.as_view(), name="release-refuse"),
-    path("v1/releases/<slug:release_id>/withdraw", WithdrawView.as_view(), name="release-withdraw"),
-    path("v1/releases/<slug:release_id>/cancel", CancelView.as_view(), name="release-cancel"),
+    path(RELEASE, ReleaseView.as_view(), name="release"),
+    path(f"{RELEASE}/files/<str:name>", ReleaseFileView.as_view(), name="release-file"),
+    path(f"{RELEASE}/query", RangesView.as_view(), name="release-query"),
+    path(f"{TILES}.json", TileJsonView.as_view(), name="tilejson"),
+    path(f"{TILES}/<int:z>/<int:x>/<int:y>.pbf", TileView.as_view(), name="tile"),
+    path(f"{RELEASE}/publish", PublishView.as_view(), name="release-publish"),
+    path(f"{RELEASE}/reject", RejectView.as_view(), name="release-reject"),
+    path(f"{RELEASE}/refuse", RefuseView.as_view(), name="release-refuse"),
+    path(f"{RELEASE}/withdraw", WithdrawView.as_view(), name="release-withdraw"),
+    path(f"{RELEASE}/cancel", CancelView.as_view(), name="release-cancel"),
     path("v1/plan", PlanView.as_view(), name="plan"),
     path("v1/campaigns", CampaignsView.as_view(), name="campaigns"),
     path("v1/campaigns/<slug:campaign_id>", CampaignView.as_view(), name="campaign"),
     path("v1/mechanisms", MechanismsView.as_view(), name="mechanisms"),
     path("v1/mechanisms/<slug:key>", MechanismView.as_view(), name="mechanism"),
     path("v1/catalogue", CatalogueView.as_view(), name="catalogue"),
-    path(
-        "schemas/privacy-statement-<str:version>.json",
-        StatementSchemaView.as_view(),
-        name="statement-schema",
-    ),
+    path(STATEMENT_SCHEMA, StatementSchemaView.as_view(), name="statement-schema"),
     path("schema", SchemaView.as_view(), name="schema"),
     path("docs", docs, name="docs"),
     re_path("", NothingHere.as_view()),

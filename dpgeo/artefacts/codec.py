@@ -74,7 +74,7 @@ def encode(released: Released) -> bytes:
     size = sum(array.nbytes for array in arrays.values())
     if size > released.content.most_bytes:
         raise UnreadableRelease(
-            "This release has {size:,} bytes, more than can be read again.", size=size
+            "This release has {size:,} bytes, more than this software can read.", size=size
         )
     header = {
         "format": FORMAT,

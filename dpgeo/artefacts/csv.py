@@ -71,6 +71,6 @@ FORMAT = LayerFormat(
     suffix=".csv",
     media_type="text/csv; charset=utf-8",
     title="CSV",
-    use="one row a feature, for spreadsheets",
+    use="one row for each feature, for spreadsheets",
     write=write,
 )

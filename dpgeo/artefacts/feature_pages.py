@@ -120,7 +120,6 @@ class FeatureFile:
         return near
 
     def _features(self, group: int, rows: NDArray[np.int64]) -> list[Feature]:
-
         if not rows.size:
             return []
         table = self._parquet.read_row_group(group).take(rows)

@@ -49,7 +49,7 @@ class FileKind:
 WHOLE_RELEASE = {
     map_array.NAME: FileKind("Map array", "what the map on this site draws"),
     preview.NAME: FileKind(preview.TITLE, preview.USE),
-    statement.NAME: FileKind("Privacy statement", "what is promised, for programs"),
+    statement.NAME: FileKind("Privacy statement", "the guarantee, for programs"),
 }
 """Files that do not belong to one layer."""
 

@@ -171,7 +171,6 @@ def _paint_boxes(
 
 
 def _draw_shapes(pen: Any, layer: ShapeLayer, look: NDArray[np.uint8], frame: _Frame) -> None:
-
     for index, shape in enumerate(layer.shapes.tolist()):
         colour = tuple(look[index].tolist())
         for part in shapely.get_parts(shape).tolist():
@@ -199,7 +198,6 @@ def _draw_outline(pen: Any, shape: Any, frame: _Frame) -> None:
 
 
 def _flat(line: Any, frame: _Frame) -> list[tuple[float, float]]:
-
     return [tuple(each) for each in frame.pixels(*shapely.get_coordinates(line).T).tolist()]
 
 
@@ -213,7 +211,7 @@ def _write_words(pen: Any, released: Released, layer: Layer, edges: list[float])
     left = _draw_key(pen, layer, edges, top)
     if layer.threshold is not None:
         pen.rectangle((left, top, left + 28, top + 22), fill=NOISE)
-        pen.text((left + 36, top), "cannot be told from zero", fill=INK, font=_font(18))
+        pen.text((left + 36, top), "too few to tell from none", fill=INK, font=_font(18))
     unit = released.guarantee.unit.value
     promise = f"{layer.title} ({released.counting.value}), {cost_words(released)} per {unit}"
     pen.text((EDGE, top + 62), promise + _margin(layer), fill=QUIET, font=_font(18))

@@ -25,9 +25,9 @@ UNIT = {
 PURE_DP = "P[M(D) ∈ S] ≤ e^ε · P[M(D') ∈ S] for all neighbouring D, D' and all sets S of outputs"
 
 GEO_IND = (
-    "P[M(x) ∈ S] ≤ e^(ε · Σ (d(x_i, x'_i) + {snapping:g})/n) · P[M(x') ∈ S] for the n reports x, x' "
-    "of one unit, the sum over those with x_i ≠ x'_i, d in metres along the surface of the earth, "
-    "and all sets S of outputs"
+    "P[M(x) ∈ S] ≤ e^(ε · Σ (d(x_i, x'_i) + {snapping:g})/n) · P[M(x') ∈ S] for the n reports x, "
+    "x' of one unit, the sum over those with x_i ≠ x'_i, d in metres along the surface of the "
+    "earth, and all sets S of outputs"
 )
 
 GEO_NEIGHBOURS = {

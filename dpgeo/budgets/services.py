@@ -96,7 +96,7 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
         raise TypeError("This budget is an epsilon, not a level within a radius.")
     if total.radius != ledger.radius:
         raise Conflict(
-            "The levels of this budget are told within {radius:,} m; keep that radius.",
+            "This budget's levels hold within {radius:,} m; use that radius.",
             radius=ledger.radius,
             field="points_radius",
         )
@@ -114,8 +114,8 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
     )
     if not updated:
         raise Conflict(
-            "This release states a total budget of {total}, and the budget was raised since. "
-            "Lower it again, or request the release anew.",
+            "This release states a total budget of {total}, but the budget has been raised "
+            "since. Lower it again, or request a new release.",
             total=Figure(ledger.amount(total_units)),
         )
 
@@ -127,9 +127,9 @@ def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
     if units <= left:
         return
     raise BudgetExceeded(
-        "Asked for {asked}, but {left} of {total} is left; ask for at most {left}."
+        "You asked for {asked}, but only {left} of {total} is left; ask for at most {left}."
         if left > 0
-        else "Asked for {asked}, but {left} of {total} is left; nothing is left to ask for.",
+        else "You asked for {asked}, but the budget of {total} is spent.",
         asked=ledger.phrase(units),
         left=Figure(ledger.rest(left)),
         total=Figure(ledger.amount(ledger.total_units)),
@@ -162,7 +162,7 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
     ledger.refresh_from_db()
     check_fits(ledger=ledger, cost=cost)
     # Another job's reservation was refunded a moment ago.
-    raise BudgetExceeded("The budget changed meanwhile; ask again.", field="epsilon")
+    raise BudgetExceeded("The budget has changed meanwhile; try again.", field="epsilon")
 
 
 def _units(ledger: Ledger, cost: Guarantee) -> int:

@@ -120,7 +120,7 @@ class Demo:
                 dataset=dataset, file=file, file_name=path.name, created_by=self.owner
             )
         columns = Columns(**declared["columns"])
-        return upload_confirm(upload=upload, columns=columns, confirmed_by=self.owner)
+        return upload_confirm(upload=upload, columns=columns)
 
     def _release(self, wanted: Declared, dataset: Dataset) -> None:
         # The same request always has the same job id, so it is paid for only once.

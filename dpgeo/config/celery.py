@@ -22,9 +22,7 @@ app.config_from_object("django.conf:settings", namespace="CELERY")
 app.autodiscover_tasks()
 
 
+@setup_logging.connect  # type: ignore[untyped-decorator]
 def log_as_the_settings_say(**_: object) -> None:
     """Replace Celery's own logging, which would print the arguments of tasks."""
     dictConfig(settings.LOGGING)
-
-
-setup_logging.connect(log_as_the_settings_say)

@@ -39,7 +39,7 @@ class Guess:
             )
         if not 1 <= self.records <= MOST_RECORDS:
             raise InvalidInput(
-                "Guess from 1 to {most:,} places a person, such as 20.",
+                "Guess from 1 to {most:,} places per person, such as 20.",
                 most=MOST_RECORDS,
                 field="records",
             )

@@ -86,7 +86,7 @@ def parse_level(value: object, *, field: str = "level") -> str:
     clean = f"ln {plain}" if match else plain
     if _value(clean) > MAX_LEVEL:
         raise InvalidInput(
-            "Must be at most {most}; that hides nothing.", most=MAX_LEVEL, field=field
+            "Must be at most {most}; a higher level hides nothing.", most=MAX_LEVEL, field=field
         )
     return clean
 

@@ -122,8 +122,8 @@ class PlanarLaplace:
     exponential bounds the density at the rim relative to the middle), to which 2^-50 is added for
     rounding of the acceptance. So the odds of any output change by (1 + eta)/(1 - eta) beyond the
     ideal ones (cf. Andres et al. 2013, theorem 4.1), and grid points are at least 0.6 steps apart:
-    the loss per metre is ln((1 + eta)/(1 - eta))/(0.6 input steps), the `correction`. The sampler runs at
-    the rate (declared - correction)/WGS84_STRETCH.
+    the loss per metre is ln((1 + eta)/(1 - eta))/(0.6 input steps), the `correction`. The sampler
+    runs at the rate (declared - correction)/WGS84_STRETCH.
 
     Raises InvalidInput (field "level") where the correction is at least half of what is declared.
     """
@@ -138,7 +138,7 @@ class PlanarLaplace:
             raise ValueError("Points need a positive epsilon, reports and step.")
         if not self.correction < float(self.declared) / 2:
             raise InvalidInput(
-                "Is too small for this radius to be drawn with the numbers that computers have; "
+                "Is too small for this radius: its noise cannot be computed in floating point; "
                 "raise it.",
                 field="level",
             )

@@ -70,7 +70,8 @@ def parse_plan_request(
         )
     if geocast and len(tasks) > MOST_GEOCASTS:
         raise InvalidInput(
-            "Regions are grown for at most {most} tasks at once; send fewer, or leave it out.",
+            "Task regions are computed for at most {most} tasks at once; send fewer tasks, or "
+            "leave this out.",
             most=MOST_GEOCASTS,
             field="geocast",
         )
@@ -105,7 +106,6 @@ def plan_document(release: Release, request: PlanRequest) -> dict[str, Any]:
 
 
 def _settings(values: Mapping[str, Any]) -> Settings:
-
     numbers = {name: value for name, value in values.items() if name not in {"model", "density"}}
     for name, kind in (("model", Model), ("density", DensityRule)):
         if values[name] not in [each.value for each in kind]:
@@ -117,7 +117,6 @@ def _settings(values: Mapping[str, Any]) -> Settings:
 
 
 def _tasks(given: Sequence[Any]) -> Tasks:
-
     rows = [each if isinstance(each, dict) else {} for each in given]
     return Tasks(
         longitude=np.array([_number(row.get("longitude")) for row in rows], dtype=np.float64),
@@ -173,7 +172,6 @@ def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:
 
 
 def _planned(plan: Plan) -> list[dict[str, Any]]:
-
     codes = {reason: (str(reason), explanation) for reason, explanation in REASONS.items()}
     columns = {
         "reward": _rounded(plan.reward, 4),

@@ -72,5 +72,4 @@ def _ground(release_id: str, _checksum: str) -> tuple[DensitySurface, StudyArea]
 
 @lru_cache(maxsize=SURFACES_KEPT)
 def _regions(release_id: str, _checksum: str) -> Partition:
-
     return partition_of(released_of(Release.objects.get(pk=release_id)))

@@ -28,12 +28,15 @@ def campaign_create(
 ) -> Campaign:
     """Store a campaign. Raises InvalidInput, and NotAllowed unless the user is a member."""
     if not organisations_of(created_by).filter(pk=organisation.pk).exists():
-        raise NotAllowed("Only members of an organisation keep campaigns in it; ask to be one.")
+        raise NotAllowed(
+            "Only members of an organisation can save campaigns for it; ask an administrator "
+            "to add you."
+        )
     name = _read_name(name)
     parse_plan_request(tasks=tasks, settings=settings, allocations=["uniform"])
     if Campaign.objects.filter(organisation=organisation).count() >= MOST_CAMPAIGNS:
         raise InvalidInput(
-            "An organisation keeps at most {most} campaigns; delete one first.",
+            "An organisation can have at most {most} campaigns; delete one first.",
             most=MOST_CAMPAIGNS,
             field="name",
         )
@@ -51,7 +54,7 @@ def campaign_create(
 def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) -> Campaign:
     """Rename or share a campaign. Raises the errors of `campaign_create`."""
     if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
-        raise NotAllowed("Only members of its organisation change a campaign; ask one.")
+        raise NotAllowed("Only members of its organisation can change a campaign; ask one of them.")
     campaign.name = _read_name(name)
     campaign.shared = shared
     campaign.save(update_fields=["name", "shared"])
@@ -61,7 +64,7 @@ def campaign_change(*, campaign: Campaign, name: str, shared: bool, by: User) ->
 def campaign_delete(*, campaign: Campaign, by: User) -> None:
     """Delete a campaign. Raises NotAllowed unless the user is a member."""
     if not organisations_of(by).filter(pk=campaign.organisation_id).exists():
-        raise NotAllowed("Only members of its organisation delete a campaign; ask one.")
+        raise NotAllowed("Only members of its organisation can delete a campaign; ask one of them.")
     campaign.delete()
 
 

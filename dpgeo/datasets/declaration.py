@@ -102,7 +102,7 @@ def clean_unit(unit: object) -> str:
         return Unit(str(unit)).value
     except ValueError:
         raise InvalidInput(
-            "{unit!r} is not a unit of privacy; choose person or record.",
+            "{unit!r} is not a privacy unit; choose person or record.",
             unit=str(unit),
             field="unit",
         ) from None
@@ -127,9 +127,9 @@ def clean_attributes(declared: object) -> list[dict[str, Any]]:
             )
         if name in POSITIONS:
             raise InvalidInput(
-                "{name!r} is what columns of positions are called, and would be published as it "
-                "is; leave it out, or rename the column if it says nothing of where a report was "
-                "made.",
+                "{name!r} is a usual name for a column of positions, which would be published "
+                "unchanged; leave it out, or rename the column if it says nothing about where "
+                "a report was made.",
                 name=name,
                 field=ATTRIBUTES,
             )
@@ -161,8 +161,8 @@ def _clean_attribute(declared: object) -> Attribute:
     twice = next((value for value in values if values.count(value) > 1), None)
     if twice is not None or OTHER in values:
         raise InvalidInput(
-            "{value!r} stands twice among the values of {column!r}; {other!r} is always one of "
-            "them and not to be listed.",
+            "{value!r} is listed twice among the values of {column!r}; {other!r} is always "
+            "included and must not be listed.",
             value=twice or OTHER,
             column=column,
             other=OTHER,
@@ -185,7 +185,7 @@ def _clean_line(text: Any, longest: int) -> str:
     line = clean_text(text, field=ATTRIBUTES, longest=longest, required=True)
     if len(line.splitlines()) > 1 or "\t" in line:
         raise InvalidInput(
-            "A name or value holds a line break; write it in one line.", field=ATTRIBUTES
+            "A name or value contains a line break; write it on one line.", field=ATTRIBUTES
         )
     return line
 

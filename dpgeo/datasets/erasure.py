@@ -49,7 +49,7 @@ def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
         raise NotAllowed("Only the stewards of this dataset may do this.")
     if dataset.unit != Unit.PERSON:
         raise Conflict(
-            "Rows of this dataset have no person; upload a file without the rows to be erased."
+            "The rows of this dataset name no person; upload a file without the rows to be erased."
         )
     digest = _digest(dataset, person)
     with transaction.atomic():
@@ -58,7 +58,7 @@ def person_erase(*, dataset: Dataset, person: str, by: User | None) -> Upload:
         if current is None:
             raise Conflict("This dataset has no data.")
         if dataset.uploads.filter(state=UploadState.QUEUED).exists():
-            raise Conflict("A file is being read; ask again when that is done.")
+            raise Conflict("A file is being read; try again when that is done.")
         Suppression.objects.get_or_create(dataset=dataset, person=digest)
         job = job_create(task=INGEST_TASK)
         version = Upload.objects.create(
@@ -147,7 +147,7 @@ def _digest(dataset: Dataset, person: str) -> bytes:
     sieve = Sieve(np.ones(1, dtype=np.int64), tally)
     high, low = hash_persons(pa.array([person]), bytes(dataset.person_key), sieve)
     if tally.report().refused:
-        raise InvalidInput("This is no identifier of a person.", field="person")
+        raise InvalidInput("This is not an identifier of a person.", field="person")
     return int(high[0]).to_bytes(8, "big") + int(low[0]).to_bytes(8, "big")
 
 

@@ -44,7 +44,6 @@ def _finish(upload: Upload) -> None:
 
 
 def _ingest(upload: Upload, lease: JobLease) -> None:
-
     dataset = upload.dataset
     schema = schema_of(dataset, Columns.from_json(dataset.columns))
     storage = private_storage()

@@ -111,8 +111,8 @@ def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
             return
         if stored.releases.exists():
             raise Conflict(
-                "A release was asked for with this layer, and rests on it for good; declare "
-                "another one under another name."
+                "A release has been requested with this layer, so it has to stay; declare "
+                "another layer under another name."
             )
         stored.delete()
     remove(private_storage(), layer.stored_name)
@@ -213,13 +213,13 @@ def _document(file: BinaryIO, kind: str, apart: Mapping[str, str]) -> dict[str, 
     try:
         text = content.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise InvalidValue("Is not text in UTF-8; export it anew.") from None
+        raise InvalidValue("Is not UTF-8 text; export it again.") from None
     if kind == LayerKind.PLACES and not text.lstrip().startswith(("{", "[")):
         return read_gazetteer(text, **apart)
     try:
         document = json.loads(text, parse_constant=_refuse_constant)
     except RecursionError:
-        raise InvalidValue("Is not GeoJSON: it nests too deeply; export it anew.") from None
+        raise InvalidValue("Is not GeoJSON: it is nested too deeply; export it again.") from None
     except ValueError as error:
         raise InvalidValue("Is not GeoJSON: {problem}.", problem=str(error)[:200]) from None
     if not isinstance(document, dict):

@@ -51,7 +51,7 @@ def transfer_begin(*, dataset: Dataset, file_name: str, size: int, by: User) -> 
         mine = Transfer.objects.filter(key=key) if key else Transfer.objects.filter(created_by=by)
         if mine.count() >= MAX_OPEN:
             raise Conflict(
-                "{most} files are on their way already; complete one, or give it up with DELETE.",
+                "{most} files are being sent already; complete one, or remove it with DELETE.",
                 most=MAX_OPEN,
             )
         return Transfer.objects.create(
@@ -73,7 +73,9 @@ def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], lengt
     """
     at = transfer.offset
     if offset != at:
-        raise Conflict("{at} bytes have arrived; go on from there.", at=at, field="Upload-Offset")
+        raise Conflict(
+            "{at} bytes have arrived; continue from there.", at=at, field="Upload-Offset"
+        )
     if at + length > transfer.size:
         raise InvalidInput(
             "{size} bytes were announced and {at} have arrived; send at most {missing} more.",
@@ -84,7 +86,8 @@ def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], lengt
         )
     if transfer.pieces.count() >= MAX_PIECES:
         raise Conflict(
-            "The file came in {most:,} pieces; announce it anew, send larger.", most=MAX_PIECES
+            "The file was sent in {most:,} pieces; announce it again and send larger ones.",
+            most=MAX_PIECES,
         )
     with _arrived(stream, length) as path:
         if size := path.stat().st_size:
@@ -115,7 +118,7 @@ def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
     except IntegrityError:  # another request was faster
         return Upload.objects.get(pk=transfer.pk)
     except FileNotFoundError:
-        raise Conflict("Bytes of this file are gone; announce and send it anew.") from None
+        raise Conflict("Bytes of this file were lost; announce and send it again.") from None
     transfer_discard(transfer=transfer)
     return upload
 
@@ -145,7 +148,7 @@ def _keep(transfer: Transfer, start: int, size: int, name: str) -> None:
     except IntegrityError:
         remove(private_storage(), name)
         raise Conflict(
-            "Another request has sent these bytes, or given the file up; ask how far it is.",
+            "Another request has sent these bytes or removed the file; ask for the offset.",
             field="Upload-Offset",
         ) from None
 

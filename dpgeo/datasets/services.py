@@ -131,8 +131,8 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         for name in FROZEN:
             if stored.frozen_at and name in facts and facts[name] != getattr(stored, name):
                 raise Conflict(
-                    "This was fixed when the first upload was confirmed, because releases rest on "
-                    "it; declare a new dataset that shares this one's budget.",
+                    "This was fixed when the first upload was confirmed, because releases "
+                    "depend on it; declare a new dataset that shares this one's budget.",
                     field=name,
                 )
         if "unit" in facts:
@@ -167,7 +167,7 @@ def dataset_discard(*, dataset: Dataset) -> None:
     ]
     with transaction.atomic():
         if not Dataset.objects.filter(pk=dataset.pk, frozen_at__isnull=True).delete()[0]:
-            raise Conflict("An upload was confirmed already; the dataset stays on record.")
+            raise Conflict("An upload has been confirmed, so the dataset stays on record.")
         Ledger.objects.filter(
             pk=dataset.ledger_id,
             datasets__isnull=True,

@@ -114,7 +114,7 @@ def upload_look(*, upload: Upload) -> Upload:
     return upload
 
 
-def upload_confirm(*, upload: Upload, columns: Columns, confirmed_by: User | None) -> Upload:
+def upload_confirm(*, upload: Upload, columns: Columns) -> Upload:
     """Accept an upload with its columns and queue its ingestion.
 
     The first confirmation freezes the dataset's declared facts. The columns may be confirmed again,
@@ -268,8 +268,8 @@ def _fix_columns(dataset: Dataset, upload: Upload, columns: Columns) -> list[str
         if rests_on_columns(dataset):
             fixed = ", ".join(f"{role} = {name}" for role, name in stored.columns.items() if name)
             raise Conflict(
-                "Releases rest on the columns of the first upload ({fixed}); rename those of "
-                "this file.",
+                "Releases use the columns of the first upload ({fixed}); rename those of this "
+                "file.",
                 fixed=fixed,
                 field="columns",
             )

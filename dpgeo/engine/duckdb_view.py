@@ -218,11 +218,13 @@ class DuckDBView:
         folder: Path | None = None,
     ) -> None:
         if bound < 1:
-            raise InvalidInput("Must be at least 1: what one person may add.", field="bound")
+            raise InvalidInput(
+                "Must be at least 1: the most that one person may add.", field="bound"
+            )
         if unit == Unit.RECORD and bound != 1:
             raise InvalidInput(
-                "Must be 1 where every record is a unit of its own; declare a person column to "
-                "let one person add more.",
+                "Must be 1 if every record is a privacy unit; declare a person column to let "
+                "one person add more.",
                 field="bound",
             )
         self._file = CanonicalFile(
@@ -287,8 +289,8 @@ class DuckDBView:
                 connection.execute(_CLOCK, {"time_zone": time_zone}).fetchall()
             except duckdb.Error:
                 raise InvalidInput(
-                    "The times of this dataset are told in {time_zone}, a zone that maps by time "
-                    "do not know; declare the dataset anew with a usual name for it.",
+                    "The times of this dataset are in {time_zone}, a time zone unknown to maps "
+                    "by time; declare a new dataset with the usual name of the zone.",
                     time_zone=time_zone,
                     field="slices",
                 ) from None

@@ -98,9 +98,9 @@ class BoundedReports:
         self._shards = shard.total
         if unit is Unit.PERSON and self._too_many_at_once():
             raise InvalidInput(
-                "Somebody has more reports of one and the same time, or without a time, than "
-                "this. Which of them to keep may not depend on where they are: choose a larger "
-                "bound, or upload the reports with their times.",
+                "Somebody has more reports of the same time, or without a time, than this "
+                "bound. Which of them are kept must not depend on where they are: choose a "
+                "larger bound, or upload the reports with their times.",
                 field="bound",
             )
 

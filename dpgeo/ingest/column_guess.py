@@ -104,7 +104,7 @@ def _position_hints(
         )
         return [projected]
     if _look_swapped(lon, lat, area):
-        return [Phrase("Latitude and longitude look swapped. Exchange the two columns.")]
+        return [Phrase("Latitude and longitude look swapped. Swap the two columns.")]
     if (lon > 180).any():
         beyond = "Longitudes go beyond 180. Rows with one are refused: subtract 360 from those."
         return [Phrase(beyond)]

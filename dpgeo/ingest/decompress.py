@@ -84,7 +84,7 @@ def _readable() -> Iterator[None]:
         ) from error
     except (NotImplementedError, UnicodeError, ValueError, RuntimeError) as error:
         raise InvalidInput(
-            "The archive is packed in a way that is not read; use plain zip or gzip.",
+            "The archive is compressed in an unsupported way; use plain zip or gzip.",
             field="file",
         ) from error
 
@@ -121,7 +121,7 @@ def _check_member(info: zipfile.ZipInfo) -> None:
     """Refuse names that lead elsewhere, links, encryption, and packing that needs much memory."""
     parts = info.filename.replace("\\", "/").split("/")
     if ".." in parts or not parts[0] or ":" in parts[0]:
-        what = Phrase("a file whose name leads out of it")
+        what = Phrase("a file whose name points outside it")
     elif stat.S_ISLNK(info.external_attr >> 16):
         what = Phrase("a link")
     elif info.flag_bits & 1:

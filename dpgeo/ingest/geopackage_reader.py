@@ -35,8 +35,8 @@ BATCH_ROWS = 20_000
 MAX_VALUE_BYTES = 1 << 20
 MAX_LAYERS = 1_000
 DAMAGED = (
-    "The GeoPackage is damaged, cut short or no plain GeoPackage; export the layer of points "
-    "again, into a new file."
+    "The GeoPackage is damaged, cut short or not a plain GeoPackage; export the layer of "
+    "points again, into a new file."
 )
 CATALOGUE = ("sqlite_master", "gpkg_geometry_columns", "gpkg_spatial_ref_sys")
 ENVELOPE_BYTES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}

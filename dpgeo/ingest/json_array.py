@@ -140,9 +140,9 @@ def read_rest(file: IO[bytes]) -> dict[str, Any]:
 def not_json(what: Phrase, byte: int) -> InvalidInput:
     """Build the error for a document that is not JSON throughout."""
     return InvalidInput(
-        "The document is not well-formed JSON: it {what} (near byte {byte:,}). Nothing of it was "
-        "kept. Export it again, or as newline-delimited GeoJSON, where a broken line is refused "
-        "by itself.",
+        "The document is not well-formed JSON: it {what} (near byte {byte:,}). Nothing of it "
+        "was stored. Export it again, or as newline-delimited GeoJSON, where only the broken "
+        "line is refused.",
         what=what,
         byte=byte,
         field="file",

@@ -161,7 +161,9 @@ def job_retry(*, job: Job) -> None:
         state=JobState.QUEUED, attempts=0, failure=Phrase(""), finished_at=None
     )
     if not retried:
-        raise Conflict("Only a failed job that is still paid for can be tried again; ask anew.")
+        raise Conflict(
+            "Only a failed job that is still paid for can be tried again; request a new one."
+        )
     job_wake(job=job)
     job.refresh_from_db()
 
@@ -234,7 +236,7 @@ def _exhausted(job: Job) -> Phrase:
             "Noise may have been drawn, or the data read for a program, so its epsilon stays spent."
         )
         if job.drawing
-        else Phrase("No noise was drawn, so nothing was charged; ask for it again.")
+        else Phrase("No noise was drawn, so nothing was charged; request it again.")
     )
     return Phrase(
         "The work stopped {count} times before its end, most often because the machine ran out of "

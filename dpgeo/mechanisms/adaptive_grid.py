@@ -42,7 +42,7 @@ from dpgeo.core.released import TreeRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import usual_regions
 from dpgeo.privacy.counts import PrivateCounts
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.boxes import box_image, summed_area, tiles
@@ -78,8 +78,8 @@ class Params:
     )
     square_share: int = param(
         50,
-        "Percent of what the look leaves that is spent on the squares; the rest counts the "
-        "partitions they are cut into.",
+        "Percent of the remaining epsilon that is spent on the squares; the rest counts the "
+        "partitions they are divided into.",
         low=1,
         high=99,
     )
@@ -150,19 +150,14 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
     The actual number of partitions depends on the data and is not forecast.
     """
-    grid = Grid.over(domain.area, params.cells)
-    return Forecast(
-        region="partition",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(plan(params, epsilon)[2].epsilon, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(plan(params, epsilon)[2].epsilon, bound)
+    return forecast_cells(domain, params.cells, noise, region="partition")
 
 
 MECHANISM = Mechanism(
     key="adaptive-grid",
     title="Adaptive grid",
-    summary="Squares of two sizes: crowded ones are cut finely, quiet ones are left whole.",
+    summary="Squares of two sizes: crowded ones are divided finely, quiet ones are left whole.",
     params=Params,
     plan=plan,
     release=release,

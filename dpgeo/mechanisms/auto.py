@@ -47,13 +47,13 @@ from dpgeo.postprocess.node_measurements import Masks, NodeMeasurements
 from dpgeo.postprocess.partition_choice import even, where_expected
 from dpgeo.postprocess.surface import infer
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
 
-PILOT = "look: everybody"
-UNALLOCATED = "counts of areas, shared out after the look"
+PILOT = "pilot: number of people"
+UNALLOCATED = "counts of areas, allocated after the pilot"
 
 PILOT_SHARE = Fraction(2, 100)
 LAST_SHARE = Fraction(40, 100)
@@ -165,20 +165,15 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
     The number of boxes depends on the data and is not forecast; it is at most the number of cells.
     """
-    grid = Grid.over(domain.area, params.cells)
-    return Forecast(
-        region="area",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(epsilon * LAST_SHARE, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(epsilon * LAST_SHARE, bound)
+    return forecast_cells(domain, params.cells, noise, region="area")
 
 
 MECHANISM = Mechanism(
     key="auto",
     title="Automatic",
-    summary="Looks how much the budget can show, then counts small squares where people crowd and "
-    "large ones elsewhere. The best choice unless you know better.",
+    summary="Measures how much detail the budget allows, then counts in small squares where people "
+    "crowd and in large ones elsewhere. The best choice unless you know better.",
     params=Params,
     plan=plan,
     release=release,

@@ -37,7 +37,7 @@ from dpgeo.core.released import ContourRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.contours import Smoothing, Spacing, line_values, make_surface
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
@@ -64,18 +64,18 @@ class Params:
     )
     levels: str = param(
         Spacing.NOISE.value,
-        "Where lines run: noise begins with what at most one empty cell in a thousand reaches and "
-        "doubles; doubling and equal begin with the declared first line.",
+        "At which densities lines run: noise starts at what at most one empty cell in a "
+        "thousand reaches, and doubles; doubling and equal start at the declared first line.",
         choices=[spacing.value for spacing in Spacing],
     )
     first: int = param(
         50,
-        "The first declared line, in people per square kilometre; without a meaning where levels "
-        "follow the noise.",
+        "The first declared line, in people per square kilometre; ignored if the levels follow "
+        "the noise.",
         low=1,
         high=1_000_000,
     )
-    lines: int = param(7, "Lines at most.", low=1, high=30)
+    lines: int = param(7, "The most lines to draw.", low=1, high=30)
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
@@ -103,13 +103,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> ContourRelease:
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast a cell's noise, with the whole of epsilon."""
-    grid = Grid.over(domain.area, params.cells)
-    return Forecast(
-        region="cell",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(epsilon, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(epsilon, bound)
+    return forecast_cells(domain, params.cells, noise, region="cell")
 
 
 MECHANISM = Mechanism(

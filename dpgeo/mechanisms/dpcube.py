@@ -38,7 +38,7 @@ from dpgeo.core.released import PartitionRelease
 from dpgeo.core.spend import Spend
 from dpgeo.postprocess.kdtree import Rule, grow_kdtree
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.boxes import box_image
@@ -67,15 +67,15 @@ class Params:
     )
     cell_share: int = param(
         30,
-        "Percent of epsilon spent on the cells that partitions are drawn around; the rest counts "
-        "the partitions.",
+        "Percent of epsilon spent on the cell counts that partitions are chosen from; the rest "
+        "counts the partitions.",
         low=1,
         high=99,
     )
     splitting: str = param(
         "suspicion",
-        "When a partition is cut: on the cells' variance alone, or also where noise could hide an "
-        "unevenness that matters.",
+        "When a partition is split: by the variance of its cells alone, or also where noise "
+        "could hide unevenness that matters.",
         choices=("suspicion", "variance"),
     )
 
@@ -118,20 +118,16 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
     The actual number of partitions depends on the data and is not forecast.
     """
-    grid = Grid.over(domain.area, params.cells)
-    share = plan(params, epsilon)[1].epsilon
-    return Forecast(
-        region="partition",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(share, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
+    return forecast_cells(domain, params.cells, noise, region="partition")
 
 
 MECHANISM = Mechanism(
     key="dpcube",
     title="DPCube",
-    summary="Fine cells where people crowd and large boxes elsewhere, drawn around a noisy look.",
+    summary=(
+        "Small boxes where people crowd and large ones elsewhere, chosen from noisy cell counts."
+    ),
     params=Params,
     plan=plan,
     release=release,

@@ -16,9 +16,10 @@ Positions are snapped to a public grid; each is perturbed by one `perturb` (the 
 output is snapped, mapped into the area by a function of the output alone, and sorted by its own
 values. Positions d apart are at most d + 1.5 steps of that grid apart once snapped, so one report
 moved by d changes the odds by at most e^(e (d + 1.5 steps)); 200 steps are a radius. Which reports
-of a person are kept beyond the contribution bound follows from their times alone: reports of one time
-are kept together or dropped together; where more reports than the bound have the same time or none,
-nothing is drawn. So moving a report changes neither which reports are kept nor whether any are.
+of a person are kept beyond the contribution bound follows from their times alone: reports of one
+time are kept together or dropped together; where more reports than the bound have the same time or
+none, nothing is drawn. So moving a report changes neither which reports are kept nor whether any
+are.
 
 Times, if published, are published as declared and not protected. The same holds for attributes
 declared public: neighbouring datasets differ only in where reports are made, the values come from a
@@ -59,7 +60,7 @@ from dpgeo.core.spend import Spend
 from dpgeo.phrases import phrase_of
 from dpgeo.postprocess.deconvolution import recover
 from dpgeo.postprocess.remapping import Remapping, idle
-from dpgeo.privacy.mechanism import Forecast, Mechanism, Sharded
+from dpgeo.privacy.mechanism import Forecast, Mechanism, Sharded, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import Perturbed, gather
 from dpgeo.privacy.positions import WHOLE, Shard
@@ -86,8 +87,8 @@ class Params:
 
     level: str = param(
         "ln 4",
-        "How much the odds may change for a report that is moved by the radius: e to the power of "
-        "this, such as ln(4) for four to one.",
+        "How much the odds may change if a report is made a radius away: by a factor of e to "
+        "the power of this, such as 4 for ln(4).",
         read=parse_level,
         pattern=LEVEL_PATTERN,
     )
@@ -96,38 +97,38 @@ class Params:
         "Metres within which the level holds.",
         low=1,
         high=100_000,
-        beyond="Beyond that the earth has no cities to hide in.",
+        beyond="A larger radius would be wider than any city.",
     )
     cells: int = param(
         128,
-        "Cells along each side of the density that is recovered from the points.",
+        "Cells along each side of the density estimated from the points.",
         low=1,
         high=512,
     )
     time: str = param(
         "dropped",
-        "What is published of a report's time. Times are protected by nothing, and those of one "
-        "person can be told together.",
+        "How much of a report's time is published. Nothing protects times, and they can link "
+        "the reports of one person.",
         choices=list(TIME_STEPS),
     )
     attributes: bool = param(
         False,
-        "Publish beside every point what was declared public of its report. It is protected by "
-        "nothing, and by it reports of one person can be told together.",
+        "Publish the declared public attributes with every point. Nothing protects them, and "
+        "they can link the reports of one person.",
     )
     prior: str = param(
         "",
-        "A declared public density by which every moved point is put where its report was most "
-        "likely made. It brings points nearer to their reports, and gathers them where people are "
-        "expected.",
+        "A declared public density, used to put every moved point where its report was most "
+        "likely made. This brings points nearer to their reports, and gathers them where "
+        "people are expected.",
         layer=LayerKind.DENSITY,
         optional=True,
     )
     padded: bool = param(
         False,
-        "Give everybody in the data exactly as many points as the bound allows: who made fewer "
-        "reports gets points of made-up ones anywhere in the study area, so that their number does "
-        "not show. Times and attributes have to be dropped.",
+        "Give everybody in the data exactly as many points as the bound allows: people with "
+        "fewer reports get invented ones anywhere in the study area, so that the number of "
+        "their reports does not show. Times and attributes must be dropped.",
     )
 
 
@@ -139,29 +140,27 @@ def price(params: Params, bound: int, area: StudyArea) -> Fraction:
     """
     if params.padded and bound > MOST_PADDED:
         raise InvalidInput(
-            "Must be at most {most} where everybody is given so many points; choose a lower "
-            "bound, or leave everybody the points they have.",
+            "Must be at most {most} if points are padded; choose a lower bound, or do not pad.",
             most=MOST_PADDED,
             field="bound",
         )
     if params.padded and TIME_STEPS[params.time] is not None:
         raise InvalidInput(
-            "Points that are made up have no times; choose dropped, or leave everybody the points "
-            "they have.",
+            "Padding points have no times; choose dropped, or do not pad.",
             field="time",
         )
     if params.padded and params.attributes:
         raise InvalidInput(
-            "Points that are made up have no attributes, and drawn ones would tell them from the "
-            "others; drop these, or leave everybody the points they have.",
+            "Padding points have no attributes, and random ones would give them away; drop the "
+            "attributes, or do not pad.",
             field="attributes",
         )
     level = make_level(params.level, params.radius)
     across = _metres_across(area)
     if params.radius > across:
         raise InvalidInput(
-            "Is larger than the study area, which is {across:,.0f} m across; within it nothing "
-            "could be told apart. Choose a smaller radius.",
+            "Is larger than the study area, which is {across:,.0f} m across, so that no two "
+            "places in it could be told apart. Choose a smaller radius.",
             across=across,
             field="radius",
         )
@@ -241,7 +240,7 @@ def _attributes(params: Params, domain: Domain) -> tuple[Attribute, ...]:
     if not domain.attributes:
         raise InvalidInput(
             "No attribute of this dataset was declared public before its first file was "
-            "confirmed; leave them out.",
+            "confirmed; leave this off.",
             field="attributes",
         )
     return domain.attributes
@@ -263,14 +262,13 @@ def _remapped(perturbed: Perturbed, remapping: Remapping, truncation: Truncation
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise of a report. Raises InvalidInput for undeclared attributes."""
     _attributes(params, domain)
-    grid = Grid.over(domain.area, params.cells)
     noise = _noise(params, epsilon, bound)
     prior = domain.layer(params.prior, Density) if params.prior else None
-    return Forecast(
+    return forecast_cells(
+        domain,
+        params.cells,
+        noise,
         region="cell",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=noise,
-        ground_metres=grid.ground_cell_metres,
         cautions=tuple(idle(noise, prior, domain.area)) if prior else (),
     )
 
@@ -298,8 +296,8 @@ def _metres_across(area: StudyArea) -> float:
 MECHANISM = Mechanism(
     key="planar-laplace",
     title="Moved points",
-    summary="Every report as a point, moved by noise so that nobody can tell where it was made. "
-    "That it was made shows.",
+    summary="Every report as a point, moved by noise that hides where it was made, but not that it "
+    "was made.",
     params=Params,
     plan=plan,
     release=release,

@@ -58,7 +58,7 @@ from dpgeo.spatial.places import Places
 
 BINS = translatable("records in each unit and cluster")
 WEIGHTS = "records of each person in each bin"
-REPLACEMENT = "places in the stead of people's own"
+REPLACEMENT = "replacement places"
 
 GRID_CELLS = 4096
 """Cells along each side of the grid on which records are assigned to their nearest place."""
@@ -76,9 +76,9 @@ class Params:
 
     people: int = param(
         1000,
-        "How many made-up people to publish places of. Everybody in the data is dealt to one of "
-        "them by lot: of a guessed number of people, twice as many leave six in ten alone. The "
-        "number is published; do not count people in the data.",
+        "How many virtual users to publish places of. Everybody in the data is assigned to one "
+        "at random: with twice as many as you guess there are people, six in ten share theirs "
+        "with nobody. The number is published, so do not count the people in the data.",
         low=1,
         high=200_000,
     )
@@ -96,10 +96,10 @@ class Params:
     rounds: int = param(3, "How often the clusters' centres are moved.", low=1, high=20)
     clustering: int = param(50, "Percent of epsilon spent on the clusters.", low=5, high=70)
     weights: int = param(
-        25, "Percent of epsilon spent on how many places everybody has.", low=5, high=45
+        25, "Percent of epsilon spent on how many places each virtual user has.", low=5, high=45
     )
     cells: int = param(
-        64, "Blocks along each side of the grid where no places are declared.", low=4, high=256
+        64, "Blocks along each side of the grid, if no places are declared.", low=4, high=256
     )
 
     def __post_init__(self) -> None:
@@ -174,7 +174,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     paths, _ = _visible(places, params)
     if params.clusters > len(places):
         raise InvalidInput(
-            "Is more than the {count:,} places there are; ask for fewer.",
+            "Is more than the {count:,} places there are; choose fewer.",
             count=len(places),
             field="clusters",
         )
@@ -189,8 +189,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
     if params.people * bins > MOST_PAIRS or drawn > MOST_PLACES:
         raise InvalidInput(
             "Would draw about {drawn:,.0f} places for {bins:,} bins of each of {people:,} "
-            "made-up people, nearly all of them noise; ask for fewer people or clusters or more "
-            "epsilon, or take private-clusters.",
+            "virtual users, nearly all of them noise; choose fewer people or clusters or more "
+            "epsilon, or use private-clusters.",
             drawn=drawn,
             bins=bins,
             people=params.people,
@@ -215,8 +215,8 @@ def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
     if not names:
         return ()
     sentence = Phrase(
-        "A single place lies in {count:,} of the units that stay visible, such as {name}: nothing "
-        "is hidden there.",
+        "{count:,} of the visible units, such as {name}, have a single place: nothing is "
+        "hidden there.",
         count=len(names),
         name=names[0],
     )
@@ -229,9 +229,9 @@ def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[
     if each * 4 < bound:
         return ()
     sentence = Phrase(
-        "Every made-up person gets some {each:,.0f} places that are noise, and at most {bound:,} "
-        "of each real one dealt to it. Private clusters show where people gather with far less "
-        "noise.",
+        "Every virtual user gets about {each:,.0f} places that are noise, and at most "
+        "{bound:,} of each real person assigned to it. Private clusters show where people "
+        "gather with far less noise.",
         each=each,
         bound=bound,
     )
@@ -279,7 +279,7 @@ def _visible(
 MECHANISM = Mechanism(
     key="prilocation",
     title="PriLocation",
-    summary="Places of made-up people, drawn near those of real ones in their city or district. "
+    summary="Places of virtual users, drawn near real people's in the same city or district. "
     "Most of them are noise unless people have many records: consider private clusters first.",
     params=Params,
     plan=plan,

@@ -51,7 +51,8 @@ class Params:
     clusters: int = param(20, "How many centres to place.", low=1, high=200)
     rounds: int = param(
         3,
-        "How often centres are moved. With fewer than some thousand people, one round is best.",
+        "How often the centres are moved. With fewer than a few thousand people, one round is "
+        "best.",
         low=1,
         high=20,
     )

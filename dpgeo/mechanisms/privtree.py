@@ -36,13 +36,13 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import TreeRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.boxes import box_image
 from dpgeo.spatial.grid import Grid
 
-SPLITS = "where to cut"
+SPLITS = "where to split"
 PARTITIONS = "counts of partitions"
 
 
@@ -52,14 +52,14 @@ class Params:
 
     cells: int = param(
         1024,
-        "Cells along each side, at which cutting ends; powers of two are cut most evenly.",
+        "Cells along each side, at which splitting ends. Powers of two divide most evenly.",
         low=1,
         high=4096,
         beyond="For finer cells choose sparse-grid.",
     )
     split_share: int = param(
         33,
-        "Percent of epsilon spent on deciding where to cut; the rest counts the partitions.",
+        "Percent of epsilon spent on deciding where to split; the rest counts the partitions.",
         low=1,
         high=99,
     )
@@ -101,19 +101,14 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
     The actual number of partitions depends on the data and is not forecast.
     """
-    grid = Grid.over(domain.area, params.cells)
-    return Forecast(
-        region="partition",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(plan(params, epsilon)[1].epsilon, bound)
+    return forecast_cells(domain, params.cells, noise, region="partition")
 
 
 MECHANISM = Mechanism(
     key="privtree",
     title="PrivTree",
-    summary="A quadtree cut down to streets where people are; empty country stays one box.",
+    summary="A quadtree, as fine as streets where people are; empty land stays one box.",
     params=Params,
     plan=plan,
     release=release,

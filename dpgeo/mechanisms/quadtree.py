@@ -43,7 +43,7 @@ from dpgeo.core.spend import Spend
 from dpgeo.mechanisms.survey import Survey
 from dpgeo.postprocess.partition_choice import even
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.boxes import box_image, summed_area, tiles
@@ -56,14 +56,14 @@ class Params:
 
     cells: int = param(
         256,
-        "Cells along each side, the smallest squares; powers of two are cut most evenly.",
+        "Cells along each side: the smallest squares. Powers of two divide most evenly.",
         low=1,
         high=2048,
         beyond="For finer cells choose privtree, or sparse-grid beyond 4096.",
     )
     allocation: str = param(
         "geometric",
-        "How epsilon is divided over the levels: more for smaller squares, or alike.",
+        "How epsilon is divided among the levels: more for smaller squares, or equally.",
         choices=("geometric", "equal"),
     )
     inference: str = param(
@@ -140,13 +140,8 @@ def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[ND
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast the noise of the smallest squares; the levels above reduce it."""
-    grid = Grid.over(domain.area, params.cells)
-    return Forecast(
-        region="cell",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(plan(params, epsilon)[-1].epsilon, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(plan(params, epsilon)[-1].epsilon, bound)
+    return forecast_cells(domain, params.cells, noise, region="cell")
 
 
 MECHANISM = Mechanism(

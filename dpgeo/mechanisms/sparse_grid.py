@@ -52,7 +52,7 @@ class Params:
     strictness: int = param(
         100,
         "How strict the threshold is, in percent: at 100 less than one empty cell of the whole "
-        "grid is expected to be listed, at 50 about the root of their number.",
+        "grid is expected to be listed, at 50 about the square root of their number.",
         low=10,
         high=400,
     )
@@ -96,8 +96,8 @@ def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
     expected = cells * passing_chance(noise, threshold)
     if expected > MOST_PASSING:
         raise InvalidInput(
-            "Some {expected:,.0f} empty cells would be listed; {most:,} fit in memory. Raise "
-            "epsilon, the threshold or the strictness, or take fewer cells.",
+            "About {expected:,.0f} empty cells would be listed, and {most:,} fit in memory. "
+            "Raise epsilon, the threshold or the strictness, or choose fewer cells.",
             expected=expected,
             most=MOST_PASSING,
             field="threshold" if params.threshold else "strictness",

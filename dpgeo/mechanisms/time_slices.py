@@ -57,8 +57,8 @@ class Params:
     )
     slices: str = param(
         "6 hours",
-        "How local time is cut: parts of the day of so many hours, days of the week, or working "
-        "days and weekends.",
+        "How local time is divided: parts of the day of this many hours, days of the week, or "
+        "working days and weekends.",
         choices=list(TIME_SLICES),
     )
 
@@ -102,8 +102,8 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
         ground_metres=grid.ground_cell_metres,
         facts=(
             Phrase(
-                "There are {count} maps, from {first} to {last}, in local time ({zone}). What one "
-                "person may add is for all of them together.",
+                "There are {count} maps, from {first} to {last}, in local time ({zone}). The "
+                "bound on what one person adds holds for all of them together.",
                 count=len(slices),
                 first=Phrase(slices.titles[0]),
                 last=Phrase(slices.titles[-1]),
@@ -117,7 +117,7 @@ def _time_zone(domain: Domain) -> str:
     """Return the zone of local times. Raises InvalidInput (field "slices") without times."""
     if not domain.time_zone:
         raise InvalidInput(
-            "This dataset has no column of times. Choose another mechanism, or declare a dataset "
+            "This dataset has no time column. Choose another mechanism, or declare a dataset "
             "whose file has one.",
             field="slices",
         )

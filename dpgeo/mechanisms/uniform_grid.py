@@ -29,7 +29,7 @@ from dpgeo.core.parameters import param
 from dpgeo.core.released import GridRelease
 from dpgeo.core.spend import Spend
 from dpgeo.privacy.bounding import usual_regions
-from dpgeo.privacy.mechanism import Forecast, Mechanism
+from dpgeo.privacy.mechanism import Forecast, Mechanism, forecast_cells
 from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.grid import Grid
@@ -50,8 +50,9 @@ class Params:
     )
     strictness: int = param(
         0,
-        "Beside the counts, show those below a threshold as 0: at 100 percent less than one empty "
-        "cell of the whole grid is expected to reach it, at 0 there is none.",
+        "Also give the counts with those below a threshold set to 0. At 100 percent less than "
+        "one empty cell of the whole grid is expected to reach the threshold; at 0 there is no "
+        "threshold.",
         low=0,
         high=400,
     )
@@ -80,13 +81,8 @@ def release(view: PrivateView, params: Params, meter: Meter) -> GridRelease:
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
     """Forecast a cell's noise, with the whole of epsilon."""
-    grid = Grid.over(domain.area, params.cells)
-    return Forecast(
-        region="cell",
-        regions=int(np.count_nonzero(grid.inside(domain.area))),
-        noise=DiscreteLaplace(epsilon, bound),
-        ground_metres=grid.ground_cell_metres,
-    )
+    noise = DiscreteLaplace(epsilon, bound)
+    return forecast_cells(domain, params.cells, noise, region="cell")
 
 
 MECHANISM = Mechanism(

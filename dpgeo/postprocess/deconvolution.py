@@ -180,7 +180,7 @@ def recover(
     channel = Channel(grid, area, noise)
     fine = channel.fine.locate(*to_mercator(longitude, latitude))
     size = channel.fine.size
-    start = _start(channel, grid, prior)
+    start = _start(channel, prior)
     first_half = _split_in_halves(fine)
     halves = [_histogram(fine[half], size, channel) for half in (first_half, ~first_half)]
     updates = MORE * _best(channel, start, halves[0], halves[1], progress)
@@ -225,7 +225,7 @@ def _best(
     return best
 
 
-def _start(channel: Channel, grid: Grid, prior: Floats | None) -> Floats:
+def _start(channel: Channel, prior: Floats | None) -> Floats:
     density = channel.inside.astype(np.float64)
     if prior is not None:
         repeated = np.repeat(np.repeat(prior, channel.factor, axis=0), channel.factor, axis=1)

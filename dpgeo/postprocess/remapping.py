@@ -76,9 +76,9 @@ def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
     if prior.ground_metres < 2 * far:
         return []
     few = Phrase(
-        "The prior would hardly move a point: half of the people it expects are in areas at least "
-        "{width:,.0f} m wide, and 19 of 20 points lie within {far:,.0f} m of their reports anyway. "
-        "Declare one of finer areas, or leave it out.",
+        "The prior would hardly move a point: half of the people it expects are in areas at "
+        "least {width:,.0f} m wide, and 19 of 20 points lie within {far:,.0f} m of their "
+        "reports anyway. Declare one with smaller areas, or leave it out.",
         width=prior.ground_metres,
         far=far,
     )

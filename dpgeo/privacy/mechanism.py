@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
+import numpy as np
+
 import dpgeo
 from dpgeo.core.domain import Domain
 from dpgeo.core.errors import PrivacyError
@@ -24,6 +26,7 @@ from dpgeo.privacy.positions import Shard
 from dpgeo.privacy.randomness import Entropy
 from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
+from dpgeo.spatial.grid import Grid
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -70,6 +73,20 @@ class Forecast:
         if not isinstance(self.noise, PlanarLaplace):
             return None
         return self.noise.radius(0.5), self.noise.radius(0.95)
+
+
+def forecast_cells(
+    domain: Domain, cells: int, noise: Noise, *, region: str, cautions: tuple[Phrase, ...] = ()
+) -> Forecast:
+    """Forecast a noise for each cell of a grid in the study area, or for each of fewer regions."""
+    grid = Grid.over(domain.area, cells)
+    return Forecast(
+        region=region,
+        regions=int(np.count_nonzero(grid.inside(domain.area))),
+        noise=noise,
+        ground_metres=grid.ground_cell_metres,
+        cautions=cautions,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

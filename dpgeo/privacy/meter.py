@@ -224,9 +224,9 @@ class Meter:
     ) -> Perturbed:
         """Perturb reports on the sphere and map them into the area, sorted by the result.
 
-        They are snapped beforehand to a grid of `input_step` millimetres. With `padded`, each privacy unit's missing reports are replaced by reports placed anywhere
-        in the area; reports then have no times and no attributes. Raises PrivacyError before any
-        draw.
+        They are snapped beforehand to a grid of `input_step` millimetres. With `padded`, each
+        privacy unit's missing reports are replaced by reports placed anywhere in the area; reports
+        then have no times and no attributes. Raises PrivacyError before any draw.
         """
         if type(positions) is not PrivatePositions:
             raise PrivacyError("Only private positions that a view made can be perturbed.")

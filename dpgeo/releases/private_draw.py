@@ -121,9 +121,9 @@ def broken_off(release: Release, error: Exception) -> Conflict:
     place = "".join(traceback.format_tb(error.__traceback__))
     logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
     return Conflict(
-        "The work broke off after noise was drawn. To draw again would be to choose among "
-        "draws, so what it cost stays spent; ask for a release anew, perhaps of another mechanism, "
-        "and report this as a fault."
+        "The work broke off after noise was drawn. Drawing again would mean choosing among "
+        "draws, so what it cost stays spent; request a new release, perhaps with another "
+        "mechanism, and report this as a fault."
     )
 
 

@@ -47,9 +47,10 @@ def _check_paid(release: Release) -> None:
     """Raise Conflict if a restored database has lost the debit or a part of it."""
     if units_paid(release.job_id) < release.cost_units:
         raise Conflict(
-            "The ledger does not show all that this release cost, and a publication must be paid "
-            "for in full. If a backup was restored, the next round of `manage.py reap` debits it "
-            "again, as far as the budget holds it; if that was not enough, reject the draft."
+            "The ledger does not show all that this release cost, and a publication must be "
+            "paid for in full. If a backup was restored, the next run of `manage.py reap` "
+            "debits it again, as far as the budget allows; if that is not enough, reject the "
+            "draft."
         )
 
 
@@ -66,7 +67,7 @@ def _promise(release: Release) -> None:
         return
     if release.points_total_units is None:
         raise Conflict(
-            "A budget for points was declared since this was requested, and the release does not "
-            "state it. Request the release anew."
+            "A budget for points was declared since this was requested, and the release does "
+            "not state it. Request a new release."
         )
     ledger_promise(ledger=points, total_units=release.points_total_units)

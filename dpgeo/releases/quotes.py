@@ -197,8 +197,8 @@ def _check_step(ledger: Ledger, forecast: Forecast) -> None:
     if noise.input_step <= input_step(radius):
         return
     raise InvalidInput(
-        "The budget for points is told within {radius:,} m, and for a larger radius points are "
-        "put on a coarser grid than that allows. Choose a radius of at most {radius:,} m.",
+        "The budget for points holds within {radius:,} m, and a larger radius would need a "
+        "coarser grid than that allows. Choose a radius of at most {radius:,} m.",
         radius=radius,
         field="radius",
     )

@@ -88,7 +88,6 @@ def _settle_blobs() -> tuple[int, int]:
 
 
 def _adopted(release: Release) -> bool:
-
     try:
         return recover_draw(release)
     except UnreadableRelease:

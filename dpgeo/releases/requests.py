@@ -69,7 +69,7 @@ def read_request(
     names the field.
     """
     chosen, unit = find_mechanism(mechanism), Unit(dataset.unit)
-    params = read_parameters(dataset, chosen, parameters)
+    params = settle_layers(parse_parameters(chosen.params, parameters), layer_kinds(dataset))
     limit = parse_bound(bound, unit)
     counted = settle_counting(chosen, counting, unit)
     kept = parse_bounding(bounding, unit, chosen)
@@ -120,13 +120,6 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
     )
 
 
-def read_parameters(
-    dataset: Dataset, mechanism: Mechanism, parameters: Mapping[str, object]
-) -> Any:
-    """Parse a mechanism's parameters and check the layers they name. Raises InvalidInput."""
-    return settle_layers(parse_parameters(mechanism.params, parameters), layer_kinds(dataset))
-
-
 def parse_cost(
     mechanism: Mechanism, params: Any, epsilon: str | Fraction | None, bound: int, area: StudyArea
 ) -> Fraction:
@@ -156,7 +149,7 @@ def parse_bound(value: int | str, unit: Unit) -> int:
         ) from None
     if not 1 <= bound <= MAX_BOUND:
         raise InvalidInput(
-            "Must be from 1 to {most:,}: how much of one person enters the map at most.",
+            "Must be from 1 to {most:,}: the most that one person adds to the map.",
             most=MAX_BOUND,
             field="bound",
         )

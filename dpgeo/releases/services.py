@@ -244,7 +244,7 @@ def release_retry(*, release: Release, by: User | None) -> Release:
     """
     _check_may(release, by, "retry")
     if not release.blob_name:
-        raise Conflict("There is no draw to finish from; ask for a release anew.")
+        raise Conflict("There is no draw to finish; request a new release.")
     job_retry(job=release.job)
     return release
 

@@ -194,7 +194,7 @@ def _read(shard: ReleaseShard) -> mechanisms.PerturbedShard:
     with private_storage().open(shard.blob_name, "rb") as file:
         data = file.read()
     if hashlib.sha256(data).hexdigest() != shard.blob_sha256:
-        raise Conflict("A part of the points was damaged in the storage; ask for a release anew.")
+        raise Conflict("Some of the points were damaged in storage; request a new release.")
     return decode_shard(data)
 
 

@@ -82,14 +82,14 @@ STATES: Mapping[ReleaseState, StateRules] = {
         files=Files.PRIVATE,
         known=False,
         since="created_at",
-        standing=_("Members alone can see it."),
+        standing=_("Only members can see it."),
         actions=("publish", "reject", "cancel", "retry"),
     ),
     ReleaseState.PUBLISHED: StateRules(
         files=Files.PUBLIC,
         known=True,
         since="published_at",
-        standing=_("Everybody can see it since {moment}."),
+        standing=_("Public since {moment}."),
         actions=("withdraw", "retry"),
     ),
     ReleaseState.WITHDRAWN: StateRules(
@@ -97,7 +97,7 @@ STATES: Mapping[ReleaseState, StateRules] = {
         known=True,
         since="withdrawn_at",
         standing=_(
-            "Not served any more since {moment}. Copies may remain elsewhere, and what it cost "
+            "No longer served since {moment}. Copies may remain elsewhere, and what it cost "
             "stays spent."
         ),
         actions=("retry",),

@@ -62,7 +62,7 @@ class StudyArea:
         if south >= north:
             raise InvalidValue(
                 "The southern side {south:g} must lie south of the northern side {north:g}; "
-                "exchange them.",
+                "swap them.",
                 south=south,
                 north=north,
             )

@@ -39,7 +39,7 @@ class Density:
 
     def __post_init__(self) -> None:
         if self.amounts.shape != (len(self.zones),) or not np.isfinite(self.amounts).all():
-            raise InvalidValue("Every area needs a number of people that is finite.")
+            raise InvalidValue("Every area needs a finite number of people.")
         if not (self.amounts > 0).any():
             raise InvalidValue("No area has a number above 0; give at least one.")
 

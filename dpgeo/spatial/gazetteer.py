@@ -30,7 +30,7 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
         for number, values in enumerate(_checked_rows(rows, len(header)), 1)
     ]
     if not features:
-        raise InvalidValue("Has no row but the first line; give a row for each place.")
+        raise InvalidValue("Has only a header; give a row for each place.")
     levels = [column for column in header if column not in other_columns]
     return {"type": "FeatureCollection", "levels": levels, "features": features}
 
@@ -45,16 +45,14 @@ def _rows(text: str) -> Iterator[list[str]]:
                 yield row
     except csv.Error as error:
         raise InvalidValue(
-            "Is not a CSV table: {problem}; export it anew.", problem=str(error)
+            "Is not a CSV table: {problem}; export it again.", problem=str(error)
         ) from None
 
 
 def _checked_rows(rows: Iterator[list[str]], columns: int) -> Iterator[list[str]]:
     for number, row in enumerate(rows, 1):
         if number > MOST_PLACES:
-            raise InvalidValue(
-                "Has more than {most:,} places; give at most so many.", most=MOST_PLACES
-            )
+            raise InvalidValue("Has more than {most:,} places; give fewer.", most=MOST_PLACES)
         if len(row) != columns:
             raise InvalidValue(
                 "Row {number} has {count} cells where the first line has {columns}; quote "
@@ -91,8 +89,8 @@ def _feature(row: Mapping[str, str], longitude: str, latitude: str, number: int)
         at = [float(row[longitude]), float(row[latitude])]
     except ValueError:
         raise InvalidValue(
-            "Row {number} has no position: {longitude} and {latitude} are numbers, in degrees "
-            "and with a point.",
+            "Row {number} has no position: {longitude} and {latitude} must be numbers in "
+            "degrees, with a decimal point.",
             number=number,
             longitude=longitude,
             latitude=latitude,

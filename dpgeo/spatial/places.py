@@ -98,7 +98,9 @@ class Places:
                 if isinstance(value, str) and each not in other_properties
             ]
         if not isinstance(levels, list) or not all(isinstance(each, str) for each in levels):
-            raise InvalidValue("The member 'levels' is a list of properties, the widest first.")
+            raise InvalidValue(
+                "The member 'levels' must be a list of properties, the widest first."
+            )
         if not levels:
             raise InvalidValue("Has no levels: give every place a text for each, such as its city.")
         missing = [level for level in levels if not any(level in each for each in records)]
@@ -217,7 +219,7 @@ class Places:
             self._refuse(
                 outside,
                 Phrase(
-                    "lies outside its {level} {name!r}, as the layer {level!r} has it; correct its "
+                    "lies outside its {level} {name!r} of the layer {level!r}; correct its "
                     "position, or name the {level} it lies in",
                     level=level,
                     name=name,

@@ -199,8 +199,8 @@ def _check_words(keys: Sequence[str], names: Sequence[str]) -> None:
     for word in (*keys, *names):
         if len(word) > LONGEST_NAME or not word.isprintable():
             raise InvalidValue(
-                "The key or name {name!r} is longer than {most} characters or has signs that "
-                "cannot be printed; shorten it.",
+                "The key or name {name!r} is longer than {most} characters or has unprintable "
+                "characters; shorten it.",
                 name=word[:40],
                 most=LONGEST_NAME,
             )
@@ -211,17 +211,15 @@ def _check_shapes(keys: Sequence[str], shapes: NDArray[np.object_]) -> None:
     if broken.size:
         reason = shapely.is_valid_reason(shapes[broken[0]])
         raise InvalidValue(
-            "Zone {key!r} crosses itself or is misshapen ({reason}); repair it, for instance "
-            "with QGIS's Fix geometries.",
+            "Zone {key!r} is not a valid polygon ({reason}); repair it, for example in QGIS by "
+            "Fix geometries.",
             key=keys[broken[0]],
             reason=reason,
         )
     polygonal = np.isin(shapely.get_type_id(shapes), (POLYGON, MULTIPOLYGON))
     wrong = np.flatnonzero(~polygonal | (shapely.area(shapes) <= 0))
     if wrong.size:
-        raise InvalidValue(
-            "Zone {key!r} encloses no ground; give polygons alone.", key=keys[wrong[0]]
-        )
+        raise InvalidValue("Zone {key!r} has no area; give only polygons.", key=keys[wrong[0]])
     west, south, east, north = shapely.bounds(shapes).T
     bounds = (west.min(), south.min(), east.max(), north.max())
     if not all(map(math.isfinite, bounds)) or (

@@ -1,4 +1,4 @@
-"""Runner of npm in frontend/, with the machine's Node.js if it suffices, else one from PyPI.
+"""Runner of npm in frontend/, by the machine's Node.js or one from PyPI.
 
 Usage: python frontend/scripts/npm.py [--show] ci
 

@@ -79,7 +79,7 @@ def test_axe_finds_nothing_on_pages_of_missing_maps(open_page: Open) -> None:
         reverse("release", args=[gone.pk]): "This map was withdrawn",
         reverse("release", args=[draft.pk]): "There is nothing here",
         reverse("release", args=[refused.pk]): "This map was not published",
-        "/?q=nothing": "No map is like that",
+        "/?q=nothing": "No map matches",
     }
     for path, said in words.items():
         page = open_page(path, (320, 720), wait="main")

@@ -203,7 +203,7 @@ def test_the_desk_works_without_scripts(site: str, browser: Any, swapped_file: P
     confirm_exchanged(page)
     ask(page, "A plain map")
     page.fill("[name=epsilon]", "0.25")
-    press(page, "Work out the figures")
+    press(page, "Compute the figures")
     sync_api.expect(page.locator(".view h2")).to_have_text("What to expect at ε 0.25")
     assert page.input_value("[name=title]") == "A plain map"
     press(page, "Look at the cost")
@@ -319,7 +319,7 @@ def test_an_owner_needs_no_mouse(site: str, browser: Any) -> None:
 
     keys.to("a[href='/desk/datasets/new/']").press("Enter")
     page.wait_for_selector(".area-map[data-state=drawn]", timeout=PATIENCE)
-    keys.to("[name=title]").write("By keys").to("[name=unit]").press("ArrowDown", "ArrowUp")
+    keys.to("[name=title]").write("By keyboard").to("[name=unit]").press("ArrowDown", "ArrowUp")
     keys.to(".area-map canvas").press(*["+"] * 9, "Enter", *["Shift+ArrowRight"] * 3)
     keys.press(*["Shift+ArrowDown"] * 3, "Enter")
     names = ("west", "south", "east", "north")

@@ -94,7 +94,7 @@ def test_a_zone_has_the_colour_of_its_count_or_is_hatched(
     lines = np.abs(patch.astype(int) - token("map-land", theme)).max(axis=2) > 40
     assert 0.05 < lines.mean() < 0.6
     assert "noise can push a count below zero" in told(page)
-    assert "Cannot be told from zero" in page.inner_text(".legend")
+    assert "Too few to tell from none" in page.inner_text(".legend")
 
 
 @pytest.mark.parametrize("theme", ["light", "dark"])

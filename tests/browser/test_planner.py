@@ -1,4 +1,4 @@
-"""The planner in a real browser: tasks on a map, their circles checked pixel by pixel."""
+"""The planner in a real browser: tasks and circles, checked pixel by pixel."""
 
 from __future__ import annotations
 
@@ -125,8 +125,8 @@ def test_downloads_contain_the_plan(contours: Release, open_planner: Open) -> No
         page.click("[data-take=csv]")
     rows = list(csv.DictReader(io.StringIO(Path(taken.value.path()).read_text())))
     assert [row["name"] for row in rows] == ["Quay", "Corner", "Sea"]
-    assert float(rows[1]["shared_reward"]) == 9
-    assert rows[2]["even_reason"]
+    assert float(rows[1]["allocated_reward"]) == 9
+    assert rows[2]["uniform_reason"]
     with page.expect_download() as taken:
         page.click("[data-take=geojson]")
     document = json.loads(Path(taken.value.path()).read_text())
@@ -181,7 +181,7 @@ def test_every_bad_row_of_a_file_is_reported_and_the_rest_planned(
     with page.expect_download() as taken:
         page.click("[data-take=csv]")
     rows = list(csv.DictReader(io.StringIO(Path(taken.value.path()).read_text())))
-    assert [row["even_reason"] for row in rows] == [
+    assert [row["uniform_reason"] for row in rows] == [
         "",
         "outside_area",
         "not_a_place",
@@ -324,4 +324,4 @@ def test_a_member_saves_a_plan_and_opens_it_again(
     planned(page, 3)
     page.goto(f"{live_server.url}/desk/campaigns/")
     page.get_by_role("button", name="Delete Summer lamps").click()
-    assert "None is kept yet" in page.inner_text("main")
+    assert "None is saved yet" in page.inner_text("main")

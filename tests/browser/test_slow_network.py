@@ -73,7 +73,7 @@ def test_text_is_shown_before_the_map_on_a_slow_connection(
     assert "The map is loading" in page.inner_text(LOADING)
     assert page.get_by_role("heading", name="Where people are", exact=True).is_visible()
     assert "±" in page.inner_text(".margin .total >> nth=0")
-    assert "Cannot be told from zero" in page.inner_text(".legend")
+    assert "Too few to tell from none" in page.inner_text(".legend")
     assert page.get_by_role("link", name="GeoParquet").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth") <= size[0]
     assert ramp_share(screenshot(page, "#map .sheet"), theme) == 0
@@ -124,7 +124,7 @@ def test_the_map_stays_static_if_its_library_fails_to_load(
     page = open_page(
         path(gridded), wait="#map[data-state=drawn]", prepare=refusing("**/assets/map-*.js")
     )
-    assert "the map stands still" in page.inner_text(NOTICE)
+    assert "the map is a still picture" in page.inner_text(NOTICE)
     assert page.locator("canvas.ahead").count() == 0
     assert ramp_share(screenshot(page, "#map .sheet"), "light") > 0.02
     page.get_by_role("button", name="Margin").click()

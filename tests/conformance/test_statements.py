@@ -1,4 +1,4 @@
-"""Statements of all mechanisms fill in the three tiers of the deployments registry."""
+"""Statements of all mechanisms, against the deployments registry's three tiers."""
 
 from __future__ import annotations
 

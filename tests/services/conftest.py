@@ -1,4 +1,4 @@
-"""Installations for tests of real processes: embedded, and on PostgreSQL with Redis."""
+"""Installations for tests of real processes: embedded, or with both servers."""
 
 from __future__ import annotations
 

@@ -148,9 +148,7 @@ def zones() -> dict[str, Any]:
 
 
 def dictionaries(names: Mapping[str, Sequence[str]], tile: Sequence[int]) -> dict[str, Any]:
-    """Return the words by dictionary that the fuzzer mixes with its own. `tile` is a tile with
-    content.
-    """
+    """Return the fuzzer's dictionaries, by name; `tile` is the number of a tile with content."""
     zoom, column, row = tile
     return {
         **names,
@@ -230,9 +228,9 @@ BY_OPERATION = {
 
 
 def settings(words: Mapping[str, Sequence[Any]], *, mixed: bool = True) -> str:
-    """Return the fuzzer's settings, with names of existing objects, so that it gets beyond 404.
+    """Return the fuzzer's settings, with names of existing objects, so that requests succeed.
 
-    Names in `mixed` are mixed with invented ones; of the others only the first name is used.
+    With `mixed`, invented names are tried as well; otherwise only the first name of each.
     """
     lines = [f"[dictionaries.{name}]\nvalues = {list(each)!r}" for name, each in words.items()]
     lines += ["[parameters]", *_bound(EVERYWHERE, words, mixed)]

@@ -1,4 +1,4 @@
-"""Installation in a folder of its own, with real processes that are stopped by their ids."""
+"""Installation in a folder of its own, with processes stopped by their ids."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Python client against a real server and worker, and the notebook as committed."""
+"""The Python client and the notebook against a real server and worker."""
 
 from __future__ import annotations
 

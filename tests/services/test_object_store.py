@@ -1,6 +1,6 @@
 """Two hosts that share nothing but PostgreSQL, Redis and an S3-compatible store.
 
-The store is a real server in a process of its own, used over HTTP by the client of production.
+The store is a real server in a process of its own, and the site uses it over HTTP as in production.
 """
 
 from __future__ import annotations

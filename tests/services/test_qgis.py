@@ -1,4 +1,4 @@
-"""QGIS reads the maps of a running server with its provider for OGC API - Features."""
+"""Maps of a running server read by QGIS's provider for OGC API - Features."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Many processes that announce files at once stay within the limit of open uploads."""
+"""The limit of open uploads, against many processes that announce files at once."""
 
 from __future__ import annotations
 

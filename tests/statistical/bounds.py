@@ -19,7 +19,7 @@ LOG_FALSE_ALARM = math.log(1e-11)
 
 
 def seed(fixed: int) -> int:
-    """Return this seed, or in a full audit one of the operating system's."""
+    """Return the fixed seed, or in a full audit one from the operating system."""
     return int.from_bytes(os.urandom(16)) if AUDIT else fixed
 
 

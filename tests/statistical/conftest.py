@@ -1,4 +1,4 @@
-"""Option `--tenth`: run a tenth of the cases, while the record of a full pass is fresh."""
+"""Option `--tenth`: a tenth of the cases, while the record of a pass is fresh."""
 
 from __future__ import annotations
 

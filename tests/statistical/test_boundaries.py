@@ -1,4 +1,4 @@
-"""The sampler's tables against mpmath, an independent library of arbitrary precision."""
+"""The sampler's tables against mpmath, a library of arbitrary precision."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Log-ratios of perturbed outcomes at two places are at most epsilon times their distance."""
+"""Log-ratios of perturbed outcomes at two places, against epsilon times distance."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 SCALES = ["0.3", "0.5", "1", "10", "200", "1000", "100000", "10000000000"]
 DRAWS = 2_000_000 * EFFORT
 LEAST_EXPECTED = 50
-"""Expected number of draws in every class, for the chi-square law to hold far in the tail."""
+"""Least expected number of draws in a class, for the chi-square law to hold far in the tail."""
 
 
 def noise_of(scale: str | float) -> DiscreteLaplace:

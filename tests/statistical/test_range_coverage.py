@@ -79,7 +79,7 @@ def test_exact_intervals_hold_the_bounded_counts(key: str, spread: str) -> None:
         f"\n{key}, {spread}: exact {np.mean(exact):.3f} of {len(exact)}"
         + (f", cut {np.mean(cut):.3f} of {len(cut)}" if cut else "")
     )
-    # Answers of one release share their noise, so the slack is for that number of releases.
+    # Answers of one release share their noise, so the tolerance is that of independent releases.
     slack = 4 * (0.05 * 0.95 / (RELEASES * EFFORT)) ** 0.5
     assert np.mean(exact) >= 0.95 - slack
     if cut and spread == "nobody":

@@ -1,4 +1,4 @@
-"""The record of the statistical suite becomes stale with any change that could matter."""
+"""The statistical suite's record, which any change that could matter makes stale."""
 
 from __future__ import annotations
 

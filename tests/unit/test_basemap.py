@@ -1,4 +1,4 @@
-"""Land that crosses the 180th meridian is drawn on both sides and not around the world."""
+"""Land that crosses the 180th meridian, drawn on both sides of it."""
 
 from __future__ import annotations
 

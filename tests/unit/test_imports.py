@@ -1,4 +1,4 @@
-"""Modules of dpgeo do not import in circles, and the site starts without heavy libraries."""
+"""Imports of dpgeo: no circles, and no heavy libraries when the site starts."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A program with a key, for the tests of the API."""
+"""A program with a key, for tests of the API."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ assert CONTENT.startswith(HEAD.encode())
 
 @dataclass
 class Program:
-    """Somebody who sends JSON; `headers` hold the key."""
+    """A client that sends JSON; `headers` contain the key."""
 
     headers: dict[str, str] = field(default_factory=dict)
     client: Client = field(default_factory=Client)
@@ -53,7 +53,9 @@ class Program:
     def ask(
         self, method: str, address: str, body: Any = None, status: int = 200, **headers: str
     ) -> Any:
-        """The JSON of the answer, which must have a status. A body of bytes is sent as it is."""
+        """Return the JSON of the answer, which must have the given status. Bytes are sent
+        unchanged.
+        """
         answer = self.send(method, address, body, **headers)
         content = getattr(answer, "content", b"")
         assert answer.status_code == status, (method, address, answer.status_code, content)
@@ -62,7 +64,7 @@ class Program:
         return json.loads(content) if content else None
 
     def send(self, method: str, address: str, body: Any = None, **headers: str) -> HttpResponseBase:
-        """The answer, whatever it is."""
+        """Return the answer, whatever its status."""
         data, media_type = body, "application/octet-stream"
         if body is None:
             data, media_type = b"", ""
@@ -76,7 +78,7 @@ class Program:
         return answer
 
     def upload(self, slug: str, content: bytes = CONTENT, name: str = "trips.csv") -> str:
-        """Send a file in one piece; its address."""
+        """Send a file in one piece; return the address of the upload."""
         begun = self.ask(
             "POST",
             f"/api/v1/datasets/{slug}/uploads",
@@ -92,7 +94,7 @@ class Program:
 def program(
     organisation: Organisation, user: User, scopes: Collection[str] = EVERYTHING
 ) -> Program:
-    """A program with a new key of `user`."""
+    """Return a program with a new key of `user`."""
     _, secret = key_create(
         organisation=organisation, name="program", scopes=scopes, created_by=user
     )
@@ -100,5 +102,5 @@ def program(
 
 
 def program_of(desk: Desk, *scopes: str) -> Program:
-    """A program of a house, with all scopes if none is named."""
+    """Return a program of the desk's organisation, with all scopes if none is named."""
     return program(desk.organisation, desk.user, scopes or EVERYTHING)

@@ -1,4 +1,4 @@
-"""Whether an answer is what the OpenAPI schema says of its operation."""
+"""Comparison of answers with the OpenAPI schema of their operation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dpgeo.api.documentation import schema
 
 
 def operation(name: str) -> dict[str, Any]:
-    """What the schema says of an operation."""
+    """Return the schema's description of an operation."""
     found = [
         each
         for methods in schema()["paths"].values()
@@ -26,7 +26,7 @@ def operation(name: str) -> dict[str, Any]:
 
 
 def check(name: str, answer: HttpResponseBase) -> None:
-    """Hold an answer of an operation to its description: status, media type, headers, content."""
+    """Check status, media type, headers and content of an answer against its operation."""
     responses = operation(name)["responses"]
     assert str(answer.status_code) in responses, (name, answer.status_code)
     described = responses[str(answer.status_code)]
@@ -45,7 +45,7 @@ def check(name: str, answer: HttpResponseBase) -> None:
 
 
 def read(media_type: str, body: bytes) -> Any:
-    """A body as a client reads it, by its media type."""
+    """Parse a body as a client does, by its media type."""
     essence = media_type.partition(";")[0]
     if essence.endswith(("/json", "+json")):
         return json.loads(body)
@@ -55,7 +55,7 @@ def read(media_type: str, body: bytes) -> Any:
 
 
 def fits(described: dict[str, Any], value: Any) -> None:
-    """Hold a value to a schema of the description. Raises jsonschema.ValidationError."""
+    """Check a value against a schema. Raises jsonschema.ValidationError."""
     whole = {**described, "components": schema()["components"]}
     jsonschema.Draft202012Validator(
         whole, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER

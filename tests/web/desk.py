@@ -1,4 +1,4 @@
-"""A house with a desk, for the tests of its pages. Everything goes through the real services."""
+"""An organisation with a desk, for tests of its pages, through the real services."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ HEAD = "device,lon,lat,seen\n"
 
 
 def invented_rows(count: int = 40) -> str:
-    """A CSV of people that do not exist, all within the declared box."""
+    """Return a CSV of invented people, all within the declared box."""
     rows = [
         f"p{n % 8},{10.01 + n % 9 / 100},{50.01 + n % 7 / 100},2026-05-01T12:00:00Z"
         for n in range(count)
@@ -42,13 +42,13 @@ class Desk:
     client: Client
 
     def page(self, address: str) -> str:
-        """The text of a page that must be there."""
+        """Return the text of a page, which must exist."""
         answer = self.client.get(address)
         assert answer.status_code == 200, address
         return answer.content.decode()
 
     def signed_in(self, name: str, *, role: Role | None) -> Client:
-        """Another person's browser."""
+        """Return another person's browser."""
         user = User.objects.create_user(name, password=PASSWORD)
         if role:
             Membership.objects.create(organisation=self.organisation, user=user, role=role)
@@ -57,7 +57,7 @@ class Desk:
         return client
 
     def declaration(self, **changes: str) -> dict[str, str]:
-        """What a person types to declare a dataset."""
+        """Return what a person types to declare a dataset."""
         typed = {
             "title": "Invented trips",
             "description": "Trips that nobody made.",
@@ -78,7 +78,7 @@ class Desk:
         return typed | changes
 
     def declare(self, *, ready: bool = False, **facts: Any) -> Dataset:
-        """A dataset, with a file that has been read if `ready`."""
+        """Declare a dataset, with an ingested file if `ready`."""
         dataset = dataset_create(
             **{
                 "organisation": self.organisation,
@@ -98,13 +98,13 @@ class Desk:
                 dataset=dataset, file=file, file_name="trips.csv", created_by=self.user
             )
             columns = Columns(longitude="lon", latitude="lat", person="device", time="seen")
-            upload_confirm(upload=upload, columns=columns, confirmed_by=self.user)
+            upload_confirm(upload=upload, columns=columns)
             assert upload_ingest(upload_id=upload.pk)
             dataset.refresh_from_db()
         return dataset
 
     def request(self, dataset: Dataset, **changes: Any) -> Release:
-        """A release whose job waits."""
+        """Request a release, whose job waits."""
         asked: dict[str, Any] = {
             "title": "A map",
             "mechanism": "uniform-grid",
@@ -118,7 +118,7 @@ class Desk:
 
 
 def make_desk(name: str = "Invented house", owner: str = "owner") -> Desk:
-    """A new house."""
+    """Make an organisation with a desk."""
     organisation = Organisation.objects.create(name=name, slug=name.lower().replace(" ", "-"))
     user = User.objects.create_user(owner, password=PASSWORD)
     Membership.objects.create(organisation=organisation, user=user, role=Role.ADMINISTRATOR)

@@ -1,4 +1,4 @@
-"""An invented city that asks every operation of the API, for the examples in its schema."""
+"""Invented city that uses every operation of the API, for the schema's examples."""
 
 from __future__ import annotations
 
@@ -119,11 +119,11 @@ BODIES: dict[str, Any] = {
         "shared": True,
     },
 }
-"""What is sent, by operation."""
+"""The bodies that are sent, by operation."""
 
 
 class City:
-    """The city's program; notes answers, with what differs between runs replaced."""
+    """The city's program, which records answers with their random parts replaced."""
 
     def __init__(self) -> None:
         self.desk = make_desk("Example City")
@@ -149,14 +149,14 @@ class City:
         content: bytes | None = None,
         **headers: str,
     ) -> Any:
-        """Send what BODIES hold for an operation, and hold its answer to the description."""
+        """Send the body in BODIES for an operation, and check its answer against the schema."""
         answer = self.program.send(method, address, content or BODIES.get(name), **headers)
         assert answer.status_code == status, (name, getattr(answer, "content", b""))
         check(name, answer)
         return self._note(name, answer)
 
     def read(self, name: str, address: str) -> Any:
-        """The same of what anybody may read."""
+        """Do the same for what anybody may read."""
         answer = Client().get(address)
         assert answer.status_code == 200, (name, answer.content)
         if not name.startswith("ogc"):
@@ -169,7 +169,7 @@ class City:
         return json.loads(text)
 
     def request(self) -> Release:
-        """A release whose job waits, noted as the city's only one."""
+        """Request a release whose job waits, recorded as the city's only one."""
         name = f"march-{Release.objects.count()}"
         asked = self.ask("release_request", "POST", "/api/v1/releases", 202, Idempotency_Key=name)
         again = self.ask("release_request", "POST", "/api/v1/releases", 200, Idempotency_Key=name)
@@ -180,11 +180,11 @@ class City:
         return release
 
     def call(self, found: str, always: str) -> None:
-        """Have a random name noted as another one."""
+        """Replace a random name by another one in the records."""
         self._ids[found] = always
 
     def steady(self, value: Any) -> Any:
-        """A document with what differs between runs replaced."""
+        """Replace everything in a document that differs between runs."""
         if isinstance(value, dict):
             steady = {key: self.steady(each) for key, each in value.items()}
             return _file(steady) if "sha256" in steady else steady
@@ -211,12 +211,12 @@ class City:
 
 
 def _file(described: dict[str, Any]) -> dict[str, Any]:
-    """A file whose bytes differ between versions of libraries."""
+    """Describe a file whose bytes differ between versions of libraries."""
     return {**described, "size": 51234} if "media_type" in described else described
 
 
 def play() -> dict[str, Any]:
-    """The answer of every operation that answers with JSON, by its name."""
+    """Return the answers of all operations that answer with JSON, by name."""
     city = City()
     dataset = city.desk.declare(
         ready=True,
@@ -234,7 +234,7 @@ def play() -> dict[str, Any]:
 
 
 def _public(city: City) -> None:
-    """What anybody may read."""
+    """Read everything public."""
     release = f"/api/v1/releases/{RELEASE_ID}"
     city.read("releases", "/api/v1/releases")
     city.read("release", release)
@@ -252,7 +252,7 @@ def _public(city: City) -> None:
 
 
 def _declare(city: City) -> None:
-    """A dataset is declared, its file sent and read, a layer added and removed."""
+    """Declare a dataset, send and read its file, add and remove a layer."""
     made = city.ask("dataset_create", "POST", "/api/v1/datasets", 201)
     address = f"/api/v1/datasets/{made['slug']}"
     city.call(made["slug"], "walks")
@@ -271,7 +271,7 @@ def _declare(city: City) -> None:
 
 
 def _plan(city: City) -> None:
-    """Tasks are planned on the published map, and kept."""
+    """Plan tasks on the published map, and save them."""
     city.ask("plan", "POST", "/api/v1/plan")
     campaign = city.ask("campaign_create", "POST", "/api/v1/campaigns", 201)
     city.call(campaign["id"], CAMPAIGN_ID)
@@ -282,7 +282,7 @@ def _plan(city: City) -> None:
 
 
 def _request(city: City) -> None:
-    """Maps are asked for, drawn and decided on."""
+    """Request maps, draw them and decide on them."""
     city.ask("quote", "POST", "/api/v1/datasets/walks/quote")
     drawn = city.request()
     release_run(release_id=drawn.pk)

@@ -1,4 +1,4 @@
-"""Releases put over datasets without drawing them: any blob over any dataset."""
+"""Releases stored without being drawn: any blob over any dataset."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ REASON = "Too little stands out from the noise."
 
 
 def make_organisation(slug: str = "example-city") -> Organisation:
-    """A publisher."""
+    """Make a publisher."""
     return Organisation.objects.get_or_create(
         slug=slug,
         defaults={"name": slug.replace("-", " ").title(), "contact": f"{slug}@example.org"},
@@ -42,7 +42,7 @@ def make_organisation(slug: str = "example-city") -> Organisation:
 
 
 def make_member(organisation: Organisation, name: str, role: Role = Role.STEWARD) -> User:
-    """Somebody who belongs to a publisher."""
+    """Make a member of a publisher."""
     user = User.objects.create_user(name)
     Membership.objects.create(organisation=organisation, user=user, role=role)
     return user
@@ -51,7 +51,7 @@ def make_member(organisation: Organisation, name: str, role: Role = Role.STEWARD
 def make_dataset(
     organisation: Organisation | None = None, area: StudyArea = TRIANGLE, **facts: Any
 ) -> Dataset:
-    """A dataset as its owner declares it."""
+    """Make a dataset as its owner declares it."""
     return dataset_create(
         **{
             "organisation": organisation or make_organisation(),
@@ -78,7 +78,9 @@ def install(
     pk: str = "",
     **private: Any,
 ) -> Release:
-    """A release whose blob is given. `private` are facts of the upload that nobody may see."""
+    """Store a release with the given blob. `private` are facts of the upload that nobody may
+    see.
+    """
     released = released or grid_release()
     notion = released.guarantee.notion
     points = points_ledger(dataset.ledger)
@@ -121,7 +123,7 @@ def install(
 
 
 def built_files(released: Released, folder: Path) -> list[BuiltFile]:
-    """What `build_files` writes into a folder; copies where this process has built it before."""
+    """Build a release's files in a folder, or copy those that this process has built before."""
     digest = hashlib.sha256(encode(released)).digest()
     if digest not in _BUILT:
         own = Path(tempfile.mkdtemp(prefix="dpgeo-built-"))
@@ -134,4 +136,4 @@ def built_files(released: Released, folder: Path) -> list[BuiltFile]:
 
 
 _BUILT: dict[bytes, Sequence[BuiltFile]] = {}
-"""By the hash of a release, its files, which follow from it alone; as long as the process."""
+"""Files by the hash of a release, which determines them; kept as long as the process."""

@@ -1,4 +1,4 @@
-"""Whoever asks, and by whatever door: what of a release is answered in each of its states."""
+"""Access to a release in each of its states, for everybody, by every way to it."""
 
 from __future__ import annotations
 
@@ -31,16 +31,16 @@ KEYS: dict[str, tuple[str, list[str]]] = {
     "other's key": ("other-town", list(Scope.values)),
     "revoked key": ("example-city", list(Scope.values)),
 }
-"""What programs come with: the organisation and the scopes."""
+"""The organisations and scopes of the keys."""
 
 SEEING = {*INSIDERS, "drafts key"}
-"""Who may look at a draft of the publisher's."""
+"""Those who may see the publisher's drafts."""
 
 BOX = "4.3,52,4.9,52.4"
 
 
 def comer(who: str) -> Client:
-    """Somebody's browser, or a program with a key."""
+    """Return somebody's browser, or a program with a key."""
     if who not in KEYS:
         return visitor(who)
     slug, scopes = KEYS[who]
@@ -53,7 +53,7 @@ def comer(who: str) -> Client:
 
 
 def told_of_people() -> Released:
-    """Moved points beside which it is told with what app each was reported."""
+    """Make perturbed points that are published with the app of each report."""
     released = points_release()
     assert isinstance(released.content, PointsRelease)
     told = dataclasses.replace(
@@ -70,7 +70,7 @@ LAYERS = {"slices": ["cells-00-12", "cells-12-24"], "points": ["points", "densit
 
 
 def draft(kind: str) -> Release:
-    """A release that nobody has decided about."""
+    """Make a draft without a decision."""
     dataset = make_dataset(
         points_budget=make_level("ln 16", 200),
         public_attributes=[{"column": "app", "values": ["walker", "rider"]}],
@@ -79,7 +79,7 @@ def draft(kind: str) -> Release:
 
 
 def parts(release: Release, kind: str, names: list[str]) -> list[tuple[str, Any]]:
-    """Where the API serves what was drawn, with what is posted there."""
+    """Return the API's addresses of what was drawn, with the body to post there."""
     base = f"/api/v1/releases/{release.pk}"
     asked: list[tuple[str, Any]] = [(f"{base}/files/{name}", None) for name in names]
     for layer in LAYERS[kind]:
@@ -91,7 +91,9 @@ def parts(release: Release, kind: str, names: list[str]) -> list[tuple[str, Any]
 
 
 def status(client: Client, address: str, body: Any = None) -> int:
-    """What is answered; refusals are problems with a remedy, and kept by no cache."""
+    """Return the status of an answer; refusals must be problems with a remedy that no cache
+    stores.
+    """
     if body is None:
         answer = client.get(address)
     else:
@@ -109,19 +111,19 @@ SEEN_BY_STRANGERS = {
     "withdrawn": {"facts"},
     "rejected": set(),
 }
-"""What may ever reach strangers in each state: the promise, written apart from the table."""
+"""What strangers may see in each state, written independently of the table of states."""
 
 
 def rules_of(state: str) -> StateRules:
-    """What the table says of a state."""
+    """Return the rules of a state in the table."""
     return STATES[ReleaseState(state)]
 
 
 def served(state: str, who: str) -> set[int]:
-    """What the API answers about what was drawn."""
+    """Return the expected status of the API for what was drawn."""
     rules = rules_of(state)
     if who == "revoked key":
-        # What everybody may have is sent without a look at who asks.
+        # Answers for everybody are sent without checking who asks.
         return {200, 401} if rules.public else {401}
     if rules.gone:
         return {410}
@@ -129,7 +131,7 @@ def served(state: str, who: str) -> set[int]:
 
 
 def described(state: str, who: str) -> int:
-    """What it answers about the release itself: its facts, that it ended, or nothing."""
+    """Return the expected status for the release itself: its facts, that it ended, or nothing."""
     if who == "revoked key":
         return 401
     rules = rules_of(state)
@@ -139,7 +141,7 @@ def described(state: str, who: str) -> int:
 
 
 def shown(state: str, who: str) -> int:
-    """What its pages answer; they know people alone, no keys."""
+    """Return the expected status of its pages, which know people and no keys."""
     rules = rules_of(state)
     if rules.gone:
         return 410
@@ -147,7 +149,7 @@ def shown(state: str, who: str) -> int:
 
 
 def shared(state: str, _: str) -> int:
-    """What is answered where whoever looks is a stranger, as in another site's page."""
+    """Return the expected status where every reader is a stranger, as in another site's page."""
     rules = rules_of(state)
     if not rules.known:
         return 404
@@ -155,7 +157,7 @@ def shared(state: str, _: str) -> int:
 
 
 def harvested(state: str, who: str) -> int:
-    """What OGC API - Features answers, where nobody sees more than strangers do."""
+    """Return the expected status of OGC API - Features, where everybody sees what strangers do."""
     return 401 if who == "revoked key" else shared(state, who)
 
 
@@ -168,11 +170,11 @@ DOORS = {
     "/ogc/collections/{id}.{layer}/items": harvested,
     "/ogc/collections/{id}.{layer}/items/0": harvested,
 }
-"""Where a release is met beside its files, and what is answered to whom in which state."""
+"""Addresses of a release besides its files, with the expected status for each reader and state."""
 
 
 def courses() -> list[tuple[str, ...]]:
-    """The ways from a draft to an end, one state after the other, as the table's actions lead."""
+    """Yield the ways from a draft to a final state, as the table's actions lead."""
     found: list[tuple[str, ...]] = []
     left: list[tuple[str, ...]] = [(ReleaseState.DRAFT.value,)]
     while left:
@@ -184,7 +186,7 @@ def courses() -> list[tuple[str, ...]]:
 
 
 def move(release: Release, state: str) -> None:
-    """Bring a release to its next state."""
+    """Move a release to its next state."""
     for name in release.rules.actions:
         if ACTIONS[name].to == state:
             more = {"reason": REASON} if name == "reject" else {}
@@ -194,7 +196,7 @@ def move(release: Release, state: str) -> None:
 
 @pytest.mark.parametrize("course", courses(), ids=" ".join)
 @pytest.mark.parametrize("kind", MAKES)
-def test_every_part_and_door_is_for_those_who_may_see_it(
+def test_every_address_answers_only_those_who_may_see_the_release(
     kind: str, course: tuple[str, ...]
 ) -> None:
     release = draft(kind)
@@ -215,14 +217,14 @@ STRANGERS = ("anonymous", "other", "budgets key", "other's key")
 
 
 def holds(answer: Any, facts: list[str]) -> bool:
-    """Whether an answer tells any of these facts."""
+    """Return whether an answer contains any of these facts."""
     body = answer.getvalue().decode(errors="replace")
     return any(fact in body for fact in facts)
 
 
 @pytest.mark.parametrize("course", courses(), ids=" ".join)
-def test_strangers_never_get_more_than_was_promised_by_any_door(course: tuple[str, ...]) -> None:
-    """As `SEEN_BY_STRANGERS` says it, whatever the table of states says."""
+def test_strangers_never_see_more_than_promised_at_any_address(course: tuple[str, ...]) -> None:
+    """`SEEN_BY_STRANGERS` is the measure, whatever the table of states says."""
     kind = "slices"
     release = draft(kind)
     Release.objects.filter(pk=release.pk).update(title="Secret walks", description="By night")
@@ -247,12 +249,12 @@ def test_strangers_never_get_more_than_was_promised_by_any_door(course: tuple[st
                 assert "files" in seen or not holds(client.get(address), [release.pk]), address
 
 
-def test_no_state_is_left_out() -> None:
+def test_every_state_is_tested() -> None:
     assert {state for course in courses() for state in course} == set(ReleaseState.values)
     assert SEEN_BY_STRANGERS.keys() == set(ReleaseState.values) == {*STATES}
 
 
-def test_the_table_of_states_keeps_the_promise_and_agrees_with_itself() -> None:
+def test_the_table_of_states_is_consistent_and_keeps_the_promise() -> None:
     for state, rules in STATES.items():
         seen = SEEN_BY_STRANGERS[state.value]
         assert (rules.known, rules.public) == ("facts" in seen, "files" in seen)

@@ -1,4 +1,4 @@
-"""The admin leads owners to their next step, shows each their own, and rewrites nothing."""
+"""The admin: links to the next step, members' own data, and nothing rewritten."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ LISTS = [
 
 @pytest.fixture
 def release(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Release:
-    """A draft of a dataset with one upload. Its id has signs that the admin writes differently."""
+    """Make a draft of a dataset with one upload. Its id has characters that the admin escapes."""
     ids = itertools.count()
     monkeypatch.setattr("secrets.token_urlsafe", lambda size: f"_5F-{next(ids)}_{'x' * size}")
     dataset = make_dataset(title="Bicycle trips")
@@ -118,7 +118,7 @@ def test_hidden_facts_cannot_be_guessed_by_filtering(
     assert client.get(f"{address}?{lookup}").status_code == 400
 
 
-def test_the_filters_that_are_offered_work(release: Release) -> None:
+def test_every_offered_filter_works(release: Release) -> None:
     client = member(release.dataset)
     dataset = release.dataset
     for name, lookup in (
@@ -132,7 +132,7 @@ def test_the_filters_that_are_offered_work(release: Release) -> None:
         assert page.context["cl"].result_count == 1, lookup
 
 
-def test_who_belongs_nowhere_or_is_no_staff_is_kept_out(release: Release) -> None:
+def test_people_without_an_organisation_or_staff_status_are_refused(release: Release) -> None:
     lonely = signed_in(make_user(is_staff=True))
     citizen = signed_in(make_user(release.dataset.organisation))
     for name in LISTS:
@@ -140,7 +140,7 @@ def test_who_belongs_nowhere_or_is_no_staff_is_kept_out(release: Release) -> Non
         assert citizen.get(reverse(f"admin:{name}_changelist")).status_code == 302, name
 
 
-def test_the_first_page_leads_to_upload_and_release(release: Release) -> None:
+def test_the_first_page_links_to_upload_and_release(release: Release) -> None:
     page = member(release.dataset).get(reverse("admin:index"))
     for name in ("desk-upload-new", "desk-release-new"):
         assert reverse(name, args=[release.dataset.slug]) in page.content.decode()
@@ -148,7 +148,7 @@ def test_the_first_page_leads_to_upload_and_release(release: Release) -> None:
     assert b"Bicycle trips" not in stranger.get(reverse("admin:index")).content
 
 
-def test_a_dataset_leads_to_upload_and_release(release: Release) -> None:
+def test_a_dataset_links_to_upload_and_release(release: Release) -> None:
     client = member(release.dataset)
     for address in (
         reverse("admin:datasets_dataset_change", args=[release.dataset.pk]),
@@ -165,7 +165,7 @@ def test_declaring_a_dataset_is_done_on_the_desk(release: Release) -> None:
     assert answer.headers["Location"] == reverse("desk-dataset-new")
 
 
-def test_a_steward_changes_the_words_and_not_the_frozen_facts(release: Release) -> None:
+def test_a_steward_changes_texts_and_not_frozen_facts(release: Release) -> None:
     dataset = release.dataset
     words = {"title": "Bicycles", "description": "", "licence": "CC0", "attribution": ""}
     answer = member(dataset).post(
@@ -182,7 +182,7 @@ def test_a_steward_changes_the_words_and_not_the_frozen_facts(release: Release) 
     )
 
 
-def test_the_admin_adds_changes_and_deletes_nothing_that_was_paid_for(release: Release) -> None:
+def test_nothing_paid_for_can_be_added_changed_or_deleted(release: Release) -> None:
     client = signed_in(make_user(is_staff=True, is_superuser=True))
     keys = objects_of(release)
     before = [model.objects.count() for model in (Entry, Job, Upload, Release, Dataset)]
@@ -235,7 +235,7 @@ def test_a_steward_has_no_button_to_publish_and_is_refused(release: Release) -> 
     assert release.state == ReleaseState.DRAFT
 
 
-def test_a_button_of_a_stranger_finds_nothing(release: Release) -> None:
+def test_a_strangers_button_finds_nothing(release: Release) -> None:
     client = signed_in(make_user(make_organisation(), Role.ADMINISTRATOR, is_staff=True))
     address = reverse("admin:releases_release_act", args=[release.pk, "publish"])
     assert client.post(address).status_code == 404
@@ -243,7 +243,7 @@ def test_a_button_of_a_stranger_finds_nothing(release: Release) -> None:
 
 
 def membership_form(organisation: Organisation, newcomer: User) -> dict[str, object]:
-    """The posted form of an organisation, with one more member than it has."""
+    """Return the posted form of an organisation, with one member more than it has."""
     fields: dict[str, object] = {"name": organisation.name, "slug": organisation.slug}
     rows = [
         *({"id": row.pk, "user": row.user_id, "role": row.role} for row in _members(organisation)),

@@ -1,4 +1,4 @@
-"""Plans by API: anybody plans on what is published, members keep campaigns."""
+"""Plans by API: anybody plans on published maps, members save campaigns."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def kept(release: Release, **changes: Any) -> dict[str, Any]:
     }
 
 
-def test_anybody_plans_on_what_is_published_and_nothing_is_kept(release: Release) -> None:
+def test_anybody_plans_on_published_maps_and_nothing_is_stored(release: Release) -> None:
     answer = plan(release, allocations=["uniform", "optimised", "optimal"])
     assert [task["name"] for task in answer["tasks"]] == ["Hill", "Slope"]
     for task in answer["tasks"]:
@@ -74,7 +74,7 @@ def test_anybody_plans_on_what_is_published_and_nothing_is_kept(release: Release
     assert Campaign.objects.count() == 0
 
 
-def test_each_bad_task_is_answered_and_the_rest_planned(release: Release) -> None:
+def test_each_bad_task_is_reported_and_the_rest_planned(release: Release) -> None:
     bad: list[Any] = [
         AWAY,
         {"longitude": None, "latitude": 52.2},
@@ -112,7 +112,7 @@ def test_each_bad_task_is_answered_and_the_rest_planned(release: Release) -> Non
         ({"worker_share": 1e-9}, "too_few_near"),
     ],
 )
-def test_settings_that_cannot_be_met_are_answered_task_by_task(
+def test_settings_that_cannot_be_met_give_each_task_a_reason(
     release: Release, change: dict[str, Any], reason: str
 ) -> None:
     for task in plan(release, **change)["tasks"]:
@@ -139,20 +139,20 @@ def test_settings_that_cannot_be_met_are_answered_task_by_task(
         ({"speed": 3}, "speed"),
     ],
 )
-def test_what_means_nothing_is_refused_by_name(
+def test_invalid_settings_are_refused_by_name(
     release: Release, change: dict[str, Any], field: str
 ) -> None:
     assert plan(release, status=400, **change)["field"] == field
 
 
-def test_numbers_that_are_none_are_refused(release: Release) -> None:
+def test_nan_is_refused(release: Release) -> None:
     body = f'{{"release": "{release.pk}", "tasks": [], "total_reward": NaN}}'
     answer = Program().client.post("/api/v1/plan", body, content_type="application/json")
     assert answer.status_code == 400
     assert "NaN" in answer.json()["detail"]
 
 
-def test_a_map_that_is_not_there_is_refused_by_name() -> None:
+def test_a_missing_map_is_refused_by_name() -> None:
     body = {"release": "nothing", "tasks": [], "total_reward": 1}
     assert Program().ask("post", "/api/v1/plan", body, 400)["field"] == "release"
 
@@ -170,7 +170,7 @@ def test_a_map_without_cells_is_refused_with_its_reason() -> None:
     assert "counts of cells" in plan(release, status=409)["detail"]
 
 
-def test_regions_are_grown_where_asked(release: Release) -> None:
+def test_regions_are_grown_on_request(release: Release) -> None:
     answer = plan(release, tasks=[HILL, AWAY, SLOPE], geocast=True)
     first, away, second = answer["tasks"]
     assert first["geocast"]["reached"]
@@ -203,7 +203,7 @@ def test_tasks_of_one_address_are_limited(release: Release, settings: Any) -> No
     plan(release, status=429)
 
 
-def test_regions_count_for_the_time_that_they_take(release: Release, settings: Any) -> None:
+def test_regions_count_towards_the_limit_by_their_time(release: Release, settings: Any) -> None:
     caches["throttle"].clear()
     settings.DPGEO_TASKS_A_MINUTE = 400
     plan(release)
@@ -217,7 +217,7 @@ def test_ten_thousand_tasks_are_planned_at_once(release: Release) -> None:
     assert answer["totals"]["uniform"]["planned"] > 1000
 
 
-def test_campaigns_are_kept_by_keys_and_read_by_the_organisation(release: Release) -> None:
+def test_campaigns_are_saved_by_keys_and_read_by_the_organisation(release: Release) -> None:
     program = keyed()
     campaign = program.ask("post", "/api/v1/campaigns", kept(release), 201)
     assert campaign["settings"]["model"] == "field"
@@ -233,14 +233,14 @@ def test_campaigns_are_kept_by_keys_and_read_by_the_organisation(release: Releas
     assert Campaign.objects.count() == 0
 
 
-def test_keeping_needs_an_account_or_a_key_with_the_scope(release: Release) -> None:
+def test_saving_needs_an_account_or_a_key_with_the_scope(release: Release) -> None:
     Program().ask("post", "/api/v1/campaigns", kept(release), 401)
     Program().ask("get", "/api/v1/campaigns", status=401)
     keyed(scope=Scope.JOBS_READ).ask("post", "/api/v1/campaigns", kept(release), 403)
     assert Campaign.objects.count() == 0
 
 
-def test_a_shared_campaign_is_read_by_whoever_has_its_address(release: Release) -> None:
+def test_anybody_with_the_address_reads_a_shared_campaign(release: Release) -> None:
     program = keyed()
     shared = program.ask("post", "/api/v1/campaigns", kept(release, shared=True), 201)
     own = program.ask("post", "/api/v1/campaigns", kept(release), 201)
@@ -260,7 +260,7 @@ def test_a_shared_campaign_is_read_by_whoever_has_its_address(release: Release) 
         ({"organisation": "other-town"}, "organisation"),
     ],
 )
-def test_campaigns_that_cannot_be_planned_are_not_kept(
+def test_campaigns_that_cannot_be_planned_are_not_saved(
     release: Release, change: dict[str, Any], field: str
 ) -> None:
     answer = keyed().ask("post", "/api/v1/campaigns", kept(release, **change), 400)

@@ -1,10 +1,8 @@
-"""The public contract of the API: its schema and its answers, held to committed files.
+"""The API's schema and answers, compared with committed files.
 
-The examples in the schema are of these answers.
-
-After a change on purpose write the files anew; their difference shows what changes for callers:
-
-    DPGEO_WRITE_CONTRACT=1 python -m pytest tests/web/test_api_contract.py
+The schema's examples are from these answers. After an intended change write the files anew; their
+difference shows what changes for callers: DPGEO_WRITE_CONTRACT=1 python -m pytest
+tests/web/test_api_contract.py
 """
 
 from __future__ import annotations
@@ -36,7 +34,9 @@ REGISTERED = {"every mechanism": list(MECHANISMS), "every kind": sorted(KINDS)}
 
 
 def structure(described: Any, *, names: bool = False) -> Any:
-    """A schema without its prose and registered names. In an object of `names` keys are names."""
+    """Return a schema without its prose and registered names. In an object of `names` keys are
+    names.
+    """
     for name, registered in REGISTERED.items():
         if described == registered:
             return name
@@ -52,7 +52,7 @@ def structure(described: Any, *, names: bool = False) -> Any:
 
 
 def hold(path: Path, document: Any, *, sort_keys: bool) -> None:
-    """Hold a document to a committed file, the order of members too where they are not sorted."""
+    """Compare a document with a committed file, the order of members too unless they are sorted."""
     text = json.dumps(document, indent=1, sort_keys=sort_keys, ensure_ascii=False) + "\n"
     if os.environ.get("DPGEO_WRITE_CONTRACT"):
         path.write_text(text)
@@ -91,12 +91,12 @@ def described(mechanisms: list[Any]) -> list[Any]:
 
 
 def takes_json(operation: dict[str, Any]) -> bool:
-    """Whether a JSON body is sent."""
+    """Return whether an operation takes a JSON body."""
     return "application/json" in operation.get("requestBody", {}).get("content", {})
 
 
 def examples(answers: dict[str, Any]) -> dict[str, Any]:
-    """The examples in the schema: what was sent and answered, of long lists the beginning."""
+    """Return the schema's examples: bodies and answers, with only the beginning of long lists."""
     return {
         name: {
             **({"sent": sent} if (sent := example_city.BODIES.get(name)) else {}),
@@ -108,7 +108,7 @@ def examples(answers: dict[str, Any]) -> dict[str, Any]:
 
 
 def beginning(answer: Any) -> Any:
-    """An answer with the first of many results, and the first of many files."""
+    """Return an answer with only the first results and files."""
     if not isinstance(answer, dict):
         return answer
     kept = {"results": 1, "files": 2}

@@ -1,4 +1,4 @@
-"""Answers are as the OpenAPI schema describes them, and its examples are sent and answered so."""
+"""Answers and examples as the OpenAPI schema describes them."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def test_every_file_and_every_part_of_one_is_as_described(client: Client) -> Non
 
 
 @pytest.mark.parametrize("form", ["json", "yaml"])
-def test_the_description_is_as_it_describes_itself(client: Client, form: str) -> None:
+def test_the_schema_describes_its_own_address(client: Client, form: str) -> None:
     check("schema", client.get(f"/api/schema?format={form}"))
 
 
-def test_what_is_no_document_of_a_serializer_is_as_described(client: Client) -> None:
+def test_answers_without_a_serializer_are_as_described(client: Client) -> None:
     release = install(make_dataset(), grid_release())
     tiles = f"/api/v1/releases/{release.pk}/tiles/cells"
     check("tile", client.get(f"{tiles}/0/0/0.pbf"))
@@ -58,7 +58,7 @@ def test_what_is_no_document_of_a_serializer_is_as_described(client: Client) -> 
     check("statement_schema", client.get(f"/api/schemas/privacy-statement-{VERSION}.json"))
 
 
-def test_a_document_that_is_described_as_bytes_would_be_noticed() -> None:
+def test_a_document_described_as_bytes_would_be_noticed() -> None:
     with pytest.raises(jsonschema.ValidationError):
         fits({"type": "string", "format": "binary"}, read("application/geo+json", b"{}"))
     with pytest.raises(json.JSONDecodeError):
@@ -76,7 +76,7 @@ def found_at(pointer: str, document: Any) -> Any:
 
 
 def linked() -> Iterator[tuple[str, dict[str, Any], str, dict[str, Any]]]:
-    """Every link: the operation that it leads from, the answer there, where to, and its facts."""
+    """Yield every link: the operation and answer that it leads from, its target, and its fields."""
     for methods in schema()["paths"].values():
         for described in methods.values():
             for answer in described["responses"].values():
@@ -84,7 +84,7 @@ def linked() -> Iterator[tuple[str, dict[str, Any], str, dict[str, Any]]]:
                     yield described["operationId"], answer, following, facts
 
 
-def test_every_link_leads_on_with_what_its_answer_holds() -> None:
+def test_every_link_works_with_values_of_its_answer() -> None:
     for name, answer, following, facts in linked():
         (content,) = answer["content"].values()
         assert facts["operationId"] == following
@@ -99,7 +99,7 @@ def test_every_link_leads_on_with_what_its_answer_holds() -> None:
     assert len([*linked()]) >= 30
 
 
-def test_what_the_web_server_refuses_by_itself_is_described_with_every_operation() -> None:
+def test_refusals_by_the_web_server_are_described_for_every_operation() -> None:
     for described in (schema(), description("http://testserver/ogc")):
         for methods in described["paths"].values():
             for each in methods.values():
@@ -108,7 +108,7 @@ def test_what_the_web_server_refuses_by_itself_is_described_with_every_operation
 
 @pytest.fixture
 def desk(settings: Any, tmp_path: Any) -> Desk:
-    """A house whose dataset has data."""
+    """Make an organisation whose dataset has data."""
     settings.INCOMING_DIR = tmp_path
     made = make_desk()
     made.declare(ready=True, slug="walks", study_area=STUDY_AREA)
@@ -117,20 +117,20 @@ def desk(settings: Any, tmp_path: Any) -> Desk:
 
 @pytest.fixture
 def release(desk: Desk) -> Release:
-    """A map of the city."""
+    """Make a map of the city."""
     return install(make_dataset(desk.organisation, AREA), grid_release(16, area=AREA))
 
 
 @pytest.fixture
 def throttled(settings: Any) -> Iterator[Any]:
-    """The settings, to be changed; what was counted is forgotten."""
+    """Reset the counted requests, and return the settings."""
     caches["throttle"].clear()
     yield settings
     caches["throttle"].clear()
 
 
 def problems(described: dict[str, Any]) -> set[tuple[str, str]]:
-    """Types and titles of the problems that an operation's description has examples of."""
+    """Return types and titles of the problems among an operation's examples."""
     return {
         (example["value"]["type"], example["value"]["title"])
         for answer in described["responses"].values()
@@ -141,7 +141,7 @@ def problems(described: dict[str, Any]) -> set[tuple[str, str]]:
     }
 
 
-def test_every_example_of_a_problem_is_met(desk: Desk, release: Release, throttled: Any) -> None:
+def test_every_example_of_a_problem_occurs(desk: Desk, release: Release, throttled: Any) -> None:
     program, reader = program_of(desk), program_of(desk, Scope.RELEASES_REQUEST)
     gone = install(make_dataset(desk.organisation), grid_release(2), withdrawn=True)
     releases, uploads = "/api/v1/releases", "/api/v1/datasets/walks/uploads"
@@ -178,6 +178,6 @@ def test_every_example_of_a_problem_is_met(desk: Desk, release: Release, throttl
         assert (said["type"], said["title"]) in problems(operation(name))
         seen.add((said["type"], said["title"]))
     every = [each for methods in schema()["paths"].values() for each in methods.values()]
-    by_the_web_server = ADDRESS_TOO_LONG.document()  # met in services/test_web_workers.py
+    by_the_web_server = ADDRESS_TOO_LONG.document()  # tested in services/test_web_workers.py
     seen.add((by_the_web_server["type"], by_the_web_server["title"]))
     assert seen == set().union(*map(problems, every))

@@ -1,4 +1,4 @@
-"""Files over HTTP: who gets them, and exactly which bytes."""
+"""Files over HTTP: who may fetch them, and their exact bytes."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ RANGE_NAME = "estimate.csv"
 
 
 def visitor(who: str) -> Client:
-    """Somebody's browser: a stranger, another publisher's administrator, or one of ours."""
+    """Return somebody's browser: a stranger, another publisher's administrator, or one of ours."""
     client = Client()
     if who == "superuser":
         client.force_login(User.objects.create_superuser(get_random_string(8)))
@@ -82,7 +82,7 @@ def test_every_format_role_and_state_is_tried_here() -> None:
 
 @pytest.mark.parametrize("who", VISITORS)
 @pytest.mark.parametrize("state", STATES)
-def test_every_format_is_for_those_who_may_see_it(state: str, who: str) -> None:
+def test_files_are_sent_only_to_those_who_may_see_the_release(state: str, who: str) -> None:
     release = install(
         make_dataset(),
         partition_release(),
@@ -132,7 +132,7 @@ def test_the_bytes_are_the_ones_that_were_built(
         ("statement.json", 'inline; filename="evening-walks-statement.json"'),
     ],
 )
-def test_files_are_saved_under_a_telling_name(
+def test_files_are_saved_under_a_descriptive_name(
     client: Client, release: Release, name: str, disposition: str
 ) -> None:
     assert client.get(address(release, name))["Content-Disposition"] == disposition
@@ -145,7 +145,7 @@ def test_a_hostile_title_cannot_forge_a_header(client: Client, release: Release)
     assert disposition.count('"') == 2
 
 
-def test_a_withdrawn_file_says_so_and_points_to_the_tombstone(client: Client) -> None:
+def test_a_withdrawn_file_answers_gone_with_a_link_to_the_tombstone(client: Client) -> None:
     release = install(make_dataset(), withdrawn=True)
     answer = client.get(address(release, "cells.csv"))
     assert answer.status_code == 410
@@ -196,12 +196,14 @@ def test_gzip_is_sent_where_it_is_accepted(client: Client, release: Release, acc
 
 
 @pytest.mark.parametrize("accepts", ["", "br", "gzip;q=0", "gzip;q=0.0, *", "identity", "*;q=0"])
-def test_gzip_is_not_forced_on_anybody(client: Client, release: Release, accepts: str) -> None:
+def test_gzip_is_sent_only_where_it_is_accepted(
+    client: Client, release: Release, accepts: str
+) -> None:
     answer = client.get(address(release), headers={"accept-encoding": accepts})
     assert not answer.has_header("Content-Encoding")
 
 
-def test_what_is_compressed_already_stays_as_it_is(client: Client, release: Release) -> None:
+def test_compressed_formats_are_not_compressed_again(client: Client, release: Release) -> None:
     for name in ("estimate.parquet", "estimate.pmtiles", "estimate.tif", "preview.png"):
         answer = client.get(address(release, name), headers={"accept-encoding": "gzip"})
         assert not answer.has_header("Content-Encoding")
@@ -212,7 +214,7 @@ def test_what_is_compressed_already_stays_as_it_is(client: Client, release: Rele
 
 @pytest.mark.parametrize("accepts", ["", "gzip"])
 @pytest.mark.parametrize("form", ["{}", "W/{}", '"other", {}', "*"])
-def test_what_one_holds_is_not_sent_again(
+def test_an_unchanged_file_is_not_sent_again(
     client: Client, release: Release, form: str, accepts: str
 ) -> None:
     etag = client.get(address(release), headers={"accept-encoding": accepts})["ETag"]
@@ -273,7 +275,7 @@ def test_a_range_is_cut_from_the_plain_bytes(
 
 
 @pytest.mark.parametrize("asked", ["bytes=999999999-", "bytes=999999999-9999999999", "bytes=-0"])
-def test_a_range_beyond_the_end_is_told_the_size(
+def test_a_range_beyond_the_end_is_refused_with_the_size(
     client: Client, release: Release, asked: str
 ) -> None:
     size = ReleaseFile.objects.get(release=release, name=RANGE_NAME).size
@@ -295,31 +297,29 @@ def test_a_range_that_cannot_be_read_is_ignored(
     assert answer.status_code == 200
 
 
-def test_if_range_gives_the_whole_where_the_etag_is_another(
-    client: Client, release: Release
-) -> None:
+def test_if_range_with_another_etag_gets_the_whole_file(client: Client, release: Release) -> None:
     etag = client.get(address(release))["ETag"]
     for held, status in ((etag, 206), ('"other"', 200), ("Wed, 21 Oct 2026 07:28:00 GMT", 200)):
         headers = {"range": "bytes=0-3", "if-range": held}
         assert client.get(address(release), headers=headers).status_code == status
 
 
-def test_head_says_what_get_would(client: Client, release: Release) -> None:
+def test_head_has_the_headers_of_get(client: Client, release: Release) -> None:
     for name in NAMES:
         for accepts in ("", "gzip"):
             headers = {"accept-encoding": accepts}
             got: Any = client.get(address(release, name), headers=headers)
             headed = client.head(address(release, name), headers=headers)
-            own = {"X-Request-ID"}  # each request has one of its own
+            own = {"X-Request-ID"}  # each request has an id of its own
             assert {*headed.headers} == {*got.headers} >= own
             assert all(headed[name] == got[name] for name in {*got.headers} - own)
             assert headed.content == b""
 
 
-def test_a_file_that_moves_while_it_is_asked_for_is_found(
+def test_a_file_that_is_being_moved_is_found(
     client: Client, release: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Publishing moves files between the storages, and somebody may ask in between."""
+    """Publishing moves files between the storages, and a request may come in between."""
     storage = storages["releases"]
     opened = []
     really_open = type(storage).open

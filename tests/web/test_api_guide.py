@@ -1,4 +1,4 @@
-"""The commands of docs/api.md, done as HTTP requests one after another."""
+"""The commands of docs/api.md, run as HTTP requests one after another."""
 
 from __future__ import annotations
 
@@ -33,11 +33,11 @@ COMMAND = re.compile(
 
 
 CUT = "%/tus"
-"""What the shell takes off the end of a name."""
+"""What the shell removes from the end of a name."""
 
 
 def commands() -> list[str]:
-    """Every command of the guide that asks the server."""
+    """Return the guide's commands that send a request."""
     blocks = re.findall(r"^```sh\n(.*?)^```", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
     joined = "\n".join(blocks).replace("\\\n", "")
     assert joined.count(CUT) == 1
@@ -48,7 +48,7 @@ def commands() -> list[str]:
 
 
 def ask(command: str, names: dict[str, str]) -> Any:
-    """Do what a curl command says."""
+    """Send the request of a curl command."""
     words = shlex.split(re.sub(r"\$([A-Z]+)", lambda name: names[name[1]], command))
     method, address, data = "GET", "", b""
     headers: dict[str, str] = {}
@@ -75,7 +75,7 @@ def ask(command: str, names: dict[str, str]) -> Any:
 
 
 def work_off() -> None:
-    """Do what workers would have done meanwhile."""
+    """Run the jobs that workers would have run meanwhile."""
     for upload in Upload.objects.filter(job__state=JobState.QUEUED):
         upload_ingest(upload_id=upload.pk)
     for release in Release.objects.filter(job__state=JobState.QUEUED):

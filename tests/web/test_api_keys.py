@@ -1,4 +1,4 @@
-"""Keys of programs: shown once, kept as a hash, never worth more than their maker's role."""
+"""Keys of programs: shown once, stored as a hash, limited to their maker's role."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ EVERYTHING = list(Scope.values)
 
 
 def bearer(secret: str) -> User:
-    """Who acts by a key that must open something."""
+    """Return the user of a key, which must be valid."""
     user = bearer_of(secret)
     assert user is not None
     return user
 
 
-def test_the_secret_is_long_told_once_and_kept_nowhere() -> None:
+def test_the_secret_is_long_shown_once_and_not_stored() -> None:
     desk = make_desk()
     key, secret = key_create(
         organisation=desk.organisation, name="nightly", scopes=EVERYTHING, created_by=desk.user
     )
     assert secret.startswith("dpg_")
-    assert len(secret) == 47  # 43 signs of 6 bits hold the 256
+    assert len(secret) == 47  # 43 characters of 6 bits hold the 256
     assert key.prefix == secret[:12]
     with connection.cursor() as cursor:
         cursor.execute("SELECT * FROM accounts_apikey")
@@ -43,7 +43,7 @@ def test_the_secret_is_long_told_once_and_kept_nowhere() -> None:
     assert secret[12:] not in stored
 
 
-def test_a_key_opens_what_its_scope_says_and_nothing_private() -> None:
+def test_a_key_allows_what_its_scope_says_and_nothing_private() -> None:
     desk = make_desk()
     dataset = make_dataset(desk.organisation)
     actions = {
@@ -68,7 +68,7 @@ def test_a_key_opens_what_its_scope_says_and_nothing_private() -> None:
     assert not may_administer(user, desk.organisation)
 
 
-def test_a_key_reaches_one_organisation_even_of_a_superuser() -> None:
+def test_a_superusers_key_is_limited_to_one_organisation() -> None:
     mine, other = make_organisation(), make_organisation()
     root = User.objects.create_superuser("root")
     _, secret = key_create(organisation=mine, name="root's", scopes=EVERYTHING, created_by=root)
@@ -80,7 +80,7 @@ def test_a_key_reaches_one_organisation_even_of_a_superuser() -> None:
     assert not may(user, make_dataset(mine), "see_private")
 
 
-def test_a_key_is_never_worth_more_than_its_maker() -> None:
+def test_a_key_never_allows_more_than_its_makers_role() -> None:
     desk = make_desk()
     dataset = make_dataset(desk.organisation)
     _, secret = key_create(
@@ -96,7 +96,7 @@ def test_a_key_is_never_worth_more_than_its_maker() -> None:
 
 
 @pytest.mark.parametrize("end", ["revoked", "inactive", "deleted"])
-def test_an_ended_key_opens_nothing(end: str) -> None:
+def test_an_expired_or_revoked_key_allows_nothing(end: str) -> None:
     desk = make_desk()
     key, secret = key_create(
         organisation=desk.organisation, name="all", scopes=EVERYTHING, created_by=desk.user
@@ -136,14 +136,16 @@ def test_only_administrators_make_and_revoke_keys() -> None:
         ("x", ["see_private"], "scopes"),
     ],
 )
-def test_a_key_that_makes_no_sense_is_refused(name: str, scopes: list[str], field: str) -> None:
+def test_an_invalid_declaration_of_a_key_is_refused(
+    name: str, scopes: list[str], field: str
+) -> None:
     desk = make_desk()
     with pytest.raises(InvalidInput) as refusal:
         key_create(organisation=desk.organisation, name=name, scopes=scopes, created_by=desk.user)
     assert refusal.value.field == field
 
 
-def test_the_day_of_use_is_kept_and_no_hour() -> None:
+def test_the_day_of_last_use_is_stored_without_the_hour() -> None:
     desk = make_desk()
     key, _ = key_create(
         organisation=desk.organisation, name="all", scopes=EVERYTHING, created_by=desk.user
@@ -178,7 +180,7 @@ def test_the_desk_names_what_is_missing_of_a_key() -> None:
 
 
 @pytest.mark.parametrize("role", [None, Role.STEWARD, Role.APPROVER])
-def test_the_desk_gives_keys_to_administrators_alone(role: Role | None) -> None:
+def test_the_desk_gives_keys_only_to_administrators(role: Role | None) -> None:
     desk = make_desk()
     key, _ = key_create(
         organisation=desk.organisation, name="mine", scopes=EVERYTHING, created_by=desk.user

@@ -1,4 +1,4 @@
-"""Anybody asks a published release how many are in boxes and polygons; nonsense gets a remedy."""
+"""Range answers by API: counts in boxes and polygons of published releases."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def query(**changes: Any) -> str:
     return f"/api/v1/releases/{install(make_dataset(), **changes).pk}/query"
 
 
-def test_a_box_is_answered_by_get_and_post_alike() -> None:
+def test_get_and_post_give_the_same_answer_for_a_box() -> None:
     address, program = query(), Program()
     by_get = program.ask("GET", address + "?bbox=" + ",".join(map(str, WHOLE)))
     by_post = program.ask("POST", address, {"bbox": WHOLE})
@@ -42,7 +42,7 @@ def test_a_box_is_answered_by_get_and_post_alike() -> None:
     assert by_get["counting"] == "people"
 
 
-def test_a_slice_of_time_is_asked_about_by_its_name() -> None:
+def test_a_time_slice_is_chosen_by_its_name() -> None:
     address, program = query(released=slices_release()), Program()
     everything, night, day = (
         program.ask("POST", address, {"bbox": WHOLE, **layer})["results"][0]
@@ -60,10 +60,10 @@ def test_a_slice_of_time_is_asked_about_by_its_name() -> None:
     [
         (slices_release, "cells", "choose from cells-00-12, cells-12-24"),
         (slices_release, "../cells", "letters, digits"),
-        (grid_release, "cells", "no slices of time"),
+        (grid_release, "cells", "no time slices"),
     ],
 )
-def test_a_layer_that_is_no_slice_is_refused(
+def test_an_unknown_slice_is_refused(
     released: Callable[[], Released], layer: str, remedy: str
 ) -> None:
     problem = Program().ask(
@@ -152,7 +152,7 @@ WRAPPED = {
         ({"box": WHOLE}, "box", "There is no field"),
     ],
 )
-def test_what_cannot_be_answered_is_told_with_the_remedy(
+def test_an_invalid_region_is_refused_with_a_remedy(
     body: dict[str, Any], field: str, words: str
 ) -> None:
     refusal = Program().ask("POST", query(), body, 400)
@@ -169,7 +169,7 @@ def test_a_box_is_needed_and_corners_have_a_limit(monkeypatch: pytest.MonkeyPatc
     program.ask("POST", address, {"polygon": square(4, 52)}, 413)
 
 
-def test_drafts_are_for_members_and_ended_releases_for_nobody(client: Client) -> None:
+def test_drafts_answer_members_and_ended_releases_nobody(client: Client) -> None:
     program = Program()
     program.ask("POST", query(published=False), {"bbox": WHOLE}, 404)
     program.ask("POST", query(withdrawn=True), {"bbox": WHOLE}, 410)
@@ -177,6 +177,6 @@ def test_drafts_are_for_members_and_ended_releases_for_nobody(client: Client) ->
     program.ask("GET", "/api/v1/releases/none/query?bbox=1,2,3,4", None, 404)
 
 
-def test_a_release_without_counts_of_areas_says_so() -> None:
+def test_a_release_without_counts_of_areas_is_refused() -> None:
     refusal = Program().ask("POST", query(released=clusters_release()), {"bbox": WHOLE}, 409)
     assert "no counts of areas" in refusal["detail"]

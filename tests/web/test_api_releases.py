@@ -1,4 +1,4 @@
-"""The API's documents: what is public, to whom, and in which form."""
+"""The API's documents of releases and datasets: content, access and format."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ ACCEPTS = ["*/*", "application/json", "text/html", "text/csv", "application/pdf;
 
 
 def lasting(answer: Any) -> dict[str, str]:
-    """The headers of an answer but for the id that each request has of its own, at random."""
+    """Return the headers of an answer except the request's random id."""
     return {name: value for name, value in answer.items() if name != "X-Request-ID"}
 
 
 def get(client: Client, address: str, status: int = 200, **headers: str) -> Any:
-    """The JSON of an answer of the expected status."""
+    """Return the JSON of an answer with the expected status."""
     answer = client.get(address, headers=headers)
     assert answer.status_code == status, answer.content
     return json.loads(answer.content)
@@ -47,12 +47,12 @@ def signed_in(user: User) -> Client:
 
 
 def member() -> Client:
-    """A steward of the publisher whose releases these are."""
+    """Sign in a steward of the publisher."""
     return signed_in(make_member(make_organisation(), get_random_string(8)))
 
 
 def stranger() -> Client:
-    """An administrator of another publisher."""
+    """Sign in an administrator of another publisher."""
     other = make_organisation("other-town")
     return signed_in(make_member(other, get_random_string(8), Role.ADMINISTRATOR))
 
@@ -61,7 +61,7 @@ def superuser() -> Client:
     return signed_in(User.objects.create_superuser(get_random_string(8)))
 
 
-def test_a_release_says_what_it_is(client: Client) -> None:
+def test_a_release_has_its_facts(client: Client) -> None:
     release = install(make_dataset(), partition_release())
     document = get(client, f"/api/v1/releases/{release.pk}")
     assert document["id"] == release.pk
@@ -88,7 +88,7 @@ def test_every_link_of_a_release_leads_somewhere(client: Client) -> None:
         assert client.get(address.removeprefix("http://testserver")).status_code == 200, address
 
 
-def test_a_list_holds_what_one_release_says(client: Client) -> None:
+def test_a_list_contains_the_facts_of_each_release(client: Client) -> None:
     release = install(make_dataset())
     (listed,) = get(client, "/api/v1/releases")["results"]
     assert listed == get(client, f"/api/v1/releases/{release.pk}")
@@ -96,7 +96,7 @@ def test_a_list_holds_what_one_release_says(client: Client) -> None:
 
 @pytest.mark.parametrize("accept", ACCEPTS)
 @pytest.mark.parametrize("who", [Client, stranger])
-def test_a_draft_looks_to_strangers_like_no_release(who: Any, accept: str) -> None:
+def test_for_strangers_a_draft_does_not_exist(who: Any, accept: str) -> None:
     draft = install(make_dataset(), published=False)
     client = who()
     never = f"/api/v1/releases/{'A' * 22}"
@@ -114,7 +114,7 @@ def test_a_draft_looks_to_strangers_like_no_release(who: Any, accept: str) -> No
 
 
 @pytest.mark.parametrize("who", [member, superuser])
-def test_members_see_drafts_and_no_cache_keeps_them(who: Any) -> None:
+def test_members_see_drafts_and_no_cache_stores_them(who: Any) -> None:
     draft = install(make_dataset(), published=False)
     client = who()
     addresses = ["/api/v1/releases", f"/api/v1/releases/{draft.pk}"]
@@ -138,7 +138,7 @@ def test_a_withdrawn_release_leaves_a_tombstone(client: Client) -> None:
     assert get(client, "/api/v1/releases")["results"] == []
 
 
-def test_of_a_rejected_draft_strangers_learn_that_alone(client: Client) -> None:
+def test_strangers_learn_only_that_a_draft_was_rejected(client: Client) -> None:
     release = install(make_dataset(title="Secret walks"), rejected=True)
     address = f"/api/v1/releases/{release.pk}"
     answer = client.get(address)
@@ -158,7 +158,7 @@ def test_of_a_rejected_draft_strangers_learn_that_alone(client: Client) -> None:
     assert REASON not in str(document)
 
 
-def test_the_promise_is_the_whole_budget_and_never_what_is_left(client: Client) -> None:
+def test_the_stated_guarantee_is_the_whole_budget_and_never_the_rest(client: Client) -> None:
     dataset = make_dataset()
     release = install(dataset)
     addresses = [f"/api/v1/releases/{release.pk}", "/api/v1/releases", "/api/v1/datasets"]
@@ -171,7 +171,7 @@ def test_the_promise_is_the_whole_budget_and_never_what_is_left(client: Client) 
 
 
 def test_private_facts_change_no_public_answer() -> None:
-    """The same blob over two arbitrary datasets: equal but for ids and dates of publication."""
+    """The same blob over two arbitrary datasets differs only in ids and dates of publication."""
     answers = []
     for rows, budget_spent in ((1, 0), (999_999, 1_000_000)):
         dataset = make_dataset()
@@ -195,7 +195,7 @@ def test_private_facts_change_no_public_answer() -> None:
 
 
 def public_answers(release: Release) -> dict[str, bytes]:
-    """Status, headers and bytes of everything a stranger gets of a release, ids and dates out."""
+    """Return everything that a stranger gets of a release, without ids and dates."""
     client = Client()
     base = f"/api/v1/releases/{release.pk}"
     addresses = ["/api/v1/releases", "/api/v1/datasets", "/api/v1/datasets/walks", base]
@@ -235,7 +235,7 @@ def test_other_sites_may_read_what_is_public(client: Client) -> None:
 # Lists: pages and filters
 
 
-def test_no_public_answer_tells_when_within_its_day_a_release_was_published() -> None:
+def test_no_public_answer_reveals_the_hour_of_publication() -> None:
     """A release that publishes itself does so when its job ends, and run times are private."""
     dataset = make_dataset()
     releases = [install(dataset) for _ in range(3)]
@@ -273,14 +273,14 @@ def test_pages_follow_each_other_newest_day_first(client: Client) -> None:
     assert found == list(expected)
 
 
-def test_a_release_published_meanwhile_repeats_nothing(client: Client) -> None:
+def test_a_release_published_between_pages_repeats_nothing(client: Client) -> None:
     dataset = make_dataset()
     first = [install(dataset).pk for _ in range(3)]
     page = get(client, "/api/v1/releases?limit=2")
     install(dataset)
     rest = get(client, page["next"])["results"]
     found = [each["id"] for each in page["results"] + rest]
-    # The new one may come in between: within a day the order is that of the random ids.
+    # The new one may be in between: within a day the order is that of the random ids.
     assert len(set(found)) == len(found)
     assert set(found) >= set(first)
 
@@ -359,7 +359,7 @@ BAD_QUERIES = [
 
 
 @pytest.mark.parametrize(("address", "field", "remedy"), BAD_QUERIES)
-def test_a_bad_query_is_told_what_to_do(
+def test_a_bad_query_is_refused_with_a_remedy(
     client: Client, address: str, field: str, remedy: str
 ) -> None:
     answer = client.get(f"/api/v1/{address}")
@@ -397,7 +397,7 @@ def test_unknown_addresses_answer_with_a_problem(client: Client, address: str, a
 
 @pytest.mark.parametrize("method", ["post", "put", "patch", "delete"])
 @pytest.mark.parametrize("who", [Client, member])
-def test_a_release_is_read_here_and_never_written(who: Any, method: str) -> None:
+def test_a_release_cannot_be_changed_at_its_address(who: Any, method: str) -> None:
     release = install(make_dataset())
     client = who()
     client.handler.enforce_csrf_checks = True
@@ -414,7 +414,7 @@ def test_an_unknown_host_is_refused_with_a_problem(client: Client) -> None:
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_an_unexpected_error_says_nothing_of_itself(
+def test_an_unexpected_error_reveals_nothing(
     client: Client, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(*_: object) -> None:
@@ -430,7 +430,7 @@ def test_an_unexpected_error_says_nothing_of_itself(
 # Mechanisms and datasets
 
 
-def test_mechanisms_come_with_a_json_schema(client: Client) -> None:
+def test_mechanisms_have_a_json_schema(client: Client) -> None:
     listed = get(client, "/api/v1/mechanisms")["results"]
     assert {"uniform-grid", "dpcube"} <= {each["key"] for each in listed}
     for each in listed:
@@ -440,7 +440,7 @@ def test_mechanisms_come_with_a_json_schema(client: Client) -> None:
         assert each["summary"]
 
 
-def test_a_dataset_says_what_its_publisher_declared(client: Client) -> None:
+def test_a_dataset_has_its_publishers_declaration(client: Client) -> None:
     install(make_dataset(budget=Fraction(1)), grid_release())
     document = get(client, "/api/v1/datasets/walks")
     assert document == get(client, "/api/v1/datasets")["results"][0]
@@ -464,7 +464,7 @@ def test_a_dataset_says_what_its_publisher_declared(client: Client) -> None:
     }
 
 
-def test_health_says_only_that_it_is_well(client: Client) -> None:
+def test_health_answers_only_that_it_is_well(client: Client) -> None:
     answer = client.get("/healthz")
     assert (answer.status_code, json.loads(answer.content)) == (
         200,
@@ -472,9 +472,7 @@ def test_health_says_only_that_it_is_well(client: Client) -> None:
     )
 
 
-def test_health_fails_where_the_database_is_gone(
-    client: Client, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_health_fails_without_a_database(client: Client, monkeypatch: pytest.MonkeyPatch) -> None:
     def fail() -> None:
         raise OperationalError("could not connect to db.internal as secret-user")
 

@@ -1,4 +1,4 @@
-"""The OpenAPI schema is valid, whole and true; the page about the API loads nothing from afar."""
+"""The OpenAPI schema and its page: valid, complete, nothing from other sites."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.one_database
 
 
 def validator(name: str) -> jsonschema.Draft202012Validator:
-    """Checks documents against one schema of the description."""
+    """Return a validator for one schema of the description."""
     root = {"$ref": f"#/components/schemas/{name}", "components": schema()["components"]}
     return jsonschema.Draft202012Validator(
         root, format_checker=jsonschema.Draft202012Validator.FORMAT_CHECKER
@@ -110,7 +110,7 @@ def test_every_body_has_an_example_that_fits_it() -> None:
     assert checked == 12
 
 
-def test_what_changes_anything_is_described_as_needing_a_key() -> None:
+def test_writes_are_described_as_needing_a_key() -> None:
     for name, operation in operations():
         changes_nothing = operation["operationId"] in {"release_query", "plan"}
         if not name.startswith("get ") and not changes_nothing:
@@ -187,7 +187,7 @@ def test_the_page_loads_nothing_from_other_places(client: Client) -> None:
     assert all(address.startswith("/") and not address.startswith("//") for address in loaded)
 
 
-def test_every_error_has_a_line_in_the_table() -> None:
+def test_every_error_has_a_row_in_the_table() -> None:
     classes = {
         each
         for each in vars(errors).values()
@@ -205,7 +205,7 @@ def test_every_error_has_a_line_in_the_table() -> None:
         (errors.Conflict("Not yet."), 409),
     ],
 )
-def test_errors_a_person_can_mend_keep_their_words(error: DpgeoError, status: int) -> None:
+def test_errors_that_a_person_can_fix_keep_their_message(error: DpgeoError, status: int) -> None:
     answer = problems.problem_of(error, {})
     assert answer is not None
     document = json.loads(answer.content)
@@ -215,7 +215,7 @@ def test_errors_a_person_can_mend_keep_their_words(error: DpgeoError, status: in
 
 
 @pytest.mark.parametrize("error", [errors.PrivacyError("label x"), ValueError("secret")])
-def test_other_errors_keep_theirs_to_the_log(error: Exception) -> None:
+def test_the_messages_of_other_errors_are_not_sent(error: Exception) -> None:
     answer = problems.problem_of(error, {})
     assert answer is not None
     assert answer.status_code == 500

@@ -1,4 +1,4 @@
-"""Nobody keeps the others from being served, and a count that fails keeps nobody out."""
+"""Limits on requests: nobody blocks the others, and a failing count blocks nobody."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def statuses(number: int, **extra: Any) -> list[int]:
     return [client.get(ADDRESS, **extra).status_code for _ in range(number)]
 
 
-def test_an_address_that_asks_too_often_is_told_when_to_come_back(client: Client) -> None:
+def test_an_address_over_the_limit_is_told_when_to_try_again(client: Client) -> None:
     assert statuses(4) == [200, 200, 200, 429]
     refused = client.get(ADDRESS)
     assert refused["Content-Type"] == "application/problem+json"
@@ -53,7 +53,7 @@ def test_one_customers_ipv6_addresses_count_as_one() -> None:
     assert statuses(1, REMOTE_ADDR="2001:db8:0:2::1") == [200]
 
 
-def test_a_header_that_anybody_can_write_is_no_address() -> None:
+def test_a_forgeable_header_is_not_taken_for_the_address() -> None:
     forged = [statuses(1, HTTP_X_FORWARDED_FOR=f"192.0.2.{n}")[0] for n in range(4)]
     assert forged == [200, 200, 200, 429]
 
@@ -87,13 +87,13 @@ def test_guessing_keys_counts_for_the_address() -> None:
     assert statuses(1) == [429]
 
 
-def test_files_are_served_however_often(client: Client) -> None:
+def test_requests_for_files_are_not_limited(client: Client) -> None:
     release = install(make_dataset())
     for _ in range(5):
         assert client.get(f"/api/v1/releases/{release.pk}/files/map.bin").status_code == 200
 
 
-def test_no_address_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_address_is_stored(monkeypatch: pytest.MonkeyPatch) -> None:
     kept: list[str] = []
     add = caches["throttle"].add
 
@@ -107,7 +107,7 @@ def test_no_address_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
     assert "192.0.2.9" not in kept[0]
 
 
-def test_a_cache_that_fails_keeps_nobody_out(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_failing_cache_blocks_nobody(monkeypatch: pytest.MonkeyPatch) -> None:
     def fail(*_: object, **__: object) -> None:
         raise ConnectionError
 

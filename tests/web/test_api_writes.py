@@ -1,4 +1,4 @@
-"""Writing by API: who may, what is refused and how, and that nothing happens twice."""
+"""Writing by API: permissions, refusals, and requests that are repeated."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def desk() -> Desk:
 
 @pytest.fixture(autouse=True)
 def folder(settings: Any, tmp_path: Path) -> Path:
-    """Where transfers lie, for one test alone."""
+    """Return the folder of transfers, for one test."""
     settings.INCOMING_DIR = tmp_path
     return tmp_path
 
@@ -59,11 +59,11 @@ def asked(dataset: Dataset, **changes: Any) -> dict[str, Any]:
 
 
 def do_job(answer: dict[str, Any]) -> None:
-    """Work off the job of a release, as a worker would."""
+    """Run the job of a release, as a worker would."""
     release_run(release_id=answer["release_url"].rpartition("/")[2])
 
 
-def test_a_program_goes_all_the_way_from_a_declaration_to_a_published_map(desk: Desk) -> None:
+def test_a_program_declares_uploads_requests_and_publishes(desk: Desk) -> None:
     Organisation.objects.update(contact="maps@example.org")
     program = program_of(desk)
     dataset = program.ask("POST", "/api/v1/datasets", DECLARATION, 201)
@@ -108,7 +108,9 @@ def test_a_program_goes_all_the_way_from_a_declaration_to_a_published_map(desk: 
 
 
 def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]:
-    """Every write, and every read that is for members alone: its scope, and a request for it."""
+    """Return every write, and every read that is only for members: its scope, and a request for
+    it.
+    """
     dataset = desk.declare(ready=True, title="Own")
     waiting = desk.declare(title="Waiting")
     upload = program_of(desk).upload(waiting.slug)
@@ -145,7 +147,7 @@ def writes(desk: Desk) -> dict[str, tuple[Scope, str, str, Any, dict[str, str]]]
 
 
 def things() -> list[Any]:
-    """All that a write could have changed."""
+    """Return everything that a write could have changed."""
     return [
         list(Dataset.objects.order_by("pk").values("title", "frozen_at")),
         list(Upload.objects.order_by("pk").values("state")),
@@ -157,7 +159,7 @@ def things() -> list[Any]:
     ]
 
 
-def test_nobody_writes_without_a_key(desk: Desk) -> None:
+def test_every_write_needs_a_key(desk: Desk) -> None:
     requests = writes(desk)
     before = things()
     for _, method, address, body, headers in requests.values():
@@ -170,12 +172,12 @@ def test_nobody_writes_without_a_key(desk: Desk) -> None:
 @pytest.mark.parametrize(
     "shown", ["Bearer dpg_wrong", "Bearer", "Bearer \xff", "bearer dpg_" + "x" * 5000]
 )
-def test_a_wrong_key_opens_nothing_not_even_what_is_public(desk: Desk, shown: str) -> None:
+def test_a_wrong_key_is_refused_even_for_public_reads(desk: Desk, shown: str) -> None:
     for method, address in (("POST", "/api/v1/datasets"), ("GET", "/api/v1/releases")):
         Program({"Authorization": shown}).ask(method, address, status=401)
 
 
-def test_a_revoked_key_opens_nothing(desk: Desk) -> None:
+def test_a_revoked_key_is_refused(desk: Desk) -> None:
     requests = writes(desk)
     program = program_of(desk)
     for key in ApiKey.objects.all():
@@ -197,14 +199,14 @@ def test_each_write_needs_its_own_scope(desk: Desk) -> None:
 
 
 OF_DRAWN = {"publish", "reject", "refuse", "withdraw"}
-"""What is done with a release that has been drawn."""
+"""What is done with a drawn release."""
 
 
 def test_the_scope_of_a_write_suffices(desk: Desk) -> None:
     for name, (scope, method, address, body, headers) in writes(desk).items():
         scopes = {scope, Scope.BUDGETS_GRANT} if name == "declare" else {scope}
         answer = program_of(desk, *scopes).send(method, address, body, **headers)
-        # What is asked for out of its time is a conflict; nothing is forbidden.
+        # A request at the wrong time is a conflict; nothing is forbidden.
         assert answer.status_code in {200, 201, 202, 409}, name
         assert (answer.status_code == 409) == (name in OF_DRAWN), name
 
@@ -278,7 +280,7 @@ def test_a_key_without_a_scope_for_releases_sees_no_draft(desk: Desk) -> None:
         assert file.status_code == (200 if sees else 404)
 
 
-def test_what_a_key_gets_of_its_own_is_kept_in_no_cache(desk: Desk) -> None:
+def test_private_answers_to_a_key_are_stored_in_no_cache(desk: Desk) -> None:
     program = program_of(desk)
     release = desk.request(desk.declare(ready=True))
     release_run(release_id=release.pk)
@@ -318,7 +320,7 @@ def test_what_a_key_gets_of_its_own_is_kept_in_no_cache(desk: Desk) -> None:
         (b'{"title": "\\ud800"}', 400, "title"),
     ],
 )
-def test_a_body_that_is_no_declaration_is_refused(
+def test_a_body_that_is_not_a_json_object_is_refused(
     desk: Desk, body: bytes, status: int, field: str
 ) -> None:
     program = program_of(desk)
@@ -383,7 +385,7 @@ def test_forms_are_refused_with_the_header_to_send(desk: Desk) -> None:
             assert answer.status_code in {400, 415}
 
 
-def test_a_length_that_is_none_is_refused(desk: Desk) -> None:
+def test_an_invalid_content_length_is_refused(desk: Desk) -> None:
     program = program_of(desk)
     for length, status in (("abc", 400), ("-5", 400), ("\u0663", 400)):
         answer = program.client.generic(
@@ -405,8 +407,8 @@ def test_a_length_that_is_none_is_refused(desk: Desk) -> None:
     assert answer.status_code == 411
 
 
-def test_a_key_mints_no_budget_unless_that_is_its_scope(desk: Desk) -> None:
-    """Every budget of its own is privacy anew for people who may be in other data already."""
+def test_a_key_creates_a_budget_only_with_that_scope(desk: Desk) -> None:
+    """Each separate budget allows new releases about people who may be in other data already."""
     every = {*Scope.values} - {Scope.BUDGETS_GRANT}
     refused = program_of(desk, *every).ask("POST", "/api/v1/datasets", DECLARATION, 403)
     assert "budgets:grant" in refused["detail"]
@@ -425,14 +427,14 @@ def test_two_datasets_about_the_same_people_share_a_budget(desk: Desk) -> None:
     second = program.ask("POST", "/api/v1/datasets", shared, 201)
     budgets = program.ask("GET", "/api/v1/budgets?limit=1")
     rest = program.ask("GET", budgets["next"])
-    # They are in the order of their addresses, which end in random signs.
+    # They are sorted by their addresses, which end in random characters.
     shares = [each["results"][0]["shared_with"] for each in (budgets, rest)]
     assert sorted(shares) == sorted([[first["slug"]], [second["slug"]]])
     both = {**DECLARATION, "shares_budget_with": first["slug"]}
     assert program.ask("POST", "/api/v1/datasets", both, 400)["field"] == "budget"
 
 
-def test_what_is_fixed_stays_and_words_may_change(desk: Desk) -> None:
+def test_fixed_facts_stay_and_texts_may_change(desk: Desk) -> None:
     program = program_of(desk)
     open_, frozen = desk.declare(), desk.declare(ready=True)
     changed = program.ask("PATCH", f"/api/v1/datasets/{open_.slug}", {"unit": "record"})
@@ -472,13 +474,13 @@ def begin(program: Program, dataset: Dataset, size: int = len(CONTENT)) -> str:
 
 
 def pieces(address: str) -> list[str]:
-    """The stored bytes of a file on its way."""
+    """Return the stored bytes of an unfinished transfer."""
     begins = f"incoming/{UUID(address.rpartition('/')[2]).hex}"
     return [name for name in stored_names(private_storage(), "incoming") if name.startswith(begins)]
 
 
 class Broken:
-    """A body whose sender vanishes after some bytes."""
+    """A body whose sender disconnects after some bytes."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -492,7 +494,7 @@ class Broken:
     readline = read
 
 
-def test_an_upload_that_broke_off_goes_on_where_it_stood(desk: Desk, folder: Path) -> None:
+def test_an_interrupted_upload_continues_where_it_stopped(desk: Desk, folder: Path) -> None:
     program, dataset = program_of(desk), desk.declare()
     address = begin(program, dataset)
     broken: Any = {"wsgi.input": Broken(CONTENT[:100])}
@@ -560,7 +562,7 @@ def test_more_than_was_announced_is_refused_before_it_is_read(desk: Desk) -> Non
 
 
 @pytest.mark.parametrize("offset", ["", "-1", "1.5", "abc", "9" * 30, "\u0663"])
-def test_an_offset_that_is_none_is_refused(desk: Desk, offset: str) -> None:
+def test_an_invalid_offset_is_refused(desk: Desk, offset: str) -> None:
     program = program_of(desk)
     address = begin(program, desk.declare())
     problem = program.ask("PATCH", address, b"x", 400, Upload_Offset=offset)
@@ -579,14 +581,14 @@ def test_two_requests_do_not_write_one_file_at_once(desk: Desk) -> None:
     transfer = Transfer.objects.get()
 
     class Slow(io.BytesIO):
-        """While it is being sent, another request sends the same bytes."""
+        """A body during whose reading another request sends the same bytes."""
 
         def read(self, size: int | None = -1) -> bytes:
             if not self.tell():
                 program.ask("PATCH", address, b"x", Upload_Offset="0")
             return super().read(size)
 
-    with pytest.raises(Conflict, match="ask how far"):
+    with pytest.raises(Conflict, match="ask for the offset"):
         transfer_append(transfer=transfer, offset=0, stream=Slow(b"y"), length=1)
     assert program.ask("GET", address)["offset"] == 1
     assert len(pieces(address)) == 1
@@ -601,7 +603,7 @@ def test_a_key_lists_its_own_datasets_beside_the_public_ones(desk: Desk) -> None
     assert other.slug != mine.slug
 
 
-def test_a_budget_that_promises_nothing_is_taken_with_a_caution(desk: Desk) -> None:
+def test_a_very_large_budget_is_accepted_with_a_warning(desk: Desk) -> None:
     program = program_of(desk)
     usual = program.ask("POST", "/api/v1/datasets", DECLARATION, 201)
     assert usual["cautions"] == []
@@ -643,7 +645,7 @@ def test_each_piece_may_go_to_another_host(
     assert not pieces(address)
 
 
-def test_a_file_on_its_way_can_be_given_up(desk: Desk) -> None:
+def test_an_unfinished_transfer_can_be_cancelled(desk: Desk) -> None:
     program = program_of(desk)
     address = begin(program, desk.declare())
     program.ask("PATCH", address, CONTENT[:10], Upload_Offset="0")
@@ -654,7 +656,7 @@ def test_a_file_on_its_way_can_be_given_up(desk: Desk) -> None:
     assert not pieces(address)
 
 
-def test_an_upload_is_deleted_until_it_is_read(desk: Desk) -> None:
+def test_an_upload_can_be_deleted_until_it_is_read(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare()
     broken = program.upload(dataset.slug, b"%PDF-1.7", "report.pdf")
     assert program.ask("GET", broken)["state"] == "done"
@@ -666,7 +668,7 @@ def test_an_upload_is_deleted_until_it_is_read(desk: Desk) -> None:
     program.ask("DELETE", address, status=409)
 
 
-def test_a_key_has_so_many_files_on_their_way_and_no_more(
+def test_the_number_of_unfinished_transfers_of_a_key_is_limited(
     desk: Desk, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpgeo.datasets.resumable_uploads.MAX_OPEN", 2)
@@ -695,7 +697,7 @@ def test_a_key_has_so_many_files_on_their_way_and_no_more(
         ({"file_name": "a.csv", "size": 5, "path": "/etc"}, "path"),
     ],
 )
-def test_a_file_that_is_announced_wrongly_is_refused(
+def test_an_invalid_announcement_of_a_file_is_refused(
     desk: Desk, body: dict[str, Any], field: str
 ) -> None:
     dataset = desk.declare()
@@ -703,13 +705,13 @@ def test_a_file_that_is_announced_wrongly_is_refused(
     assert problem["field"] == field
 
 
-def test_the_name_of_a_file_leads_nowhere(desk: Desk) -> None:
+def test_the_name_of_a_file_is_never_used_as_a_path(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare()
     address = program.upload(dataset.slug, name="../../etc/passwd\0.csv")
     assert program.ask("GET", address)["file_name"] == "passwd.csv"
 
 
-def test_abandoned_bytes_are_swept_by_the_time_of_their_last_piece(
+def test_abandoned_transfers_are_deleted_by_the_time_of_their_last_piece(
     desk: Desk, folder: Path
 ) -> None:
     program = program_of(desk)
@@ -752,7 +754,7 @@ def test_a_file_is_confirmed_once(desk: Desk) -> None:
     assert Job.objects.count() == 1
 
 
-def test_the_columns_of_a_file_that_is_not_whole_are_not_there_yet(desk: Desk) -> None:
+def test_an_incomplete_file_has_no_columns_yet(desk: Desk) -> None:
     program = program_of(desk)
     address = begin(program, desk.declare())
     program.ask("GET", f"{address}/preview", status=409)
@@ -766,7 +768,7 @@ def test_no_row_is_shown_to_a_key(desk: Desk) -> None:
     assert preview["columns"] == ["device", "lon", "lat", "seen"]
 
 
-def test_a_file_that_is_no_table_is_refused(desk: Desk) -> None:
+def test_a_file_that_is_not_a_table_is_refused(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare()
     address = program.upload(dataset.slug, b"\0\1\2\3" * 100, "trips.parquet")
     program.ask("GET", f"{address}/preview", status=400)
@@ -802,7 +804,7 @@ def test_the_same_job_posted_twice_is_one_job(desk: Desk) -> None:
         {"description": "Other words"},
     ],
 )
-def test_a_name_stands_for_one_request(desk: Desk, change: dict[str, Any]) -> None:
+def test_a_name_identifies_one_request(desk: Desk, change: dict[str, Any]) -> None:
     program, dataset = program_of(desk), desk.declare(ready=True)
     program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
     problem = program.ask("POST", "/api/v1/releases", asked(dataset, **change), 409, **NAMED)
@@ -810,7 +812,7 @@ def test_a_name_stands_for_one_request(desk: Desk, change: dict[str, Any]) -> No
     assert Release.objects.count() == 1
 
 
-def test_a_name_reaches_into_no_other_dataset(desk: Desk) -> None:
+def test_a_name_is_separate_in_each_dataset(desk: Desk) -> None:
     other = make_desk("Other house", "other")
     own, others = desk.declare(ready=True), other.declare(ready=True)
     jobs = {
@@ -820,7 +822,7 @@ def test_a_name_reaches_into_no_other_dataset(desk: Desk) -> None:
     assert len(jobs) == 2
 
 
-def test_a_dataset_that_takes_a_lost_ones_place_has_other_jobs(desk: Desk) -> None:
+def test_a_dataset_with_the_id_of_a_lost_one_has_other_jobs(desk: Desk) -> None:
     dataset = desk.declare()
     lost = Dataset(pk=dataset.pk, created_at=dataset.created_at - timedelta(days=1))
     assert job_named(dataset, "monday") == job_named(Dataset.objects.get(), "monday")
@@ -883,7 +885,7 @@ def test_each_fault_of_a_request_is_named(
         ({"job": "x"}, "job"),
     ],
 )
-def test_each_fault_of_the_words_of_a_request_is_named(
+def test_each_fault_of_the_texts_of_a_request_is_named(
     desk: Desk, change: dict[str, Any], field: str
 ) -> None:
     dataset = desk.declare(ready=True)
@@ -893,7 +895,7 @@ def test_each_fault_of_the_words_of_a_request_is_named(
     assert problem["field"] == field
 
 
-def test_a_dataset_without_data_makes_no_release(desk: Desk) -> None:
+def test_a_dataset_without_data_has_no_releases(desk: Desk) -> None:
     program_of(desk).ask("POST", "/api/v1/releases", asked(desk.declare()), 409, **NAMED)
 
 
@@ -929,7 +931,7 @@ def test_a_rejected_draft_stays_paid_for(desk: Desk) -> None:
     assert Release.objects.get().rejection == "Too noisy."
 
 
-def test_the_earlier_address_of_a_rejection_answers_with_the_earlier_state(desk: Desk) -> None:
+def test_the_deprecated_address_of_rejections_answers_with_the_deprecated_state(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare(ready=True)
     job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
     do_job(job)
@@ -939,7 +941,7 @@ def test_the_earlier_address_of_a_rejection_answers_with_the_earlier_state(desk:
     assert Release.objects.get().rejection == "Too noisy."
 
 
-def test_a_cancelled_release_gives_its_epsilon_back(desk: Desk) -> None:
+def test_a_cancelled_release_is_refunded(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare(ready=True)
     job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
     program.ask("POST", f"{job['release_url']}/cancel")
@@ -947,7 +949,7 @@ def test_a_cancelled_release_gives_its_epsilon_back(desk: Desk) -> None:
     assert program.ask("GET", "/api/v1/budgets")["results"][0]["left"] == "2"
 
 
-def test_failed_and_cancelled_look_alike_and_say_nothing_of_why(desk: Desk) -> None:
+def test_failed_and_cancelled_releases_look_alike_without_a_reason(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare(ready=True)
     job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
     seen = set()
@@ -965,7 +967,7 @@ def test_failed_and_cancelled_look_alike_and_say_nothing_of_why(desk: Desk) -> N
     assert "4711" not in problem["detail"]
 
 
-def test_a_running_job_tells_neither_step_nor_progress(desk: Desk) -> None:
+def test_a_running_job_shows_neither_step_nor_progress(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare(ready=True)
     job = program.ask("POST", "/api/v1/releases", asked(dataset), 202, **NAMED)
     Job.objects.filter(pk=job["id"]).update(
@@ -976,7 +978,7 @@ def test_a_running_job_tells_neither_step_nor_progress(desk: Desk) -> None:
     assert document["state"] == "running"
 
 
-def test_a_file_that_could_not_be_read_is_done_and_not_usable(desk: Desk) -> None:
+def test_an_unreadable_file_is_done_and_not_usable(desk: Desk) -> None:
     program, dataset = program_of(desk), desk.declare()
     address = program.upload(dataset.slug)
     confirmed = program.ask("POST", f"{address}/confirm", {"columns": COLUMNS}, 202)

@@ -1,4 +1,4 @@
-"""Which places of a person are kept is chosen per request, paid for, and told."""
+"""Contribution bounding: chosen for each request, paid for, and stated."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ ASKED: dict[str, Any] = {
 }
 
 
-def test_popular_places_cost_a_tenth_and_the_release_says_so(tmp_path: Path) -> None:
+def test_popular_bounding_costs_a_tenth_and_is_stated(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
     release = make_release(dataset, **{**ASKED, "bounding": "popular"})
@@ -40,7 +40,7 @@ def test_popular_places_cost_a_tenth_and_the_release_says_so(tmp_path: Path) -> 
     assert released.guarantee.epsilon == 1
 
 
-def test_the_quote_foretells_the_noise_of_what_is_left() -> None:
+def test_the_quote_forecasts_noise_without_that_tenth() -> None:
     dataset = make_dataset()
     quotes = [
         quote_release(dataset, **ASKED, bounding=bounding) for bounding in ("random", "popular")
@@ -50,7 +50,7 @@ def test_the_quote_foretells_the_noise_of_what_is_left() -> None:
     assert [spend.label for spend in quotes[1].plan] == [PILOT, "cell counts"]
 
 
-def test_what_cannot_be_chosen_is_refused() -> None:
+def test_invalid_choices_are_refused() -> None:
     with pytest.raises(InvalidInput, match="random or popular"):
         quote_release(make_dataset(), **ASKED, bounding="best")
     records = make_dataset(unit="record")
@@ -62,7 +62,7 @@ def test_what_cannot_be_chosen_is_refused() -> None:
         quote_release(make_dataset(), **clusters, bounding="popular")
 
 
-def test_programs_and_the_desk_choose_it() -> None:
+def test_programs_and_the_desk_can_choose_it() -> None:
     desk = make_desk()
     dataset, asks = desk.declare(ready=True), program_of(desk)
     address = f"/api/v1/datasets/{dataset.slug}/quote"
@@ -112,7 +112,7 @@ def test_advice_and_warnings_follow_from_guesses() -> None:
         assert asks.ask("POST", address, body, 400)["field"] == field
 
 
-def test_the_form_draws_advice_and_warns_before_paying() -> None:
+def test_the_form_shows_advice_and_warns_before_paying() -> None:
     desk = make_desk()
     dataset = desk.declare(ready=True)
     typed = {"mechanism": "uniform-grid", "epsilon": "0.5", "bound": "3", "counting": "people"}
@@ -130,7 +130,7 @@ def test_the_form_draws_advice_and_warns_before_paying() -> None:
     assert "Expected error of the busy place" not in plain
 
 
-def test_a_grid_too_large_is_told_what_to_choose_instead_before_paying() -> None:
+def test_too_large_a_grid_is_refused_with_an_alternative_before_paying() -> None:
     desk = make_desk()
     dataset = desk.declare(ready=True)
     remedy = "choose privtree, or sparse-grid beyond 4096"

@@ -1,4 +1,4 @@
-"""The ledger never overspends, never forgets, and is never rewritten."""
+"""The ledger is never overspent, and no entry is lost or rewritten."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def debit(ledger: Ledger, epsilon: Fraction, job: uuid.UUID | None = None) -> En
     )
 
 
-def test_a_debit_is_exact_and_leaves_the_rest() -> None:
+def test_a_debit_is_exact() -> None:
     ledger = ledger_create(name="people", total=Fraction(1))
     for _ in range(3):
         debit(ledger, Fraction(333_333, 1_000_000))
@@ -125,7 +125,7 @@ def test_a_ledger_needs_a_valid_budget(total: str) -> None:
     assert refused.value.field == "budget"
 
 
-def test_a_budget_may_be_raised_before_the_first_publication_only() -> None:
+def test_a_budget_may_be_raised_only_before_the_first_publication() -> None:
     ledger = ledger_create(name="people", total=Fraction(1))
     ledger_set_total(ledger=ledger, total=Fraction(2))
     ledger_promise(ledger=ledger, total_units=2_000_000)
@@ -143,7 +143,7 @@ def test_a_budget_is_never_less_than_what_is_spent() -> None:
     assert ledger.total_units == 1_000_000
 
 
-def test_a_publication_may_not_state_less_than_the_budget() -> None:
+def test_a_release_that_states_less_than_the_budget_is_not_published() -> None:
     ledger = ledger_create(name="people", total=Fraction(2))
     with pytest.raises(Conflict, match="raised since"):
         ledger_promise(ledger=ledger, total_units=1_000_000)
@@ -155,7 +155,7 @@ def points(beside: Ledger, level: str = "ln 16") -> Ledger:
     return ledger_create_for_points(beside=beside, total=make_level(level, 200))
 
 
-def test_points_are_paid_only_from_their_own_ledger() -> None:
+def test_points_are_debited_only_to_their_own_ledger() -> None:
     people = ledger_create(name="people", total=Fraction(1))
     ledger = points(people)
     cost = GeoInd(make_level("ln 4", 200).pico, Unit.PERSON)
@@ -175,11 +175,12 @@ def test_points_cost_no_more_than_their_ledger_holds() -> None:
     with pytest.raises(BudgetExceeded) as refused:
         budget_debit(ledger=ledger, job=uuid.uuid4(), cost=cost, what="Points", who="ann")
     assert refused.value.message == (
-        "Asked for level ln 17 within 200 m, but ln 16 of ln 16 is left; ask for at most ln 16."
+        "You asked for level ln 17 within 200 m, but only ln 16 of ln 16 is left; ask for at most "
+        "ln 16."
     )
 
 
-def test_people_have_one_budget_for_points_declared_before_anything_is_published() -> None:
+def test_one_budget_for_points_is_declared_before_any_publication() -> None:
     people = ledger_create(name="people", total=Fraction(1))
     points(people)
     with pytest.raises(Conflict):
@@ -190,7 +191,7 @@ def test_people_have_one_budget_for_points_declared_before_anything_is_published
         points(promised)
 
 
-def test_a_budget_for_points_keeps_its_radius() -> None:
+def test_the_radius_of_a_budget_for_points_is_fixed() -> None:
     ledger = points(ledger_create(name="people", total=Fraction(1)))
     with pytest.raises(Conflict) as refused:
         ledger_set_total(ledger=ledger, total=make_level("ln 16", 100))
@@ -199,6 +200,6 @@ def test_a_budget_for_points_keeps_its_radius() -> None:
     assert raised.amount(raised.total_units) == "ln 64"
 
 
-def test_the_database_refuses_a_ledger_for_points_that_stands_alone() -> None:
+def test_the_database_refuses_a_ledger_for_points_without_one_for_counts() -> None:
     with pytest.raises(IntegrityError), transaction.atomic():
         Ledger.objects.create(name="alone", notion="geo-ind", radius=200, total_units=1)

@@ -1,4 +1,4 @@
-"""What the Python client takes where nobody says which layer is meant."""
+"""The Python client's choice of layer, where none is named."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ HOST = "http://testserver"
 
 
 def answer(request: httpx.Request) -> httpx.Response:
-    """What the site says, over the test's own connection to the database."""
+    """Answer over the test's own connection to the database."""
     said = Client().get(request.url.raw_path.decode())
     return httpx.Response(said.status_code, headers=dict(said.headers), content=said.content)
 
 
 @pytest.mark.parametrize("released", examples(), ids=lambda each: type(each.content).__name__)
-def test_it_takes_what_was_measured_and_not_what_was_inferred(released: Released) -> None:
+def test_the_measured_layer_is_the_default(released: Released) -> None:
     release = install(make_dataset(points_budget=make_level("ln 16", 200)), released)
     catalogue = Catalogue(HOST)
     catalogue._connection._client = httpx.Client(

@@ -1,4 +1,4 @@
-"""The command line does the whole job without a running server, and says what is wrong."""
+"""The commands publish a map without a running server, and explain errors."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ DECLARATION = [
 
 @pytest.fixture(autouse=True)
 def _impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No worker runs in these tests; do not wait for one."""
+    """Wait for no worker: none runs in these tests."""
     monkeypatch.setattr(console, "PATIENCE_SECONDS", 0.0)
 
 
@@ -71,7 +71,7 @@ def test_a_file_becomes_a_dataset_and_a_published_map(trips: Path) -> None:
     assert release.files.get(name="map.bin").sha256 in said
 
 
-def test_a_second_file_takes_the_columns_of_the_first(trips: Path) -> None:
+def test_a_second_file_has_the_columns_of_the_first(trips: Path) -> None:
     command("ingest", trips, "--dataset", "city", "--person", "who", *DECLARATION)
     command("ingest", trips, "--dataset", "city")
     assert Upload.objects.filter(state=UploadState.READY).count() == 2
@@ -96,7 +96,7 @@ def test_a_dry_run_prices_and_spends_nothing(tmp_path: Path) -> None:
     assert not Job.objects.exists()
 
 
-def test_without_wait_the_job_is_left_to_the_workers(tmp_path: Path) -> None:
+def test_without_waiting_the_job_is_left_to_the_workers(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
     command("release", dataset.slug, "--mechanism", "uniform-grid", "--epsilon", "1")
@@ -132,7 +132,9 @@ def test_a_steward_named_on_the_command_line_gets_a_draft(tmp_path: Path) -> Non
         (["--user", "nobody"], "--user"),
     ],
 )
-def test_a_wrong_release_names_the_option(tmp_path: Path, change: list[str], option: str) -> None:
+def test_an_invalid_release_names_the_option(
+    tmp_path: Path, change: list[str], option: str
+) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
     said = refusal(
@@ -142,7 +144,7 @@ def test_a_wrong_release_names_the_option(tmp_path: Path, change: list[str], opt
     assert not Job.objects.exists()
 
 
-def test_a_release_of_no_dataset_says_so() -> None:
+def test_a_release_of_a_missing_dataset_is_refused() -> None:
     said = refusal("release", "nowhere", "--mechanism", "uniform-grid", "--epsilon", "1")
     assert said.startswith("SLUG: There is no dataset 'nowhere'")
 
@@ -163,7 +165,7 @@ def test_a_release_of_no_dataset_says_so() -> None:
         (["--user", "nobody"], "--user"),
     ],
 )
-def test_a_wrong_ingest_names_the_option_and_leaves_nothing(
+def test_an_invalid_ingest_names_the_option_and_stores_nothing(
     trips: Path, change: list[str], option: str
 ) -> None:
     said = refusal(
@@ -174,23 +176,23 @@ def test_a_wrong_ingest_names_the_option_and_leaves_nothing(
         assert not model.objects.exists()
 
 
-def test_a_dataset_that_is_not_there_is_not_made_unasked(trips: Path) -> None:
+def test_a_missing_dataset_is_created_only_on_request(trips: Path) -> None:
     assert "--create" in refusal("ingest", trips, "--dataset", "city")
 
 
-def test_a_file_that_is_not_there_is_named(tmp_path: Path) -> None:
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
     said = refusal("ingest", tmp_path / "none.csv", "--dataset", "city")
     assert said.startswith("FILE: There is no file")
 
 
-def test_a_file_that_is_no_table_is_refused_before_anything_is_made(tmp_path: Path) -> None:
+def test_a_file_that_is_not_a_table_is_refused_before_anything_is_stored(tmp_path: Path) -> None:
     path = tmp_path / "trips.parquet"
     path.write_bytes(b"PAR1 and then nothing")
     assert refusal("ingest", path, "--dataset", "city", *DECLARATION).startswith("FILE: ")
     assert not Dataset.objects.exists()
 
 
-def test_a_job_that_breaks_every_time_ends_the_wait(
+def test_a_job_that_always_fails_ends_the_wait(
     trips: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def break_down(*_: Any) -> None:
@@ -203,14 +205,14 @@ def test_a_job_that_breaks_every_time_ends_the_wait(
 
 
 @pytest.mark.parametrize(("unit", "names"), [("person", ["--person", "who"]), ("record", [])])
-def test_the_step_named_after_a_file_can_be_taken(trips: Path, unit: str, names: list[str]) -> None:
+def test_the_next_step_that_ingest_suggests_works(trips: Path, unit: str, names: list[str]) -> None:
     declaration = [*DECLARATION, "--unit", unit]
     said = command("ingest", trips, "--dataset", "city", *names, *declaration)
     step = said.strip().splitlines()[-1].removeprefix("Next: python manage.py ")
     assert "Dry run: nothing was spent." in command(*shlex.split(step))
 
 
-def test_a_python_without_the_packages_is_told_of_the_one_that_has_them() -> None:
+def test_without_its_packages_manage_py_names_the_right_python() -> None:
     script = Path(__file__).resolve().parents[2] / "manage.py"
     ended = subprocess.run(
         [sys.executable, "-I", "-S", str(script), "help"],

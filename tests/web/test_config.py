@@ -1,4 +1,4 @@
-"""The settings: headers, logs and what `check --deploy` says."""
+"""The settings: headers, logs and the result of `check --deploy`."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ SECRET = "b0a7-home-of-person-17"  # noqa: S105
 
 
 def logged(record: logging.LogRecord) -> str:
-    """The line that the project's handler writes for a record."""
+    """Return the line that the project's handler writes for a record."""
     configurator = logging.config.DictConfigurator(logging_settings(json=True))
     formatter = configurator.configure_formatter(configurator.config["formatters"]["line"])
     handler = logging.StreamHandler(stream := io.StringIO())
@@ -37,13 +37,13 @@ def logged(record: logging.LogRecord) -> str:
 
 
 def record_of(message: str, *arguments: object, error: BaseException | None) -> logging.LogRecord:
-    """A record as loggers make it."""
+    """Return a record as loggers make it."""
     info = (type(error), error, error.__traceback__) if error is not None else None
     return logging.LogRecord("dpgeo", logging.ERROR, "", 1, message, arguments, info)
 
 
 def failure() -> ValueError:
-    """An exception that quotes private data, raised from another that does."""
+    """Return an exception that quotes private data, raised from another that does."""
     with pytest.raises(ValueError, match=SECRET) as caught:  # noqa: PT012
         try:
             float(SECRET)
@@ -78,7 +78,7 @@ def test_a_failed_task_is_logged_without_its_arguments() -> None:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("path", ["/", "/accounts/login/", "/api/v1/releases", "/no-such-page/"])
-def test_every_answer_keeps_the_page_to_itself(client: Client, path: str) -> None:
+def test_every_answer_isolates_the_page_from_other_sites(client: Client, path: str) -> None:
     headers = client.get(path).headers
     policy = headers["Content-Security-Policy"].split("; ")
     assert "default-src 'self'" in policy
@@ -88,7 +88,7 @@ def test_every_answer_keeps_the_page_to_itself(client: Client, path: str) -> Non
     assert headers["Referrer-Policy"] == "same-origin"
 
 
-def test_the_secret_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> None:
+def test_the_secret_key_is_made_once_and_readable_only_by_its_owner(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "from dpgeo.config.settings import SECRET_KEY as k; print(k)"]
     environment = {**os.environ, "DPGEO_VAR": str(tmp_path / "var")}
     environment.pop("DPGEO_SECRET_KEY", None)
@@ -102,7 +102,7 @@ def test_the_secret_key_is_made_once_and_for_its_owner_alone(tmp_path: Path) -> 
     assert (tmp_path / "var" / "private").stat().st_mode & 0o777 == 0o700
 
 
-def test_other_users_of_the_machine_cannot_reach_the_database(tmp_path: Path) -> None:
+def test_other_users_of_the_machine_cannot_read_the_database(tmp_path: Path) -> None:
     command = [sys.executable, "-c", "import dpgeo.config.settings"]
     environment = {**os.environ, "DPGEO_VAR": str(tmp_path / "lib" / "var")}
     subprocess.run(command, env=environment, check=True)
@@ -149,7 +149,7 @@ def test_an_id_that_is_not_well_formed_is_replaced(client: Client, given: str) -
     assert WELL_FORMED.fullmatch(made)
 
 
-def test_gunicorn_names_neither_clients_nor_what_they_asked_for() -> None:
+def test_gunicorn_logs_neither_clients_nor_their_requests() -> None:
     for message, arguments in (
         ("Invalid request from ip=192.0.2.7: Invalid HTTP header 'person-17'", ()),
         ("Error handling request %s %s", ("GET", "/maps/192.0.2.7?person-17")),

@@ -1,4 +1,4 @@
-"""Datasets are declared in public words and frozen; uploads stay private and streamed."""
+"""Datasets are declared publicly and frozen; uploads are private and streamed."""
 
 from __future__ import annotations
 
@@ -126,14 +126,14 @@ def test_a_dataset_gets_an_address_from_its_title_and_a_key_of_its_own() -> None
     assert make_dataset(title="東京").slug == "dataset"
 
 
-def test_an_address_is_given_once() -> None:
+def test_an_address_is_used_once() -> None:
     make_dataset(slug="city")
     with pytest.raises(InvalidInput) as refused:
         make_dataset(slug="city")
     assert refused.value.field == "slug"
 
 
-def test_an_address_tells_nobody_what_another_organisation_prepares() -> None:
+def test_addresses_do_not_reveal_the_datasets_of_others() -> None:
     ours, theirs = make_organisation(), make_organisation()
     first = make_dataset(ours, slug="city", at_console=False)
     assert re.fullmatch(r"city-[a-z2-9]{6}", first.slug)
@@ -185,7 +185,7 @@ def test_datasets_that_share_a_ledger_protect_the_same_unit() -> None:
 def test_the_first_confirmed_upload_freezes_the_facts_that_releases_depend_on() -> None:
     dataset = make_dataset()
     dataset_update(dataset=dataset, changes={"time_zone": "Europe/Paris"})
-    upload_confirm(upload=make_received(dataset), columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=make_received(dataset), columns=COLUMNS)
     for field, value in (
         ("unit", "record"),
         ("time_zone", "UTC"),
@@ -226,7 +226,7 @@ def test_a_raw_upload_is_private_and_its_name_unguessable() -> None:
     assert path.read_bytes() == CSV
 
 
-def test_a_file_over_the_limit_is_refused_and_nothing_kept(settings: Any) -> None:
+def test_a_file_over_the_limit_is_refused_and_not_stored(settings: Any) -> None:
     settings.DPGEO_MAX_UPLOAD_BYTES = 10
     dataset, before = make_dataset(), stored_uploads()
     with pytest.raises(InvalidInput) as refused:
@@ -243,7 +243,7 @@ def test_a_browsers_file_over_the_limit_is_refused_too(settings: Any) -> None:
         upload_receive(dataset=make_dataset(), file=file, file_name="a.csv", created_by=None)
 
 
-def test_a_browsers_file_is_kept_whole() -> None:
+def test_a_browsers_file_is_stored_whole() -> None:
     file = TemporaryUploadedFile("trips.csv", "text/csv", len(CSV), None)
     file.write(CSV)
     file.seek(0)
@@ -254,7 +254,7 @@ def test_a_browsers_file_is_kept_whole() -> None:
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_an_empty_file_is_refused_and_nothing_kept() -> None:
+def test_an_empty_file_is_refused_and_not_stored() -> None:
     dataset, before = make_dataset(), stored_uploads()
     with pytest.raises(InvalidInput) as refused:
         upload_receive(dataset=dataset, file=io.BytesIO(), file_name="a.csv", created_by=None)
@@ -281,7 +281,7 @@ def test_a_declaration_can_be_discarded_until_an_upload_is_confirmed() -> None:
     assert not Ledger.objects.exists()
     assert stored_uploads() == before
     kept = make_dataset()
-    upload_confirm(upload=make_received(kept), columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=make_received(kept), columns=COLUMNS)
     with pytest.raises(Conflict):
         dataset_discard(dataset=kept)
     assert kept.uploads.count() == 1
@@ -295,7 +295,7 @@ def test_a_preview_suggests_the_columns() -> None:
 
 def test_a_confirmed_upload_becomes_a_canonical_file_and_a_private_report() -> None:
     dataset = make_dataset()
-    upload = upload_confirm(upload=make_received(dataset), columns=COLUMNS, confirmed_by=None)
+    upload = upload_confirm(upload=make_received(dataset), columns=COLUMNS)
     assert upload.state == UploadState.QUEUED
     assert upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
@@ -312,7 +312,7 @@ def test_a_confirmed_upload_becomes_a_canonical_file_and_a_private_report() -> N
 
 def test_a_file_without_a_usable_row_is_accepted() -> None:
     upload = make_received(make_dataset(), b"who,lat,lon\nann,400.17,10\n")
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
     assert upload.state == UploadState.READY
@@ -333,7 +333,7 @@ def test_unusable_columns_are_refused_and_freeze_nothing(columns: Columns, field
     dataset = make_dataset()
     upload = make_received(dataset)
     with pytest.raises(InvalidInput) as refused:
-        upload_confirm(upload=upload, columns=columns, confirmed_by=None)
+        upload_confirm(upload=upload, columns=columns)
     assert refused.value.field == field
     dataset.refresh_from_db()
     assert dataset.frozen_at is None
@@ -343,16 +343,16 @@ def test_unusable_columns_are_refused_and_freeze_nothing(columns: Columns, field
 def test_a_record_dataset_needs_no_person() -> None:
     dataset = make_dataset(unit="record")
     columns = Columns(longitude="lon", latitude="lat")
-    upload = upload_confirm(upload=make_received(dataset), columns=columns, confirmed_by=None)
+    upload = upload_confirm(upload=make_received(dataset), columns=columns)
     upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
     assert upload.state == UploadState.READY
 
 
-def test_later_uploads_keep_the_columns_that_releases_depend_on(tmp_path: Path) -> None:
+def test_later_uploads_have_the_columns_of_earlier_releases(tmp_path: Path) -> None:
     dataset = make_dataset()
     first = make_received(dataset)
-    upload_confirm(upload=first, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=first, columns=COLUMNS)
     assert upload_ingest(upload_id=first.pk)
     make_request(dataset)
     other = make_received(dataset, CSV.replace(b"who,lat", b"id,lat"))
@@ -360,7 +360,6 @@ def test_later_uploads_keep_the_columns_that_releases_depend_on(tmp_path: Path) 
         upload_confirm(
             upload=other,
             columns=Columns(longitude="lon", latitude="lat", person="id"),
-            confirmed_by=None,
         )
     other.refresh_from_db()
     assert other.state == UploadState.RECEIVED
@@ -368,9 +367,11 @@ def test_later_uploads_keep_the_columns_that_releases_depend_on(tmp_path: Path) 
 
 @pytest.mark.parametrize("keeps", [True, False])
 def test_an_ingestion_interrupted_at_its_end_is_not_repeated(keeps: bool) -> None:
-    """Its worker died after the canonical file was there; the uploaded one may be gone already."""
+    """Its worker died after the canonical file was complete; the raw file may be deleted
+    already.
+    """
     upload = make_received(make_dataset(keep_raw=keeps))
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     assert upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
     Job.objects.filter(upload=upload).update(state=JobState.QUEUED)
@@ -385,12 +386,12 @@ def test_an_ingestion_interrupted_at_its_end_is_not_repeated(keeps: bool) -> Non
 def test_changed_columns_require_every_file_to_be_confirmed_again(keeps: bool) -> None:
     dataset = make_dataset(keep_raw=keeps)
     first = make_received(dataset)
-    upload_confirm(upload=first, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=first, columns=COLUMNS)
     assert upload_ingest(upload_id=first.pk)
     first.refresh_from_db()
     other = make_received(dataset, CSV.replace(b"who,lat", b"id,lat"))
     columns = Columns(longitude="lon", latitude="lat", person="id")
-    upload_confirm(upload=other, columns=columns, confirmed_by=None)
+    upload_confirm(upload=other, columns=columns)
     dataset.refresh_from_db()
     assert dataset.columns["person"] == "id"
     assert not private_storage().exists(first.canonical_name)
@@ -402,11 +403,11 @@ def test_changed_columns_require_every_file_to_be_confirmed_again(keeps: bool) -
 
 def test_columns_do_not_change_while_another_file_is_read() -> None:
     dataset = make_dataset()
-    upload_confirm(upload=make_received(dataset), columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=make_received(dataset), columns=COLUMNS)
     other = make_received(dataset, CSV.replace(b"who,lat", b"id,lat"))
     columns = Columns(longitude="lon", latitude="lat", person="id")
     with pytest.raises(Conflict, match="Another file is being read"):
-        upload_confirm(upload=other, columns=columns, confirmed_by=None)
+        upload_confirm(upload=other, columns=columns)
     dataset.refresh_from_db()
     assert dataset.columns["person"] == "who"
 
@@ -414,14 +415,14 @@ def test_columns_do_not_change_while_another_file_is_read() -> None:
 def test_a_cancelled_release_does_not_fix_the_columns() -> None:
     dataset = make_dataset()
     upload = make_received(dataset)
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     assert upload_ingest(upload_id=upload.pk)
     release = make_request(dataset)
     upload.refresh_from_db()
     with pytest.raises(Conflict, match="confirmed already"):
-        upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+        upload_confirm(upload=upload, columns=COLUMNS)
     release_cancel(release=release, by=None)
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     assert upload_ingest(upload_id=upload.pk)
     with pytest.raises(Conflict, match="on record"):
         upload_discard(upload=upload, by=None)
@@ -429,20 +430,20 @@ def test_a_cancelled_release_does_not_fix_the_columns() -> None:
 
 def test_an_upload_is_confirmed_once() -> None:
     upload = make_received(make_dataset())
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     with pytest.raises(Conflict):
-        upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+        upload_confirm(upload=upload, columns=COLUMNS)
     assert Job.objects.count() == 1
 
 
 def test_a_failed_ingestion_fails_the_upload_which_may_be_confirmed_again() -> None:
     upload = make_received(make_dataset())
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     Job.objects.update(attempts=MAX_ATTEMPTS)
     assert jobs_reap().failed == 1
     upload.refresh_from_db()
     assert upload.state == UploadState.FAILED
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     assert upload_ingest(upload_id=upload.pk)
     assert Upload.objects.get(pk=upload.pk).state == UploadState.READY
 
@@ -454,7 +455,7 @@ def test_a_deleted_file_is_reported_as_deleted(tmp_path: Path) -> None:
         pass
 
 
-def test_a_new_upload_is_a_new_version_and_releases_keep_theirs(tmp_path: Path) -> None:
+def test_a_new_upload_does_not_change_earlier_releases(tmp_path: Path) -> None:
     dataset = make_dataset()
     first = make_ready(dataset, tmp_path)
     release = make_release(dataset)
@@ -466,7 +467,7 @@ def test_a_new_upload_is_a_new_version_and_releases_keep_theirs(tmp_path: Path) 
 
 def test_the_reaper_resumes_a_lost_ingestion_without_a_second_file() -> None:
     upload = make_received(make_dataset())
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
     kept = upload.canonical_name

@@ -1,4 +1,4 @@
-"""What a server needs: health, settings fit for production, and files that start all of it."""
+"""Requirements of a server: health, production settings, container files."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def test_a_server_whose_database_is_not_migrated_is_not_ready(client: Client) ->
 
 
 def manage(folder: Path, *words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """manage.py with production's settings and nothing else in its environment."""
+    """Run manage.py with production settings and an otherwise empty environment."""
     return subprocess.run(
         [sys.executable, "manage.py", *words],
         cwd=ROOT,
@@ -99,7 +99,7 @@ print(json.dumps([s.CELERY_BROKER_TRANSPORT_OPTIONS, s.STORAGES, s.DATABASES["de
 """
 
 
-def test_redis_never_hands_out_a_job_that_is_being_worked_on(tmp_path: Path) -> None:
+def test_redis_delivers_no_job_twice_while_it_runs(tmp_path: Path) -> None:
     import json
 
     shown = manage(
@@ -120,8 +120,8 @@ def test_redis_never_hands_out_a_job_that_is_being_worked_on(tmp_path: Path) -> 
 
 
 @pytest.mark.django_db
-def test_everything_works_where_files_have_no_path(settings: Any) -> None:
-    """As in an object store: data are copied to this machine for as long as they are read."""
+def test_everything_works_with_files_that_have_no_path(settings: Any) -> None:
+    """As with an object store, data are copied to this machine while they are read."""
     memory = {"BACKEND": "tests.storages.PathlessStorage"}
     settings.STORAGES = {**settings.STORAGES, "private": memory, "releases": memory}
     from dpgeo.datasets.ingest_job import upload_ingest
@@ -131,7 +131,7 @@ def test_everything_works_where_files_have_no_path(settings: Any) -> None:
     dataset = make_dataset()
     upload = make_received(dataset)
     columns = Columns(longitude="lon", latitude="lat", person="who")
-    upload_confirm(upload=upload, columns=columns, confirmed_by=None)
+    upload_confirm(upload=upload, columns=columns)
     assert upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
     assert upload.state == "ready"
@@ -145,7 +145,7 @@ def test_everything_works_where_files_have_no_path(settings: Any) -> None:
     assert not list((Path(settings.VAR_DIR) / WORK_FOLDER).iterdir())
 
 
-def test_the_compose_file_has_the_parts_of_a_server() -> None:
+def test_the_compose_file_has_the_services_of_a_server() -> None:
     assert SERVICES.keys() == {"database", "broker", "migrate", "web", "worker", "reaper"}
     assert SERVICES["worker"]["deploy"]["replicas"] == 2
     for service in SERVICES.values():
@@ -158,7 +158,7 @@ def test_the_compose_file_has_the_parts_of_a_server() -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_each_of_our_services_starts_something_that_exists(name: str) -> None:
+def test_each_service_starts_an_existing_command(name: str) -> None:
     command = OURS[name].get("command") or dockerfile("CMD")
     if command[:2] == ["python", "manage.py"]:
         assert command[2] in get_commands()
@@ -171,18 +171,18 @@ def test_each_of_our_services_starts_something_that_exists(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", OURS)
-def test_each_variable_of_our_services_is_read_by_the_settings(name: str) -> None:
+def test_each_variable_of_a_service_is_read_by_the_settings(name: str) -> None:
     read = set(re.findall(r'env\.\w+\(\s*"(\w+)"', Path(production.__file__).read_text()))
     assert set(OURS[name]["environment"]) <= read
 
 
-def test_no_secret_is_written_down_and_none_may_be_missing() -> None:
+def test_secrets_are_required_and_have_no_default() -> None:
     text = (ROOT / "docker-compose.yml").read_text()
     for secret in SECRETS:
         assert set(re.findall(rf"\${{{secret}[^}}]*}}", text)) == {f"${{{secret}:?}}"}
 
 
-def test_the_web_container_is_asked_whether_it_is_ready_where_it_listens() -> None:
+def test_the_readiness_check_uses_the_port_of_the_web_container() -> None:
     probe = " ".join(SERVICES["web"]["healthcheck"]["test"])
     address = re.search(r"http://127\.0\.0\.1:(\d+)(/\w+)", probe)
     assert address
@@ -193,7 +193,7 @@ def test_the_web_container_is_asked_whether_it_is_ready_where_it_listens() -> No
 
 
 def dockerfile(instruction: str) -> list[str]:
-    """The words of the last such instruction."""
+    """Return the arguments of the last such instruction."""
     text = (ROOT / "Dockerfile").read_text().replace("\\\n", " ")
     words = [line for line in text.splitlines() if line.startswith(f"{instruction} ")][-1]
     rest = words.removeprefix(instruction).strip()
@@ -201,7 +201,7 @@ def dockerfile(instruction: str) -> list[str]:
     return [str(word) for word in parsed]
 
 
-def test_the_image_runs_as_nobody_in_particular_and_copies_what_exists() -> None:
+def test_the_image_runs_without_privileges_and_copies_existing_files() -> None:
     assert dockerfile("USER") == ["dpgeo"]
     text = (ROOT / "Dockerfile").read_text()
     allowed = (ROOT / ".dockerignore").read_text().split()

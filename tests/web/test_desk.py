@@ -1,4 +1,4 @@
-"""The owner's desk: who may enter, what it says, and that nothing typed is lost."""
+"""The owner's desk: access, guidance, and forms that keep what was typed."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.web.desk import PASSWORD, Desk, make_desk
 pytestmark = pytest.mark.django_db
 
 
-def test_a_budget_that_promises_nothing_is_taken_with_a_caution() -> None:
+def test_a_very_large_budget_is_accepted_with_a_warning() -> None:
     desk = make_desk()
     typed = desk.declaration(budget="20")
     page = desk.client.post("/desk/datasets/new/", typed, follow=True).content.decode()
@@ -26,7 +26,7 @@ def test_a_budget_that_promises_nothing_is_taken_with_a_caution() -> None:
 
 @pytest.fixture
 def desk() -> Desk:
-    """An organisation with an administrator who is signed in."""
+    """Make an organisation with a signed-in administrator."""
     return make_desk()
 
 
@@ -60,7 +60,7 @@ def test_it_sends_the_first_administrator_to_make_an_organisation(client: Client
     assert "/admin/accounts/organisation/add/" in client.get("/desk/").content.decode()
 
 
-def test_it_declares_a_dataset_and_leads_to_the_upload(desk: Desk) -> None:
+def test_it_declares_a_dataset_and_continues_to_the_upload(desk: Desk) -> None:
     answer = desk.client.post("/desk/datasets/new/", desk.declaration())
     dataset = Dataset.objects.get()
     assert answer["Location"] == f"/desk/datasets/{dataset.slug}/upload/"
@@ -88,7 +88,7 @@ def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:
         ("west", "north", "Enter a number."),
         ("west", "nan", "Enter a number."),
         ("north", "400.17", "must lie between"),
-        ("south", "51", "exchange them"),
+        ("south", "51", "swap them"),
         ("outline", "{", "not both"),
         ("budget", "0", "Must be greater than zero"),
         ("budget", "-1", "Must be greater than zero"),
@@ -98,11 +98,11 @@ def test_it_reads_an_outline_instead_of_sides(desk: Desk) -> None:
         ("budget", "", "Give the total budget"),
         ("time_zone", "Moon/Crater", "Europe/London"),
         ("public_attributes", "app", "has no colon"),
-        ("public_attributes", "app: other", "always one of them"),
+        ("public_attributes", "app: other", "always included"),
         ("public_attributes", "time: 1", "another column"),
     ],
 )
-def test_it_says_at_the_field_what_is_wrong_and_keeps_what_was_typed(
+def test_it_shows_errors_at_their_fields_and_keeps_the_input(
     desk: Desk, field: str, value: str, message: str
 ) -> None:
     answer = desk.client.post("/desk/datasets/new/", desk.declaration(**{field: value}))
@@ -119,7 +119,7 @@ def test_it_says_at_the_field_what_is_wrong_and_keeps_what_was_typed(
     assert not Dataset.objects.exists()
 
 
-def test_columns_that_anybody_may_know_are_declared_line_by_line(desk: Desk) -> None:
+def test_public_columns_are_declared_line_by_line(desk: Desk) -> None:
     typed = desk.declaration(public_attributes="app: 1.4, 2.0\n\n model: a:b ,c,\n")
     desk.client.post("/desk/datasets/new/", typed)
     made = Dataset.objects.get()
@@ -136,7 +136,7 @@ def test_columns_that_anybody_may_know_are_declared_line_by_line(desk: Desk) -> 
     assert made.public_attributes == [{"column": "app", "values": ["3"]}]
 
 
-def test_it_refuses_two_budgets_and_shares_one(desk: Desk) -> None:
+def test_a_dataset_has_its_own_budget_or_shares_one(desk: Desk) -> None:
     first = desk.declare()
     shared = {"ledger": str(first.ledger.pk)}
     answer = desk.client.post("/desk/datasets/new/", desk.declaration(**shared))
@@ -153,7 +153,7 @@ def test_it_does_not_offer_the_ledgers_of_others(desk: Desk) -> None:
     assert "ledger" in answer.context["form"].errors
 
 
-def test_it_changes_what_is_not_fixed(desk: Desk) -> None:
+def test_it_changes_facts_that_are_not_fixed(desk: Desk) -> None:
     dataset = desk.declare()
     address = f"/desk/datasets/{dataset.slug}/edit/"
     assert 'value="Invented trips"' in desk.page(address)
@@ -165,13 +165,13 @@ def test_it_changes_what_is_not_fixed(desk: Desk) -> None:
     assert dataset.ledger.total_units == 3_000_000
 
 
-def test_a_budget_of_six_decimals_is_proposed_whole(desk: Desk) -> None:
+def test_a_budget_of_six_decimals_is_proposed_unrounded(desk: Desk) -> None:
     dataset = desk.declare(budget=Fraction("1.234567"))
     form = desk.client.get(f"/desk/datasets/{dataset.slug}/edit/").context["form"]
     assert form["budget"].value() == "1.234567"
 
 
-def test_it_leaves_the_domain_out_once_it_is_fixed(desk: Desk) -> None:
+def test_it_omits_the_domain_once_it_is_fixed(desk: Desk) -> None:
     dataset = desk.declare(ready=True)
     answer = desk.client.get(f"/desk/datasets/{dataset.slug}/edit/")
     assert "west" not in answer.context["form"].fields
@@ -188,7 +188,7 @@ def test_it_lets_only_administrators_change_the_budget(desk: Desk) -> None:
     assert dataset.ledger.total_units == 2_000_000
 
 
-def test_it_lets_a_steward_declare_on_a_shared_budget_and_mint_none(desk: Desk) -> None:
+def test_a_steward_uses_a_shared_budget_and_creates_none(desk: Desk) -> None:
     shared = desk.declare().ledger
     steward = desk.signed_in("steward", role=Role.STEWARD)
     refused = steward.post("/desk/datasets/new/", desk.declaration(title="Mint", budget="1000"))
@@ -216,10 +216,10 @@ def test_it_shows_facts_and_ledger_of_a_dataset(desk: Desk) -> None:
     assert release.title in page
     assert "0.50" in page
     assert "1.50 left of 2" in page
-    assert "running jobs hold 0.50" in page
+    assert "0.50 reserved for running jobs" in page
 
 
-def test_it_lists_every_ledger_entry_of_the_house_alone(desk: Desk) -> None:
+def test_it_lists_only_the_organisations_ledger_entries(desk: Desk) -> None:
     desk.request(desk.declare(ready=True))
     assert "A map (uniform-grid)" in desk.page("/desk/ledger/")
     stranger = make_desk(name="Other house", owner="other")
@@ -239,7 +239,7 @@ def test_the_owner_chooses_whether_uploaded_files_are_kept(desk: Desk) -> None:
     assert Dataset.objects.get().keep_raw
 
 
-def test_a_steward_takes_the_ledger_as_csv_and_a_stranger_finds_nothing(desk: Desk) -> None:
+def test_a_steward_downloads_the_ledger_and_a_stranger_finds_nothing(desk: Desk) -> None:
     dataset = desk.declare(ready=True)
     desk.request(dataset)
     address = f"/desk/datasets/{dataset.slug}/ledger.csv"
@@ -254,7 +254,7 @@ def test_a_steward_takes_the_ledger_as_csv_and_a_stranger_finds_nothing(desk: De
     assert desk.client.post(address).status_code == 405
 
 
-def test_land_to_draw_a_study_area_on_is_there_for_those_who_may_declare(desk: Desk) -> None:
+def test_land_for_drawing_a_study_area_is_sent_to_stewards(desk: Desk) -> None:
     address = reverse("desk-land")
     sides = {"west": 12, "south": 55, "east": 13, "north": 56}
     assert Client().get(address, sides).status_code == 302

@@ -1,4 +1,4 @@
-"""The desk's figures: bars that add up, exact epsilons, lengths a person can read."""
+"""The desk's figures: bars, exact epsilons, readable lengths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.one_database
 
 
 def width(budget: Budget) -> float:
-    """Of the whole bar, in per cent."""
+    """Return the width in per cent of the whole bar."""
     return sum(budget.spent) + budget.held + sum(budget.future)
 
 

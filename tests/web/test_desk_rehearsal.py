@@ -1,4 +1,4 @@
-"""The rehearsal map of a request: what it is drawn from, and that it touches nothing private."""
+"""The rehearsal map of a request: what it is drawn from, without private data."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def dataset(desk: Desk) -> Dataset:
 
 
 def rehearsal(desk: Desk, dataset: Dataset, **changes: str) -> Any:
-    """What the quote's page draws from, and the page."""
+    """Return the data that the quote's page draws, and the page."""
     answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", FIELDS | changes)
     return answer.context["rehearsal"], answer.content.decode()
 
 
-def test_its_noise_and_grid_are_those_of_the_quote(desk: Desk, dataset: Dataset) -> None:
+def test_it_has_the_noise_and_grid_of_the_quote(desk: Desk, dataset: Dataset) -> None:
     found, page = rehearsal(desk, dataset)
     facts = json.loads(found.document)
     assert (facts["grid"]["columns"], facts["grid"]["rows"]) == (16, 16)
@@ -52,12 +52,12 @@ def test_its_noise_and_grid_are_those_of_the_quote(desk: Desk, dataset: Dataset)
     assert "data-last" not in page
 
 
-def test_it_takes_the_number_of_people_that_is_guessed(desk: Desk, dataset: Dataset) -> None:
+def test_it_uses_the_guessed_number_of_people(desk: Desk, dataset: Dataset) -> None:
     guess = {"guess_people": "5000", "guess_records": "10", "guess_share": "0.01"}
     assert json.loads(rehearsal(desk, dataset, **guess)[0].document)["people"] == 5000
 
 
-def test_it_shows_published_maps_alone(desk: Desk, dataset: Dataset) -> None:
+def test_it_uses_only_published_maps(desk: Desk, dataset: Dataset) -> None:
     release = desk.request(dataset)
     assert rehearsal(desk, dataset)[0].last is None
     Release.objects.filter(pk=release.pk).update(
@@ -72,9 +72,7 @@ def test_it_shows_published_maps_alone(desk: Desk, dataset: Dataset) -> None:
     assert rehearsal(desk, dataset, counting="visits")[0].last is None
 
 
-def test_there_is_none_where_nothing_is_counted_in_cells_or_they_are_too_fine(
-    desk: Desk, dataset: Dataset
-) -> None:
+def test_there_is_none_without_cells_or_with_too_many(desk: Desk, dataset: Dataset) -> None:
     assert rehearsal(desk, dataset, **{"uniform-grid.cells": "4096"})[0] is None
     quote = desk.client.get(
         f"/desk/datasets/{dataset.slug}/quote", FIELDS | {"mechanism": "private-clusters"}
@@ -83,7 +81,7 @@ def test_there_is_none_where_nothing_is_counted_in_cells_or_they_are_too_fine(
     assert quote.context["rehearsal"] is None
 
 
-def test_its_ground_is_for_members(desk: Desk, dataset: Dataset) -> None:
+def test_its_basemap_is_only_for_members(desk: Desk, dataset: Dataset) -> None:
     address = f"/desk/datasets/{dataset.slug}/ground.json"
     shapes = desk.client.get(address).json()
     assert shapes["bounds"] == [10, 50, 10.1, 50.1]
@@ -92,9 +90,7 @@ def test_its_ground_is_for_members(desk: Desk, dataset: Dataset) -> None:
     assert desk.signed_in("stranger", role=None).get(address).status_code == 404
 
 
-def test_it_says_where_the_map_will_have_regions_of_many_sizes(
-    desk: Desk, dataset: Dataset
-) -> None:
-    said = "cut into partitions of many sizes, chosen with noise"
+def test_it_says_if_the_map_will_have_regions_of_many_sizes(desk: Desk, dataset: Dataset) -> None:
+    said = "divided into partitions of many sizes, chosen with noise"
     assert said not in rehearsal(desk, dataset)[1]
     assert said in rehearsal(desk, dataset, mechanism="dpcube")[1]

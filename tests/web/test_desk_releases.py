@@ -1,4 +1,4 @@
-"""Requesting a release on the desk: quoted, confirmed, paid once, published, withdrawn."""
+"""Releases at the desk: quoted, confirmed, paid once, published, withdrawn."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def desk() -> Desk:
-    """An organisation with an administrator who is signed in."""
+    """Make an organisation with a signed-in administrator."""
     return make_desk()
 
 
 @pytest.fixture
 def dataset(desk: Desk) -> Dataset:
-    """A dataset whose file has been read, with a budget of 2."""
+    """Make a dataset with an ingested file and a budget of 2."""
     return desk.declare(ready=True)
 
 
 def asked(**changes: str) -> dict[str, str]:
-    """What a person types to ask for a release."""
+    """Return what a person types to request a release."""
     typed = {
         "title": "Evenings of May",
         "description": "Nobody was there.",
@@ -48,12 +48,12 @@ def asked(**changes: str) -> dict[str, str]:
 
 
 def address(dataset: Dataset) -> str:
-    """Where releases of a dataset are requested."""
+    """Return the address at which releases of a dataset are requested."""
     return f"/desk/datasets/{dataset.slug}/release/"
 
 
 def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
-    """The fields of the last page before spending, with the button pressed."""
+    """Return the fields of the last page before paying, with the button pressed."""
     page = desk.client.post(address(dataset), asked(**changes)).content.decode()
     hidden = re.findall(r'<input type="hidden" name="([^"]+)"(?: value="([^"]*)")?', page)
     return {name: value for name, value in hidden if name != "csrfmiddlewaretoken"} | {
@@ -62,7 +62,7 @@ def receipt(desk: Desk, dataset: Dataset, **changes: str) -> dict[str, str]:
 
 
 def spent(dataset: Dataset) -> int:
-    """Micro-epsilon taken from the dataset's ledger."""
+    """Return the micro-epsilon spent from the dataset's ledger."""
     dataset.ledger.refresh_from_db()
     return dataset.ledger.spent_units
 
@@ -113,7 +113,7 @@ def test_it_quotes_cost_noise_and_what_remains(desk: Desk, dataset: Dataset) -> 
     ],
 )
 @pytest.mark.parametrize("step", ["review", "spend"])
-def test_it_says_at_the_field_what_is_wrong_and_spends_nothing(
+def test_it_shows_errors_at_their_fields_and_spends_nothing(
     desk: Desk, dataset: Dataset, field: str, value: str, message: str, step: str
 ) -> None:
     typed = receipt(desk, dataset) | asked(**{field: value, "step": step})
@@ -130,14 +130,14 @@ def test_it_says_at_the_field_what_is_wrong_and_spends_nothing(
 
 
 @pytest.mark.parametrize(("field", "value"), [("epsilon", "0"), ("epsilon", "9"), ("bound", "0")])
-def test_its_quote_says_what_is_wrong(desk: Desk, dataset: Dataset, field: str, value: str) -> None:
+def test_its_quote_shows_errors(desk: Desk, dataset: Dataset, field: str, value: str) -> None:
     answer = desk.client.get(f"/desk/datasets/{dataset.slug}/quote", asked(**{field: value}))
     assert answer.status_code == 200
     assert answer.context["quote"] is None
     assert len(answer.context["problems"]) == 1
 
 
-def test_it_shows_the_receipt_before_spending(desk: Desk, dataset: Dataset) -> None:
+def test_it_asks_for_confirmation_before_spending(desk: Desk, dataset: Dataset) -> None:
     page = desk.client.post(address(dataset), asked()).content.decode()
     assert "Spend 0.500 and run" in page
     assert "Left after" in page
@@ -146,7 +146,7 @@ def test_it_shows_the_receipt_before_spending(desk: Desk, dataset: Dataset) -> N
     assert not Job.objects.filter(task="releases.run").exists()
 
 
-def test_it_leads_back_to_the_form_with_everything_kept(desk: Desk, dataset: Dataset) -> None:
+def test_it_returns_to_the_form_with_the_input_kept(desk: Desk, dataset: Dataset) -> None:
     sent = receipt(desk, dataset, **{"publish_when_done": "on"}) | {"step": "edit"}
     answer = desk.client.post(address(dataset), sent)
     form = answer.context["form"]
@@ -156,7 +156,7 @@ def test_it_leads_back_to_the_form_with_everything_kept(desk: Desk, dataset: Dat
     assert spent(dataset) == 0
 
 
-def test_it_is_paid_once_however_often_it_is_sent(desk: Desk, dataset: Dataset) -> None:
+def test_a_confirmation_sent_repeatedly_is_paid_once(desk: Desk, dataset: Dataset) -> None:
     sent = receipt(desk, dataset)
     answers = [desk.client.post(address(dataset), sent) for _ in range(3)]
     release = Release.objects.get()
@@ -166,7 +166,7 @@ def test_it_is_paid_once_however_often_it_is_sent(desk: Desk, dataset: Dataset) 
     assert release.created_by == desk.user
 
 
-def test_it_takes_no_receipt_of_somebody_else(desk: Desk, dataset: Dataset) -> None:
+def test_a_confirmation_of_somebody_else_is_refused(desk: Desk, dataset: Dataset) -> None:
     sent = receipt(desk, dataset)
     colleague = desk.signed_in("colleague", role=Role.STEWARD)
     for token in (sent["token"], "", "nonsense"):
@@ -176,13 +176,13 @@ def test_it_takes_no_receipt_of_somebody_else(desk: Desk, dataset: Dataset) -> N
     assert spent(dataset) == 0
 
 
-def test_it_takes_no_receipt_of_another_dataset(desk: Desk, dataset: Dataset) -> None:
+def test_a_confirmation_for_another_dataset_is_refused(desk: Desk, dataset: Dataset) -> None:
     other = desk.declare(ready=True, title="Other")
     assert desk.client.post(address(other), receipt(desk, dataset)).status_code == 422
     assert spent(other) == 0
 
 
-def test_it_refuses_what_the_budget_does_not_hold_any_more(desk: Desk, dataset: Dataset) -> None:
+def test_a_confirmation_beyond_the_present_budget_is_refused(desk: Desk, dataset: Dataset) -> None:
     sent = receipt(desk, dataset, epsilon="1.5")
     desk.request(dataset, epsilon="1")
     answer = desk.client.post(address(dataset), sent)
@@ -199,7 +199,7 @@ def test_it_proposes_the_last_settings_again(desk: Desk, dataset: Dataset) -> No
     assert form["uniform-grid.cells"].value() == 8
 
 
-def test_it_offers_publication_to_approvers_alone(desk: Desk, dataset: Dataset) -> None:
+def test_it_offers_publication_only_to_approvers(desk: Desk, dataset: Dataset) -> None:
     steward = desk.signed_in("steward", role=Role.STEWARD)
     assert "publish_when_done" not in steward.get(address(dataset)).context["form"].fields
     assert "publish_when_done" in desk.client.get(address(dataset)).context["form"].fields
@@ -210,7 +210,7 @@ def test_it_waits_then_shows_the_draft_then_publishes_and_withdraws(
 ) -> None:
     release = desk.request(dataset)
     page = f"/desk/releases/{release.pk}/"
-    assert "Its 0.50 is held, not spent" in desk.page(page)
+    assert "Its 0.50 is reserved, not spent" in desk.page(page)
     assert release_run(release_id=release.pk)
     shown = desk.page(page)
     assert f"/maps/{release.pk}/" in shown
@@ -230,7 +230,7 @@ def test_it_waits_then_shows_the_draft_then_publishes_and_withdraws(
     assert spent(dataset) == 500_000
 
 
-def test_it_rejects_a_draft_by_itself(desk: Desk, dataset: Dataset) -> None:
+def test_it_rejects_a_draft(desk: Desk, dataset: Dataset) -> None:
     release = desk.request(dataset)
     page = f"/desk/releases/{release.pk}/"
     assert "Reject it" not in desk.page(page)
@@ -253,7 +253,7 @@ def test_it_rejects_a_draft_by_itself(desk: Desk, dataset: Dataset) -> None:
     assert "Look at the draft" not in desk.page("/desk/")
 
 
-def test_it_cancels_what_has_not_started(desk: Desk, dataset: Dataset) -> None:
+def test_it_cancels_a_job_that_has_not_started(desk: Desk, dataset: Dataset) -> None:
     release = desk.request(dataset)
     desk.client.post(f"/desk/releases/{release.pk}/cancel/")
     assert spent(dataset) == 0
@@ -275,7 +275,7 @@ def test_it_tells_members_why_a_job_failed_and_lets_them_finish_what_was_drawn(
     assert spent(dataset) == 500_000
 
 
-def test_it_says_when_something_cannot_be_done(desk: Desk, dataset: Dataset) -> None:
+def test_it_explains_refused_actions(desk: Desk, dataset: Dataset) -> None:
     release = desk.request(dataset)
     answer = desk.client.post(f"/desk/releases/{release.pk}/publish/", follow=True)
     assert "not finished yet" in answer.content.decode()
@@ -292,7 +292,7 @@ def test_it_does_not_exist_for_strangers(desk: Desk, dataset: Dataset, action: s
 
 
 @pytest.mark.parametrize("action", ["publish/", "reject/", "withdraw/"])
-def test_it_lets_approvers_alone_publish(desk: Desk, dataset: Dataset, action: str) -> None:
+def test_only_approvers_publish(desk: Desk, dataset: Dataset, action: str) -> None:
     page = f"/desk/releases/{desk.request(dataset).pk}/{action}"
     assert desk.signed_in("steward", role=Role.STEWARD).post(page).status_code == 404
 
@@ -319,4 +319,4 @@ def test_maps_by_time_need_a_column_of_times(desk: Desk, dataset: Dataset) -> No
     dataset.save()
     answer = desk.client.get(quote, typed)
     assert answer.context["quote"] is None
-    assert "no column of times" in answer.content.decode()
+    assert "no time column" in answer.content.decode()

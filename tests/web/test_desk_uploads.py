@@ -1,4 +1,4 @@
-"""Uploads on the desk: sent with and without a script, looked at, confirmed, reported."""
+"""Uploads at the desk: with and without scripts, previewed, confirmed, reported."""
 
 from __future__ import annotations
 
@@ -24,17 +24,17 @@ COLUMNS = {"longitude": "lon", "latitude": "lat", "person": "device", "time": "s
 
 @pytest.fixture
 def desk() -> Desk:
-    """An organisation with an administrator who is signed in."""
+    """Make an organisation with a signed-in administrator."""
     return make_desk()
 
 
 def csv(text: str, name: str = "trips.csv") -> SimpleUploadedFile:
-    """A file as a browser sends it."""
+    """Return a file as a browser sends it."""
     return SimpleUploadedFile(name, text.encode())
 
 
 def send(desk: Desk, text: str | None = None, name: str = "trips.csv") -> Upload:
-    """An upload that waits for its columns."""
+    """Make an upload that waits for its columns."""
     dataset = desk.declare()
     file = csv(invented_rows() if text is None else text, name)
     desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": file})
@@ -49,7 +49,7 @@ def test_it_takes_a_file_from_a_plain_form(desk: Desk) -> None:
     assert "10.02" in page
 
 
-def test_it_tells_a_script_where_to_go_next(desk: Desk) -> None:
+def test_it_gives_a_script_the_next_address(desk: Desk) -> None:
     address = f"/desk/datasets/{desk.declare().slug}/upload/"
     answer = desk.client.post(address, {"file": csv(invented_rows())}, headers=JSON)
     assert answer.json() == {"next": f"/desk/uploads/{Upload.objects.get().pk}/"}
@@ -59,7 +59,7 @@ def test_it_tells_a_script_where_to_go_next(desk: Desk) -> None:
     ("sent", "message"),
     [({}, "Choose a file first."), ({"file": csv("")}, "empty")],
 )
-def test_it_refuses_nothing_at_all(
+def test_it_refuses_a_form_without_a_file(
     desk: Desk, sent: dict[str, SimpleUploadedFile], message: str
 ) -> None:
     address = f"/desk/datasets/{desk.declare().slug}/upload/"
@@ -79,7 +79,7 @@ def test_it_refuses_a_file_above_the_limit_before_reading_it(
     assert "larger" in answer.json()["errors"][0]
 
 
-def test_it_wants_a_token_with_the_file(desk: Desk) -> None:
+def test_it_requires_a_token_with_the_file(desk: Desk) -> None:
     address = f"/desk/datasets/{desk.declare().slug}/upload/"
     strict = Client(enforce_csrf_checks=True)
     strict.force_login(desk.user)
@@ -87,7 +87,7 @@ def test_it_wants_a_token_with_the_file(desk: Desk) -> None:
     assert not Upload.objects.exists()
 
 
-def test_it_turns_strangers_away_without_a_look_at_their_file(desk: Desk) -> None:
+def test_it_refuses_strangers_without_reading_their_file(desk: Desk) -> None:
     address = f"/desk/datasets/{desk.declare().slug}/upload/"
     assert Client().post(address, {"file": csv("x")})["Location"].startswith("/accounts/login/")
     stranger = make_desk(name="Other house", owner="other").client
@@ -112,7 +112,7 @@ def test_it_exchanges_swapped_coordinates_at_one_click(desk: Desk) -> None:
     ("field", "column"),
     [("longitude", "lat"), ("longitude", ""), ("person", ""), ("latitude", "nowhere")],
 )
-def test_it_refuses_columns_that_cannot_be(desk: Desk, field: str, column: str) -> None:
+def test_it_refuses_impossible_columns(desk: Desk, field: str, column: str) -> None:
     upload = send(desk)
     answer = desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS | {field: column})
     assert answer.status_code == 422
@@ -134,7 +134,7 @@ def test_it_reads_the_file_once_confirmed_and_reports_privately(desk: Desk) -> N
     assert "Request a release" in page
 
 
-def test_it_takes_a_file_without_a_usable_row(desk: Desk) -> None:
+def test_it_accepts_a_file_without_a_usable_row(desk: Desk) -> None:
     upload = send(desk, HEAD)
     desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS)
     assert upload_ingest(upload_id=upload.pk)
@@ -161,7 +161,7 @@ def test_a_file_that_cannot_be_read_has_failed_and_can_be_removed(desk: Desk) ->
     assert not private_storage().exists(upload.raw_name)
 
 
-def test_what_was_read_cannot_be_removed_nor_anything_by_strangers(desk: Desk) -> None:
+def test_read_files_cannot_be_removed_and_strangers_remove_nothing(desk: Desk) -> None:
     dataset = desk.declare(ready=True)
     upload = dataset.uploads.get()
     stranger = make_desk(name="Other house", owner="other").client
@@ -171,7 +171,7 @@ def test_what_was_read_cannot_be_removed_nor_anything_by_strangers(desk: Desk) -
     assert Upload.objects.get().state == UploadState.READY
 
 
-def test_the_head_of_a_file_is_kept_until_it_is_read(desk: Desk) -> None:
+def test_the_preview_of_a_file_is_stored_until_it_is_read(desk: Desk) -> None:
     upload = send(desk)
     upload.refresh_from_db()
     assert "p1" in upload.preview
@@ -198,13 +198,13 @@ def test_columns_can_be_chosen_anew_until_a_release_is_requested(desk: Desk) -> 
     assert dataset.columns["time"] == ""
 
 
-def test_it_shows_the_columns_that_releases_rest_on(desk: Desk) -> None:
+def test_it_shows_the_columns_fixed_by_releases(desk: Desk) -> None:
     dataset = desk.declare(ready=True)
     desk.request(dataset)
     other = csv(invented_rows().replace("device", "who"))
     answer = desk.client.post(f"/desk/datasets/{dataset.slug}/upload/", {"file": other})
     page = desk.page(answer["Location"])
-    assert "Releases rest on these columns" in page
+    assert "Releases use these columns" in page
     answer = desk.client.post(answer["Location"], COLUMNS | {"person": "who"})
     assert answer.status_code == 422
     assert "device" in str(answer.context["form"].errors)
@@ -224,14 +224,14 @@ def test_it_says_why_reading_failed_and_lets_it_be_tried_again(desk: Desk) -> No
     assert upload_ingest(upload_id=upload.pk)
 
 
-def test_it_shows_an_upload_to_members_alone(desk: Desk) -> None:
+def test_it_shows_an_upload_only_to_members(desk: Desk) -> None:
     upload = send(desk)
     stranger = make_desk(name="Other house", owner="other").client
     assert stranger.get(f"/desk/uploads/{upload.pk}/").status_code == 404
     assert stranger.post(f"/desk/uploads/{upload.pk}/", COLUMNS).status_code == 404
 
 
-def test_it_tells_how_far_a_job_is(desk: Desk) -> None:
+def test_it_shows_the_progress_of_a_job(desk: Desk) -> None:
     upload = send(desk)
     desk.client.post(f"/desk/uploads/{upload.pk}/", COLUMNS)
     job = Job.objects.get()

@@ -1,4 +1,4 @@
-"""One person taken out of a dataset, raw files not kept, and the ledger written out."""
+"""Erasing a person, deleting raw files, and exporting the ledger."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ COLUMNS = Columns(longitude="lon", latitude="lat", person="who")
 
 def ingest(dataset: Dataset) -> Upload:
     upload = make_received(dataset)
-    upload_confirm(upload=upload, columns=COLUMNS, confirmed_by=None)
+    upload_confirm(upload=upload, columns=COLUMNS)
     assert upload_ingest(upload_id=upload.pk)
     upload.refresh_from_db()
     assert upload.state == UploadState.READY
@@ -116,7 +116,7 @@ def test_a_steward_erases_a_person_at_the_desk_and_a_stranger_finds_nothing(
     assert address in steward.get(home).content.decode()
     assert stranger.post(f"{home}erase/", {"person": "ann"}).status_code == 404
     refused = steward.post(f"{home}erase/", {"person": " "}, follow=True)
-    assert "no identifier" in refused.content.decode()
+    assert "not an identifier" in refused.content.decode()
     queued = steward.post(f"{home}erase/", {"person": "ann"})
     version = Upload.objects.get(erasing__isnull=False)
     assert queued["Location"] == reverse("desk-upload", args=[version.pk])
@@ -126,7 +126,7 @@ def test_a_steward_erases_a_person_at_the_desk_and_a_stranger_finds_nothing(
     assert "a person was erased" in gone
 
 
-def test_a_job_that_waits_draws_from_the_version_without_the_person(dataset: Dataset) -> None:
+def test_a_waiting_job_uses_the_version_without_the_person(dataset: Dataset) -> None:
     ingest(dataset)
     drawn, waiting = make_release(dataset), make_request(dataset)
     version = erase(dataset, "ann")
@@ -153,14 +153,14 @@ def test_an_invalid_identifier_is_refused(dataset: Dataset, person: str) -> None
     assert refusal.value.field == "person"
 
 
-def test_nobody_is_erased_while_a_file_is_read_nor_read_while_one_is_erased(
+def test_erasing_and_reading_a_file_exclude_each_other(
     dataset: Dataset,
 ) -> None:
     ingest(dataset)
     late, queued = make_received(dataset), make_received(dataset)
     person_erase(dataset=dataset, person="ann", by=None)
     with pytest.raises(Conflict):
-        upload_confirm(upload=late, columns=COLUMNS, confirmed_by=None)
+        upload_confirm(upload=late, columns=COLUMNS)
     with pytest.raises(Conflict):
         person_erase(dataset=dataset, person="bob", by=None)
     queued.refresh_from_db()
@@ -178,7 +178,7 @@ def test_only_stewards_erase_and_only_where_rows_have_persons(dataset: Dataset) 
         person_erase(dataset=make_dataset(), person="ann", by=None)
 
 
-def test_the_erase_command_says_what_cannot_be_undone(
+def test_the_erase_command_warns_that_it_cannot_be_undone(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpgeo.commands.console.POLL_SECONDS", 0.0)
@@ -236,7 +236,7 @@ def test_a_steward_erases_a_person_in_the_admin_and_a_stranger_finds_nothing(
     assert stranger.post(address, {"person": "ann"}).status_code == 404
     assert steward.get(address).status_code == 405
     refused = steward.post(address, {"person": " "}, follow=True)
-    assert "no identifier" in refused.content.decode()
+    assert "not an identifier" in refused.content.decode()
     assert not Upload.objects.filter(erasing__isnull=False).exists()
     steward.post(address, {"person": "ann"})
     version = Upload.objects.get(erasing__isnull=False)

@@ -1,4 +1,4 @@
-"""The owner's desk in German, page by page; programs are answered in English all the same."""
+"""The owner's desk in German, page by page; programs still get English."""
 
 from __future__ import annotations
 
@@ -53,19 +53,19 @@ WARDS = {
 
 @pytest.fixture
 def desk() -> Desk:
-    """A house whose steward's names are no English words."""
+    """Make an organisation whose steward has names that are not English words."""
     return make_desk("Haus", "inhaber")
 
 
 @pytest.fixture
 def german() -> Iterator[None]:
-    """The site's language is German, as by DPGEO_LANGUAGE=de."""
+    """Set the site's language to German, as DPGEO_LANGUAGE=de does."""
     with translation.override("de"):
         yield
 
 
 def everything(desk: Desk) -> dict[str, tuple[str, str]]:
-    """Every page of a desk that holds something, and German words that must stand there."""
+    """Return every page of a desk with content, and German words that each must contain."""
     dataset = desk.declare(title="Wege", ready=True)
     dataset_page = f"/desk/datasets/{dataset.slug}/"
     public_layer_add(
@@ -125,13 +125,13 @@ def everything(desk: Desk) -> dict[str, tuple[str, str]]:
 
 
 def english_in(said: str) -> list[str]:
-    """The sentences of the catalogue that stand untranslated in a German page's words."""
+    """Return the catalogue's English sentences that occur in a German page."""
     catalogue = gettext_module.translation("django", settings.LOCALE_PATHS[0], ["de"])
     said = " ".join(said.split())
     found = []
     for key, translated in catalogue._catalog.items():  # type: ignore[attr-defined]
         text = key[0] if isinstance(key, tuple) else key
-        # Short words, and those that are the same, can stand in German sentences too.
+        # Short texts, and those that are the same, can occur in German sentences too.
         for piece in re.split(r"%\(\w+\)s|{\w+}|<[^>]+>", text.replace("%%", "%")):
             english = piece.strip(" .,:;“”()")
             known = len(english) > 9 and " " in english and english not in translated
@@ -153,7 +153,7 @@ def test_the_desk_speaks_german_on_every_page(desk: Desk) -> None:
 
 
 @pytest.mark.django_db
-def test_the_test_would_find_english(desk: Desk) -> None:
+def test_untranslated_english_would_be_found(desk: Desk) -> None:
     for name, (address, german) in everything(desk).items():
         said = readable(desk.page(address))
         assert german not in said, name
@@ -265,7 +265,7 @@ def test_a_phrase_whose_values_cannot_be_stored_is_kept_in_english() -> None:
             "'x' ist keine Zahl; schreiben Sie sie wie 0.5.",
         ),
         (
-            InvalidInput("Is more than the {count:,} places there are; ask for fewer.", count=1200),
+            InvalidInput("Is more than the {count:,} places there are; choose fewer.", count=1200),
             "1.200 Orte, die es gibt;",
         ),
         (Conflict("Something that nobody translated, {count:,} times.", count=1200), "1.200 times"),
@@ -292,7 +292,7 @@ def test_a_column_named_like_a_sentence_is_shown_as_it_is(desk: Desk) -> None:
     upload = upload_receive(dataset=dataset, file=file, file_name="a.csv", created_by=desk.user)
     columns = Columns(person="wer", longitude="lon", latitude="lat")
     with pytest.raises(InvalidInput) as refused:
-        upload_confirm(upload=upload, columns=columns, confirmed_by=desk.user)
+        upload_confirm(upload=upload, columns=columns)
     said = say(refused.value)
     assert said == f"Die Datei hat keine Spalte 'wer'; sie hat who, lon, lat, {ODD}."
     upload.job = job_create(task="datasets.ingest")
@@ -317,7 +317,7 @@ def test_failures_from_before_phrases_are_shown_as_they_are(desk: Desk) -> None:
 
 @pytest.mark.django_db
 @pytest.mark.usefixtures("german")
-def test_what_a_budget_does_not_hold_is_refused_in_german(desk: Desk) -> None:
+def test_a_request_beyond_the_budget_is_refused_in_german(desk: Desk) -> None:
     dataset = desk.declare(title="Wege", ready=True)
     answer = desk.client.post(f"/desk/datasets/{dataset.slug}/release/", asked(epsilon="3.5"))
     assert "fordern Sie höchstens 2 an." in answer.content.decode()

@@ -1,4 +1,4 @@
-"""The glossary: one list for the page and for docs/glossary.md."""
+"""The glossary: one list for its page and for docs/glossary.md."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def test_each_word_is_explained_once() -> None:
 
 
 @pytest.mark.django_db
-def test_privacy_pages_lead_to_the_glossary() -> None:
+def test_privacy_pages_link_to_the_glossary() -> None:
     assert "/about/words/" in Client().get("/about/privacy/").content.decode()
     shown = html.unescape(Client().get("/about/words/").content.decode())
     for _, terms in SECTIONS:

@@ -1,4 +1,4 @@
-"""One worker holds a job at a time; the dead are replaced, the impossible refunded."""
+"""Jobs: one worker at a time, lost workers replaced, failures refunded."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def paid() -> tuple[Job, Ledger]:
-    """A queued job of epsilon 1/4 on a budget of 1."""
+    """Make a queued job of epsilon 1/4 on a budget of 1."""
     ledger = ledger_create(name="people", total=Fraction(1))
     job = job_create(task="tests.nothing")
     budget_debit(
@@ -97,7 +97,7 @@ def test_an_expired_lease_is_taken_over_and_its_holder_stops() -> None:
     assert (job.state, job.drawing, job.attempts) == (JobState.DONE, False, 2)
 
 
-def test_an_ended_job_is_not_taken_again() -> None:
+def test_an_ended_job_is_not_leased_again() -> None:
     job = job_create(task="tests.nothing")
     job_finish(job_id=job.pk, lease=take(job))
     assert job_lease(job_id=job.pk) is None
@@ -141,7 +141,7 @@ def test_a_broker_that_is_down_does_not_lose_the_job(
     assert job_lease(job_id=job.pk) is not None
 
 
-def test_a_waiting_job_is_offered_at_growing_intervals() -> None:
+def test_a_waiting_job_is_sent_again_at_growing_intervals() -> None:
     now = timezone.now()
     job = job_create(task="tests.nothing")
 
@@ -333,7 +333,7 @@ def test_the_lease_is_kept_alive_during_a_long_step(monkeypatch: pytest.MonkeyPa
 
 
 @pytest.mark.django_db(transaction=True)
-def test_a_hung_worker_loses_its_lease_in_the_end(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_hung_worker_eventually_loses_its_lease(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dpgeo.jobs.lease.HEARTBEAT_SECONDS", 0.01)
     monkeypatch.setattr("dpgeo.jobs.lease.LONGEST_HOLD_SECONDS", 0.0)
     job = job_create(task="tests.nothing")

@@ -1,4 +1,4 @@
-"""Every string of the pages can be said in another language."""
+"""Translation of the pages: no English text is left in another language."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from translations.catalogue import read_po, write_mo
 
 
 @pytest.mark.django_db
-def test_pages_hand_their_scripts_the_words_of_their_language(
+def test_pages_pass_translated_texts_to_their_scripts(
     client: Client,
 ) -> None:
     cache.clear()
@@ -51,7 +51,7 @@ def test_pages_hand_their_scripts_the_words_of_their_language(
 
 
 @pytest.mark.django_db
-def test_pictures_hold_numbers_a_browser_reads_in_any_language(client: Client) -> None:
+def test_numbers_in_svg_have_decimal_points_in_any_language(client: Client) -> None:
     cache.clear()
     release = install(grid_release(StudyArea.from_bounds(*BOUNDS), 16), "Where people are")
     with translation.override("de"):
@@ -74,7 +74,7 @@ KINDS: dict[str, Callable[[], Released]] = {
 
 
 def readable(page: str) -> str:
-    """The words of a page and of its labels, without scripts."""
+    """Return the text of a page and of its labels, without scripts."""
     page = re.sub(r"<(script|style)\b.*?</\1>", " ", page, flags=re.S)
     labels = re.findall(r'(?:aria-label|title|alt|data-label|content)="([^"]*)"', page)
     return html.unescape(" ".join([re.sub(r"<[^>]+>", "\n", page), *labels]))
@@ -82,7 +82,7 @@ def readable(page: str) -> str:
 
 @pytest.mark.django_db
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_english_is_left_on_a_german_page(client: Client, kind: str) -> None:
+def test_a_german_page_contains_no_english(client: Client, kind: str) -> None:
     cache.clear()
     release = install(KINDS[kind](), "Wo wir sind")
     german = gettext_module.translation("django", settings.LOCALE_PATHS[0], ["de"])
@@ -92,24 +92,24 @@ def test_nothing_english_is_left_on_a_german_page(client: Client, kind: str) -> 
             said = " ".join(readable(client.get(path).content.decode()).split())
             for text, translated in german._catalog.items():  # type: ignore[attr-defined]
                 english = text[0] if isinstance(text, tuple) else text
-                # Short words, and those that are the same, can stand in German sentences too.
+                # Short texts, and those that are the same, can occur in German sentences too.
                 if len(english) > 9 and english != translated and english in said:
                     assert not re.search(rf"(?<!\w){re.escape(english)}(?!\w)", said), (name, text)
 
 
 ENGLISH_PAGES = {"page.html", "docs.html"}
-"""What programmers read: it quotes the API, which speaks English, and says so by `lang`."""
+"""Pages for programmers, which quote the English API and say so by `lang`."""
 
 
 def templates() -> Iterator[Path]:
-    """Every template that speaks the page's language."""
+    """Return every template in the page's language."""
     for path in sorted(Path(settings.BASE_DIR, "dpgeo").glob("*/templates/**/*.*")):
         if path.suffix in {".html", ".txt"} and path.name not in ENGLISH_PAGES:
             yield path
 
 
 def untranslated(template: str) -> set[str]:
-    """Words of a template, of its labels and of the defaults of its values, that stay English."""
+    """Return texts of a template, of its labels and of default values that stay English."""
     defaults = " ".join(re.findall(r'(?:default|yesno|pluralize):"([^"]*)"', template))
     text = re.sub(r"{% blocktranslate.*?{% endblocktranslate %}", " ", template, flags=re.S)
     text = re.sub(
@@ -126,7 +126,7 @@ def untranslated(template: str) -> set[str]:
     return set(re.findall(r"[A-Za-z]{2,}", said))
 
 
-def test_no_word_of_a_template_escapes_translation() -> None:
+def test_every_text_of_a_template_is_translated() -> None:
     names = {"dpgeo", "km", "API", "PNG", "GeoJSON"}
     found = {str(path): untranslated(path.read_text()) - names for path in templates()}
     assert len(found) > 50
@@ -143,18 +143,18 @@ def test_no_word_of_a_template_escapes_translation() -> None:
         "<p>{{ count }} Hello{% blocktranslate %}s{% endblocktranslate %}</p>",
     ],
 )
-def test_it_finds_what_escapes(template: str) -> None:
+def test_untranslated_texts_would_be_found(template: str) -> None:
     assert untranslated(template) == {"Hello"}
 
 
 @pytest.mark.parametrize("name", sorted(ENGLISH_PAGES))
-def test_pages_for_programmers_say_that_they_are_english(name: str) -> None:
+def test_pages_for_programmers_are_marked_as_english(name: str) -> None:
     (page,) = Path(settings.BASE_DIR, "dpgeo").glob(f"api/templates/*/{name}")
     assert '<main class="page api-docs" id="content" lang="en">' in page.read_text()
 
 
 @pytest.mark.parametrize("domain", ["django", "djangojs"])
-def test_the_compiled_catalogue_is_the_written_one(domain: str, tmp_path: Path) -> None:
+def test_the_compiled_catalogue_is_current(domain: str, tmp_path: Path) -> None:
     """Remedy: `make messages`."""
     folder = settings.LOCALE_PATHS[0] / "de" / "LC_MESSAGES"
     write_mo(tmp_path / "made.mo", "de", read_po(folder / f"{domain}.po"))
@@ -175,8 +175,8 @@ def test_gettext_reads_the_catalogue_alike(domain: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.django_db
-def test_a_promise_has_the_figures_of_its_language(client: Client) -> None:
-    """A German reads "2,990" as not quite three."""
+def test_a_privacy_sentence_has_the_number_format_of_its_language(client: Client) -> None:
+    """In German, "2,990" would mean not quite three."""
     counts = published.install(published.make_dataset(budget=Fraction(8)))
     both = published.make_dataset(budget=Fraction(8), points_budget=make_level("ln 4", 2000))
     points = published.install(both, published=False)

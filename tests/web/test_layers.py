@@ -1,4 +1,4 @@
-"""Public layers are declared once, read back as they were, and kept while releases rest on them."""
+"""Public layers: declared once, read back unchanged, kept while in use."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def desk() -> Desk:
 
 
 def wards(dataset: Dataset) -> dict[str, Any]:
-    """Two halves of a dataset's area, and a zone elsewhere."""
+    """Return zones: two halves of a dataset's area, and one elsewhere."""
     west, south, east, north = dataset.area.bounds
     middle = (west + east) / 2
     sides = {"w": (west - 1, middle), "e": (middle, east + 1), "far": (east + 2, east + 3)}
@@ -79,7 +79,7 @@ def stored() -> set[str]:
     return {each.name for each in folder.iterdir()} if folder.exists() else set()
 
 
-def test_a_layer_is_kept_and_cut_to_the_area_when_it_is_used() -> None:
+def test_a_layer_is_stored_whole_and_cut_to_the_area_when_used() -> None:
     dataset = make_dataset()
     layer = add(dataset)
     assert (layer.features, len(layer.sha256)) == (3, 64)
@@ -106,7 +106,7 @@ def test_a_layer_is_kept_and_cut_to_the_area_when_it_is_used() -> None:
         ({"key_property": "nothing"}, "file", "first feature has: key, name"),
     ],
 )
-def test_what_is_wrong_is_named_and_nothing_is_kept(
+def test_an_invalid_layer_is_refused_and_not_stored(
     changes: dict[str, Any], field: str, words: str
 ) -> None:
     before = stored()
@@ -138,7 +138,7 @@ def test_a_name_is_used_once_and_a_file_has_a_limit(monkeypatch: pytest.MonkeyPa
         add(make_dataset(), name="tracts")
 
 
-def test_a_layer_is_declared_and_removed_by_stewards_alone() -> None:
+def test_only_stewards_declare_and_remove_layers() -> None:
     organisation = make_organisation()
     dataset = make_dataset(organisation=organisation)
     steward = make_user(organisation, Role.STEWARD)
@@ -153,24 +153,24 @@ def test_a_layer_is_declared_and_removed_by_stewards_alone() -> None:
     assert not private_storage().exists(layer.stored_name)
 
 
-def test_a_layer_that_a_release_used_stays(tmp_path: Path) -> None:
+def test_a_layer_used_by_a_release_cannot_be_removed(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path)
     layer = add(dataset)
     make_release(dataset).layers.add(layer)
-    with pytest.raises(Conflict, match="rests on it"):
+    with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
     assert private_storage().exists(layer.stored_name)
 
 
-def test_a_discarded_dataset_takes_its_layers_along() -> None:
+def test_the_layers_of_a_discarded_dataset_are_deleted() -> None:
     dataset = make_dataset()
     layer = add(dataset)
     dataset_discard(dataset=dataset)
     assert not private_storage().exists(layer.stored_name)
 
 
-def test_a_study_area_that_moved_away_from_its_zones_is_told() -> None:
+def test_a_study_area_without_any_of_its_zones_is_reported() -> None:
     dataset = make_dataset()
     add(dataset)
     away = {"type": "Polygon", "coordinates": [[[0, 0], [1, 0], [1, 1], [0, 1], [0, 0]]]}
@@ -225,7 +225,7 @@ STOPS = """line,stop,lon,lat
 
 
 def stops(**changes: Any) -> dict[str, Any]:
-    """A request for a layer of places from a table."""
+    """Request a layer of places from a table."""
     return {"name": "stops", "kind": "places", "layer": STOPS, **changes}
 
 
@@ -249,7 +249,7 @@ def test_bad_hierarchies_are_refused_by_name(
     assert not PublicLayer.objects.exists()
 
 
-def test_a_request_leads_to_where_layers_are_declared(desk: Desk) -> None:
+def test_the_request_form_links_to_the_declaration_of_layers(desk: Desk) -> None:
     dataset = desk.declare(ready=True)
     page = desk.page(f"/desk/datasets/{dataset.slug}/release/")
     zones = page[page.index("zones.zones") :]
@@ -257,7 +257,7 @@ def test_a_request_leads_to_where_layers_are_declared(desk: Desk) -> None:
     assert f'<a href="{address}">See or declare public layers</a>' in zones[:1000]
 
 
-def test_places_lie_in_the_zones_that_they_name(desk: Desk) -> None:
+def test_places_must_lie_in_the_zones_that_they_name(desk: Desk) -> None:
     dataset, asks = desk.declare(), program_of(desk)
     address = f"/api/v1/datasets/{dataset.slug}/layers"
     asks.ask("POST", address, {"name": "ward", "layer": wards(dataset)}, 201)
@@ -280,16 +280,13 @@ def test_the_sensitivity_of_each_level_is_shown_before_anything_is_paid(desk: De
         "Hiding stop: two places of one line are up to 5.56 km apart.",
         "Hiding line, stop: two places of one study area are up to 6.25 km apart.",
     ]
-    assert (
-        "A single place lies in 1 of the units that stay visible, such as 2"
-        in (forecast["caution"])
-    )
+    assert "1 of the visible units, such as 2, have a single place" in (forecast["caution"])
     many = {**request, "parameters": {**parameters, "clusters": 4}}
     refusal = asks.ask("POST", address, many, 400)
     assert (refusal["field"], "more than the 3 places" in refusal["detail"]) == ("clusters", True)
 
 
-def test_the_desk_takes_a_gazetteer(desk: Desk) -> None:
+def test_the_desk_accepts_a_gazetteer(desk: Desk) -> None:
     dataset = desk.declare()
     file = SimpleUploadedFile("stops.csv", STOPS.encode())
     typed = {"name": "stops", "kind": "places", "levels": "line, stop", "file": file}
@@ -325,7 +322,7 @@ def test_zones_are_requested_drawn_and_served(desk: Desk) -> None:
     shown = asks.ask("GET", f"/api/v1/releases/{release.pk}")
     assert (shown["kind"], shown["parameters"]) == ("zones", {"zones": "wards"})
     assert {"zones.geojson", "zones.csv", "zones.parquet"} <= {f["name"] for f in shown["files"]}
-    with pytest.raises(Conflict, match="rests on it"):
+    with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=dataset.layers.get(), by=None)
     for page in (f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"):
         assert desk.client.get(page).status_code == 200, page

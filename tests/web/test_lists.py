@@ -1,4 +1,4 @@
-"""Lists of what is public: as few queries for many as for few, and never a word that is stale."""
+"""Lists of public releases: few queries however long, and never stale."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ MOST_QUERIES = {
     "/ogc/collections?f=html": 1,
     "/": 5,
 }
-"""Of a list that was asked for before."""
+"""Number of queries of a list that was requested before."""
 
 
 @pytest.fixture(autouse=True)
@@ -101,7 +101,7 @@ def test_the_order_of_lists_is_read_from_an_index() -> None:
     assert "TEMP B-TREE" not in plan
 
 
-def test_what_was_kept_says_the_same_as_what_is_made_anew(
+def test_cached_lists_equal_fresh_ones(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     for title in ("Walks", "Rides"):
@@ -114,7 +114,7 @@ def test_what_was_kept_says_the_same_as_what_is_made_anew(
 
 @pytest.fixture
 def shown() -> Release:
-    """A release that every list has shown."""
+    """Make a release that every list has shown."""
     release = install(make_dataset())
     install(make_dataset(title="Rides"))
     for body in bodies().values():
@@ -159,7 +159,7 @@ CHANGES: list[tuple[str, dict[str, Any], bytes, set[str]]] = [
 
 
 @pytest.mark.parametrize(("what", "facts", "words", "where"), CHANGES)
-def test_changed_words_are_told_at_once(
+def test_changed_texts_are_in_every_list_at_once(
     shown: Release, what: str, facts: dict[str, Any], words: bytes, where: set[str]
 ) -> None:
     match what:
@@ -175,7 +175,7 @@ def test_changed_words_are_told_at_once(
         assert words in Client().get(address).content, address
 
 
-def test_a_members_drafts_are_kept_for_nobody(shown: Release) -> None:
+def test_drafts_are_never_cached(shown: Release) -> None:
     draft = install(shown.dataset, published=False)
     member = Client()
     member.force_login(make_member(make_organisation(), "ada"))
@@ -188,10 +188,10 @@ def test_a_members_drafts_are_kept_for_nobody(shown: Release) -> None:
     assert stranger["Cache-Control"] == "public, no-cache"
 
 
-def test_files_on_their_way_into_the_public_storage_are_not_kept_as_they_are(
+def test_files_being_published_are_not_cached(
     shown: Release,
 ) -> None:
-    """A server that was killed while it published leaves some files private for a moment."""
+    """A server that was killed while publishing leaves some files private for a moment."""
     shown.files.update(public=False)
     Release.objects.filter(pk=shown.pk).update(title="Half of it")
     address = "/ogc/collections"
@@ -200,7 +200,9 @@ def test_files_on_their_way_into_the_public_storage_are_not_kept_as_they_are(
     assert shown.pk.encode() in Client().get(address).content
 
 
-def test_the_oldest_texts_go_when_there_are_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_oldest_cached_texts_are_dropped_when_there_are_too_many(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("dpgeo.releases.list_cache.MOST_KEPT", 2)
     kept, made = TextCache(), []
 

@@ -1,4 +1,4 @@
-"""Installations made before 0.1.0 come to the database of a fresh one, with all their rows."""
+"""Migration of installations from before 0.1.0, with all their rows."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import datetime
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,8 @@ from django.db.migrations.executor import MigrationExecutor
 from django.db.migrations.loader import MigrationLoader
 from django.db.migrations.recorder import MigrationRecorder
 from pytest_django.plugin import DjangoDbBlocker
+
+from dpgeo.budgets.models import Ledger
 
 OURS = [each.label for each in apps.get_app_configs() if each.name.startswith("dpgeo.")]
 
@@ -32,13 +35,12 @@ CLAUSES = {
     "triggers": """SELECT tgrelid::regclass::text, pg_get_triggerdef(oid) FROM pg_trigger
         WHERE NOT tgisinternal""",
 }
-"""What PostgreSQL's schema consists of, without names that nobody declared: a renamed
-table keeps those of its old name."""
+"""PostgreSQL's schema except generated names: a renamed table keeps those of its old name."""
 
 
 @contextmanager
 def empty_database(folder: Path, name: str) -> Iterator[None]:
-    """The default connection leads to a database without tables."""
+    """Point the default connection at a database without tables."""
     usual = connections["default"]
     other = usual.copy()
     server = other.vendor == "postgresql"
@@ -65,8 +67,9 @@ def _unblocked(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
 
 
 def migrate_as_before(end: int) -> Any:
-    """Make the database of an older version; its models. `end` is the last migration of an app
-    that was squashed: 0 for the first, -1 for the last.
+    """Migrate to the database of an older version, and return its models.
+
+    `end` is the last migration of an app that was squashed: 0 for the first, -1 for the last.
     """
     executor = MigrationExecutor(connection)
     executor.loader = MigrationLoader(connection, replace_migrations=False)
@@ -74,15 +77,15 @@ def migrate_as_before(end: int) -> Any:
     targets = {app: (app, "0001_initial") for app in OURS if app in executor.loader.migrated_apps}
     targets |= {app: squash.replaces[end] for (app, _), squash in squashed.items() if app in OURS}
     if end == 0:
-        del targets["crowdsourcing"]  # which rests on later ones
+        del targets["crowdsourcing"]  # which needs later ones
     state = executor.migrate(list(targets.values()))
-    for node in squashed:  # of which the older version knew nothing
+    for node in squashed:  # which did not exist in the older version
         MigrationRecorder(connection).record_unapplied(*node)
     return state.apps
 
 
 def value_of(field: Any) -> Any:
-    """Something that a required field may hold."""
+    """Return a value for a required field."""
     if field.is_relation:
         return field.related_model._default_manager.get()
     if field.choices:
@@ -103,7 +106,7 @@ def value_of(field: Any) -> Any:
 
 
 def fill(old: Any) -> None:
-    """Keep a row in every table of ours, those of relations between many included."""
+    """Store a row in every table of ours, including those of many-to-many relations."""
     waiting = [model for model in old.get_models() if model._meta.app_label in OURS]
     kept: set[str] = set()
     while waiting:
@@ -136,18 +139,29 @@ def select(query: str) -> list[tuple[Any, ...]]:
     return found
 
 
-def rows() -> dict[str, list[tuple[Any, ...]]]:
-    """All that the tables of ours hold."""
+def rows(columns: dict[str, str] | None = None) -> dict[str, list[tuple[Any, ...]]]:
+    """Return all rows of our tables, or what they hold in these columns."""
     tables = [
         name
         for name in connection.introspection.table_names()
         if name.partition("_")[0] in OURS and "_user_" not in name
     ]
-    return {name: select(f'SELECT * FROM "{name}"') for name in tables}  # noqa: S608
+    wanted = columns or dict.fromkeys(tables, "*")
+    return {name: select(f'SELECT {wanted[name]} FROM "{name}"') for name in wanted}  # noqa: S608
+
+
+def columns_of_tables() -> dict[str, str]:
+    """Return the columns of each of our tables, as a query names them."""
+    describe = connection.introspection.get_table_description
+    with connection.cursor() as cursor:
+        return {
+            table: ", ".join(f'"{column.name}"' for column in describe(cursor, table))
+            for table in rows()
+        }
 
 
 def schema() -> set[tuple[Any, ...]]:
-    """Columns, constraints, indexes and triggers, whatever their order."""
+    """Return columns, constraints, indexes and triggers in a fixed order."""
     if connection.vendor == "postgresql":
         return {(kind, *row) for kind, query in CLAUSES.items() for row in select(query)}
     parts: set[tuple[Any, ...]] = set()
@@ -173,7 +187,7 @@ def fresh_schema(folder: Path) -> set[tuple[Any, ...]]:
 
 
 @pytest.mark.parametrize("end", [0, -1], ids=["the first version", "the last before 0.1.0"])
-def test_an_older_database_becomes_what_a_fresh_one_is(tmp_path: Path, end: int) -> None:
+def test_a_migrated_database_has_the_schema_of_a_fresh_one(tmp_path: Path, end: int) -> None:
     fresh = fresh_schema(tmp_path)
     with empty_database(tmp_path, "older"):
         migrate_as_before(end)
@@ -183,10 +197,25 @@ def test_an_older_database_becomes_what_a_fresh_one_is(tmp_path: Path, end: int)
         assert schema() == fresh
 
 
-def test_an_older_database_keeps_every_row(tmp_path: Path) -> None:
+def test_migration_keeps_every_row(tmp_path: Path) -> None:
     with empty_database(tmp_path, "older"):
         fill(migrate_as_before(-1))
-        before = rows()
+        columns = columns_of_tables()
+        before = rows(columns)
         assert all(before.values()), [table for table, found in before.items() if not found]
         call_command("migrate", verbosity=0)
-        assert rows() == before
+        assert rows(columns) == before
+
+
+@pytest.mark.django_db
+def test_budgets_for_points_keep_the_coarser_grid_of_their_former_releases() -> None:
+    """A hundredth of the radius in whole metres, and a metre at least."""
+    for radius in (1, 250):
+        beside = Ledger.objects.create(name="x", total_units=1)
+        Ledger.objects.create(
+            name="y", notion="geo-ind", beside=beside, radius=radius, total_units=1
+        )
+    import_module("dpgeo.budgets.migrations.0004_ledger_input_step").keep_former_steps(apps, None)
+    steps = Ledger.objects.filter(notion="geo-ind").order_by("radius")
+    assert list(steps.values_list("input_step", flat=True)) == [1000, 2000]
+    assert not Ledger.objects.filter(notion="pure-dp", input_step__isnull=False).exists()

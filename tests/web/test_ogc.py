@@ -1,4 +1,4 @@
-"""OGC API - Features: what the standard asks, drafts hidden, and GDAL's own client reads it."""
+"""OGC API - Features: the standard's requirements, hidden drafts, GDAL as client."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def release() -> Release:
 
 
 def get(client: Client, address: str, status: int = 200, **headers: str) -> Any:
-    """The JSON of an answer of the expected status."""
+    """Return the JSON of an answer with the expected status."""
     answer = client.get(address.removeprefix(HOST), headers=headers)
     assert answer.status_code == status, (address, answer.content[:500])
     return json.loads(answer.content)
@@ -67,9 +67,7 @@ def test_clients_find_everything_from_the_landing_page(client: Client, release: 
         assert get(client, address)["features"]
 
 
-def test_a_collection_is_the_same_in_the_list_and_by_itself(
-    client: Client, release: Release
-) -> None:
+def test_a_collection_is_the_same_in_the_list_and_alone(client: Client, release: Release) -> None:
     for listed in get(client, "/ogc/collections")["collections"]:
         (own, *_) = by_relation(listed, "self")
         assert get(client, own["href"]) == listed
@@ -117,7 +115,7 @@ def test_pages_follow_each_other_to_the_last(client: Client, release: Release) -
 
 
 @pytest.mark.parametrize("limit", [3, 1000])
-def test_a_box_holds_exactly_what_touches_it(
+def test_a_box_contains_exactly_the_features_that_touch_it(
     client: Client, release: Release, tmp_path: Path, limit: int
 ) -> None:
     expected = table_of("estimate.parquet", tmp_path)
@@ -134,7 +132,7 @@ def test_a_box_holds_exactly_what_touches_it(
         assert seen == inside.index.tolist()
 
 
-def test_a_box_across_the_antimeridian_is_understood(client: Client, release: Release) -> None:
+def test_a_box_may_cross_the_antimeridian(client: Client, release: Release) -> None:
     everything = get(client, items(release))["numberMatched"]
     around = get(client, f"{items(release)}?bbox=100,-90,50,90&limit=10000")
     assert around["numberReturned"] == everything
@@ -180,7 +178,7 @@ def test_counts_without_time_match_every_time(client: Client, release: Release, 
         ("limit=1&limit=2", "limit"),
     ],
 )
-def test_what_cannot_be_understood_is_refused_by_name(
+def test_invalid_parameters_are_refused_by_name(
     client: Client, release: Release, query: str, field: str
 ) -> None:
     answer = client.get(f"{items(release)}?{query}")
@@ -189,13 +187,13 @@ def test_what_cannot_be_understood_is_refused_by_name(
     assert json.loads(answer.content)["field"] == field
 
 
-def test_more_than_the_most_is_no_error(client: Client, release: Release) -> None:
+def test_a_limit_above_the_maximum_is_no_error(client: Client, release: Release) -> None:
     assert get(client, f"{items(release)}?limit=1000000000")["features"]
     assert get(client, f"{items(release)}?start=1000000")["features"] == []
 
 
 @pytest.mark.parametrize("state", ["draft", "withdrawn", "rejected"])
-def test_only_what_is_published_is_here(client: Client, state: str) -> None:
+def test_only_published_releases_have_collections(client: Client, state: str) -> None:
     hidden = install(
         make_dataset(),
         published=False,
@@ -211,7 +209,7 @@ def test_only_what_is_published_is_here(client: Client, state: str) -> None:
 @pytest.mark.parametrize(
     "tail", ["/none", "/collections/none", "/collections/a.b/items", "/collections/%00.x", "/x/y"]
 )
-def test_there_is_nothing_else(client: Client, release: Release, tail: str) -> None:
+def test_other_addresses_are_not_found(client: Client, release: Release, tail: str) -> None:
     answer = client.get(f"/ogc{tail}")
     assert answer.status_code == 404
     assert answer["Content-Type"] == "application/problem+json"
@@ -220,7 +218,9 @@ def test_there_is_nothing_else(client: Client, release: Release, tail: str) -> N
     assert client.post("/ogc/collections").status_code == 405
 
 
-def test_browsers_get_pages_that_say_and_link_the_same(client: Client, release: Release) -> None:
+def test_browsers_get_pages_with_the_same_content_and_links(
+    client: Client, release: Release
+) -> None:
     collection = f"/ogc/collections/{release.pk}.estimate"
     for address in ("/ogc/", "/ogc/conformance", "/ogc/collections", collection, items(release)):
         accept = "text/html,application/xhtml+xml,*/*;q=0.8"
@@ -239,7 +239,7 @@ def test_browsers_get_pages_that_say_and_link_the_same(client: Client, release: 
     assert f'"coordinates":{first["geometry"]["coordinates"]}'.replace(" ", "") in text
 
 
-def test_what_one_holds_is_not_sent_again(client: Client, release: Release) -> None:
+def test_an_unchanged_answer_is_not_sent_again(client: Client, release: Release) -> None:
     for address in ("/ogc/collections", items(release)):
         answer = client.get(address)
         assert answer["Cache-Control"] == "public, no-cache"
@@ -287,7 +287,7 @@ west, south, _, north = found.total_bounds
 part = geopandas.read_file(source, layer=name, bbox=(west, south, west + 1e-4, north))
 print(json.dumps({"layers": layers, "part": len(part)}))
 """
-"""In a process of its own, for GDAL does not let go of the interpreter while it waits."""
+"""Runs in a process of its own, as GDAL holds the interpreter's lock while it waits."""
 
 
 @pytest.mark.django_db(transaction=True)

@@ -1,4 +1,4 @@
-"""Which modules leave PostgreSQL to `make audit`: those marked `one_database`, within limits."""
+"""The mark `one_database`, for modules that need PostgreSQL only in `make audit`."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ def test_most_modules_run_on_both_databases() -> None:
 
 
 @pytest.mark.parametrize("path", MARKED, ids=lambda path: path.stem)
-def test_what_depends_on_the_database_is_not_marked(path: Path) -> None:
+def test_modules_that_depend_on_the_database_are_not_marked(path: Path) -> None:
     assert not DATABASE.findall(path.read_text())
 
 
-def test_what_depends_on_the_database_would_be_found() -> None:
+def test_dependence_on_the_database_would_be_found() -> None:
     kept = {path.stem for path in MODULES if DATABASE.search(path.read_text())}
     assert {"test_jobs", "test_lists", "test_api_throttling", "test_sign_in_limits"} <= kept

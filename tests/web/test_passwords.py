@@ -1,4 +1,4 @@
-"""A forgotten password is replaced by mail; nobody learns which addresses have an account."""
+"""Password reset by mail, which never reveals which addresses have an account."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ ASK = "/accounts/password/"
 
 
 def ask(client: Client, email: str) -> str:
-    """The page that an address leads to."""
+    """Follow an address in a mail and return its page."""
     answer = client.post(ASK, {"email": email}, follow=True)
     assert answer.status_code == 200
     return re.sub(r'name="csrf\w+" value="\w+"', "", answer.content.decode())
@@ -28,19 +28,19 @@ def ask(client: Client, email: str) -> str:
 def test_a_forgotten_password_is_replaced_by_mail(client: Client) -> None:
     User.objects.create_user("ann", "ann@example.org", "old secret words")
     assert "Forgotten password" in client.get("/accounts/login/").content.decode()
-    assert "Look into your mail" in ask(client, "ann@example.org")
+    assert "Check your e-mail" in ask(client, "ann@example.org")
     (letter,) = mail.outbox
     assert letter.to == ["ann@example.org"]
     assert "ann" in letter.body
     found = re.search(r"http://testserver(/accounts/password/\S+)", str(letter.body))
     assert found
     page = client.get(found[1], follow=True)
-    assert "The same again" in page.content.decode()
+    assert "Repeat it" in page.content.decode()
     typed = {"new_password1": "new secret words", "new_password2": "new secret words"}
     done = client.post(page.redirect_chain[-1][0], typed, follow=True)
     assert "Password set" in done.content.decode()
     assert User.objects.get().check_password("new secret words")
-    assert "This link has ended" in Client().get(found[1], follow=True).content.decode()
+    assert "This link has expired" in Client().get(found[1], follow=True).content.decode()
 
 
 def test_an_address_without_an_account_looks_the_same() -> None:
@@ -49,7 +49,7 @@ def test_an_address_without_an_account_looks_the_same() -> None:
     assert len(mail.outbox) == 1
 
 
-def test_asking_too_often_is_refused_and_no_mailbox_is_flooded(settings: Any) -> None:
+def test_too_many_requests_are_refused_before_a_mailbox_is_flooded(settings: Any) -> None:
     caches["throttle"].clear()
     settings.DPGEO_PASSWORDS_AN_HOUR = 5
     User.objects.create_user("ann", "ann@example.org", "old secret words")
@@ -59,7 +59,7 @@ def test_asking_too_often_is_refused_and_no_mailbox_is_flooded(settings: Any) ->
     refused = Client().post(ASK, {"email": "ann@example.org"})
     assert refused.status_code == 429
     assert 0 < int(refused["Retry-After"]) <= 3600
-    assert "Asked too often" in refused.content.decode()
+    assert "Too many requests" in refused.content.decode()
     elsewhere = Client(REMOTE_ADDR="192.0.2.9")
     assert elsewhere.post(ASK, {"email": "bob@example.org"}).status_code == 302
 
@@ -67,7 +67,7 @@ def test_asking_too_often_is_refused_and_no_mailbox_is_flooded(settings: Any) ->
 @pytest.mark.parametrize(
     ("first", "second"), [("short", "short"), ("password1", "password1"), ("a b c d e", "other")]
 )
-def test_a_password_that_will_not_do_is_refused(client: Client, first: str, second: str) -> None:
+def test_an_unsuitable_password_is_refused(client: Client, first: str, second: str) -> None:
     user = User.objects.create_user("ann", "ann@example.org", "old secret words")
     ask(client, "ann@example.org")
     found = re.search(r"(/accounts/password/\S+)", str(mail.outbox[0].body))
@@ -86,7 +86,7 @@ def test_mail_goes_to_the_console_unless_a_server_is_named(settings: Any) -> Non
     assert production.EMAIL_BACKEND.endswith("console.EmailBackend")  # type: ignore[attr-defined]
 
 
-def test_citizens_find_whom_to_write_to(client: Client) -> None:
+def test_pages_name_the_publishers_contact(client: Client) -> None:
     release = install(make_dataset())
     for address in (f"/maps/{release.pk}/", f"/maps/{release.pk}/privacy/"):
         assert 'href="mailto:example-city@example.org"' in client.get(address).content.decode()
@@ -94,7 +94,7 @@ def test_citizens_find_whom_to_write_to(client: Client) -> None:
     assert publisher["contact"] == "example-city@example.org"
 
 
-def test_a_publisher_without_an_address_names_none(client: Client) -> None:
+def test_a_publisher_without_a_contact_names_none(client: Client) -> None:
     organisation = make_organisation()
     organisation.contact = ""
     organisation.save()

@@ -1,4 +1,4 @@
-"""`manage.py perturb`: one position or a file, moved without a server."""
+"""`manage.py perturb`: a position or a file, perturbed without a server."""
 
 from __future__ import annotations
 
@@ -16,24 +16,24 @@ def perturb(*arguments: Any) -> str:
     return out.getvalue()
 
 
-def test_a_position_is_moved_and_not_far() -> None:
+def test_a_position_is_perturbed_and_not_far() -> None:
     words = perturb("--lat", 52.5, "--lon", 13.4, "--level", "ln(4)", "--radius", 200)
     lat, lon = map(float, words.split())
     assert (lat, lon) != (52.5, 13.4)
-    # Further than 20 km once in 1e58.
+    # Further than 20 km with probability 1e-58.
     assert abs(lat - 52.5) < 0.2
     assert abs(lon - 13.4) < 0.4
 
 
 @pytest.mark.parametrize(("lat", "lon"), [(90, 0), (-90, 180), (0, -180), (0, 180)])
-def test_poles_and_the_antimeridian_are_places_like_others(lat: int, lon: int) -> None:
+def test_positions_at_the_poles_and_the_antimeridian_are_perturbed(lat: int, lon: int) -> None:
     words = perturb("--lat", lat, f"--lon={lon}", "--level", "1", "--radius", 50)
     north, east = map(float, words.split())
     assert abs(north) <= 90
     assert abs(east) <= 180
 
 
-def test_a_file_is_moved_row_by_row_without_its_other_columns(tmp_path: Path) -> None:
+def test_a_file_is_perturbed_row_by_row_without_other_columns(tmp_path: Path) -> None:
     path = tmp_path / "places.csv"
     path.write_text("who,Latitude,Longitude\nann,52.5,13.4\nbob,52.6,13.5\n")
     lines = perturb("--file", path, "--level", "ln 4", "--radius", 200).splitlines()
@@ -54,7 +54,7 @@ def test_a_file_is_moved_row_by_row_without_its_other_columns(tmp_path: Path) ->
         (("--file", "nowhere.csv", "--level", "1", "--radius", "9"), "--file"),
     ],
 )
-def test_what_cannot_be_moved_is_named(arguments: tuple[str, ...], said: str) -> None:
+def test_invalid_input_is_refused_by_name(arguments: tuple[str, ...], said: str) -> None:
     with pytest.raises(CommandError, match=said):
         perturb(*arguments)
 

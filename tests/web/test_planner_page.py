@@ -1,4 +1,4 @@
-"""The planner's page: which maps it offers, and whose campaigns it opens."""
+"""The planner's page: the maps that it offers, and access to campaigns."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def keep(release: Release, *, shared: bool) -> Campaign:
     )
 
 
-def test_without_a_map_it_says_so(client: Client) -> None:
+def test_without_any_map_it_says_so(client: Client) -> None:
     page = client.get(reverse("plan"))
     assert page.status_code == 200
     assert "none is published yet" in page.content.decode()
@@ -71,7 +71,7 @@ def test_it_offers_published_maps_of_cells_contours_first(client: Client) -> Non
     assert chosen.context["release"] == grid
 
 
-def test_maps_that_cannot_be_planned_on_are_not_found(client: Client) -> None:
+def test_unsuitable_maps_are_not_found(client: Client) -> None:
     dataset = make_dataset()
     points = install(dataset, clusters_release())
     draft = install(dataset, contour_release(), published=False)
@@ -80,7 +80,7 @@ def test_maps_that_cannot_be_planned_on_are_not_found(client: Client) -> None:
         assert client.get(reverse("plan"), {"release": each}).status_code == 404
 
 
-def test_a_campaign_is_opened_by_its_members_and_where_shared_by_anybody(client: Client) -> None:
+def test_members_open_a_campaign_and_anybody_a_shared_one(client: Client) -> None:
     release = install(make_dataset(), contour_release())
     shared, own = keep(release, shared=True), keep(release, shared=False)
     assert client.get(reverse("plan"), {"campaign": shared.pk}).status_code == 200
@@ -89,12 +89,12 @@ def test_a_campaign_is_opened_by_its_members_and_where_shared_by_anybody(client:
     client.force_login(own.created_by)
     page = client.get(reverse("plan"), {"campaign": own.pk})
     assert page.status_code == 200
-    assert "Keep this campaign as" in page.content.decode()
+    assert "Save this campaign as" in page.content.decode()
 
 
-def test_strangers_are_not_offered_to_keep(client: Client) -> None:
+def test_strangers_are_not_offered_to_save(client: Client) -> None:
     install(make_dataset(), contour_release())
-    assert "Keep this campaign" not in client.get(reverse("plan")).content.decode()
+    assert "Save this campaign" not in client.get(reverse("plan")).content.decode()
 
 
 def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:
@@ -115,7 +115,7 @@ def test_members_list_rename_share_and_delete_campaigns(client: Client) -> None:
     assert (campaign.name, campaign.shared) == ("Benches", True)
     client.post(reverse("desk-campaign-delete", args=[campaign.pk]))
     assert not Campaign.objects.exists()
-    assert "None is kept yet" in client.get(reverse("desk-campaigns")).content.decode()
+    assert "None is saved yet" in client.get(reverse("desk-campaigns")).content.decode()
 
 
 def test_strangers_neither_see_nor_change_campaigns(client: Client) -> None:
@@ -142,6 +142,6 @@ def test_a_campaign_of_a_withdrawn_map_is_listed_without_a_link(client: Client) 
     assert f"?campaign={campaign.pk}" not in listed
 
 
-def test_the_page_asks_for_no_more_regions_than_the_server_grows() -> None:
+def test_the_page_has_the_servers_limit_of_regions() -> None:
     script = (Path(settings.BASE_DIR) / "frontend" / "src" / "planner" / "ask-plan.ts").read_text()
     assert re.findall(r"const MOST_GEOCASTS = (\d+);", script) == [str(MOST_GEOCASTS)]

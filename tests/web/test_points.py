@@ -1,4 +1,4 @@
-"""Moved points: paid from a ledger of their own, and what is promised beside them."""
+"""Moved points: their own ledger, shards, and the guarantee that is stated."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ POINTS: dict[str, Any] = {
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
-    """A dataset with data, a budget of 4 and one for points of ln 16 within 200 m."""
+    """Make a dataset with data, a budget of 4 and one for points of ln 16 within 200 m."""
     made = make_dataset(points_budget=make_level("ln 16", 200))
     make_ready(made, tmp_path)
     return made
@@ -89,7 +89,9 @@ def test_points_are_paid_from_their_own_budget_and_published(dataset: Dataset) -
 def test_a_person_with_more_reports_than_the_bound_needs_times(
     dataset: Dataset, tmp_path: Path
 ) -> None:
-    """Without them it could only be told by place, or by the order of the file, which to keep."""
+    """Without times, the choice of reports would depend on their place or on the order of the
+    file.
+    """
     upload = ready_upload(dataset)
     assert upload is not None
     source = Path(private_storage().path(upload.canonical_name))
@@ -134,7 +136,7 @@ def test_a_radius_larger_than_the_area_is_refused_before_anything_is_spent(
 def test_a_radius_with_a_coarser_grid_than_that_of_the_budget_is_refused(
     dataset: Dataset,
 ) -> None:
-    """On a grid of 10 m, who moves by a metre may be moved by ten."""
+    """On a grid of 10 m, a report that should move by a metre may be moved by ten."""
     with pytest.raises(InvalidInput, match="at most 200 m") as refused:
         make_release(dataset, **{**POINTS, "parameters": {"level": "1", "radius": 1000}})
     assert refused.value.field == "radius"
@@ -198,10 +200,10 @@ def test_a_published_map_can_be_a_prior_and_is_protected_and_stated(
     assert released.content.prior == "crowd"
     release_publish(release=with_prior, by=None)
     page = client.get(reverse("release", args=[with_prior.pk])).content.decode()
-    assert "most likely made, by what is publicly expected" in page
+    assert "most likely made, given a public density" in page
     said = " ".join(statement(released)["post_processing"])
     assert f"Census of 2021, SHA-256 {layer.sha256}" in said
-    with pytest.raises(Conflict, match="rests on it"):
+    with pytest.raises(Conflict, match="has to stay"):
         public_layer_remove(layer=layer, by=None)
 
 
@@ -215,8 +217,8 @@ def test_the_page_explains_padded_and_remapped_points(dataset: Dataset, client: 
     content = released_of(padded).content
     assert isinstance(content, PointsRelease)
     assert content.padded == POINTS["bound"]
-    assert ["reports that were made up" in text for text in texts] == [False, True]
-    assert not any("most likely made, by what is publicly" in text for text in texts)
+    assert ["invented reports" in text for text in texts] == [False, True]
+    assert not any("most likely made, given a public" in text for text in texts)
 
 
 APP = {"column": "app", "values": ["1.4", "2.0"]}
@@ -224,7 +226,7 @@ APP = {"column": "app", "values": ["1.4", "2.0"]}
 
 @pytest.fixture
 def telling(tmp_path: Path) -> Dataset:
-    """The same dataset, whose rows say which app they are from."""
+    """Make the same dataset with the app of each row."""
     made = make_dataset(points_budget=make_level("ln 16", 200), public_attributes=[APP])
     make_ready(made, tmp_path)
     return made
@@ -248,7 +250,7 @@ def test_declared_public_attributes_are_published_with_every_point(
     assert list(table[0]) == ["longitude", "latitude", "app"]
     assert {row["app"] for row in table} == {"1.4", "2.0", "other"}
     page = client.get(reverse("release-privacy", args=[release.pk])).content.decode()
-    assert "wherever it was made, is published as it is: app." in page
+    assert "wherever it was made, is published unchanged: app." in page
 
 
 def test_public_attributes_are_published_only_on_request(telling: Dataset, client: Client) -> None:
@@ -260,7 +262,7 @@ def test_public_attributes_are_published_only_on_request(telling: Dataset, clien
 
 
 def test_undeclared_attributes_are_not_published(dataset: Dataset) -> None:
-    """The rows say it all the same, and no request brings it out."""
+    """Although the rows contain it, no request publishes it."""
     asked = {**POINTS, "parameters": {**POINTS["parameters"], "attributes": True}}
     with pytest.raises(InvalidInput, match="declared public") as refused:
         make_release(dataset, **asked)
@@ -295,7 +297,7 @@ def test_the_desk_offers_densities_as_priors(dataset: Dataset) -> None:
 
 @pytest.fixture
 def small_parts(settings: Any) -> None:
-    """The 200 rows of the dataset are dealt into four parts."""
+    """Divide the dataset's 200 rows into four shards."""
     settings.DPGEO_ROWS_PER_SHARD = 50
 
 
@@ -322,7 +324,7 @@ def test_a_large_file_is_perturbed_in_shards_that_stay_private(dataset: Dataset)
 def test_the_release_consists_of_its_shards(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Every part holds the reports of its people, and all of them are put together unchanged."""
+    """Every shard has the reports of its people, and the release has all of them unchanged."""
     found: list[Any] = []
     decode = sharding.decode_shard
 
@@ -344,7 +346,7 @@ def test_the_release_consists_of_its_shards(
 def test_a_committed_shard_is_not_drawn_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker is told to end when two of four parts are written."""
+    """The worker is told to stop when two of four shards are written."""
     release = make_request(dataset, **POINTS)
     write = sharding._commit_shard
     written: list[int] = []
@@ -381,7 +383,9 @@ def test_a_committed_shard_is_not_drawn_again(
 def test_only_complete_sets_of_shards_are_combined(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Two of four parts are written and one is lost: nobody may fall into two of what is left."""
+    """Two of four shards are written and one is lost: nobody may be in two of those that are
+    left.
+    """
     release = make_request(dataset, **POINTS)
     write, read = sharding._commit_shard, sharding._read
     written: list[tuple[int, int]] = []
@@ -466,7 +470,7 @@ def test_a_shard_that_fails_before_its_noise_is_not_reported_as_free(
 def test_shards_of_two_versions_of_the_data_are_never_combined(
     dataset: Dataset, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A person is erased when one part is written: all are drawn from the new version."""
+    """A person is erased when one shard is written: all are drawn from the new version."""
     release = make_request(dataset, **POINTS)
     write = sharding._commit_shard
     uploads: list[Any] = []

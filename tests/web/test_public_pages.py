@@ -1,4 +1,4 @@
-"""What visitors are shown, and what they are not."""
+"""The public pages: what visitors see, and what they do not."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def draft() -> Release:
 
 
 def words(client: Client, url: str, status: int = 200) -> str:
-    """The text of a page, as a reader without styles or scripts meets it."""
+    """Return the text of a page, as a reader without styles or scripts sees it."""
     response = client.get(url)
     assert response.status_code == status
     text = re.sub(r"<(script|style)\b.*?</\1>|<[^>]+>", " ", response.content.decode(), flags=re.S)
@@ -60,9 +60,7 @@ def member_of(release: Release) -> User:
     return user
 
 
-def test_the_catalogue_says_what_each_map_is_and_how_noisy(
-    client: Client, published: Release
-) -> None:
+def test_the_catalogue_describes_each_map_and_its_noise(client: Client, published: Release) -> None:
     page = words(client, reverse("catalogue"))
     assert "1 map, newest first" in page
     assert "Where people are Vessby Transport" in page
@@ -87,7 +85,7 @@ def test_a_release_states_the_odds_of_the_whole_budget(client: Client, published
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])
-def test_no_public_page_tells_what_is_left_of_the_budget(
+def test_no_public_page_shows_the_remaining_budget(
     client: Client, published: Release, name: str
 ) -> None:
     ledger = published.dataset.ledger
@@ -97,7 +95,7 @@ def test_no_public_page_tells_what_is_left_of_the_budget(
     assert client.get(reverse(name, args=[published.pk])).content == before
 
 
-def test_a_release_shows_its_total_with_a_margin_and_what_was_bounded(
+def test_a_release_shows_its_total_with_a_margin_and_the_bound(
     client: Client, published: Release
 ) -> None:
     page = words(client, reverse("release", args=[published.pk]))
@@ -107,7 +105,7 @@ def test_a_release_shows_its_total_with_a_margin_and_what_was_bounded(
     assert "each person adds 1 to at most 4 cells" in page
 
 
-def test_the_table_behind_the_map_needs_no_script(client: Client, published: Release) -> None:
+def test_the_table_of_counts_needs_no_script(client: Client, published: Release) -> None:
     page = words(client, reverse("release", args=[published.pk]))
     figures = summarise(grid_release(AREA, 32)).figures
     assert figures is not None
@@ -170,7 +168,7 @@ def test_zones_and_clusters_are_ranked_beside_the_map(client: Client) -> None:
     assert not summarise(releases.clusters_release()).profiles
 
 
-def test_a_map_comes_with_words_before_its_data_and_a_picture_without_them(
+def test_a_map_has_text_before_its_data_and_a_picture_without_scripts(
     client: Client, published: Release
 ) -> None:
     page = client.get(reverse("release", args=[published.pk])).content.decode()
@@ -183,11 +181,11 @@ def test_a_map_comes_with_words_before_its_data_and_a_picture_without_them(
     assert f'src="{picture}"' in unscripted[1]
     legend = re.search(r'<div class="legend">(.*?)<noscript>', page, re.S)
     assert legend
-    assert "Cannot be told from zero" in legend[1]
+    assert "Too few to tell from none" in legend[1]
     assert "Each count is at most ± 12 people off" in legend[1]
 
 
-def test_clusters_are_listed_with_their_middles(client: Client) -> None:
+def test_clusters_are_listed_with_their_centres(client: Client) -> None:
     release = install(releases.clusters_release(), "Around centres")
     page = words(client, reverse("release", args=[release.pk]))
     assert "each person adds at most 3 in all" in page
@@ -196,7 +194,7 @@ def test_clusters_are_listed_with_their_middles(client: Client) -> None:
     assert "Plan tasks on this map" not in page
 
 
-def test_contours_say_how_much_ground_lies_between_them(client: Client) -> None:
+def test_contours_state_the_area_of_each_band(client: Client) -> None:
     released = releases.contour_release()
     release = install(released, "Lines")
     page = words(client, reverse("release", args=[release.pk]))
@@ -220,14 +218,14 @@ def test_moved_points_are_summed_up_by_where_they_were_likely_made() -> None:
     assert [row.value for row in moved.rows] == [5.0]
 
 
-def test_a_record_is_not_said_to_be_bounded_by_records(client: Client) -> None:
+def test_pages_mention_no_bound_where_the_unit_is_a_record(client: Client) -> None:
     release = install(grid_release(AREA, 32, unit="record"), "Rows")
     page = words(client, reverse("release-privacy", args=[release.pk]))
     assert "One record counts once" in page
     assert "a record, chosen at random" not in page
 
 
-def test_the_privacy_page_words_every_spend(client: Client) -> None:
+def test_the_privacy_page_describes_every_spend(client: Client) -> None:
     release = install(partition_release(AREA, 32), "In boxes")
     page = words(client, reverse("release-privacy", args=[release.pk]))
     assert "This map paid twice and used exactly 1." in page
@@ -236,8 +234,8 @@ def test_the_privacy_page_words_every_spend(client: Client) -> None:
     assert "statement.json" in page
 
 
-def test_what_one_person_can_move_in_one_count_is_not_understated() -> None:
-    """People add 1 to a cell, but as many as the bound to a box of cells."""
+def test_the_effect_of_one_person_on_a_count_is_not_understated() -> None:
+    """A person adds 1 to a cell, but up to the bound to a box of cells."""
     cells, boxes = summarise(grid_release(AREA, 32)), summarise(partition_release(AREA, 32))
     assert cells.shift_of_one == pytest.approx(1 / cells.spends[0].scale)
     assert (boxes.counts_people, boxes.bound) == (True, 4)
@@ -249,7 +247,7 @@ def test_it_hides_drafts_from_strangers(client: Client, draft: Release) -> None:
         assert client.get(reverse(name, args=[draft.pk])).status_code == 404
 
 
-def test_a_stranger_cannot_tell_a_draft_from_nothing(client: Client, draft: Release) -> None:
+def test_a_draft_looks_to_strangers_like_a_missing_page(client: Client, draft: Release) -> None:
     there = client.get(reverse("release", args=[draft.pk])).content
     nowhere = client.get(reverse("release", args=["no-such-release-at-all"])).content
     assert there == nowhere
@@ -284,7 +282,7 @@ def test_a_withdrawn_map_leaves_a_tombstone_without_figures(client: Client, name
 
 
 @pytest.mark.parametrize("name", ["release", "release-privacy"])
-def test_a_rejected_draft_leaves_nothing_but_that_it_was_not_published(
+def test_the_page_of_a_rejected_draft_says_only_that_it_was_not_published(
     client: Client, draft: Release, name: str
 ) -> None:
     Release.objects.filter(pk=draft.pk).update(title="Hidden sheet")
@@ -330,7 +328,7 @@ def test_public_pages_are_only_read(client: Client, published: Release, method: 
     assert getattr(client, method)(reverse("release", args=[published.pk])).status_code == 405
 
 
-def test_the_pages_are_whole_without_a_built_frontend(
+def test_the_pages_are_complete_without_a_built_frontend(
     client: Client, published: Release, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from django_vite.core.asset_loader import DjangoViteAssetLoader
@@ -353,7 +351,9 @@ def test_the_basemap_is_cut_to_the_surroundings_of_the_area(
     assert shapely.box(west, south, east, north).contains_properly(AREA.shape)
     assert east - west < 3
     (shore,) = shapes["coast"]["coordinates"]
-    assert {longitude for longitude, _ in shore} == {12.6}, "cut edges are no coast"
+    assert {longitude for longitude, _ in shore} == {12.6}, (
+        "edges of the cut must not be drawn as coast"
+    )
     (inside,) = shapes["inside"]["coordinates"]
     assert max(longitude for longitude, _ in inside[0]) == 12.6
     assert response["Cache-Control"] == "public, max-age=86400"
@@ -368,7 +368,7 @@ def test_without_the_land_file_maps_have_no_coast(
     assert shapes["land"]["coordinates"] == []
 
 
-def test_the_basemap_of_a_draft_is_kept_by_nobody(client: Client, draft: Release) -> None:
+def test_no_cache_stores_the_basemap_of_a_draft(client: Client, draft: Release) -> None:
     client.force_login(member_of(draft))
     response = client.get(reverse("release-basemap", args=[draft.pk]))
     assert response["Cache-Control"] == "private, no-store"
@@ -380,7 +380,7 @@ def test_odds_are_never_rounded_down(client: Client) -> None:
     assert odds(10) == "22,100"
 
 
-def test_figures_read_as_people_write_them() -> None:
+def test_figures_are_formatted_for_people() -> None:
     assert [figure(value) for value in (1234567, -12.4, 0.0234, -0.2, 0)] == [
         "1,234,567",
         "\u221212",
@@ -420,12 +420,12 @@ def test_figures_read_as_people_write_them() -> None:
         ("q=where&kind=heatmap&publisher=vessby-transport&west=0&south=0&east=90&north=80", True),
     ],
 )
-def test_the_catalogue_finds_what_is_asked_for(
+def test_the_catalogue_lists_maps_that_match_the_filters(
     client: Client, published: Release, query: str, found: bool
 ) -> None:
     page = words(client, f"{reverse('catalogue')}?{query}")
     assert ("Vessby Transport, " in page) == found
-    assert ("No map is like that" in page) != found
+    assert ("No map matches" in page) != found
     assert "Show all" in page
 
 
@@ -441,7 +441,7 @@ def test_the_catalogue_finds_what_is_asked_for(
         ("west=-1e400&south=0&east=1&north=1", "area"),
     ],
 )
-def test_a_filter_that_makes_no_sense_is_named_and_left_out(
+def test_an_invalid_filter_is_named_and_ignored(
     client: Client, published: Release, query: str, name: str
 ) -> None:
     page = words(client, f"{reverse('catalogue')}?{query}")
@@ -452,7 +452,7 @@ def test_a_filter_that_makes_no_sense_is_named_and_left_out(
 @pytest.mark.parametrize(
     "query", ["page=99", "page=x", "q=%00", "q=" + "a" * 5000, "publisher=%00"]
 )
-def test_the_catalogue_bears_any_query(client: Client, published: Release, query: str) -> None:
+def test_the_catalogue_accepts_any_query(client: Client, published: Release, query: str) -> None:
     assert client.get(f"{reverse('catalogue')}?{query}").status_code == 200
 
 
@@ -462,7 +462,7 @@ def test_drafts_leave_no_trace_in_the_filters(client: Client, draft: Release) ->
     assert "overview" not in page
 
 
-def test_facets_count_what_a_click_would_leave(client: Client, published: Release) -> None:
+def test_facets_count_the_maps_left_after_a_click(client: Client, published: Release) -> None:
     install(partition_release(AREA, 32), "In boxes")
     page = words(client, f"{reverse('catalogue')}?q=boxes")
     assert "1 map found" in page
@@ -470,7 +470,7 @@ def test_facets_count_what_a_click_would_leave(client: Client, published: Releas
     assert "Heatmaps 2" in words(client, reverse("catalogue"))
 
 
-def test_the_small_map_leads_to_each_study_area(client: Client, published: Release) -> None:
+def test_the_small_map_links_to_each_study_area(client: Client, published: Release) -> None:
     page = client.get(reverse("catalogue")).content.decode()
     link = re.search(r'<a href="([^"]*west=[^"]*)"', page)
     assert link
@@ -486,7 +486,7 @@ def test_only_the_embedded_map_may_be_framed(client: Client, published: Release)
         assert "script-src" not in response["Content-Security-Policy"]
 
 
-def test_an_embedded_map_says_what_it_is_and_leads_back(client: Client, published: Release) -> None:
+def test_an_embedded_map_has_its_title_and_a_link_back(client: Client, published: Release) -> None:
     page = client.get(reverse("embed", args=[published.pk])).content.decode()
     assert f'href="http://testserver{reverse("release", args=[published.pk])}"' in page
     assert 'class="legend"' in page
@@ -513,7 +513,7 @@ def test_a_release_is_cited_with_publisher_epsilon_licence_and_address(
     assert "(epsilon 1 per person; Uniform grid). CC BY 4.0. " + address in page
 
 
-def test_a_map_is_compared_with_public_maps_of_the_same_data_alone(
+def test_a_map_is_compared_only_with_public_maps_of_the_same_data(
     client: Client, published: Release, draft: Release
 ) -> None:
     other = install(partition_release(AREA, 32), "In boxes")

@@ -1,4 +1,4 @@
-"""What a kill or a restored backup left lying is cleared up, completed, and paid for."""
+"""Reconciliation after a kill or a restored backup: files, work and debits."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture(autouse=True)
 def empty_storages(tmp_path: Path, settings: Any) -> None:
-    """Nothing of another test is in the storages."""
+    """Empty the storages of files from other tests."""
     for name in ("private", "releases"):
         settings.STORAGES = {
             **settings.STORAGES,
@@ -55,7 +55,7 @@ def age(path: str | Path, by: timedelta = SAFE_AGE * 2) -> None:
 
 
 def leave(name: str, *, old: bool = True) -> str:
-    """A file in the private storage that no row names."""
+    """Store a private file that no row names."""
     stored = private_storage().save(name, ContentFile(b"abandoned"))
     if old:
         age(private_storage().path(stored))
@@ -71,7 +71,7 @@ def paid_for(release: Release) -> int:
     return sum(Entry.objects.filter(job=release.job_id).values_list("units", flat=True))
 
 
-def test_a_file_in_a_workers_hands_is_never_old_enough_to_be_swept() -> None:
+def test_a_file_that_a_worker_uses_is_never_deleted() -> None:
     assert SAFE_AGE.total_seconds() > LONGEST_HOLD_SECONDS
 
 
@@ -93,8 +93,8 @@ def test_files_that_a_row_names_are_kept_at_any_age(tmp_path: Path) -> None:
     assert private_storage().exists(ready.canonical_name)
 
 
-def test_nothing_younger_than_the_oldest_unfinished_job_is_swept() -> None:
-    """A laptop that slept for a week wakes in the middle of a job."""
+def test_files_younger_than_the_oldest_unfinished_job_are_kept() -> None:
+    """A laptop that slept for a week wakes up in the middle of a job."""
     job = job_create(task="tests.nothing")
     week_ago = timezone.now() - timedelta(days=7)
     Job.objects.filter(pk=job.pk).update(state=JobState.RUNNING, started_at=week_ago)
@@ -151,7 +151,7 @@ def test_orphan_files_of_a_release_are_deleted_and_its_own_kept(tmp_path: Path) 
 
 
 def forget_commit(release: Release) -> None:
-    """As if the database were restored from a backup made before the release was drawn."""
+    """Restore the rows of a backup made before the release was drawn."""
     release.files.all().delete()
     Release.objects.filter(pk=release.pk).update(blob_name="", blob_sha256="")
     Job.objects.filter(pk=release.job_id).update(
@@ -243,7 +243,7 @@ def test_a_release_whose_draw_a_restored_database_lost_cannot_be_cancelled(tmp_p
 def test_a_draw_of_another_request_is_not_recovered_but_debited(
     tmp_path: Path, change: dict[str, Any]
 ) -> None:
-    """A request's name, used for another request after a restore, leads to the same job's id."""
+    """After a restore, a request's name that is used for another request gives the same job id."""
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_commit(release)
@@ -333,7 +333,7 @@ def test_a_draw_of_which_only_the_blob_is_left_is_debited_again(tmp_path: Path) 
     assert private_storage().exists(release.blob_name)
 
 
-def test_a_lost_draw_beyond_the_budget_uses_up_what_is_left(
+def test_a_lost_draw_beyond_the_budget_uses_up_the_rest(
     tmp_path: Path,
 ) -> None:
     make_ready(dataset := make_dataset(), tmp_path)
@@ -359,7 +359,7 @@ def test_a_release_that_is_not_paid_in_full_is_not_published(tmp_path: Path) -> 
 
 
 def lose_private_files() -> Path:
-    """The private storage is not there yet when the restored site starts; where it went."""
+    """Move the private storage away, as if it were not restored yet; return where it is."""
     root = Path(private_storage().path(""))
     away = root.rename(root.with_name("away"))
     root.mkdir()
@@ -372,7 +372,7 @@ def bring_back(away: Path) -> None:
 
 
 def assert_found_and_debited_once(dataset: Dataset, *, adopted: int) -> None:
-    """A sweep finds a draw whose debit was given back."""
+    """Check that a sweep finds a draw whose debit was refunded, and debits it once."""
     assert spent(dataset.ledger) == 0
     swept = releases_sweep()
     assert (swept.adopted, swept.debited) == (adopted, 1)

@@ -1,4 +1,4 @@
-"""A release is paid for before, drawn once, made from its blob alone, and public by decision."""
+"""Releases: paid first, drawn once, made from the blob, public by decision."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def dataset(tmp_path: Path) -> Dataset:
-    """A dataset with data and a budget of 4."""
+    """Make a dataset with data and a budget of 4."""
     made = make_dataset()
     make_ready(made, tmp_path)
     return made
@@ -103,7 +103,7 @@ def public_names() -> set[str]:
     return {str(path.relative_to(root)) for path in root.rglob("*") if path.is_file()}
 
 
-def test_a_quote_says_what_it_costs_what_is_left_and_how_noisy_it_is(dataset: Dataset) -> None:
+def test_a_quote_states_cost_remaining_budget_and_noise(dataset: Dataset) -> None:
     offer = quote(dataset, epsilon="0.8", parameters={"cells": "16"})
     assert (offer.epsilon, offer.left_before, offer.left_after) == (
         Fraction(4, 5),
@@ -157,7 +157,7 @@ def test_a_record_counts_once(tmp_path: Path) -> None:
     assert release.job.state == JobState.DONE
 
 
-def test_records_without_persons_are_never_said_to_be_people(tmp_path: Path) -> None:
+def test_records_are_never_called_people(tmp_path: Path) -> None:
     dataset = make_dataset(unit="record")
     make_ready(dataset, tmp_path)
     with pytest.raises(InvalidInput, match="give visits") as refused:
@@ -253,7 +253,7 @@ def test_files_are_made_again_byte_for_byte_without_the_data(dataset: Dataset) -
     assert len(before) == len(FILES)
 
 
-def test_a_retry_after_the_commit_point_draws_nothing(dataset: Dataset) -> None:
+def test_a_retry_after_the_commit_does_not_draw(dataset: Dataset) -> None:
     release = make_release(dataset)
     release.files.filter(name="map.bin").delete()
     Job.objects.filter(pk=release.job_id).update(state=JobState.QUEUED)
@@ -270,7 +270,7 @@ def blob_count() -> int:
 
 
 def test_two_holders_of_a_lease_commit_one_draw(dataset: Dataset) -> None:
-    """The first stalls after its draw, loses its lease, and comes back after the second."""
+    """The first stalls after its draw, loses its lease, and continues after the second."""
     release = make_request(dataset)
     before = blob_count()
     lease = job_lease(job_id=release.job_id)
@@ -306,7 +306,7 @@ def test_drawing_is_recorded_before_the_first_noise_is_drawn(
     assert recorded == [True]
 
 
-def test_a_failure_before_the_draw_gives_the_epsilon_back(dataset: Dataset) -> None:
+def test_a_failure_before_the_draw_is_refunded(dataset: Dataset) -> None:
     release = make_request(dataset)
     private_storage().delete(release.upload.canonical_name)
     release_run(release_id=release.pk)
@@ -322,7 +322,7 @@ def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_
     """For a program, too, which otherwise pays once the data are opened: they are not."""
     release = make_request(dataset)
     Release.objects.filter(pk=release.pk).update(by_key=True)
-    # What NumPy 2.5 did to it: no field is known as an array.
+    # As happened with NumPy 2.5: no field is recognised as an array.
     monkeypatch.setattr("dpgeo.artefacts.codec._dtype", lambda hint: None)
     monkeypatch.setattr(release_job, "read_and_draw", lambda *args: pytest.fail("read"))
     release_run(release_id=release.pk)
@@ -331,7 +331,7 @@ def test_an_installation_that_cannot_write_releases_draws_nothing_and_gives_the_
 
 
 def test_more_persons_than_virtual_users_do_not_fail_a_release(dataset: Dataset) -> None:
-    """Whether a release was made would otherwise tell, exactly, how many people there are."""
+    """Otherwise the failure would reveal exactly how many people there are."""
     parameters = {"people": 1, "clusters": 2, "cells": 8}
     release = make_request(
         dataset, mechanism="prilocation", bound=1, counting="visits", parameters=parameters
@@ -360,10 +360,10 @@ def test_a_draw_that_cannot_be_encoded_is_not_drawn_again(
     assert str(drawn[0].content.counts) not in str(job.failure)
 
 
-def test_a_draw_that_cannot_be_stored_is_offered_again_and_never_drawn_again(
+def test_a_draw_that_cannot_be_stored_is_retried_and_never_drawn_again(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """How large a blob is depends on its noise: a full disk would choose among draws."""
+    """A blob's size depends on its noise, so a full disk would select among draws."""
     offered: list[bytes] = []
 
     def full(storage: Any, name: str, path: Path) -> str:
@@ -388,10 +388,10 @@ def test_a_draw_that_cannot_be_stored_is_offered_again_and_never_drawn_again(
     assert len(set(offered)) == 2
 
 
-def test_a_key_s_request_is_paid_once_the_data_are_opened(
+def test_a_keys_request_is_not_refunded_once_the_data_are_opened(
     dataset: Dataset, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Else it could find out, for nothing, how much data the machine has room for."""
+    """Otherwise it could find out, for free, how much data the machine has memory for."""
     member, program = make_request(dataset), make_request(dataset)
     Release.objects.filter(pk=program.pk).update(by_key=True)
 
@@ -453,7 +453,7 @@ def test_a_mechanism_that_fails_after_its_draw_does_not_draw_again(
     job = Job.objects.get(pk=release.job_id)
     assert (job.state, len(streams), spent(dataset)) == (JobState.FAILED, 1, 1_000_000)
     assert "does not please" not in str(job.failure)
-    with pytest.raises(Conflict, match="anew"):
+    with pytest.raises(Conflict, match="request a new"):
         release_retry(release=Release.objects.get(pk=release.pk), by=None)
 
 
@@ -689,7 +689,7 @@ def test_only_members_see_a_draft(dataset: Dataset) -> None:
         release_visible(stranger, release.pk)
 
 
-def test_a_queued_release_is_cancelled_and_its_epsilon_given_back(dataset: Dataset) -> None:
+def test_a_queued_release_is_cancelled_and_refunded(dataset: Dataset) -> None:
     release = make_request(dataset)
     with pytest.raises(NotAllowed):
         release_cancel(release=release, by=make_user())
@@ -704,7 +704,7 @@ def test_a_started_release_is_not_cancelled(dataset: Dataset) -> None:
     assert spent(dataset) == 1_000_000
 
 
-def test_a_dataset_without_a_usable_row_is_released_as_honest_noise(tmp_path: Path) -> None:
+def test_a_release_of_a_dataset_without_usable_rows_is_pure_noise(tmp_path: Path) -> None:
     dataset = make_dataset()
     make_ready(dataset, tmp_path, rows=0)
     release = make_release(dataset, parameters={"cells": 32})
@@ -715,7 +715,7 @@ def test_a_dataset_without_a_usable_row_is_released_as_honest_noise(tmp_path: Pa
 
 @pytest.fixture(autouse=True)
 def _no_public_leftovers() -> Iterator[None]:
-    """Public storage holds files of releases that are published, and no others."""
+    """Check that public storage has only files of published releases."""
     yield
     published = set(
         Release.objects.filter(state=ReleaseState.PUBLISHED).values_list("pk", flat=True)

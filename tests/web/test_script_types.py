@@ -1,4 +1,4 @@
-"""The scripts' types of API answers are those of the API's schema."""
+"""The scripts' types of API answers, compared with the API's schema."""
 
 from __future__ import annotations
 

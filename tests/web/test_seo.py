@@ -1,4 +1,4 @@
-"""How others find the maps: DCAT for catalogues, schema.org and sitemap for search engines."""
+"""DCAT for catalogues, and schema.org and a sitemap for search engines."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def test_catalogues_harvest_every_published_release_page_by_page(client: Client)
     assert (set(seen), len(seen), pages) == (shown, 3, 2)
 
 
-def test_a_release_has_what_dcat_asks_of_a_dataset(client: Client, release: Release) -> None:
+def test_a_release_has_the_fields_that_dcat_requires(client: Client, release: Release) -> None:
     answer = client.get("/api/v1/catalogue")
     assert answer["Content-Type"] == "application/ld+json"
     catalogue = json.loads(answer.content)
@@ -78,7 +78,7 @@ def test_search_engines_read_a_dataset_in_the_page(client: Client, release: Rele
     assert len(document["distribution"]) == release.files.count() - 3
 
 
-def test_drafts_say_nothing_to_search_engines(client: Client) -> None:
+def test_drafts_are_hidden_from_search_engines(client: Client) -> None:
     draft = install(make_dataset(), published=False)
     assert client.get(f"/maps/{draft.pk}/").status_code == 404
     assert draft.pk not in client.get("/sitemap.xml").content.decode()
@@ -104,7 +104,7 @@ def test_the_sitemap_lists_public_pages_by_day(client: Client, release: Release)
 
 
 @pytest.mark.parametrize("make", [grid_release, partition_release, sparse_release])
-def test_statements_fit_the_form_that_they_name(client: Client, make: Any) -> None:
+def test_statements_conform_to_the_schema_that_they_name(client: Client, make: Any) -> None:
     release = install(make_dataset(), make())
     answer = client.get(f"/api/v1/releases/{release.pk}/files/statement.json")
     statement = json.loads(answer.getvalue())
@@ -118,7 +118,7 @@ def test_statements_fit_the_form_that_they_name(client: Client, make: Any) -> No
     assert not validator.is_valid({**statement, "more": 1})
 
 
-def test_the_form_of_earlier_statements_stays(client: Client, release: Release) -> None:
+def test_the_schema_of_earlier_statements_remains(client: Client, release: Release) -> None:
     file = client.get(f"/api/v1/releases/{release.pk}/files/statement.json")
     earlier = json.loads(file.getvalue())
     address = "/api/schemas/privacy-statement-1.1.json"
@@ -128,5 +128,5 @@ def test_the_form_of_earlier_statements_stays(client: Client, release: Release) 
     validator.validate(earlier | {"version": "1.1", "schema": address})
 
 
-def test_there_is_no_other_version_of_the_form(client: Client) -> None:
+def test_there_is_no_other_version_of_the_schema(client: Client) -> None:
     assert client.get("/api/schemas/privacy-statement-9.json").status_code == 404

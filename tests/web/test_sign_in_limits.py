@@ -1,4 +1,4 @@
-"""Passwords cannot be guessed by trying many, at the desk, at the administration or at both."""
+"""Limits on password attempts, shared by the desk and the admin."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_the_right_password_no_longer_opens_after_too_many_wrong_ones(door: str)
     assert attempt("ann", PASSWORD, door, "192.0.2.2").status_code == 302
 
 
-def test_an_account_is_not_guessed_at_from_many_addresses_or_through_another_door() -> None:
+def test_attempts_from_many_addresses_and_on_both_pages_count_together() -> None:
     doors = [DESK, ADMINISTRATION, DESK]
     for number, (door, name) in enumerate(zip(doors, ["ann", "Ann", "ANN"], strict=True)):
         assert attempt(name, "wrong", door, f"192.0.2.{number}").status_code == 200
@@ -57,7 +57,7 @@ def test_an_account_is_not_guessed_at_from_many_addresses_or_through_another_doo
     assert attempt("ann", PASSWORD, ADMINISTRATION, "192.0.2.9").status_code == 429
 
 
-def test_a_name_without_an_account_is_refused_in_the_same_words() -> None:
+def test_a_name_without_an_account_gets_the_same_message() -> None:
     pages = []
     for name in ("ann", "nobody"):
         for number in range(3):
@@ -69,7 +69,7 @@ def test_a_name_without_an_account_is_refused_in_the_same_words() -> None:
     assert "Too many" in pages[0]
 
 
-def test_who_signs_in_often_is_let_in_but_wins_no_guesses() -> None:
+def test_frequent_sign_ins_are_allowed_and_reset_no_failed_attempts() -> None:
     for _ in range(8):
         assert attempt("ann", PASSWORD).status_code == 302
     for number in range(6):
@@ -94,14 +94,14 @@ for _ in range(100):
 """
 
 
-def test_processes_that_count_at_once_lose_nothing(tmp_path: Path) -> None:
-    """Django's own cache of files forgets more than half of these 400."""
+def test_concurrent_counts_are_not_lost(tmp_path: Path) -> None:
+    """Django's own file cache loses more than half of these 400 counts."""
     started = [subprocess.Popen([sys.executable, "-c", ADDING, str(tmp_path)]) for _ in range(4)]
     assert [each.wait(timeout=60) for each in started] == [0] * 4
     assert CountsInFiles(str(tmp_path), {}).get("one") == 400
 
 
-def test_a_count_ends_when_it_was_to_end_however_often_it_is_added_to(
+def test_a_count_expires_on_time_however_often_it_grows(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     counts = CountsInFiles(str(tmp_path), {})
@@ -117,7 +117,7 @@ def test_a_count_ends_when_it_was_to_end_however_often_it_is_added_to(
         counts.incr("one")
 
 
-def test_asking_in_many_names_wipes_out_no_count(
+def test_attempts_with_many_names_delete_no_count(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("dpgeo.accounts.file_cache.MAX_COUNTS", 50)

@@ -1,4 +1,4 @@
-"""Parts of files in an object store, as little of them as is needed."""
+"""Partial reads of files in an object store."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from tests.unit.artefacts.releases import grid_release
 
 
 class Remote:
-    """A stored file behind the interface of boto3's objects; it counts what it sends."""
+    """A stored file with the interface of boto3's objects, which counts what it sends."""
 
     def __init__(self, content: bytes) -> None:
         self._content = content
@@ -28,7 +28,7 @@ class Remote:
         match = re.fullmatch(r"bytes=(\d+)-(\d+)", Range)
         assert match, Range
         part = self._content[int(match[1]) : int(match[2]) + 1]
-        assert part, Range  # a store refuses a range of nothing
+        assert part, Range  # a store refuses an empty range
         self.sent += len(part)
         return {"Body": io.BytesIO(part)}
 
@@ -61,7 +61,7 @@ def test_a_remote_file_reads_like_a_local_one() -> None:
         assert file.read() == content
 
 
-def test_a_page_of_features_takes_a_part_of_a_remote_file(
+def test_a_page_of_features_reads_only_part_of_a_remote_file(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(arrow, "CHUNK", 8192)

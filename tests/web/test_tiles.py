@@ -1,4 +1,4 @@
-"""Vector tiles over HTTP: those of the archive, for those who may see it."""
+"""Vector tiles over HTTP: the archive's, for those who may see them."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def test_there_are_no_other_tiles(client: Client, release: Release, tail: str) -
     assert answer["Content-Type"] == "application/problem+json"
 
 
-def test_nothing_is_where_the_layer_has_nothing(client: Client, release: Release) -> None:
+def test_an_empty_tile_has_no_content(client: Client, release: Release) -> None:
     answer = client.get(tilejson(release).replace(".json", "/9/0/0.pbf"))
     assert (answer.status_code, answer.content) == (204, b"")
     assert client.get(tilejson(release).replace("cells", "none")).status_code == 404

@@ -1,4 +1,4 @@
-"""What docs/tools.md tells people to type does what it says there."""
+"""The examples in docs/tools.md, run as written."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ GUIDE = (Path(__file__).parents[2] / "docs" / "tools.md").read_text()
 
 
 def typed(language: str, release: Release, server: str = "http://testserver") -> str:
-    """The words of the guide in a language, for a server and a release."""
+    """Return the guide's example in a language, for a server and a release."""
     (block,) = re.findall(rf"```{language}\n(.*?)```", GUIDE, re.DOTALL)
     return str(block).replace("SERVER", server).replace("ID", release.pk)
 
@@ -31,8 +31,10 @@ def stored(release: Release) -> str:
 
 
 @pytest.mark.django_db
-def test_duckdb_takes_the_part_that_is_asked_for() -> None:
-    """From the disk, for what lets it read from servers cannot be had everywhere."""
+def test_duckdb_reads_the_requested_part() -> None:
+    """DuckDB reads from the disk, since its extension for servers cannot be installed
+    everywhere.
+    """
     import duckdb
 
     release = install(make_dataset(), grid_release(16))
@@ -58,7 +60,7 @@ def test_geopandas_reads_from_the_server(live_server: Any) -> None:
 
 
 @pytest.mark.django_db
-def test_the_style_for_maplibre_names_what_the_tiles_hold() -> None:
+def test_the_style_for_maplibre_uses_names_in_the_tiles() -> None:
     release = install(make_dataset(), grid_release(16))
     style = typed("js", release)
     (source,) = re.findall(r'url: "(.*?)"', style)
@@ -70,7 +72,7 @@ def test_the_style_for_maplibre_names_what_the_tiles_hold() -> None:
 
 
 @pytest.mark.django_db
-def test_the_question_for_an_area_has_an_answer() -> None:
+def test_the_example_of_a_range_answer_works() -> None:
     release = install(make_dataset(), grid_release(16))
     (address,) = re.findall(r'curl "SERVER(.*?)"', GUIDE)
     assert Client().get(address.replace("ID", release.pk)).status_code == 200

@@ -1,4 +1,4 @@
-"""The tus protocol, version 1.0.0: what its text asks of a server, header by header."""
+"""The tus protocol, version 1.0.0, requirement by requirement."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def append(program: Program, address: str, body: bytes, at: int, **headers: str)
     return program.send("PATCH", address, body, **named)
 
 
-def test_the_server_says_what_it_can_do_to_anybody(desk: Desk, settings: Any) -> None:
+def test_the_server_announces_its_capabilities_to_anybody(desk: Desk, settings: Any) -> None:
     answer = Program().send("OPTIONS", f"/api/v1/datasets/{desk.declare().slug}/uploads/tus")
     assert (answer.status_code, answer["Tus-Version"]) == (204, "1.0.0")
     assert answer["Tus-Extension"] == "creation,expiration,termination"
@@ -81,7 +81,7 @@ def test_a_file_is_complete_with_its_last_byte_and_can_be_confirmed(desk: Desk) 
     assert program.ask("POST", confirmed, {"columns": COLUMNS}, 202)["state"] == "queued"
 
 
-def test_head_tells_how_far_a_file_is(desk: Desk) -> None:
+def test_head_returns_the_offset_of_a_file(desk: Desk) -> None:
     program = program_of(desk)
     address = begun(program, desk.declare().slug)
     broken: Any = {"wsgi.input": Broken(CONTENT[:100])}
@@ -93,7 +93,7 @@ def test_head_tells_how_far_a_file_is(desk: Desk) -> None:
     assert answer["Cache-Control"] == "no-store"
 
 
-def test_a_file_that_arrived_whole_before_a_crash_is_completed_by_asking(desk: Desk) -> None:
+def test_head_completes_a_file_that_arrived_whole_before_a_crash(desk: Desk) -> None:
     program = program_of(desk)
     address = begun(program, desk.declare().slug)
     transfer = Transfer.objects.get()
@@ -104,7 +104,7 @@ def test_a_file_that_arrived_whole_before_a_crash_is_completed_by_asking(desk: D
         assert Upload.objects.get().size == len(CONTENT)
 
 
-def test_bytes_go_to_the_right_offset_alone(desk: Desk) -> None:
+def test_bytes_are_accepted_only_at_the_right_offset(desk: Desk) -> None:
     program = program_of(desk)
     address = begun(program, desk.declare().slug)
     assert append(program, address, CONTENT[5:9], 5).status_code == 409
@@ -116,7 +116,7 @@ def test_bytes_go_to_the_right_offset_alone(desk: Desk) -> None:
 
 
 @pytest.mark.parametrize("version", ["", "0.2.2", "1.0.1"])
-def test_another_version_is_refused_before_anything_is_done(desk: Desk, version: str) -> None:
+def test_another_version_is_refused_without_effect(desk: Desk, version: str) -> None:
     program = program_of(desk)
     slug = desk.declare().slug
     answer = create(program, slug, **{"Tus-Resumable": version})
@@ -142,7 +142,7 @@ def test_another_version_is_refused_before_anything_is_done(desk: Desk, version:
         ({"Upload-Metadata": "filename /w=="}, 400, "Upload-Metadata"),
     ],
 )
-def test_an_announcement_that_cannot_be_used_is_refused(
+def test_an_invalid_announcement_is_refused(
     desk: Desk, headers: dict[str, str], status: int, field: str
 ) -> None:
     answer: Any = create(program_of(desk), desk.declare().slug, **headers)
@@ -157,14 +157,14 @@ def test_the_name_is_found_among_other_metadata(desk: Desk) -> None:
     assert Transfer.objects.get().file_name == "trips.csv"
 
 
-def test_bytes_of_another_kind_are_refused(desk: Desk) -> None:
+def test_bytes_of_another_content_type_are_refused(desk: Desk) -> None:
     program = program_of(desk)
     address = begun(program, desk.declare().slug)
     answer = append(program, address, CONTENT, 0, **{"Content-Type": "text/csv"})
     assert answer.status_code == 415
 
 
-def test_a_file_is_given_up_with_its_bytes(desk: Desk) -> None:
+def test_a_cancelled_transfer_is_deleted_with_its_bytes(desk: Desk) -> None:
     program = program_of(desk)
     address = begun(program, desk.declare().slug)
     append(program, address, CONTENT[:9], 0)
@@ -174,7 +174,7 @@ def test_a_file_is_given_up_with_its_bytes(desk: Desk) -> None:
     assert append(program, address, CONTENT[9:], 9).status_code == 404
 
 
-def test_a_client_that_can_only_post_names_the_method(desk: Desk) -> None:
+def test_a_client_that_can_only_post_overrides_the_method(desk: Desk) -> None:
     program = program_of(desk)
     address = begun(program, desk.declare().slug)
     headers = {"Content-Type": BYTES, "Upload-Offset": "0", **SPOKEN}

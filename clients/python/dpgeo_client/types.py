@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Advice(TypedDict):
-    """What guessed numbers say of the bound: errors are root mean squares, of the busy place."""
+    """Root mean square errors of a busy place's count, by bound, from guessed numbers."""
 
     best_bound: int
     error: float
@@ -15,7 +15,7 @@ class Advice(TypedDict):
 
 
 class Answer(TypedDict):
-    """How many are in one region."""
+    """The count of one region."""
 
     id: Any
     estimate: float
@@ -29,7 +29,7 @@ class Answer(TypedDict):
 
 
 class Answers(TypedDict):
-    """How many are in each region, as measured: of the bounded counts, with noise."""
+    """The measured counts of each region: noisy, after contribution bounding."""
 
     release: str
     counting: CountingEnum
@@ -40,7 +40,7 @@ class Answers(TypedDict):
 
 
 class Attribute(TypedDict):
-    """A column whose values anybody may know of every report, as its publisher declared."""
+    """A declared column whose values may be known of every report."""
 
     column: str
     values: list[str]
@@ -60,7 +60,7 @@ CountingEnum = Literal["people", "visits"]
 
 
 class Dataset(TypedDict):
-    """One dataset as its publisher declared it; its rows are never served."""
+    """One dataset as declared; its rows are never served."""
 
     slug: str
     url: str
@@ -79,14 +79,14 @@ class Dataset(TypedDict):
 
 
 class DatasetReference(TypedDict):
-    """The dataset a release was made from."""
+    """The dataset of a release."""
 
     slug: str
     title: str
 
 
 class File(TypedDict):
-    """One file. Its bytes never change; checksum and size are of the uncompressed bytes."""
+    """One file. Its bytes never change. Checksum and size are those of the uncompressed bytes."""
 
     name: str
     format: str
@@ -99,7 +99,7 @@ class File(TypedDict):
 
 
 class Forecast(TypedDict):
-    """The noise to expect, from public facts alone."""
+    """The noise to expect, computed from public facts alone."""
 
     region: str
     regions: int
@@ -113,7 +113,7 @@ class Forecast(TypedDict):
 
 
 class Job(TypedDict):
-    """Background work. Why one has no result is told at the desk alone."""
+    """Background work. Only the desk tells why a job has no result."""
 
     id: str
     url: str
@@ -127,7 +127,7 @@ JobStateEnum = Literal["queued", "running", "done"]
 
 
 class Mechanism(TypedDict):
-    """One way to make a release."""
+    """One mechanism."""
 
     key: str
     url: str
@@ -149,7 +149,7 @@ class Points(TypedDict):
 
 
 class Privacy(TypedDict):
-    """The promise to the people in a dataset, over everything ever published from it."""
+    """The promise to the people in a dataset, for all releases together."""
 
     sentence: str
     total_epsilon: str
@@ -158,7 +158,7 @@ class Privacy(TypedDict):
 
 
 class Problem(TypedDict):
-    """What is wrong and what to do about it (RFC 9457)."""
+    """A problem and its remedy (RFC 9457)."""
 
     type: str
     title: str
@@ -168,7 +168,7 @@ class Problem(TypedDict):
 
 
 class Publisher(TypedDict):
-    """The body whose name stands on a map."""
+    """The organisation that publishes a map."""
 
     slug: str
     name: str
@@ -231,7 +231,7 @@ ReleaseStateEnum = Literal["draft", "published", "withdrawn", "rejected", "refus
 
 
 class Spend(TypedDict):
-    """One look at the data and its price."""
+    """One measurement and its cost."""
 
     what: str
     epsilon: str | None

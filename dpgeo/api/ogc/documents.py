@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django.http import Http404
+from django.shortcuts import get_object_or_404
 from django.urls import reverse
 from rest_framework.request import Request
 
@@ -74,13 +75,10 @@ def find_collection(collection_id: str) -> Collection:
     match = re.fullmatch(r"([\w-]{1,32})\.([\w-]{1,60})", collection_id, re.ASCII)
     if match is None:
         raise Http404
-    release = Release.objects.filter(pk=match[1], state__in=KNOWN).select_related("dataset").first()
-    if release is None:
-        raise Http404
+    known = Release.objects.filter(state__in=KNOWN).select_related("dataset")
+    release = get_object_or_404(known, pk=match[1])
     check_served(release)
-    file = release.files.filter(name=match[2] + SUFFIX, public=True).first()
-    if file is None:
-        raise Http404
+    file = get_object_or_404(release.files, name=match[2] + SUFFIX, public=True)
     return Collection(release, file)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.urls import path, re_path
 
+from dpgeo.api.base import NothingHere
 from dpgeo.api.ogc import views
 
 app_name = "ogc"
@@ -18,5 +19,5 @@ urlpatterns = [
     path(COLLECTION, views.CollectionView.as_view(), name="collection"),
     path(f"{COLLECTION}/items", views.ItemsView.as_view(), name="items"),
     path(f"{COLLECTION}/items/<int:feature_id>", views.ItemView.as_view(), name="item"),
-    re_path("", views.NothingHere.as_view()),
+    re_path("", NothingHere.as_view()),
 ]

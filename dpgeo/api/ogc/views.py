@@ -172,14 +172,6 @@ class ItemView(OgcView):
         )
 
 
-class NothingHere(ApiView):
-    """Any other address."""
-
-    def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
-        """Raise Http404 for any method."""
-        raise Http404
-
-
 @contextmanager
 def opened(collection: Collection) -> Iterator[FeatureFile]:
     """Open a collection's file. Raises Http404 if it was withdrawn meanwhile."""

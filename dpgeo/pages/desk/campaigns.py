@@ -61,7 +61,7 @@ def delete(request: HttpRequest, campaign_id: str) -> HttpResponse:
     """Delete a campaign."""
     campaign = _own(request, campaign_id)
     campaign_delete(campaign=campaign, by=person(request))
-    message = gettext("Deleted: {name}. Its link opens nothing any more.")
+    message = gettext("Deleted: {name}. Its link no longer works.")
     messages.success(request, message.format(name=campaign.name))
     return redirect("desk-campaigns")
 

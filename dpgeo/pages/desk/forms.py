@@ -94,7 +94,7 @@ class DatasetForm(DeskForm):
         queryset=Organisation.objects.none(),
         empty_label=None,
         label=_("Published by"),
-        help_text=_("The name that stands on every map."),
+        help_text=_("The name shown on every map."),
     )
     unit = forms.ChoiceField(
         label=_("Whose presence is hidden"),
@@ -130,9 +130,9 @@ class DatasetForm(DeskForm):
         required=False,
         label=_("Budget for points, a level"),
         help_text=_(
-            "Leave it empty if only counts will be published. Moved points hide where somebody was "
-            "and show that they are in the data, so a budget for them can be declared only before "
-            "anything is published. ln(16) allows two maps of one report each at ln(4)."
+            "Leave it empty if only counts will be published. Moved points hide where somebody "
+            "was but show that they are in the data, so a budget for them can be declared only "
+            "before anything is published. ln(16) allows two maps of one report each at ln(4)."
         ),
     )
     points_radius = forms.CharField(
@@ -146,7 +146,7 @@ class DatasetForm(DeskForm):
         required=False,
         empty_label=_("Nobody: a budget of its own"),
         label=_("Shares people with"),
-        help_text=_("Datasets about the same people must draw on one budget."),
+        help_text=_("Datasets about the same people must share one budget."),
     )
     licence = forms.CharField(
         max_length=100,
@@ -174,21 +174,21 @@ class DatasetForm(DeskForm):
         label=_("Columns that anybody may know"),
         widget=forms.Textarea(attrs={"rows": 3, "spellcheck": "false"}),
         help_text=_(
-            "A column and its values in each line, such as app: 1.4, 2.0. A map of moved points "
-            "can tell them beside every point, and nothing protects them there. So name a column "
-            "only if anybody may know it of every single report, and if it follows neither from "
-            "where the report was made nor from who made it, as the version of an app does not. "
-            "Never a kind of place, a speed, or a name or number of somebody. A value that is not "
-            "listed here becomes other."
+            "A column and its values in each line, such as app: 1.4, 2.0. A map of moved "
+            "points can publish them with every point, and nothing protects them there. So "
+            "name a column only if anybody may know its value for every single report, and if "
+            "it depends neither on where the report was made nor on who made it, such as the "
+            "version of an app. Never name a kind of place, a speed, or anybody's name or "
+            "number. A value that is not listed here becomes other."
         ),
     )
     keep_raw = forms.TypedChoiceField(
-        label=_("Uploaded files, once they were read"),
+        label=_("Uploaded files, after they are read"),
         widget=forms.RadioSelect,
         initial="yes",
-        choices=[("yes", _("Keep them")), ("no", _("Delete each as soon as it was read"))],
+        choices=[("yes", _("Keep them")), ("no", _("Delete each as soon as it is read"))],
         coerce=lambda value: value == "yes",
-        help_text=_("Releases don't need them. Files that were kept until now stay."),
+        help_text=_("Releases don't need them. Files kept so far stay."),
     )
 
     frozen_fields = ("organisation", "unit", "west", "south", "east", "north", "outline",

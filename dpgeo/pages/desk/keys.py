@@ -31,7 +31,7 @@ class KeyForm(DeskForm):
         queryset=Organisation.objects.none(),
         empty_label=None,
         label=_("Acts for"),
-        help_text=_("The key reaches this organisation's datasets and no others."),
+        help_text=_("The key gives access to this organisation's datasets and no others."),
     )
     name = forms.CharField(
         max_length=100, label=_("Name"), help_text=_("Where it will be used, such as nightly.")
@@ -89,6 +89,6 @@ def revoke(request: HttpRequest, key_id: int) -> HttpResponse:
     """Revoke a key."""
     key = get_object_or_404(keys_managed_by(person(request)), pk=key_id)
     key_revoke(key=key, by=person(request))
-    message = gettext("Revoked: {name}. It opens nothing any more.")
+    message = gettext("Revoked: {name}. It no longer works.")
     messages.success(request, message.format(name=key.name))
     return redirect("desk-keys")

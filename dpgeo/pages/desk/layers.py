@@ -29,7 +29,7 @@ class LayerForm(DeskForm):
     name = forms.CharField(
         max_length=60,
         label=_("Short name"),
-        help_text=_("What requests call it, such as wards: letters, digits, - and _."),
+        help_text=_("Its name in requests, such as wards: letters, digits, - and _."),
     )
     title = forms.CharField(
         required=False,
@@ -41,10 +41,10 @@ class LayerForm(DeskForm):
     file = forms.FileField(
         label=_("GeoJSON file, or CSV for places"),
         help_text=_(
-            "Polygons in degrees (WGS84), taken from a map and never from the data, are cut "
-            "to the study area. Places are points, or a CSV table with a row each: longitude, "
-            "latitude and a column for every level. A density can also be the GeoJSON file of a "
-            "map that is published already."
+            "Polygons in degrees (WGS84), taken from a map and never from the data, are cut to "
+            "the study area. Places are points, or a CSV table with a row each: longitude, "
+            "latitude and a column for every level. A density can also be the GeoJSON file of "
+            "a published map."
         ),
         widget=forms.FileInput(attrs={"accept": ".geojson,.json,.csv"}),
         error_messages={"required": _("Choose a file first.")},
@@ -70,8 +70,8 @@ class LayerForm(DeskForm):
         label=_("Levels of places"),
         help_text=_(
             "Properties or columns from the widest to the finest, such as country, city, "
-            "street. Empty: all others, as they stand. Where a layer of zones is called city, say, "
-            "places have to lie in the city that they name."
+            "street. Empty: all others, in their order. If a layer of zones is called city, "
+            "say, each place must lie in the city it names."
         ),
     )
 

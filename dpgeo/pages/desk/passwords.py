@@ -36,8 +36,8 @@ class AskForPassword(PasswordResetView):
         form = self.get_form()
         minutes = math.ceil(wait / 60)
         words = ngettext(
-            "Asked too often from here; try again in {minutes} minute.",
-            "Asked too often from here; try again in {minutes} minutes.",
+            "Too many requests from here; try again in {minutes} minute.",
+            "Too many requests from here; try again in {minutes} minutes.",
             minutes,
         )
         form.add_error(None, words.format(minutes=minutes))

@@ -34,12 +34,12 @@ COUNTING_WORDS = [
 
 
 BOUNDING_WORDS = [
-    (Bounding.RANDOM.value, _("Some at random: right for maps of everywhere")),
+    (Bounding.RANDOM.value, _("Random ones: for maps of a whole area")),
     (
         Bounding.POPULAR.value,
         _(
-            "The most popular ones: right for rankings of busy places. A tenth of ε is spent on "
-            "finding out which they are"
+            "The most popular ones: for rankings of busy places. A tenth of ε is spent on "
+            "finding them"
         ),
     ),
 ]
@@ -49,7 +49,9 @@ class ReleaseForm(DeskForm):
     """A request for a release; the mechanisms' fields are built from their parameters."""
 
     title = forms.CharField(
-        max_length=200, label=_("Title"), help_text=_("Public. What the map shows, and of when.")
+        max_length=200,
+        label=_("Title"),
+        help_text=_("Public. What the map shows, and for which time."),
     )
     description = forms.CharField(
         required=False,
@@ -81,17 +83,19 @@ class ReleaseForm(DeskForm):
         },
     )
     bounding = forms.ChoiceField(
-        label=_("Which places of a person, where there are more"),
+        label=_("Which places of a person are kept, if there are more"),
         widget=forms.RadioSelect,
         choices=BOUNDING_WORDS,
         initial=Bounding.RANDOM.value,
         required=False,
     )
     guess_people = forms.IntegerField(
-        required=False, label=_("People in all"), help_text=_("A guess.")
+        required=False, label=_("People in total"), help_text=_("A guess.")
     )
     guess_records = forms.IntegerField(
-        required=False, label=_("Places of each"), help_text=_("Or rows, when visits are counted.")
+        required=False,
+        label=_("Places per person"),
+        help_text=_("Or rows, when visits are counted."),
     )
     guess_share = forms.FloatField(
         required=False,
@@ -101,7 +105,7 @@ class ReleaseForm(DeskForm):
     publish_when_done = forms.BooleanField(
         required=False,
         label=_("Publish when done"),
-        help_text=_("Otherwise it waits as a draft that members alone can see."),
+        help_text=_("Otherwise it waits as a draft that only members can see."),
     )
 
     def __init__(
@@ -140,8 +144,9 @@ class ReleaseForm(DeskForm):
             return
         bound.label = gettext("Each person adds to at most")
         bound.help_text = gettext(
-            "cells (or rows, when visits are counted). Who has more is cut to this many. "
-            "More keeps more of busy people and makes every cell noisier in proportion."
+            "cells (or rows, when visits are counted). Of people who have more, only this many "
+            "are kept. A larger number keeps more of busy people and makes every cell noisier "
+            "in proportion."
         )
 
     def field_of(self, name: str) -> str:

@@ -94,7 +94,7 @@ def spend(request: HttpRequest, form: ReleaseForm) -> Release | None:
     job_id = paid_with(request, form.dataset)
     if job_id is None:
         form.add_error(
-            None, gettext("This receipt is too old; look at the cost again and confirm it.")
+            None, gettext("This quote is too old; look at the cost again and confirm it.")
         )
         return None
     values = form.cleaned_data

@@ -181,9 +181,7 @@ def exchanged(data: Any) -> dict[str, str]:
 def confirm(request: HttpRequest, upload: Upload, form: ColumnsForm) -> bool:
     """Confirm the columns; show an error of the service on the form."""
     try:
-        upload_confirm(
-            upload=upload, columns=Columns(**form.cleaned_data), confirmed_by=person(request)
-        )
+        upload_confirm(upload=upload, columns=Columns(**form.cleaned_data))
     except DpgeoError as refusal:
         form.add_refusal(refusal)
         return False

@@ -18,14 +18,15 @@ from dpgeo.pages.desk import (
     uploads,
 )
 
+DATASET = "desk/datasets/<slug:slug>"
+UPLOAD = "desk/uploads/<uuid:upload_id>"
+
 urlpatterns = [
     path("accounts/login/", SignIn.as_view(), name="login"),
     path("accounts/logout/", doors.LogoutView.as_view(), name="logout"),
     path("accounts/password/", passwords.AskForPassword.as_view(), name="password_reset"),
     path(
-        "accounts/password/sent/",
-        doors.PasswordResetDoneView.as_view(),
-        name="password_reset_done",
+        "accounts/password/sent/", doors.PasswordResetDoneView.as_view(), name="password_reset_done"
     ),
     path(
         "accounts/password/<uidb64>/<token>/",
@@ -46,27 +47,19 @@ urlpatterns = [
     path("desk/keys/<int:key_id>/revoke/", keys.revoke, name="desk-key-revoke"),
     path("desk/land.json", datasets.land, name="desk-land"),
     path("desk/datasets/new/", datasets.dataset_new, name="desk-dataset-new"),
-    path("desk/datasets/<slug:slug>/", datasets.dataset, name="desk-dataset"),
-    path("desk/datasets/<slug:slug>/edit/", datasets.dataset_edit, name="desk-dataset-edit"),
-    path(
-        "desk/datasets/<slug:slug>/ledger.csv", datasets.dataset_ledger, name="desk-dataset-ledger"
-    ),
-    path("desk/datasets/<slug:slug>/erase/", datasets.dataset_erase, name="desk-dataset-erase"),
-    path("desk/datasets/<slug:slug>/layers/", layers.layers, name="desk-layers"),
-    path(
-        "desk/datasets/<slug:slug>/layers/<slug:name>/remove/",
-        layers.layer_remove,
-        name="desk-layer-remove",
-    ),
-    path("desk/datasets/<slug:slug>/upload/", uploads.upload_new, name="desk-upload-new"),
-    path("desk/datasets/<slug:slug>/release/", requesting.release_new, name="desk-release-new"),
-    path("desk/datasets/<slug:slug>/quote", requesting.quote, name="desk-quote"),
-    path("desk/datasets/<slug:slug>/ground.json", rehearsal.ground, name="desk-ground"),
-    path("desk/uploads/<uuid:upload_id>/", uploads.upload, name="desk-upload"),
-    path(
-        "desk/uploads/<uuid:upload_id>/columns/", uploads.upload_columns, name="desk-upload-columns"
-    ),
-    path("desk/uploads/<uuid:upload_id>/remove/", uploads.upload_remove, name="desk-upload-remove"),
+    path(f"{DATASET}/", datasets.dataset, name="desk-dataset"),
+    path(f"{DATASET}/edit/", datasets.dataset_edit, name="desk-dataset-edit"),
+    path(f"{DATASET}/ledger.csv", datasets.dataset_ledger, name="desk-dataset-ledger"),
+    path(f"{DATASET}/erase/", datasets.dataset_erase, name="desk-dataset-erase"),
+    path(f"{DATASET}/layers/", layers.layers, name="desk-layers"),
+    path(f"{DATASET}/layers/<slug:name>/remove/", layers.layer_remove, name="desk-layer-remove"),
+    path(f"{DATASET}/upload/", uploads.upload_new, name="desk-upload-new"),
+    path(f"{DATASET}/release/", requesting.release_new, name="desk-release-new"),
+    path(f"{DATASET}/quote", requesting.quote, name="desk-quote"),
+    path(f"{DATASET}/ground.json", rehearsal.ground, name="desk-ground"),
+    path(f"{UPLOAD}/", uploads.upload, name="desk-upload"),
+    path(f"{UPLOAD}/columns/", uploads.upload_columns, name="desk-upload-columns"),
+    path(f"{UPLOAD}/remove/", uploads.upload_remove, name="desk-upload-remove"),
     path("desk/releases/<str:release_id>/", release.release, name="desk-release"),
     path("desk/releases/<str:release_id>/<slug:action>/", release.act, name="desk-release-act"),
     path("desk/jobs/<uuid:job_id>.json", jobs.job, name="desk-job"),

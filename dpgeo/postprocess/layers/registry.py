@@ -30,12 +30,12 @@ def make_layers(content: Content, area: StudyArea) -> list[Layer]:
 @singledispatch
 def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
     """Return the measured regions of a content. Raises Conflict where it has none."""
-    raise Conflict("This release has no counts of areas; ask one that has, such as a heatmap.")
+    raise Conflict("This release has no counts of areas; choose one that has, such as a heatmap.")
 
 
 @singledispatch
 def slice_of(content: Content, layer: str) -> Content:
     """Return the counts of one time slice, by the name of its layer. Raises InvalidInput."""
     raise InvalidInput(
-        "This release has no slices of time to choose from; leave it out.", field="layer"
+        "This release has no time slices to choose from; leave this out.", field="layer"
     )

@@ -13,8 +13,7 @@ E = 1 - (1 - theta)^n. Hence
     r^2 ln((exp(3 c w/r) + 1)/2) = -ln(1 - E)/(pi den)
 whose left side rises with r; the factor r^2 is missing in the source's 13.14. n need not be whole:
 for small n this model predicts certain success where fewer than one worker is expected, which the
-field model does not. `taylor_radius` is the source's 13.16, for comparison only: it is inaccurate
-and can be negative.
+field model does not. The source's 13.16 is not used: it is inaccurate and can be negative.
 """
 
 from __future__ import annotations
@@ -267,17 +266,6 @@ def _circle_ratio(size: Floats) -> Floats:
 def _log_refusal(x: Floats) -> Floats:
     """Compute ln((exp(x) + 1)/2), exact near 0 and without overflow: -ln(1 - tanh(x/2))."""
     return np.asarray(x + np.log1p(np.expm1(-x) / 2))
-
-
-def taylor_radius(needed: float, density: Floats, pull: Floats) -> Floats:
-    """Compute the source's 13.16, expanded about r = 1, for comparison only, not for planning.
-
-    Lengths are in the unit in which r = 1. The result may be negative.
-    """
-    k = 3 * pull
-    log = _log_refusal(k)
-    bend = k / (1 + np.exp(-k))
-    return np.asarray((needed / (math.pi * density) + log - bend) / (2 * log - bend))
 
 
 def increasing_root(

@@ -1,6 +1,7 @@
 /** Basemap: public outlines that the server clips to the surroundings of a study area. */
 import type { LineString, MultiLineString, MultiPolygon, Polygon } from "geojson";
 import type { Bounds } from "../geometry/place";
+import { t } from "../ui/translate";
 
 export type Basemap = {
   land: Polygon | MultiPolygon;
@@ -21,6 +22,6 @@ export const WATERLINES: ReadonlyArray<readonly [number, number]> = [
 
 export async function fetchBasemap(url: string): Promise<Basemap> {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`The outlines did not load (${response.status}).`);
+  if (!response.ok) throw new Error(t("The outlines did not load ({status}).", { status: response.status }));
   return (await response.json()) as Basemap;
 }

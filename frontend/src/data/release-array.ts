@@ -9,6 +9,7 @@ import type { Grid } from "../geometry/grid";
 import type { Degrees } from "../geometry/mercator";
 import type { Bounds } from "../geometry/place";
 import { boundsOfArea } from "../geometry/shapes";
+import { t } from "../ui/translate";
 
 /** Noise of a count: its 95 % margin, and the threshold that an empty count seldom reaches. */
 export type Noise = { margin: number; threshold: number; label: string };
@@ -121,7 +122,7 @@ export function decodeReleaseArray(file: ArrayBuffer): ReleaseArray {
   const size = grid ? grid.rows * grid.columns : 0;
   if (size > MOST_CELLS) {
     throw new UnreadableArray(
-      "This map has too many cells to be drawn in a browser. Take its files, or read its table.",
+      t("This map has too many cells to be drawn in a browser. Use its files or its table."),
     );
   }
   const read = (reference: Reference, length: number) => readArray(file, data, reference, length);
@@ -147,7 +148,7 @@ function readHeader(file: ArrayBuffer): { header: Header; data: number } {
   try {
     return { header: JSON.parse(new TextDecoder().decode(new Uint8Array(file, 12, data - 12))), data };
   } catch {
-    throw new UnreadableArray("The map's data cannot be read: its header is not JSON.");
+    throw unreadable("its header is not JSON");
   }
 }
 
@@ -256,5 +257,10 @@ function isGrid(grid: Grid | undefined): grid is Grid {
 }
 
 function check(holds: boolean, fault: string): asserts holds {
-  if (!holds) throw new UnreadableArray(`The map's data cannot be read: ${fault}.`);
+  if (!holds) throw unreadable(fault);
+}
+
+/** Of a damaged file; the fault is for whoever repairs it, in English. */
+function unreadable(fault: string): UnreadableArray {
+  return new UnreadableArray(t("The map's data cannot be read ({fault}). Use its table and files.", { fault }));
 }

@@ -11,6 +11,7 @@ import { landMask } from "../layers/heatmap/cell-picture";
 import { Heatmap } from "../layers/heatmap/heatmap";
 import { PLAIN_STYLE } from "../layers/map-layer";
 import { formatNumber } from "../ui/format";
+import { t } from "../ui/translate";
 
 type Plan = {
   grid: Grid;
@@ -69,14 +70,14 @@ function once<T>(url: string, fetchIt: (url: string) => Promise<T>): Promise<T> 
 
 async function fetchGround(url: string): Promise<Ground> {
   const response = await fetch(url);
-  if (!response.ok) throw new Error(`The outlines did not load (${response.status}).`);
+  if (!response.ok) throw new Error(t("The outlines did not load ({status}).", { status: response.status }));
   return (await response.json()) as Ground;
 }
 
 async function publicSurface(url: string): Promise<Surface> {
   const { grid, inside, layers } = await fetchArray(url);
   const layer = layers.find((each) => each.shape === "cells" || each.shape === "boxes");
-  if (!grid || !layer || !("noise" in layer)) throw new Error("No counts of cells.");
+  if (!grid || !layer || !("noise" in layer)) throw new Error(t("The earlier map has no counts of cells."));
   return new Surface(grid, inside, layer);
 }
 

@@ -65,7 +65,7 @@ function send(form: HTMLFormElement, size: number): void {
   request.addEventListener("error", () =>
     finish([t("The connection broke before the file had arrived; send it again.")]),
   );
-  request.addEventListener("abort", () => finish([t("Stopped. Nothing was kept.")]));
+  request.addEventListener("abort", () => finish([t("Stopped. Nothing was stored.")]));
   if (stop) stop.onclick = () => request.abort();
   request.open("POST", form.action);
   request.setRequestHeader("Accept", "application/json");

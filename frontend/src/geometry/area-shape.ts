@@ -62,7 +62,7 @@ export function readGeojson(text: string): AreaShape {
     throw new Error(t("This file is not GeoJSON: it cannot be read as JSON."));
   }
   const polygons = polygonsOf(data);
-  if (polygons.length === 0) throw new Error(t("This file holds no polygon."));
+  if (polygons.length === 0) throw new Error(t("This file contains no polygon."));
   if (!polygons.every((rings) => rings.every(isRing))) {
     throw new Error(t("A polygon of this file has a corner that is not a longitude and a latitude in degrees."));
   }

@@ -8,6 +8,6 @@ import { t } from "../ui/translate";
 /** Throws an Error whose message is for the reader where there are too many shapes to draw. */
 export async function loadShapes<Properties>(layer: Layer, scene: Scene): Promise<Feature<Geometry, Properties>[]> {
   if (layer.shape !== "shapes") throw new Error(`The layer ${layer.name} has no shapes.`);
-  if (!layer.file) throw new Error(t("These shapes are too many to be drawn here. Take the files."));
+  if (!layer.file) throw new Error(t("There are too many shapes to draw here. Use the files."));
   return fetchShapes<Properties>(scene.urlOf(layer.file));
 }

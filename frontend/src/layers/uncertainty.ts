@@ -5,7 +5,7 @@ import { t } from "../ui/translate";
 /** The note beside a count that noise alone could explain; "" beside any other. */
 export function doubtNote(value: number, standsOut: boolean): string {
   if (value < 0) return t("noise can push a count below zero");
-  return standsOut ? "" : t("cannot be told from zero");
+  return standsOut ? "" : t("too few to tell from none");
 }
 
 /** The smallest and the largest margin, or the one that all have. */

@@ -60,5 +60,5 @@ export class PlanClient {
 
 async function rejectedBy(response: Response): Promise<Rejected> {
   const { detail, field } = (await response.json()) as Partial<Problem>;
-  return new Rejected(detail ?? t("The plan was refused ({status}).", { status: response.status }), field ?? "");
+  return new Rejected(detail ?? t("Planning failed ({status}).", { status: response.status }), field ?? "");
 }

@@ -10,7 +10,7 @@ const COLUMNS = ["reward", "radius_metres", "notified", "notified_margin", "acce
 
 /** One row for each task, both ways to divide the reward beside each other. */
 export function planCsv(plan: Plan): string {
-  const header = ["name", "longitude", "latitude", ...["even", "shared"].flatMap((way) => COLUMNS.map((each) => `${way}_${each}`))];
+  const header = ["name", "longitude", "latitude", ...["uniform", "allocated"].flatMap((way) => COLUMNS.map((each) => `${way}_${each}`))];
   if (plan.geocast) header.push(...REGIONS.map((each) => `geocast_${each}`));
   const lines = plan.tasks.map(({ task, uniform, chosen, geocast }) => [
     task.name,
@@ -34,7 +34,7 @@ export function planGeoJson(plan: Plan): string {
   const features = plan.tasks.flatMap(({ task, uniform, chosen, geocast }) => {
     const properties = {
       name: task.name,
-      ...Object.fromEntries(COLUMNS.map((each) => [`even_${each}`, uniform?.[each] ?? null])),
+      ...Object.fromEntries(COLUMNS.map((each) => [`uniform_${each}`, uniform?.[each] ?? null])),
       ...Object.fromEntries(COLUMNS.map((each) => [each, chosen?.[each] ?? null])),
     };
     const { longitude, latitude } = task;

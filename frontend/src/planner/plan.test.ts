@@ -65,7 +65,7 @@ describe("a plan in a file", () => {
 
   it("is CSV with quoted cells that no spreadsheet runs", () => {
     const [header, first, second] = planCsv(plan).split("\r\n");
-    expect(header).toMatch(/^name,longitude,latitude,even_reward,.*,shared_reason,geocast_regions,geocast_notified,geocast_success$/);
+    expect(header).toMatch(/^name,longitude,latitude,uniform_reward,.*,allocated_reason,geocast_regions,geocast_notified,geocast_success$/);
     expect(first).toMatch(/^"'=Quay, ""lamps""",18,60,20,100,7,0.5,0.9,0.9,,31,100,4.5,/);
     expect(first).toMatch(/,2,3,0.95$/);
     expect(second).toMatch(/^Nowhere,,,,,,,,0.2,no_position,/);

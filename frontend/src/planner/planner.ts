@@ -94,7 +94,7 @@ class Page {
   private add(task: Task): void {
     const next = addTask(this.state, task);
     if (next) this.change(next);
-    else this.say(t("At most {most} tasks are planned at once.", { most: MOST_TASKS }));
+    else this.say(t("At most {most} tasks can be planned at once.", { most: MOST_TASKS }));
   }
 
   private async upload(input: HTMLInputElement): Promise<void> {
@@ -172,8 +172,8 @@ class Page {
       await navigator.clipboard?.writeText(location.href).catch(() => undefined);
       this.say(
         tasks.length > MOST_LINKED
-          ? t("The link holds the settings, but {most} tasks at most. Send the file along, or keep the campaign.", { most: MOST_LINKED })
-          : t("The link is copied, tasks and settings in it."),
+          ? t("The link holds the settings, but {most} tasks at most. Send the file along, or save the campaign.", { most: MOST_LINKED })
+          : t("The link is copied, with the tasks and settings."),
       );
     }
   }
@@ -191,7 +191,7 @@ class Page {
       });
       const link = element("a", "", page);
       link.href = page;
-      need(document, "#said").replaceChildren(t("Kept, at "), link);
+      need(document, "#said").replaceChildren(t("Saved at "), link);
     } catch (error) {
       this.say(messageOf(error));
     }

@@ -69,7 +69,7 @@ function figureCells({ uniform, chosen, geocast }: PlannedTask, most: number): H
 /** The chance that is left for a task that misses the target. */
 function remainingChance({ success }: Planned): string {
   if (success === null) return "";
-  return ` ${t("Asking everybody in reach would do it with {chance} %.", { chance: formatNumber(success * 100) })}`;
+  return ` ${t("Notifying everybody in reach would succeed with {chance} %.", { chance: formatNumber(success * 100) })}`;
 }
 
 function reward(planned: Planned | null): string {

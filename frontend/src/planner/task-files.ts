@@ -9,10 +9,10 @@ export function readTasks(text: string): Task[] {
   const start = text.replace(/^\uFEFF/, "").trimStart();
   const tasks = start.startsWith("{") ? readGeoJson(start) : readCsv(start);
   if (tasks.length === 0) {
-    throw new UnreadableTasks(t("This file holds no task. Give CSV with columns longitude and latitude, or GeoJSON points."));
+    throw new UnreadableTasks(t("This file contains no tasks. Give CSV with columns longitude and latitude, or GeoJSON points."));
   }
   if (tasks.length > MOST_TASKS) {
-    throw new UnreadableTasks(t("This file holds {count} tasks, and {most} are planned at once. Divide it.", { count: tasks.length, most: MOST_TASKS }));
+    throw new UnreadableTasks(t("This file contains {count} tasks, and {most} can be planned at once. Divide it.", { count: tasks.length, most: MOST_TASKS }));
   }
   return tasks;
 }
@@ -28,7 +28,7 @@ function readCsv(text: string): Task[] {
   const column = (names: string[]): number => header.findIndex((name) => names.includes(name));
   const [x, y, name, reward] = [column(LONGITUDE), column(LATITUDE), column(NAME), column(REWARD)];
   if (x < 0 || y < 0) {
-    throw new UnreadableTasks(t("The first line names no longitude and latitude. Call the columns so, or lon and lat."));
+    throw new UnreadableTasks(t("The first line names no columns longitude and latitude, or lon and lat. Rename them."));
   }
   return lines.map((cells, index) => taskOf(cells[x], cells[y], cells[name] || String(index + 1), cells[reward]));
 }
@@ -77,7 +77,7 @@ function readGeoJson(text: string): Task[] {
   try {
     document = JSON.parse(text);
   } catch {
-    throw new UnreadableTasks(t("This file begins like GeoJSON and is not. Export it again."));
+    throw new UnreadableTasks(t("This file begins like GeoJSON but is not. Export it again."));
   }
   const features = document.type === "Feature" ? [document] : (document.features ?? []);
   return features.map(({ properties, geometry }, index) => {

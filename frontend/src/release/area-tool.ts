@@ -108,7 +108,7 @@ export class AreaTool {
     if (this.sketch?.tool !== "polygon") return;
     event?.preventDefault();
     const area = areaOf(this.sketch);
-    if (!area) return this.panel.say(t("An area needs three corners at least."));
+    if (!area) return this.panel.say(t("An area needs at least three corners."));
     this.begin(null);
     void this.use(area);
   }

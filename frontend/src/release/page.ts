@@ -41,8 +41,8 @@ export class Page {
     need<HTMLElement>(frame, ".map-loading").hidden = true;
     const module = await library;
     if (module) await this.showInteractive(module);
-    else if (library) this.showStill(t("Part of this page did not load, so the map stands still; reload the page to try again."));
-    else this.showStill(t("This browser has no WebGL, so the map stands still. The table holds its figures."));
+    else if (library) this.showStill(t("Part of this page did not load, so the map is a still picture; reload the page to try again."));
+    else this.showStill(t("This browser has no WebGL, so the map is a still picture. The table has its figures."));
     const change = (part: Partial<Link>): void => void this.change(part);
     installOptions(this.link, this.shown.layer, change);
     timeSlider(this.layers.slices, this.shown.layer.name, (layer) => change({ layer }));

@@ -21,7 +21,7 @@ export function installSharing(
     draw().toBlob((picture) => {
       if (!picture) return say(t("This browser could not make the picture."));
       download(frame.dataset.file ?? "map.png", picture);
-      say(t("The picture is made."));
+      say(t("The picture is ready."));
     }, "image/png");
   });
   need(panel, "[data-share=print]").addEventListener("click", () => print());

@@ -1,4 +1,4 @@
-"""Released objects for the tests of artefacts: invented, small, of every content type."""
+"""Small invented Released objects of every content type."""
 
 from __future__ import annotations
 

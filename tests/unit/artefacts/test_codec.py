@@ -266,7 +266,7 @@ def test_a_release_too_large_to_read_is_not_written_or_called_damaged(
     released = grid_release()
     data = encode(released)
     monkeypatch.setattr(Content, "most_bytes", 64)
-    with pytest.raises(UnreadableRelease, match="more than can be read again"):
+    with pytest.raises(UnreadableRelease, match="more than this software can read"):
         encode(released)
     with pytest.raises(UnreadableRelease) as refused:
         decode(data)
@@ -279,7 +279,7 @@ def test_moved_points_have_more_room_than_cells(monkeypatch: pytest.MonkeyPatch)
     monkeypatch.setattr(Content, "most_bytes", 1)
     assert isinstance(decode(encode(points_release())).content, PointsRelease)
     monkeypatch.setattr(PointsRelease, "most_bytes", 1)
-    with pytest.raises(UnreadableRelease, match="more than can be read again"):
+    with pytest.raises(UnreadableRelease, match="more than this software can read"):
         encode(points_release())
 
 

@@ -1,4 +1,4 @@
-"""Files of a release: the same bytes every time, and the same values to every reader."""
+"""Files of a release: the same bytes every time, the same values to every reader."""
 
 from __future__ import annotations
 

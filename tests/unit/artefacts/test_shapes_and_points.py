@@ -1,4 +1,4 @@
-"""Layers of shapes and points in every file format, read back by readers that are not ours."""
+"""Layers of shapes and points in every file format, read by other programs."""
 
 from __future__ import annotations
 

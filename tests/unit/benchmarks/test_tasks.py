@@ -1,4 +1,4 @@
-"""Plans evaluated with workers at known positions, with figures worked out by hand."""
+"""Plans evaluated with workers at known positions, and figures worked out by hand."""
 
 from __future__ import annotations
 

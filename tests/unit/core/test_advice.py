@@ -1,4 +1,4 @@
-"""Advice on the contribution bound minimises its own formula, which a simulation confirms."""
+"""Advice on the contribution bound, against its formula and a simulation."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Layers named by parameters; an undeclared name is refused with a list of the declared ones."""
+"""Layers named by parameters, and errors that list the declared ones."""
 
 from __future__ import annotations
 

@@ -144,7 +144,7 @@ ELSEWHERE = "".join(
         (CATALOGUE + POINTS.replace("who, t", "t, w, who AS (hex(zeroblob(900000000)))"),
          "no column 'who' for the person"),
         (CATALOGUE + POINTS.replace("fid INTEGER PRIMARY KEY", "fid PRIMARY KEY").replace(
-            "who, t)", "who, t) WITHOUT ROWID"), "damaged, cut short or no plain GeoPackage"),
+            "who, t)", "who, t) WITHOUT ROWID"), "damaged, cut short or not a plain GeoPackage"),
     ],
 )  # fmt: skip
 def test_geopackages_without_one_plain_layer_of_points_are_refused(

@@ -157,7 +157,7 @@ def zipped() -> bytes:
         (b"who,lat,lon\nanna,45,5\n", "a.parquet", "name says Parquet"),
         (b"PAR1", "a.parquet", "damaged or cut short"),
         (b"PARE" + b"x" * 50 + b"PARE", "a.parquet", "encrypted"),
-        (zipped(), "a.csv", "name leads out of it"),
+        (zipped(), "a.csv", "name points outside it"),
         (b"\x1f\x8b\x08\x00", "a.csv.gz", "damaged or cut short"),
         ("who,lat,lon\n".encode("utf-16"), "a.csv", "UTF-16; save it as UTF-8"),
         ("who,lat,lon\n".encode("utf-16-le"), "a.csv", "zero bytes"),

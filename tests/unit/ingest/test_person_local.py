@@ -1,4 +1,4 @@
-"""Row-locality: a row's canonical form depends on it and the declared schema alone.
+"""Row-locality: a row's canonical form depends on it and the schema alone.
 
 The contribution bound rests on this: removing a person's rows from the upload removes exactly that
 person's rows from the canonical file, byte for byte, whatever the other rows are and wherever the

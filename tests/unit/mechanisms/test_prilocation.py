@@ -167,6 +167,6 @@ def test_the_form_says_how_many_places_are_noise_before_anything_is_paid() -> No
         return " ".join(map(str, forecast.cautions))
 
     # About two for each of 80 bins.
-    assert "some 158 places that are noise" in caution(1)
+    assert "about 158 places that are noise" in caution(1)
     assert "Private clusters" in caution(1)
     assert caution(100) == ""

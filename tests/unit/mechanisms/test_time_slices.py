@@ -88,7 +88,7 @@ def test_tasks_are_planned_only_on_maps_of_all_times() -> None:
 def test_without_times_the_error_names_a_remedy() -> None:
     domain = Domain(TRIANGLE)
 
-    with pytest.raises(InvalidInput, match="no column of times") as caught:
+    with pytest.raises(InvalidInput, match="no time column") as caught:
         time_slices.forecast(PARAMS, Fraction(1), 1, domain)
     assert caught.value.field == "slices"
 

@@ -1,4 +1,4 @@
-"""Range answers add up what lies in a region; without noise they are the bounded counts."""
+"""Range answers: sums over a region, exact where there is no noise."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Optimal remapping: points get nearer to their reports on average, by the prior alone."""
+"""Optimal remapping: points get nearer to their reports on average."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_a_good_prior_brings_points_nearer_to_their_reports() -> None:
 
 
 def test_remapped_points_have_nearly_the_least_expected_distance() -> None:
-    """Compared with every cell's centre, for a few points, by the posterior on other cells."""
+    """For a few points, compared with every cell's centre on a grid of other cells."""
     prior = density(UNEVEN)
     east, north = (each[:20] for each in moved(*reports(prior)))
     put = Remapping(NOISE, prior, AREA).apply(east, north)

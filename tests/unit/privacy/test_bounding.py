@@ -1,4 +1,4 @@
-"""Popular bounding costs a tenth of epsilon, and ranks follow from measured counts."""
+"""Popular bounding: its cost of a tenth of epsilon, and ranks of regions."""
 
 from __future__ import annotations
 

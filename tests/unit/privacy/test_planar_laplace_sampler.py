@@ -82,7 +82,7 @@ def test_travelling_crosses_the_pole_and_the_antimeridian() -> None:
 
 
 def test_the_sampler_rate_allows_for_precision_and_the_ellipsoid() -> None:
-    assert 0 < NOISE.correction < 1e-6
+    assert 0 < NOISE.correction < 2e-6
     assert NOISE.rate < (float(NOISE.declared) - NOISE.correction) / float(WGS84_STRETCH)
     two = PlanarLaplace(NOISE.epsilon * 2, 2, 2, 1000)
     assert two.rate == NOISE.rate
@@ -169,6 +169,8 @@ def test_padding_adds_missing_reports_anywhere_in_the_area(
     assert (np.diff(moved.longitude) >= 0).all()
     quarters = np.histogram2d(moved.longitude / 1e7, moved.latitude / 1e7, bins=2)[0]
     assert quarters.min() > 400
+    timed = positions([10.1], [50.05], 7)
+    described = positions([10.1], [50.05], told=7)
     with pytest.raises(PrivacyError, match="no times"):
         meter().perturb(
             "reports", positions([10.1], [50.05], 7), area, input_step=1000, padded=True

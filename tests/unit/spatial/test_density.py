@@ -1,4 +1,4 @@
-"""Declared public densities: read, cut to an area, converted to a grid; and invalid ones."""
+"""Declared public densities: read, cut to an area, converted to a grid."""
 
 from __future__ import annotations
 

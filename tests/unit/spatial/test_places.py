@@ -172,7 +172,7 @@ def test_a_table_is_read_unchanged(text: str) -> None:
         (TABLE + "c,Main Street,North,10.1,50.2\n", "runs in a circle"),
         (TABLE + "a,South,Side,10.1,50.2\n", "two places have the key 'a'"),
         (TABLE.split("b,")[0], "at least two"),
-        (TABLE.split("a,")[0], "no row but the first line"),
+        (TABLE.split("a,")[0], "only a header"),
         ("lon,lat\n1,1\n2,2\n", "has no levels"),
     ],
 )
@@ -201,7 +201,7 @@ def test_places_outside_their_unit_are_named() -> None:
         shapes=shapely.box([10, 10.3], [50, 50], [10.3, 11], [51, 51]),
     )
     places().check_inside("city", cities)
-    with pytest.raises(ValueError, match="'e' lies outside its city 'North', as the layer 'city'"):
+    with pytest.raises(ValueError, match="'e' lies outside its city 'North' of the layer 'city'"):
         places([*ROWS, ("e", "North", "Far", 10.6, 50.1)]).check_inside("city", cities)
     with pytest.raises(ValueError, match=r"'e' is an orphan: no zone .* is called 'West'"):
         places([*ROWS, ("e", "West", "Far", 10.6, 50.1)]).check_inside("city", cities)

@@ -111,7 +111,7 @@ class Command(BaseCommand):
                     dataset=target, file=file, file_name=path.name, created_by=user
                 )
             try:
-                return upload_confirm(upload=upload, columns=columns, confirmed_by=user)
+                return upload_confirm(upload=upload, columns=columns)
             except BaseException:
                 upload_discard(upload=upload, by=None)
                 raise

@@ -100,7 +100,7 @@ class Clusters implements MapLayer {
       title: names ? title : t(people),
       classes: this.edges.map((from, index) => ({ from, step: rampStep(index, this.edges.length) })),
       words: t("Stands out from noise"),
-      keys: [{ swatch: "hollow", words: t("Cannot be told from zero") }],
+      keys: [{ swatch: "hollow", words: t("Too few to tell from none") }],
       note: margins.length
         ? t(names ? "Each count is {range} {counting}." : "Each cluster is {range} {counting}.", { range: formatMargin(Math.max(...margins)), counting: t(counting) })
         : "",

@@ -68,8 +68,8 @@ export class Heatmap implements MapLayer {
     return {
       title: legendTitle(show, counting, square, layer),
       classes: edges.map((from, index) => ({ from, step: steps[index]! })),
-      words: t(show === "margin" ? "Larger is less sure" : "Stands out from noise"),
-      keys: show === "margin" ? [] : [{ swatch: "hatch", words: t("Cannot be told from zero") }],
+      words: t(show === "margin" ? "Larger is less certain" : "Stands out from noise"),
+      keys: show === "margin" ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }],
       note: marginSentence(layer, counting),
     };
   }

@@ -9,7 +9,7 @@ describe("what a flag says of a cell", () => {
     const say = (value: number, cells = 1) =>
       speak({ box, cells, value, noise, standsOut: value >= 26 }, "people", square);
     expect(say(236)).toEqual({ figure: "236", margin: "\u00b1 12 people", note: "" });
-    expect(say(19).note).toBe("cannot be told from zero");
+    expect(say(19).note).toBe("too few to tell from none");
     expect(say(-4).note).toBe("noise can push a count below zero");
     expect(say(800, 8).note).toBe("in 8 cells, 100 per 170 m square");
   });

@@ -89,7 +89,7 @@ class Points implements MapLayer {
     const shown = positions.length / 2;
     if (this.drawn) {
       const words = t("Larger where more were drawn ({count} in all)", { count: formatNumber(of) });
-      const note = t("Each stands for a made-up person's, and most may be noise.");
+      const note = t("Each is a place of a virtual user, and most may be noise.");
       return { title, classes: [], words: "", keys: [{ swatch: "point", words }], note };
     }
     const keys = [
@@ -114,7 +114,7 @@ class Points implements MapLayer {
       classes: [],
       words: "",
       keys,
-      note: t("That a report was made shows, and how many there are; not where."),
+      note: t("Shows that reports were made and how many, not where."),
     };
   }
 

@@ -94,8 +94,8 @@ class Zones implements MapLayer {
     return {
       title: t(heads[this.style.show]),
       classes: this.edges.map((from, index) => ({ from, step: rampStep(index, this.edges.length) })),
-      words: t(margin ? "Larger is less sure" : "Stands out from noise"),
-      keys: margin ? [] : [{ swatch: "hatch", words: t("Cannot be told from zero") }],
+      words: t(margin ? "Larger is less certain" : "Stands out from noise"),
+      keys: margin ? [] : [{ swatch: "hatch", words: t("Too few to tell from none") }],
       note: this.marginWords(),
     };
   }
