@@ -172,13 +172,9 @@ def test_padding_adds_missing_reports_anywhere_in_the_area(
     timed = positions([10.1], [50.05], 7)
     described = positions([10.1], [50.05], told=7)
     with pytest.raises(PrivacyError, match="no times"):
-        meter().perturb(
-            "reports", positions([10.1], [50.05], 7), area, input_step=1000, padded=True
-        )
+        meter().perturb("reports", timed, area, input_step=1000, padded=True)
     with pytest.raises(PrivacyError, match="no attributes"):
-        meter().perturb(
-            "reports", positions([10.1], [50.05], told=7), area, input_step=1000, padded=True
-        )
+        meter().perturb("reports", described, area, input_step=1000, padded=True)
 
 
 def test_attributes_are_the_last_sort_key_of_reports() -> None:
