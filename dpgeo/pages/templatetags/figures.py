@@ -111,7 +111,7 @@ def odds(value: Fraction | float) -> str:
 
 @register.filter
 def metres(value: float) -> str:
-    """Format a length to two digits: "240 m", "1.2 km", with a fixed space."""
+    """Format a length to two digits: "240 m", "1.2 km", with a non-breaking space."""
     if not value:
         return "0\u00a0m"
     rounded = round(value, 1 - math.floor(math.log10(value)))
