@@ -1,3 +1,3 @@
-"""dpgeo: publish a map of where people go without publishing where any person goes."""
+"""Publication of differentially private maps from tables of locations."""
 
 __version__ = "0.1.0"

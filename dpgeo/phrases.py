@@ -1,4 +1,4 @@
-"""Sentences as constant templates with values, so that any door can say them in its language.
+"""Sentences as constant templates with values, translatable when shown.
 
 Below every room, as all of them say something to people. Rooms write English; `str` renders it, and
 the pages look the template up in their language's catalogue and fill in the same values.
@@ -26,13 +26,13 @@ have written it, and each of its fields may repeat a long value.
 
 
 class Figure(str):
-    """A number written in English, such as "1,386.29" or "ln 4"; pages change its separators."""
+    """A number in English, such as "1,386.29"; pages change its separators."""
 
     __slots__ = ()
 
 
 class Phrase:
-    """A template in English, with fields like {name!r} and {count:,}, and the values of the fields.
+    """A template in English, with fields like {name!r}, and their values.
 
     Without values the template stands for itself, and braces in it are braces. A phrase among the
     values is rendered in the same language.
@@ -47,7 +47,7 @@ class Phrase:
     def render(
         self, translate: Callable[[str], str] = str, figure: Callable[[str], str] = str
     ) -> str:
-        """The sentence in a language: `translate` puts templates into it, `figure` numbers."""
+        """Write the sentence; `translate` renders templates and `figure` numbers."""
         text = translate(self.template) if self.template else ""
         return _Renderer(translate, figure).vformat(text, (), self.values) if self.values else text
 
@@ -99,14 +99,14 @@ class Phrase:
 
 
 class InvalidValue(ValueError):
-    """A value that cannot be used, and why, in rooms that know nothing of inputs and fields."""
+    """A value that cannot be used, and why; it names no input field."""
 
     def __init__(self, template: str, /, **values: Value) -> None:
         super().__init__(Phrase(template, **values))
 
 
 def translatable(text: str) -> str:
-    """Mark a text for the catalogues where it stands; it is looked up where it is shown."""
+    """Mark a text for the catalogues; it is translated where it is shown."""
     return text
 
 
@@ -116,7 +116,7 @@ def translatable_plural(one: str, many: str) -> tuple[str, str]:
 
 
 def shown_by_scripts(text: str) -> str:
-    """Mark a text that pages look up and their scripts too, to which pages hand it over."""
+    """Mark a text for the catalogues of pages and of their scripts."""
     return text
 
 
@@ -126,13 +126,13 @@ def listed(names: Iterable[str]) -> str:
 
 
 def phrase_of(error: Exception) -> Phrase:
-    """What an error says: its phrase if it was given one, otherwise its words as they are."""
-    said = error.args[0] if error.args else ""
-    return said if isinstance(said, Phrase) else Phrase("{problem}", problem=str(error))
+    """Return an error's phrase, or its message as a phrase."""
+    first = error.args[0] if error.args else ""
+    return first if isinstance(first, Phrase) else Phrase("{problem}", problem=str(error))
 
 
 class _Renderer(string.Formatter):
-    """str.format in a language, for fields that are plain names: no attributes, no items."""
+    """str.format in a language, for plain field names: no attributes or items."""
 
     def __init__(self, translate: Callable[[str], str], figure: Callable[[str], str]) -> None:
         self._translate, self._figure = translate, figure
@@ -168,7 +168,7 @@ def _value_from_json(value: Any, depth: int) -> Value:
 
 
 def _longest(phrase: Phrase) -> int:
-    """Return the length of a sentence, without writing it, when all its numbers are short."""
+    """Return the most characters of a sentence with short numbers."""
     lengths = {
         name: _longest(value) if isinstance(value, Phrase) else len(str(value))
         for name, value in phrase.values.items()

@@ -16,7 +16,7 @@ MAX_COUNTS = 10_000
 
 
 class CountsInFiles(BaseCache):
-    """Counters that concurrent processes increment without losing any before it expires.
+    """Counters in files that concurrent processes can increment without losses.
 
     Django's file cache is unfit for counting. It reads a counter and writes it back, so one of two
     concurrent increments is lost; it extends a counter's life to 300 seconds after each increment;
@@ -91,7 +91,7 @@ class CountsInFiles(BaseCache):
 
 
 def _read(path: Path) -> tuple[int, float] | None:
-    """Read a counter and when it expires; None if it is missing, expired or incomplete."""
+    """Read a counter and when it expires; None unless it is complete and valid."""
     try:
         value, ends = path.read_text().split()
         counter = int(value), float(ends)

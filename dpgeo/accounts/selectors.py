@@ -48,7 +48,7 @@ class Owned(Protocol):
 
 
 def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
-    """Return a user's role in an organisation (or its primary key); None for strangers."""
+    """Return a user's role in an organisation (or its key); None for strangers."""
     if not isinstance(user, User) or not user.is_active:
         return None
     wanted = organisation.pk if isinstance(organisation, Organisation) else organisation
@@ -73,7 +73,7 @@ def organisations_of(user: Visitor) -> QuerySet[Organisation]:
 
 
 def may(user: Visitor, dataset: Owned, action: str) -> bool:
-    """Whether a user may do an action of `NEEDED_ROLE` on a dataset; superusers may do all.
+    """Whether a user may do an action of `NEEDED_ROLE` on a dataset.
 
     If an API key acts, its scopes must allow the action too.
     """
@@ -89,7 +89,7 @@ def may(user: Visitor, dataset: Owned, action: str) -> bool:
 
 
 def may_administer(user: Visitor, organisation: Organisation | int) -> bool:
-    """Whether a user sets the budgets, members and keys of an organisation; no key does."""
+    """Whether a user manages an organisation's budgets and keys; no key does."""
     if isinstance(user, User) and user.acting_key:
         return False
     if isinstance(user, User) and user.is_active and user.is_superuser:
@@ -113,7 +113,7 @@ def may_grant_budget(user: Visitor, organisation: Organisation | int) -> bool:
 
 
 def key_allows(key: ApiKey, dataset: Owned, action: str) -> bool:
-    """Whether a key belongs to the dataset's organisation and has the scope of an action."""
+    """Whether a key belongs to the dataset's organisation and allows an action."""
     if dataset.organisation_id != key.organisation_id or action not in NEEDED_SCOPE:
         return False
     scope = NEEDED_SCOPE[action]

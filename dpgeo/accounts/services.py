@@ -30,7 +30,7 @@ def organisation_create(
     sector: str = "",
     administrator: User | None = None,
 ) -> Organisation:
-    """Create a publisher with its first administrator. Raises InvalidInput if the name is taken."""
+    """Create a publisher and its first administrator. Raises InvalidInput."""
     name = name.strip()
     if not name or len(name) > 200:
         raise InvalidInput("Give the organisation a name of 1 to 200 characters.", field="name")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, ClassVar
 from uuid import UUID
@@ -233,6 +233,15 @@ class CancelView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Cancel it before its job starts; its cost is refunded."""
         return self.act(request, release_id, release_cancel)
+
+
+ACTION_VIEWS: Mapping[str, type[ReleaseActionView]] = {
+    "publish": PublishView,
+    "reject": RejectView,
+    "withdraw": WithdrawView,
+    "cancel": CancelView,
+}
+"""The decisions on a release, each at the address of its name."""
 
 
 def read_quoted(request: Request) -> dict[str, Any]:

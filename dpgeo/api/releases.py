@@ -20,7 +20,7 @@ from dpgeo.api.openapi import BODY, in_path, linked, operation
 from dpgeo.api.paging import CURSOR, Order, next_url, page
 from dpgeo.api.problems import BUDGET_EXCEEDED
 from dpgeo.api.queries import BBOX, LIMIT, ORGANISATION, Query, one_of, read_date, read_slug
-from dpgeo.api.release_actions import SAME_JOB, Requested, request_release
+from dpgeo.api.release_actions import ACTION_VIEWS, SAME_JOB, Requested, request_release
 from dpgeo.api.serializers import ReleaseListSerializer, ReleaseSerializer
 from dpgeo.core.kinds import KINDS
 from dpgeo.datasets.selectors import near
@@ -138,10 +138,7 @@ class ReleaseView(DocumentView):
                 [
                     "release_query_box",
                     "release_query",
-                    "release_publish",
-                    "release_reject",
-                    "release_withdraw",
-                    "release_cancel",
+                    *(f"release_{name}" for name in ACTION_VIEWS),
                 ],
                 release_id=f"{BODY}/id",
             ),

@@ -23,7 +23,7 @@ Schema = Mapping[str, Any]
 
 
 class Anything(serializers.Field[Any, Any, Any, Any]):
-    """A member of one of `types`; `schema` describes it, and `wrong` says what it must be."""
+    """A member of one of `types`; `wrong` is the error for any other."""
 
     schema: Schema = {"type": "string"}
     types: ClassVar[tuple[type, ...]] = (object,)

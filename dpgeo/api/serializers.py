@@ -77,7 +77,7 @@ class EpsilonField(serializers.CharField):
 
 
 class PureEpsilonField(serializers.CharField):
-    """The epsilon of a cost in pure differential privacy; null for a cost of another notion."""
+    """The epsilon of a cost in pure DP; null for a cost of another notion."""
 
     def to_representation(self, value: Any) -> Any:
         """Return the decimal number, or None."""

@@ -16,12 +16,9 @@ from dpgeo.api.layers import LayersView, LayerView
 from dpgeo.api.mechanisms import MechanismsView, MechanismView
 from dpgeo.api.ranges import RangesView
 from dpgeo.api.release_actions import (
-    CancelView,
-    PublishView,
+    ACTION_VIEWS,
     QuoteView,
     RefuseView,
-    RejectView,
-    WithdrawView,
 )
 from dpgeo.api.releases import ReleasesView, ReleaseView
 from dpgeo.api.tiles import TileJsonView, TileView
@@ -64,11 +61,11 @@ urlpatterns = [
     path(f"{RELEASE}/query", RangesView.as_view(), name="release-query"),
     path(f"{TILES}.json", TileJsonView.as_view(), name="tilejson"),
     path(f"{TILES}/<int:z>/<int:x>/<int:y>.pbf", TileView.as_view(), name="tile"),
-    path(f"{RELEASE}/publish", PublishView.as_view(), name="release-publish"),
-    path(f"{RELEASE}/reject", RejectView.as_view(), name="release-reject"),
+    *(
+        path(f"{RELEASE}/{name}", view.as_view(), name=f"release-{name}")
+        for name, view in ACTION_VIEWS.items()
+    ),
     path(f"{RELEASE}/refuse", RefuseView.as_view(), name="release-refuse"),
-    path(f"{RELEASE}/withdraw", WithdrawView.as_view(), name="release-withdraw"),
-    path(f"{RELEASE}/cancel", CancelView.as_view(), name="release-cancel"),
     path("v1/plan", PlanView.as_view(), name="plan"),
     path("v1/campaigns", CampaignsView.as_view(), name="campaigns"),
     path("v1/campaigns/<slug:campaign_id>", CampaignView.as_view(), name="campaign"),

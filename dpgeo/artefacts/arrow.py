@@ -38,7 +38,7 @@ def fields(layer: Layer) -> list[Any]:
 
 
 def arrays(layer: Layer, part: slice) -> list[Any]:
-    """Return some features as Arrow arrays, one for each field; geometry as well-known binary."""
+    """Return some features as Arrow arrays by field; geometry is WKB."""
     import pyarrow as pa
 
     box_bounds = bounds(layer, part)

@@ -53,7 +53,7 @@ _MALFORMED = (
 
 
 class UnreadableRelease(DpgeoError):
-    """Bytes are not a Released object of a version and size that this software can read."""
+    """Bytes that are not a release of a version and size this software can read."""
 
 
 class UnwritableRelease(DpgeoError):
@@ -125,7 +125,7 @@ def decode(data: bytes) -> Released:
 
 
 def check_encodable() -> None:
-    """Raise UnwritableRelease where a content type declares a field that the codec cannot write.
+    """Raise UnwritableRelease if a content type has a field the codec cannot write.
 
     It uses declarations alone, never values, so it can be called before anything is drawn.
     """
@@ -168,7 +168,7 @@ def _fields(cls: type[Any]) -> dict[str, Any]:
 
 
 def _to_document(value: Any, hint: Any) -> Any:
-    """Convert a field that is no array for the header: plain, with `to_json`, or a tuple."""
+    """Convert a field that is not an array for the header."""
     if hint in _PLAIN:
         return value
     if typing.get_origin(hint) is tuple:
@@ -257,7 +257,7 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 def _read_member(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], limit: int
 ) -> NDArray[Any]:
-    """Read one array; nothing is unpacked or allocated beyond `limit` bytes and its header."""
+    """Read one array; unpack at most `limit` bytes and its header."""
     with archive.open(name + _SUFFIX) as member:
         if npy.read_magic(member) != (1, 0):
             raise ValueError(f"member {name} is not an array of version 1.0")

@@ -57,7 +57,7 @@ class FeatureFile:
         return int(self._starts[-1])
 
     def page(self, start: int, limit: int, boxes: Sequence[Box] = ()) -> FeaturePage:
-        """Return up to `limit` features from row `start` on; with boxes, those touching one."""
+        """Return up to `limit` features from row `start` on, in boxes if given."""
         features: list[Feature] = []
         for group, rows in self._found(start, boxes):
             wanted = rows[: limit + 1 - len(features)]
@@ -106,7 +106,7 @@ class FeatureFile:
     def _touches(
         self, group: int, rows: NDArray[np.int64], boxes: Sequence[Box]
     ) -> NDArray[np.bool_]:
-        """Return which rows' geometries intersect a box; bounds are tested first, being cheap."""
+        """Return which rows' geometries intersect a box; bounds are tested first."""
         bounds = self._parquet.read_row_group(group, columns=["bbox"])["bbox"].combine_chunks()
         west, south, east, north = (bounds.field(side).to_numpy()[rows] for side in SIDES)
         near = np.zeros(rows.size, dtype=np.bool_)

@@ -55,7 +55,7 @@ WHOLE_RELEASE = {
 
 
 def file_kind(name: str) -> FileKind:
-    """Return the kind of a file by its name; files of older versions may be of unknown kind."""
+    """Return the kind of a file by its name, which may be unknown."""
     if name in WHOLE_RELEASE:
         return WHOLE_RELEASE[name]
     for layer_format in LAYER_FORMATS:

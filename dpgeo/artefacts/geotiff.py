@@ -58,7 +58,7 @@ class _Image:
     step: int
 
     def tiles(self) -> Iterator[bytes]:
-        """Yield the compressed tiles of the first band row by row, then those of the second."""
+        """Yield the compressed tiles of the first band by rows, then of the second."""
         for band in self.bands:
             for top in range(0, band.shape[0], TILE):
                 for left in range(0, band.shape[1], TILE):
@@ -74,7 +74,7 @@ def holds(layer: Layer) -> bool:
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer of cells. Raises TypeError for a layer that does not fit (`holds`)."""
+    """Write a layer of cells. Raises TypeError unless `holds` accepts the layer."""
     if not isinstance(layer, BoxLayer) or not holds(layer):
         raise TypeError("Only layers of cells are images.")
     images = _pyramid(_bands(layer))
@@ -141,7 +141,7 @@ def _tags(released: Released, layer: BoxLayer, image: _Image) -> list[Tag]:
 
 
 def _place(layer: BoxLayer) -> list[Tag]:
-    """Return the image's georeference: cell size, north-west corner and coordinate system."""
+    """Return the georeference: cell size, north-west corner, coordinate system."""
     grid = layer.grid
     keys = [
         *(1, 1, 1, 4),
@@ -183,7 +183,7 @@ def _directory_size(tags: list[Tag], tiles: int) -> int:
 
 
 def _directory(tags: list[Tag], start: int, *, last: bool) -> bytes:
-    """Return a directory at a file position, followed by the values its entries point to."""
+    """Return a directory at a file position, then the values it points to."""
     head = 2 + 12 * len(tags) + 4
     position = start + _up_to_8(head)
     entries, beside = [], []

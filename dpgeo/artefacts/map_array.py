@@ -83,7 +83,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
-    """Return which cells touch the study area; None where all do, or where they are too many."""
+    """Return which cells touch the area; None if all do or they are too many."""
     if grid.size > MAX_MASK:
         return None
     inside = grid.inside(area)
@@ -126,7 +126,7 @@ def _boxes(layer: BoxLayer, data: _Data) -> dict[str, Any]:
 
 
 def _points(layer: PointLayer, data: _Data) -> dict[str, Any]:
-    """Store positions and, if present, rounded values and names; `of` is the original number."""
+    """Store positions, values and names; `of` is the original number of points."""
     drawn = np.linspace(0, len(layer) - 1, min(len(layer), MAX_POINTS)).astype(np.int64)
     step = quantisation_step(layer)
     position = np.column_stack([layer.longitude[drawn], layer.latitude[drawn]])

@@ -41,7 +41,7 @@ ATTRIBUTES = (
 
 @singledispatch
 def not_protected(content: Content, facts: list[str]) -> list[str]:
-    """Return what is not hidden, from what the notion of privacy does not hide."""
+    """Return what a release does not hide, by its notion of privacy."""
     return facts
 
 
@@ -74,7 +74,7 @@ def _points_steps(content: PointsRelease, about: Mapping[str, str]) -> list[str]
 
 
 def _across(grid: Grid) -> Fraction:
-    """Return the largest distance of two places of a grid's frame in metres, rounded up."""
+    """Return the largest distance within a grid's frame in metres, rounded up."""
     _, south, _, north = grid.bounds
     widest = ground_scale(0.0 if south < 0 < north else min(abs(south), abs(north)))
     return Fraction(math.ceil(grid.cell * math.hypot(grid.rows, grid.columns) * widest))

@@ -161,8 +161,8 @@ def _paint_boxes(
         place = np.minimum(np.searchsorted(numbers[order], wanted), max(len(numbers) - 1, 0))
         inside = (column >= 0) & (column < grid.columns) & (row >= 0)[:, None]
         if len(numbers):
-            found = inside & (numbers[order][place] == wanted)
-            pixels[found] = look[order[place[found]]]
+            listed = inside & (numbers[order][place] == wanted)
+            pixels[listed] = look[order[place[listed]]]
         return
     tops, ends = np.searchsorted(row, layer.boxes[:, :2].T)
     lefts, rights = np.searchsorted(column, layer.boxes[:, 2:].T)

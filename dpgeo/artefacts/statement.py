@@ -104,7 +104,7 @@ def _product(released: Released) -> form.Product:
 
 
 def _total(released: Released) -> Fraction | None:
-    """Return the dataset's total privacy budget as stated when this release was requested."""
+    """Return the dataset's total budget as of the request of this release."""
     text = released.about.get("dataset_total_epsilon", "")
     return Fraction(text) if text else None
 
@@ -121,7 +121,7 @@ def _citation(released: Released) -> str:
 
 
 def cost_words(released: Released) -> str:
-    """Describe the cost: "epsilon 0.5", or "level ln 4 within 200 m" at the requested radius."""
+    """Describe the cost: "epsilon 0.5", or "level ln 4 within 200 m"."""
     cost = released.guarantee
     if isinstance(cost, GeoInd):
         radius = int(released.parameters["radius"])
@@ -217,7 +217,7 @@ def _spend(line: Measured) -> Any:
 
 
 def _points_noise(noise: PlanarLaplace) -> Any:
-    """Describe the noise of points; rates are per metre, the sampler's below the declared."""
+    """Describe the noise of points; its rate is below the declared one."""
     return {
         "distribution": "planar Laplace on the sphere",
         "density": wording.PLANAR_LAPLACE,

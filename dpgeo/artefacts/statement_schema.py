@@ -232,7 +232,7 @@ def schema_address(version: str = VERSION) -> str:
 
 
 def statement_schema(version: str = VERSION) -> Schema:
-    """Return the JSON Schema (2020-12) of a version. Raises KeyError for unknown versions."""
+    """Return the JSON Schema (2020-12) of a version. Raises KeyError."""
     schema = _record(*VERSIONS[version])
     schema["properties"]["version"] = {"const": version}
     schema["properties"]["schema"] = {"const": schema_address(version)}

@@ -23,7 +23,7 @@ POINT_DECIMALS = 7
 
 
 def columns(layer: Layer) -> dict[str, NDArray[Any]]:
-    """Return the columns (n,) of a layer except geometry and margin label, in file order.
+    """Return a layer's columns (n,) except geometry and margin label.
 
     `row` and `column` count from the north-west corner; `rows`, `columns` and `cells` give the size
     of a box where a layer does not consist of single cells.
@@ -66,7 +66,7 @@ def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
 
 
 def extent(released: Released, layer: Layer) -> list[float]:
-    """Return west, south, east and north of a layer in degrees; of the frame for an empty layer."""
+    """Return west, south, east and north in degrees; an empty layer's is its frame."""
     if isinstance(layer, BoxLayer):
         [total] = layer.grid.box_bounds(_envelope(layer)[None]).tolist()
         return list(total)
@@ -92,7 +92,7 @@ def decimals(grid: Grid) -> int:
 
 
 def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return longitudes (columns + 1,) and latitudes (rows + 1,) of grid lines, rounded for text.
+    """Return rounded longitudes (columns + 1,) and latitudes (rows + 1,) of lines.
 
     Neighbouring cells share an edge to the last digit.
     """

@@ -63,7 +63,7 @@ Numbers = NDArray[np.uint64]
 
 @dataclass(frozen=True, slots=True)
 class _Column:
-    """A property: its name, its distinct values encoded, and the value index of features (n,)."""
+    """A property: name, encoded distinct values, and the value index (n,)."""
 
     name: str
     values: list[bytes]
@@ -72,7 +72,7 @@ class _Column:
 
 @dataclass(frozen=True, slots=True)
 class _Ragged:
-    """Rows of numbers of different lengths: all numbers, and the length (n,) of each row."""
+    """Rows of different lengths: all numbers, and each row's length (n,)."""
 
     numbers: Numbers
     counts: NDArray[np.int64]
@@ -120,14 +120,14 @@ def _metadata(released: Released, layer: Layer, zooms: range) -> dict[str, Any]:
 
 
 def _properties(layer: Layer) -> dict[str, NDArray[Any]]:
-    """Return the columns (n,) of tiles: values, their noise, and texts such as names of zones."""
+    """Return the columns (n,) of tiles: values, their noise, and texts."""
     every = columns(layer)
     names = ("estimate", "margin", "threshold")
     return {name: each for name, each in every.items() if name in names or is_text(each)}
 
 
 def _mercator(layer: Layer) -> NDArray[np.float64]:
-    """Return bounds (n, 4) of features as fractions of the world: west, north, east, south."""
+    """Return bounds (n, 4) as fractions of the world: west, north, east, south."""
     box = bounds(layer, slice(None))
     west, south = to_mercator(box[:, 0], box[:, 1])
     east, north = to_mercator(box[:, 2], box[:, 3])
@@ -136,7 +136,7 @@ def _mercator(layer: Layer) -> NDArray[np.float64]:
 
 
 def _zooms(released: Released, layer: Layer, place: NDArray[np.float64]) -> range:
-    """Return the zooms from a quarter of a tile, or where no tile is too full, to the largest."""
+    """Return the zooms from the first at which no tile is too full."""
     west, south, east, north = extent(released, layer)
     (left, right), (low, top) = to_mercator([west, east], [south, north])
     side = max(right - left, top - low) / WORLD
@@ -213,7 +213,7 @@ def _features(
 
 
 def _interleaved(heads: Numbers, tails: _Ragged) -> Numbers:
-    """Interleave each row of `heads` (n, k) with its row of `tails`, as one line of numbers."""
+    """Interleave the rows of `heads` (n, k) and `tails` into one array."""
     width = heads.shape[1]
     starts = _starts(tails.counts) + np.arange(len(heads)) * width
     line = np.empty(heads.size + tails.numbers.size, dtype=np.uint64)
@@ -228,7 +228,7 @@ def _interleaved(heads: Numbers, tails: _Ragged) -> Numbers:
 def _geometry(
     layer: Layer, place: NDArray[np.float64], zoom: int, x: int, y: int, rows: NDArray[np.int64]
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Return types (n,), rows and commands of the parts of features in a tile and its buffer."""
+    """Return types (n,), rows and commands of the parts of features in a tile."""
     corner, scale = np.array([x, y]), EXTENT * 2.0**zoom
     if isinstance(layer, BoxLayer):
         units = np.rint(place[rows] * scale - np.tile(corner * EXTENT, 2)).astype(np.int64)
@@ -245,7 +245,7 @@ def _geometry(
 
 
 def _box_commands(units: NDArray[np.int64]) -> _Ragged:
-    """Encode boxes (n, 4) in units as rings, clockwise on screen and at least one unit wide."""
+    """Encode boxes (n, 4) as clockwise rings, at least one unit wide."""
     left, top = units[:, 0], units[:, 1]
     wide = np.maximum(units[:, 2] - left, 1)
     high = np.maximum(units[:, 3] - top, 1)
@@ -262,7 +262,7 @@ def _box_commands(units: NDArray[np.int64]) -> _Ragged:
 def _shape_commands(
     layer: Any, rows: NDArray[np.int64], corner: NDArray[np.int64], scale: float
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Encode shapes cut at the tile's buffer; shapes that vanish by rounding are dropped."""
+    """Encode shapes cut at the tile's buffer; those that round to nothing vanish."""
 
     def to_units(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
         across, up = to_mercator(degrees[:, 0], degrees[:, 1])
@@ -288,7 +288,7 @@ def _shape_commands(
 
 
 def _commands(shape: Any) -> tuple[list[int], int]:
-    """Return the commands and type of a shape in units; none where rounding leaves nothing."""
+    """Return the commands and type of a shape in units, if rounding leaves any."""
     parts = [shape] if shape.geom_type == "Polygon" else shapely.get_parts(shape).tolist()
     parts = [part for part in parts if not part.is_empty]
     greatest = max((part.geom_type for part in parts), key=_GEOMETRIES.index, default="")

@@ -131,7 +131,7 @@ class Ledger(models.Model):
 
 
 class EntryKind(models.TextChoices):
-    """Kinds of entries: a debit when a job is accepted, a refund if no noise was drawn."""
+    """Entries: a debit at acceptance of a job, a refund if no noise was drawn."""
 
     DEBIT = "debit", "Debit"
     REFUND = "refund", "Refund"

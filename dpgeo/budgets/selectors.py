@@ -48,7 +48,7 @@ def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
 
 
 def paying_id(job: UUID) -> UUID:
-    """Return the id under which a job's draw is paid: its own, or another after a refund.
+    """Return the id that paid for a job's draw: its own, or one after a refund.
 
     The ledger holds at most one debit and one refund for each id, and a draw may be recovered after
     a restored database has refunded its debit.

@@ -23,7 +23,7 @@ from dpgeo.spatial.ground_grid import input_step
 
 
 def ledger_create(*, name: str, total: Fraction) -> Ledger:
-    """Create a ledger for one set of people. Raises InvalidInput for an invalid epsilon."""
+    """Create a ledger for one set of people. Raises InvalidInput."""
     units = to_micro(parse_epsilon(total, field="budget"))
     return Ledger.objects.create(name=name[:200], total_units=units)
 
@@ -121,7 +121,7 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
 
 
 def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
-    """Raise BudgetExceeded, with the requested and unspent amounts, if a cost does not fit."""
+    """Raise BudgetExceeded, with what is left, if a cost does not fit."""
     units = _units(ledger, cost)
     left = ledger.total_units - ledger.spent_units
     if units <= left:
@@ -138,7 +138,7 @@ def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
 
 
 def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: str) -> Entry:
-    """Debit a job once. Raises BudgetExceeded, or Conflict if the job was debited before.
+    """Debit a job once. Raises BudgetExceeded, and Conflict for a second debit.
 
     Raises TypeError if the ledger is for another notion of privacy than the cost.
     """

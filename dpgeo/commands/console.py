@@ -29,7 +29,7 @@ ENDED = (JobState.DONE, JobState.FAILED, JobState.CANCELLED)
 
 
 class ProgressLine:
-    """A progress line that is overwritten on a terminal; in a file or pipe, one line a step."""
+    """A progress line, overwritten on a terminal; otherwise one line per step."""
 
     def __init__(self, output: Output) -> None:
         self._output = output
@@ -109,7 +109,7 @@ def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
 
 
 def acting_user(name: str) -> User | None:
-    """Return the user named on the command line; None for the operator, who may do everything."""
+    """Return the user named on the command line; None for the operator."""
     if not name:
         return None
     user = User.objects.filter(username=name, is_active=True).first()

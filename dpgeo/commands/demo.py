@@ -132,11 +132,11 @@ class Demo:
         self.output.write(f"  Making a map: {wanted['title']}{cost}")
         try:
             facts = dict(wanted)
-            said = {name: facts.pop(name) for name in ("title", "description") if name in facts}
+            texts = {name: facts.pop(name) for name in ("title", "description") if name in facts}
             release = release_request(
                 dataset=dataset,
                 request=read_request(dataset, **facts),
-                **said,
+                **texts,
                 publish_when_done=True,
                 requested_by=self.owner,
                 job_id=job_id,

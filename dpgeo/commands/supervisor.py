@@ -29,7 +29,7 @@ Say = Callable[[str], None]
 
 
 def tie_to_parent() -> Callable[[], None] | None:
-    """Return a function for a new child process that ends it with its parent. Linux only."""
+    """Return a function that makes a child process end with its parent (Linux)."""
     if sys.platform != "linux":
         return None
     prctl = ctypes.CDLL(None, use_errno=True).prctl

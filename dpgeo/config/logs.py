@@ -26,7 +26,7 @@ GUNICORN_WORDS = {
 
 
 def places(error: BaseException) -> str:
-    """Return the types and tracebacks of an exception and its causes, without messages."""
+    """Return the types and tracebacks of an exception's chain, without messages."""
     lines = []
     seen: set[int] = set()
     link: BaseException | None = error
@@ -79,7 +79,7 @@ class NoClients(logging.Filter):
 
 
 def logging_settings(*, json: bool = False, level: str = "INFO") -> dict[str, Any]:
-    """Return the settings of `logging.config.dictConfig` for Django, Celery and gunicorn."""
+    """Return the settings of `logging.config.dictConfig` for all processes."""
     renderer: Any = structlog.processors.JSONRenderer()
     if not json:
         renderer = structlog.processors.LogfmtRenderer(

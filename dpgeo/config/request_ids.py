@@ -18,7 +18,7 @@ WELL_FORMED = re.compile(r"[A-Za-z0-9_-]{8,64}")
 def request_id(
     get_response: Callable[[HttpRequest], HttpResponse],
 ) -> Callable[[HttpRequest], HttpResponse]:
-    """Middleware that reads or creates the request's id for its log lines and response."""
+    """Middleware that gives a request an id for its log lines and response."""
 
     def middleware(request: HttpRequest) -> HttpResponse:
         given = request.headers.get(HEADER, "")

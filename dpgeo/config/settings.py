@@ -36,7 +36,7 @@ LOGGING = logging_settings(
 
 
 def read_secret_key() -> str:
-    """Return the secret key of the environment, or one generated once and kept in VAR_DIR."""
+    """Return the environment's secret key, or one generated once in VAR_DIR."""
     if key := str(env.str("DPGEO_SECRET_KEY", default="")):
         return key
     path = VAR_DIR / "secret-key"

@@ -23,7 +23,7 @@ MOST_RECORDS = 100_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """Public guesses: number of people, places per person, and the share of one busy place.
+    """Public guesses: people, places per person, and the share of one busy place.
 
     Raises InvalidInput that names the field.
     """

@@ -44,7 +44,7 @@ LAYER_TYPES: Mapping[LayerKind, type[PublicLayer]] = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Domain:
-    """A study area, the declared layers that a run needs, by name, and public attributes.
+    """A study area, the declared layers by name, and public attributes.
 
     `time_zone` is the zone of local times, "" where no column of times is declared.
     """
@@ -55,7 +55,7 @@ class Domain:
     attributes: tuple[Attribute, ...] = ()
 
     def layer(self, name: str, kind: type[L]) -> L:
-        """Return the layer of a name. Raises InvalidInput where there is none of this kind."""
+        """Return a layer of this kind by name. Raises InvalidInput."""
         layer = self.layers.get(name)
         if not isinstance(layer, kind):
             known = [each for each, other in self.layers.items() if isinstance(other, kind)]

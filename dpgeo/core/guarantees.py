@@ -89,7 +89,7 @@ Guarantee = PureDP | GeoInd
 
 
 def guarantee(notion: Notion, epsilon: Fraction, unit: Unit) -> Guarantee:
-    """Build a guarantee of a notion. Raises ValueError where GeoInd cannot hold epsilon exactly."""
+    """Build a guarantee of a notion. Raises ValueError for an inexact epsilon."""
     if notion is Notion.PURE_DP:
         return PureDP(epsilon, unit)
     return GeoInd(whole_units(notion, epsilon), unit)

@@ -1,4 +1,4 @@
-"""Registry of the kinds of release, by which catalogues filter and which pages name."""
+"""Registry of the kinds of release, for filters, names and rules."""
 
 from __future__ import annotations
 

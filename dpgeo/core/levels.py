@@ -35,7 +35,7 @@ _LOGARITHM = re.compile(r"ln\s*\(?\s*(\d{1,9}(?:\.\d{1,9})?)\s*\)?", re.IGNORECA
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level within a radius in whole metres; `text` is the level as written, "ln 4" or "1.4"."""
+    """A level within a radius in whole metres; `text` is as written, such as "ln 4"."""
 
     text: str
     radius: int
@@ -104,7 +104,7 @@ def parse_radius(value: object, *, field: str = "radius") -> int:
 
 
 def make_level(level: object, radius: object, *, field: str = "level") -> Level:
-    """Read both, and check that the ledger can store the guarantee. Raises InvalidInput."""
+    """Parse a level and a radius that the ledger can store. Raises InvalidInput."""
     parsed = Level(parse_level(level, field=field), parse_radius(radius))
     if parsed.pico < 1:
         raise InvalidInput("Is too small for this radius; nothing could be published.", field=field)
@@ -117,7 +117,7 @@ def format_level(pico: int, radius: int) -> str:
 
 
 def level_text(pico: int, radius: int) -> str:
-    """Format the level within a radius: "ln 4" where it is that logarithm rounded down, or "1.386".
+    """Format the level within a radius: "ln 4" if it is that rounded down, or "1.386".
 
     Decimals are rounded up to six places, so the stated level is never below the actual one.
     """
@@ -130,7 +130,7 @@ def level_text(pico: int, radius: int) -> str:
 
 
 def remaining_level_text(pico: int, radius: int) -> str:
-    """Format a remaining budget as a level within a radius, rounded down so that it can be spent.
+    """Format a remaining budget as a level, rounded down so that it can be spent.
 
     Levels are charged in whole units, rounded down, so slightly more than ln 4 remains of ln 16
     after ln 4 was spent: an excess of up to a millionth is still written "ln 4".

@@ -50,7 +50,7 @@ class DiscreteLaplace:
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
     def margin(self, confidence: float = 0.95) -> int:
-        """Return the smallest whole m with P(|noise| <= m) >= confidence, an exact quantile."""
+        """Return the smallest m with P(|noise| <= m) >= confidence, exactly."""
         # P(|noise| > m) = 2 a^(m+1) / (1+a)
         return self._least(math.log((1 - confidence) / 2)) - 1
 
@@ -68,7 +68,7 @@ class DiscreteLaplace:
         return max(1, math.ceil(Fraction(percent, 100) * Fraction(math.log(cells)) / self.rate))
 
     def _least(self, log_chance: float) -> int:
-        """Return the smallest whole k >= 0 with a^k / (1+a) <= exp(log_chance), up to rounding."""
+        """Return the smallest k >= 0 with a^k / (1+a) <= exp(log_chance), about."""
         rate = float(self.rate)
         log_norm = math.log1p(math.exp(-rate))
         k = max(0, math.floor(-(log_chance + log_norm) / rate))
@@ -77,7 +77,7 @@ class DiscreteLaplace:
         return k
 
     def to_json(self) -> dict[str, str | int]:
-        """Return the two numbers that define the distribution, epsilon as an exact fraction."""
+        """Return the two parameters, epsilon as an exact fraction."""
         return {"epsilon": str(self.epsilon), "sensitivity": self.sensitivity}
 
     @classmethod
@@ -100,7 +100,7 @@ PLACEMENT_ULPS = 128
 
 @dataclass(frozen=True, slots=True)
 class PlanarLaplace:
-    """Noise that perturbs positions: density exp(-rate * metres) on the sphere, then a grid.
+    """Noise of positions: density exp(-rate * metres) on the sphere, then a grid.
 
     `epsilon` is declared and charged for all reports of one privacy unit together, in epsilon per
     WGS84 metre; each of `sensitivity` reports gets an equal share. Perturbed positions are snapped
@@ -179,11 +179,11 @@ class PlanarLaplace:
 
     @property
     def axis_deviation(self) -> float:
-        """Standard deviation along one axis in metres, for distances short against the earth."""
+        """Standard deviation along one axis in metres, for short distances."""
         return math.sqrt(3) / self.rate
 
     def radius(self, share: float) -> float:
-        """Return the radius in metres within which a report is displaced with probability `share`.
+        """Return the radius in metres that holds a `share` of displacements.
 
         P(r > s) = (exp(-rate s) (rate R sin(s/R) + cos(s/R)) + exp(-rate pi R)) / (1 +
         exp(-rate pi R)) on the sphere, by parts; solved by bisection to a millimetre.

@@ -53,7 +53,7 @@ def param(
     pattern: str = "",
     deprecated: Sequence[str] = (),
 ) -> Any:
-    """Declare a field of a parameter dataclass; bounds are inclusive and for whole numbers.
+    """Declare a field of a parameter dataclass; bounds are inclusive.
 
     `beyond` advises users who ask for more than `high`. `layer` makes it the name of a declared
     layer of the dataset; empty means the only one, or none if `optional`. `read` normalises a text
@@ -130,7 +130,7 @@ def layers_named(params: Any) -> list[str]:
 
 
 def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
-    """Fill in layer names left empty where there is only one declared layer of that kind.
+    """Fill in empty layer names if there is only one layer of that kind.
 
     `known` are the declared layers of a dataset. Raises InvalidInput that lists those of the kind
     asked for.

@@ -71,7 +71,7 @@ class SlicesRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartitionRelease(Content):
-    """Noisy cells, and fresh noisy totals of disjoint boxes chosen from the noisy cells alone.
+    """Noisy cells, and noisy totals of disjoint boxes chosen from them.
 
     `boxes` is int32 (n, 4): first row, row after the last, first column, column after the last.
     Together the boxes cover the grid. `totals` is int64 (n,); a box that does not touch the study
@@ -89,7 +89,7 @@ class PartitionRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class TreeRelease(Content):
-    """Noisy counts of a tree of boxes; its leaves are disjoint and cover the study area.
+    """Noisy counts of a tree of boxes; its disjoint leaves cover the area.
 
     Nodes are ordered by level. `boxes` is int32 (n, 4) as in `PartitionRelease`, and each holds a
     cell that touches the study area. `level` is int32 (n,), 0 for the roots, and `parent` is int32
@@ -109,7 +109,7 @@ class TreeRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PhasedRelease(Content):
-    """Noisy counts of boxes in several phases, and a surface inferred from all of them.
+    """Noisy counts of boxes in several phases, and a surface inferred from them.
 
     The boxes of one phase are disjoint, each hold a cell that touches the study area, cover all
     such cells, and were chosen from the counts of earlier phases alone. `boxes` is int32 (n, 4) as
@@ -129,7 +129,7 @@ class PhasedRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class SparseRelease(Content):
-    """The cells whose noisy counts reach a public threshold; all others are known to be below it.
+    """The cells whose noisy counts reach a public threshold.
 
     `cells` is int64 (n,), ascending numbers row * columns + column of cells that touch the study
     area, and `counts` int64 (n,) their noisy counts, each at least `threshold`.
@@ -159,7 +159,7 @@ class ClustersRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class ZonesRelease(Content):
-    """Noisy counts, int64 (n,), raw (negatives included), of declared zones in the study area."""
+    """Noisy counts, int64 (n,), of declared zones in the study area."""
 
     zones: Zones
     counts: NDArray[np.int64]
@@ -219,7 +219,7 @@ class PointsRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class LocationsRelease(Content):
-    """Places drawn for virtual users, and noisy counts of records by spatial unit and cluster.
+    """Places drawn for virtual users, and noisy counts by unit and cluster.
 
     Candidate places are public: `longitude` and `latitude` float64 (m,) in degrees, `unit` and
     `cluster` int32 (m,). `levels` are the levels that stay visible, `unit_paths` their finest
@@ -266,7 +266,7 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Released:
-    """The immutable result of one run of a mechanism, with all that is needed to explain it.
+    """The immutable result of one run of a mechanism.
 
     `bound` is the contribution bound: the most cells (people) or records (visits) of one privacy
     unit; `bounding` says which are kept beyond it. `about` is the publisher's description (title,

@@ -28,7 +28,7 @@ class Spend:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measured:
-    """One line of the trace: the epsilon spent, and the noise of the counts it paid for.
+    """One line of the trace: the epsilon spent, and the noise it paid for.
 
     `noise` is None where there are no such counts: the spend was charged unused, or it paid for
     `splits` (decisions to split boxes) or `choices` of places, which are drawn and show no count.

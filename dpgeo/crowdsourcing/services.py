@@ -26,7 +26,7 @@ def campaign_create(
     shared: bool,
     created_by: User,
 ) -> Campaign:
-    """Store a campaign. Raises InvalidInput, and NotAllowed unless the user is a member."""
+    """Store a campaign. Raises InvalidInput, and NotAllowed for non-members."""
     if not organisations_of(created_by).filter(pk=organisation.pk).exists():
         raise NotAllowed(
             "Only members of an organisation can save campaigns for it; ask an administrator "

@@ -17,7 +17,7 @@ from dpgeo.phrases import Phrase
 
 
 def upload_ingest(*, upload_id: UUID, on_progress: ProgressCallback | None = None) -> bool:
-    """Write the canonical file of a confirmed upload; False if its job cannot be leased."""
+    """Write the canonical file of an upload; False if its job is leased."""
     upload = Upload.objects.select_related("dataset").get(pk=upload_id)
     if upload.job_id is None:
         raise Conflict("Confirm the columns of this upload first.")

@@ -103,7 +103,7 @@ def public_layer_add(
 
 
 def public_layer_remove(*, layer: PublicLayer, by: User | None) -> None:
-    """Remove a layer. Raises NotAllowed, and Conflict once a release was requested with it."""
+    """Remove an unused layer. Raises NotAllowed and Conflict."""
     _check_may(layer.dataset, by)
     with transaction.atomic():
         stored = PublicLayer.objects.select_for_update().filter(pk=layer.pk).first()
@@ -141,7 +141,7 @@ def domain_of(dataset: Dataset, names: Sequence[str] = ()) -> Domain:
 
 @lru_cache(maxsize=16)
 def _stored(stored_name: str, kind: str, area: str) -> domain.PublicLayer:
-    """Read a stored layer and clip it to an area; cached, because request forms ask often."""
+    """Read a stored layer and clip it to an area; cached for request forms."""
     with private_storage().open(stored_name, "rb") as file:
         document = json.load(file)
     layer = _reader(kind)(document, key="key", name="name")
@@ -175,7 +175,7 @@ def _check_may(dataset: Dataset, by: User | None) -> None:
 
 
 def _clean_name(dataset: Dataset, name: str) -> str:
-    """Validate an unused name. Raises InvalidInput, and Conflict if there are too many layers."""
+    """Validate an unused name. Raises InvalidInput and Conflict."""
     slug = name.strip()
     try:
         validate_slug(slug)

@@ -97,7 +97,7 @@ def transfer_append(*, transfer: Transfer, offset: int, stream: IO[bytes], lengt
 
 
 def transfer_complete(*, transfer: Transfer, by: User) -> Upload:
-    """Turn a complete file into an upload with its id. Raises Conflict if bytes are missing."""
+    """Turn a complete file into an upload with its id. Raises Conflict."""
     pieces = list(transfer.pieces.all())
     at = sum(piece.size for piece in pieces)
     if at < transfer.size:

@@ -68,7 +68,7 @@ def ready_upload(dataset: Dataset) -> Upload | None:
 
 
 def rests_on_columns(dataset: Dataset) -> bool:
-    """Whether a release of the dataset depends on its columns, so that they stay fixed.
+    """Whether a release depends on the dataset's columns, which then stay fixed.
 
     Releases that wait, run or have drawn noise do. Those cancelled or failed before noise was drawn
     measured nothing.
@@ -79,7 +79,7 @@ def rests_on_columns(dataset: Dataset) -> bool:
 
 @contextmanager
 def canonical_path(upload: Upload) -> Iterator[Path]:
-    """Yield the canonical file of an upload as a local path. Raises Conflict if there is none."""
+    """Yield an upload's canonical file as a local path. Raises Conflict."""
     if not upload.canonical_name or not private_storage().exists(upload.canonical_name):
         raise Conflict("The prepared data of this upload are gone; upload the file again.")
     with local_path(private_storage(), upload.canonical_name) as path:

@@ -60,7 +60,7 @@ def dataset_create(
     public_attributes: Sequence[object] = (),
     at_console: bool = False,
 ) -> Dataset:
-    """Declare a dataset with a budget of its own, or on a ledger shared with other datasets.
+    """Declare a dataset with its own budget or on a shared ledger.
 
     A `points_budget` is declared beside a budget of its own; a shared ledger brings its own budget
     for points. `created_by` is None for the operator at the console. Raises InvalidInput, which
@@ -121,7 +121,7 @@ def dataset_create(
 
 
 def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
-    """Change declared facts, the `budget` and the `points_budget`: all of them or none.
+    """Change declared facts and budgets: all of them or none.
 
     Raises Conflict for a frozen fact and for a budget that cannot be changed as requested.
     """
@@ -160,7 +160,7 @@ def _set_points_budget(ledger: Ledger, total: Level) -> None:
 
 
 def dataset_discard(*, dataset: Dataset) -> None:
-    """Delete a declaration with its unconfirmed uploads. Raises Conflict once it is frozen."""
+    """Delete a declaration and its uploads. Raises Conflict once it is frozen."""
     names = [
         *dataset.uploads.values_list("raw_name", flat=True),
         *dataset.layers.values_list("stored_name", flat=True),

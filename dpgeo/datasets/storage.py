@@ -31,7 +31,7 @@ class LocalFile(File):  # type: ignore[type-arg]
 
 
 def private_storage() -> Storage:
-    """Return the storage of uploads, canonical files, blobs and drafts; it is never public."""
+    """Return the private storage of uploads, canonical files, blobs and drafts."""
     return storages["private"]
 
 
@@ -53,7 +53,7 @@ def remove(storage: Storage, name: str) -> None:
 
 
 def open_span(storage: Storage, name: str, first: int, last: int) -> IO[bytes]:
-    """Open a stored file at byte `first`; an object store sends bytes up to `last` only.
+    """Open a stored file at byte `first`, to be read up to `last`.
 
     The object store's own file objects would fetch the whole object. Raises FileNotFoundError.
     """

@@ -216,7 +216,7 @@ class _Limited(File):  # type: ignore[type-arg]
         return chunk
 
     def chunks(self, chunk_size: int | None = None) -> Iterator[bytes]:
-        """Yield the file's bytes, for a local folder. Raises InvalidInput beyond the limit."""
+        """Yield the file's bytes. Raises InvalidInput beyond the limit."""
         while chunk := self.read(chunk_size or 1 << 20):
             yield chunk
 

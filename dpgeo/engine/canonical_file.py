@@ -79,5 +79,5 @@ class CanonicalFile:
 
 
 def as_pattern(path: Path) -> str:
-    """Escape `path` for `read_parquet`, which would expand a star or bracket in a folder's name."""
+    """Escape `path` for `read_parquet`, which expands stars and brackets."""
     return glob.escape(str(path))

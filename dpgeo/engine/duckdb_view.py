@@ -178,7 +178,7 @@ class Sampling:
 def choose_sampling(
     counting: Counting, *, rows: int, people: int, bound: int, memory: int, threads: int
 ) -> Sampling:
-    """Choose the sampling with less state, in enough passes to need at most half of `memory`.
+    """Choose the sampling and the number of passes that fit half of `memory`.
 
     Every thread reserves its own heap for a person whose rows it meets. Distinct pairs of person
     and cell, which are collected before, take as much memory as a list.
@@ -399,7 +399,7 @@ class DuckDBView:
         *,
         by_person: bool,
     ) -> tuple[str, int]:
-        """Build the query of one pass and choose the number of passes; completes `parameters`."""
+        """Build the query of one pass and choose the number of passes."""
         located = _ZONED
         if not isinstance(regions, Zones):
             located = _SLICED if isinstance(regions, SlicedGrid) else _LOCATED
@@ -431,7 +431,7 @@ class DuckDBView:
     def _keyed(
         self, connection: duckdb.DuckDBPyConnection, regions: CountedRegions, parameters: Parameters
     ) -> str:
-        """Build the SQL of an item's key; completes `parameters` with the salt and the key's bits.
+        """Build the SQL of an item's key; adds its salt and bits to `parameters`.
 
         A key consists of the rank of the item's place, if there are ranks, the hash and the cell.
         """
@@ -461,7 +461,7 @@ class DuckDBView:
 
 
 def _put_ranks(connection: duckdb.DuckDBPyConnection, table: RankTable, shift: int) -> None:
-    """Register the ranks, shifted to the high bits of a key, as a table of the connection."""
+    """Register the ranks, shifted to a key's high bits, as a table."""
     import pyarrow as pa
 
     ranks = table.ranks.astype(np.uint64)

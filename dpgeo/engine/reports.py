@@ -64,7 +64,7 @@ REPORTS = 131_072
 
 
 class BoundedReports:
-    """At most `bound` reports of each privacy unit in `shard`, read as often as asked for.
+    """At most `bound` reports of each privacy unit in `shard`, re-readable.
 
     Times are rounded down to multiples of `time_step` seconds, or left out where it is None. The
     numbers of public attributes are included if asked for. `progress(done, total)` is called after

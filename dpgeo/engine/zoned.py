@@ -20,7 +20,7 @@ PAIRS = 500_000
 
 
 def write_zoned(source: Path, target: Path, zones: Zones, unit: Unit, pairs: int = PAIRS) -> None:
-    """Write person_high, person_low, x, y, time and cell, the number of a zone, for each pair.
+    """Write person, position, time and the number of a zone for each pair.
 
     Where the privacy unit is a record, its number in the file replaces the person. It identifies
     records and must not affect any sampling, since it depends on the records before.

@@ -26,7 +26,7 @@ def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[
 
 
 def _codes(values: Any, attribute: Attribute) -> NDArray[np.int64]:
-    """Return the index (n,) of each value among those declared, or the number of these."""
+    """Return the index (n,) of each value among the declared; their number if absent."""
     text = lenient_text(values) if is_text(values.type) else values.cast(pa.string())
     declared = pa.array(attribute.values, pa.string())
     index = pc.index_in(pc.utf8_normalize(text, form="NFC"), value_set=declared)

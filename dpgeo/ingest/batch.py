@@ -35,7 +35,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """The first rows of a file as text, and the file's geometry metadata ("" for none).
+    """The first rows of a file as text, and its geometry metadata ("" for none).
 
     `complete` says whether `names` are all columns: later features of GeoJSON may have others.
     """
@@ -71,7 +71,7 @@ class Reader:
 
 
 class Sieve:
-    """Tracks the accepted rows of a batch. A row is refused once, for the first reason."""
+    """Tracks the accepted rows of a batch; a row is refused for its first reason."""
 
     def __init__(self, rows: NDArray[np.int64], tally: Tally) -> None:
         self.kept: NDArray[np.bool_] = np.ones(len(rows), dtype=bool)
@@ -92,7 +92,7 @@ def _plain(values: Any, index: int) -> object:
 
 
 def as_python(value: Any) -> object:
-    """Convert a pyarrow scalar to a Python object where possible; other values are unchanged."""
+    """Convert a pyarrow scalar to a Python object where possible."""
     try:
         return value.as_py() if hasattr(value, "as_py") else value
     except (ValueError, OverflowError):
@@ -100,7 +100,7 @@ def as_python(value: Any) -> object:
 
 
 def as_text(value: Any) -> str:
-    """Convert a value to short text for a preview, well-known binary to a readable geometry."""
+    """Convert a value to short text for a preview; geometry becomes readable."""
     plain = as_python(value)
     if isinstance(plain, bytes):
         shape = shapely.from_wkb(plain, on_invalid="ignore")

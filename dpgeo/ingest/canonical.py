@@ -61,7 +61,7 @@ ROW_GROUP = 262_144
 def canonical_rows(
     batch: Batch, schema: Schema, key: bytes, tally: Tally, erased: Collection[bytes] = ()
 ) -> pa.RecordBatch:
-    """Return the accepted rows of a batch, in order, of schema `CANONICAL`; tally the others.
+    """Return the accepted rows of a batch in schema `CANONICAL`; tally the others.
 
     Rows of persons whose hashes are in `erased` are refused. A row's result does not depend on the
     other entries of that list, or on the other rows.
@@ -93,7 +93,7 @@ def canonical_rows(
 
 
 def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
-    """Return longitude and latitude, float64 (n,) each, meaningless where the row is refused."""
+    """Return longitude and latitude, float64 (n,); refused rows are undefined."""
     crs = schema.columns.crs
     x_axis, y_axis = (LONGITUDE, LATITUDE) if has_limits(crs) else (EASTING, NORTHING)
     if Role.GEOMETRY in batch.fields:
@@ -144,7 +144,7 @@ class CanonicalWriter:
 
 @contextmanager
 def canonical_file(target: Path) -> Iterator[CanonicalWriter]:
-    """Open a writer of `target`, which appears when the block succeeds and otherwise not at all.
+    """Open a writer of `target`, which appears only if the block succeeds.
 
     Several writers of one target do not interfere: each has its own temporary file beside it.
     """

@@ -116,7 +116,7 @@ def _position_hints(
 def _look_swapped(
     lon: NDArray[np.float64], lat: NDArray[np.float64], area: StudyArea | None
 ) -> bool:
-    """Return whether the rows fit only, or fit an area far better, with swapped coordinates."""
+    """Whether the rows fit, or fit an area far better, with swapped coordinates."""
     if (np.abs(lat) > 90).sum() * 2 > len(lat):
         return bool((np.abs(lon) <= 90).all())
     return area is not None and bool(

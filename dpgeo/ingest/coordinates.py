@@ -64,7 +64,7 @@ EASTING, NORTHING = replace(LONGITUDE, limit=inf), replace(LATITUDE, limit=inf)
 
 
 def numbers(values: Any, axis: Axis, sieve: Sieve) -> NDArray[np.float64]:
-    """Parse one coordinate of every row as float64 (n,); not finite where the row is refused.
+    """Parse coordinates as float64 (n,); not finite in refused rows.
 
     Text must be a plain decimal number with a point. It is rounded to the nearest double, so a
     number and its shortest text give the same position.
@@ -93,7 +93,7 @@ def _parsed(values: Any, axis: Axis, sieve: Sieve) -> Any:
 
 
 def points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
-    """Parse points in well-known text or well-known binary to coordinates, float64 (n,) each.
+    """Parse points in WKT or WKB to coordinates, float64 (n,) each.
 
     They are not finite where the row is refused. The column's type, text or bytes, decides.
     """

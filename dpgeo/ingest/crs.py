@@ -36,7 +36,7 @@ def clean_crs(text: str) -> str:
 
 
 def suggested_code(stated: str) -> str:
-    """Return the code to suggest for a file's stated system; EPSG:4326 if it has no code."""
+    """Return the code to suggest for a file's stated system."""
     code = clean_crs(stated)
     return code if CODE.fullmatch(code) and code not in IN_DEGREES else WGS84
 
@@ -70,7 +70,7 @@ def check_crs(crs: str, bounds: Bounds) -> None:
 
 
 def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: Bounds) -> Pair:
-    """Convert eastings and northings (or degrees), float64 (n,), to longitude and latitude.
+    """Convert eastings and northings, float64 (n,), to longitude and latitude.
 
     Results are not finite where there is none. `bounds` are the study area's, in degrees.
     """
@@ -81,7 +81,7 @@ def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: B
 
 
 def check_stated(stated: str, declared: str, what: Phrase = THE_FILE) -> None:
-    """Raise InvalidInput when a file states another coordinate system than the declared one.
+    """Raise InvalidInput if a file states another system than the declared one.
 
     `stated` is a code, or a name where the file has no code, "" where it states nothing.
     """

@@ -154,7 +154,7 @@ def split(lines: Lines, delimiter: int) -> Split:
 def _stray(
     data: NDArray[np.uint8], quotes: Positions, lines: Lines, before: Positions, delimiter: int
 ) -> NDArray[np.bool_]:
-    """Return which lines have a quotation mark that neither opens, closes nor is doubled."""
+    """Return which lines have a quotation mark out of place."""
     line = np.searchsorted(lines.ends, quotes)
     odd = (np.arange(len(quotes)) - before[line]) % 2 == 1
     previous, following = data[quotes - 1], data[quotes + 1]

@@ -1,7 +1,7 @@
 """CSV reader for delimited text with a header.
 
-`csv_lines` explains why rows are not read by a CSV library; the header is, since it is public and a
-single line.
+Only the header, a single public line, is read by a CSV library; `csv_lines` explains why rows are
+not.
 """
 
 from __future__ import annotations
@@ -166,7 +166,7 @@ def _batch(
 
 
 def _strings(block: bytes, start: Positions, end: Positions) -> Any:
-    """Return the fields between `start` and `end`, unquoted, as a pyarrow string array.
+    """Return the unquoted fields from `start` to `end` as a pyarrow string array.
 
     The fields and the gaps between them tile the block, so together they form one Arrow array over
     the bytes in place; every second element of it is a field.

@@ -50,7 +50,7 @@ def unpacked(
     *,
     enough: int = MAX_BYTES,
 ) -> tuple[Path, str]:
-    """Yield the file to read and its name: the upload itself, or the file packed in it.
+    """Yield the path and name of the file to read, unpacked if necessary.
 
     It is unpacked into `folder`, up to about `enough` bytes. `tick` is called meanwhile. Raises
     InvalidInput (field "file") for files that are not packed properly.
@@ -118,7 +118,7 @@ def _only_member(archive: zipfile.ZipFile) -> zipfile.ZipInfo:
 
 
 def _check_member(info: zipfile.ZipInfo) -> None:
-    """Refuse names that lead elsewhere, links, encryption, and packing that needs much memory."""
+    """Refuse unsafe names, links, encryption, and packing that needs much memory."""
     parts = info.filename.replace("\\", "/").split("/")
     if ".." in parts or not parts[0] or ":" in parts[0]:
         what = Phrase("a file whose name points outside it")
@@ -142,7 +142,7 @@ def _copy(
     tick: Callable[[], None],
     enough: int,
 ) -> None:
-    """Unpack into `target`; `read()` returns an upper bound on the packed bytes consumed."""
+    """Unpack into `target`; `read()` bounds the packed bytes consumed."""
     written = 0
     with target.open("wb") as file:
         while written < enough and (chunk := content.read(CHUNK_BYTES)):

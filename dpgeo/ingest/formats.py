@@ -38,7 +38,7 @@ class Start:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class InputFormat:
-    """An upload format: its name, its reader, usual suffixes, and how its files are recognised.
+    """An upload format: name, reader, suffixes, and how its files are recognised.
 
     `reader` is "module.ATTRIBUTE" of this package, a `batch.Reader`. A `sandboxed` format is read
     in a process of its own (`sandbox`); the others by our own code, from the beginning, in this
@@ -67,7 +67,7 @@ def _is_json(start: Start) -> bool:
 
 
 def _is_json_sequence(start: Start) -> bool:
-    """Recognise lines of JSON by a file name that says so, or by the lack of a list of features.
+    """Recognise lines of JSON by the file's name, or by having no features list.
 
     A name that says "lines" decides, so that no content of the first line can.
     """

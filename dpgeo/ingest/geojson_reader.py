@@ -55,7 +55,7 @@ HEAD_BLOCK_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """The part before the features of a document: where they begin, and the stated system."""
+    """The start of a document: where its features begin, and the stated system."""
 
     begins: int
     crs: str
@@ -151,7 +151,7 @@ def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Featu
 
 
 def read_head(path: Path, *, document: bool) -> Head:
-    """Return the first features as rows; the names are all that occur in them, in order."""
+    """Return the first features as rows; the names are all that occur in them."""
     with path.open("rb") as file:
         crs, features = head(file, PREVIEW_ROWS, document=document)
     names = list(dict.fromkeys(name for each in features for name in each.properties))
@@ -189,7 +189,7 @@ def document_records(file: IO[bytes], preamble: Preamble, block_bytes: int) -> I
 
 
 def read_preamble(file: IO[bytes]) -> Preamble | None:
-    """Read the members before "features", if the file is an object with such a list; else None.
+    """Read the members before "features"; None if there is no such list.
 
     Raises InvalidInput for JSON objects that are clearly something else.
     """
@@ -219,7 +219,7 @@ def read_preamble(file: IO[bytes]) -> Preamble | None:
 
 
 def _members(text: str, members: dict[str, Any]) -> int | None:
-    """Read an object's members up to "features"; returns where its first element is, if present.
+    """Read an object's members up to the first element of "features", if any.
 
     Bytes are decoded as Latin-1, so that positions in the text are positions in the file.
     """
@@ -249,7 +249,7 @@ def _after(text: str, place: int, mark: str) -> int | None:
 
 
 def _stated(member: Any) -> str:
-    """Return the code of a "crs" member (GeoJSON of 2008), "" without one, else its name."""
+    """Return the code of a "crs" member (GeoJSON of 2008), else its name or ""."""
     if member is None:
         return ""
     try:
@@ -277,7 +277,7 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
 
 
 def parse(text: bytes) -> tuple[Any, bool]:
-    """Parse JSON; also returns whether the text is UTF-8. Raises ValueError if not JSON."""
+    """Parse JSON, and return whether it is UTF-8. Raises ValueError."""
     try:
         return json.loads(text.decode(), strict=False), True
     except UnicodeDecodeError:
@@ -287,7 +287,7 @@ def parse(text: bytes) -> tuple[Any, bool]:
 
 
 def feature(text: bytes, *, too_long: bool, document: bool) -> Feature:
-    """Parse a record as a feature. Raises Unusable, or in a document ValueError if not JSON."""
+    """Parse a record as a feature. Raises Unusable, or in a document ValueError."""
     if too_long and not document:
         raise Unusable(Reason.LINE_TOO_LONG)
     try:

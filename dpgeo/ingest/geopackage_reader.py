@@ -45,8 +45,7 @@ ENVELOPE_BYTES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The layer of points: its table, columns, geometry column, and the stated system ("" for
-    none)."""
+    """The layer of points: table, columns, geometry column, and stated system."""
 
     table: str
     names: list[str]
@@ -117,7 +116,7 @@ def opened(path: Path) -> Iterator[sqlite3.Connection]:
 
 
 def _check_size(path: Path) -> None:
-    """Refuse a file shorter than its first page says; SQLite would fill the last one with zeros."""
+    """Refuse a truncated file, which SQLite would fill up with zeros."""
     with path.open("rb") as file:
         header = file.read(100)
         size = file.seek(0, 2)
@@ -138,7 +137,7 @@ def readable() -> Iterator[None]:
 
 
 def find_layer(connection: sqlite3.Connection) -> Layer:
-    """Return the only layer of points. Raises InvalidInput (field "file") for none or several."""
+    """Return the only layer of points. Raises InvalidInput (field "file")."""
     connection.text_factory = lambda text: text.decode(errors="replace")
     connection.set_authorizer(_authorizer(CATALOGUE))
     tables = {
@@ -191,7 +190,7 @@ def _only_points(connection: sqlite3.Connection) -> tuple[str, str, Any]:
 
 
 def _system(connection: sqlite3.Connection, number: Any) -> str:
-    """Return the file's name of a coordinate system; "" for its two kinds of undefined."""
+    """Return the file's name of a coordinate system; "" if undefined."""
     if number in (-1, 0):
         return ""
     row = connection.execute(
@@ -220,7 +219,7 @@ def _authorizer(tables: Sequence[str]) -> Any:
 def read_rows(
     connection: sqlite3.Connection, layer: Layer, names: Sequence[str]
 ) -> Iterator[tuple[Any, ...] | None]:
-    """Yield the values of columns of each row, text as bytes; None for a row with a huge value."""
+    """Yield the columns of each row, text as bytes; None for a huge row."""
     connection.text_factory = bytes
     row_id = _row_id(layer.names)
     table, columns = _name(layer.table), ", ".join(map(_name, names))
@@ -308,7 +307,7 @@ def _geometries(values: Sequence[object], _: str, sieve: Sieve) -> Any:
 
 
 def well_known_binary(value: object) -> bytes:
-    """Return a geometry without its header, cut where it is too long for a point anyway.
+    """Return a geometry without its header, cut to the length of a point.
 
     Raises Unusable.
     """

@@ -14,7 +14,7 @@ MAX_COLUMNS = 10_000
 
 
 def check_names(names: Sequence[str]) -> None:
-    """Raise InvalidInput (field "file") for too many columns, none, or duplicate names.
+    """Raise InvalidInput (field "file") for too many, no or duplicate columns.
 
     Any number of columns may be unnamed, since nothing can be declared to be in them.
     """
@@ -40,7 +40,7 @@ def check_names(names: Sequence[str]) -> None:
 
 
 def positions(wanted: Wanted, names: Sequence[str]) -> dict[str, int]:
-    """Return the position of each declared column. Raises InvalidInput (see `field_of`)."""
+    """Return the position of each declared column. Raises InvalidInput."""
     where = {name: index for index, name in enumerate(names)}
     for role, name in wanted.items():
         if name not in where:

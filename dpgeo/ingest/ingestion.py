@@ -25,7 +25,7 @@ def ingest(
     progress: Callable[[int, int], None],
     erased: Collection[bytes] = (),
 ) -> Report:
-    """Write the usable rows of `source` to `target` in canonical form; report on the others.
+    """Write the usable rows of `source` to `target`; report on the others.
 
     Compressed and binary files are read in a separate process (`sandbox`). `key` (16 to 64 bytes)
     is the dataset's secret for the persons' hashes, and `erased` has the hashes (16 bytes) of

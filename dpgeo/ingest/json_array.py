@@ -126,7 +126,7 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
 
 
 def read_rest(file: IO[bytes]) -> dict[str, Any]:
-    """Return the members of the document's object after the array. Raises InvalidInput."""
+    """Return the members after the array. Raises InvalidInput."""
     trailing = file.read(MAX_REST_BYTES + 1)
     try:
         members = json.loads(b'{"":0' + trailing)

@@ -45,7 +45,7 @@ def read_parquet(
     crs: str = WGS84,
     batch_rows: int = BATCH_ROWS,
 ) -> Iterator[Batch]:
-    """Yield the rows of a Parquet file in batches; fields are pyarrow arrays of the stored types.
+    """Yield the rows of a Parquet file in batches of pyarrow arrays.
 
     Raises InvalidInput when the file cannot be read, lacks a declared column, or has a column whose
     type does not suit its role.
@@ -65,7 +65,7 @@ def read_parquet(
 
 
 def read_head(path: Path) -> Head:
-    """Return the first rows, read a few columns at a time to limit the number of buffers."""
+    """Return the first rows, read a few columns at a time to limit buffers."""
     cells: list[list[str]] = []
     with open_parquet(path) as file, readable():
         names: list[str] = file.schema_arrow.names
@@ -81,7 +81,7 @@ def read_head(path: Path) -> Head:
 
 @contextmanager
 def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
-    """Open the file, with its footer read and its column names checked. Raises InvalidInput.
+    """Open the file and check its column names. Raises InvalidInput.
 
     Text is read as dictionaries, so that one long value repeated in many rows is stored once. The
     library lets a dictionary grow to the end of its row group, so where a row group has a lot of
@@ -108,7 +108,7 @@ def open_parquet(path: Path) -> Iterator[pq.ParquetFile]:
 
 @contextmanager
 def readable() -> Iterator[None]:
-    """Convert pyarrow's errors for bad files to InvalidInput; errors of the machine stay."""
+    """Convert pyarrow's errors for bad files to InvalidInput."""
     try:
         yield
     except MemoryError:
@@ -154,7 +154,7 @@ def _check_footer(path: Path) -> None:
 
 
 def _group_sizes(metadata: Any) -> list[tuple[int, int]]:
-    """Return the stated unpacked bytes of all columns, and the rows, of each row group.
+    """Return the stated unpacked bytes and the rows of each row group.
 
     Sizes of single columns are not read: on a damaged footer that ends the process.
     """
@@ -169,7 +169,7 @@ def _affordable_rows(metadata: Any) -> int:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column without extension types and dictionaries, except dictionaries of text."""
+    """Return a column without extension types, and with dictionaries only of text."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):

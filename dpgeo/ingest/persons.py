@@ -29,7 +29,7 @@ LARGEST_EXACT_FLOAT = 2**53
 def hash_persons(
     values: Any, key: bytes, sieve: Sieve
 ) -> tuple[NDArray[np.uint64], NDArray[np.uint64]]:
-    """Return the high and low half, uint64 (n,) each, of every person's 128-bit keyed BLAKE2b hash.
+    """Return both halves, uint64 (n,), of every person's 128-bit keyed BLAKE2b hash.
 
     The identifier's text is hashed in UTF-8 without surrounding blanks, case preserved, in
     Unicode's composed form (NFC), so that é is one name however a program writes it. Whole numbers
@@ -54,7 +54,7 @@ def hash_persons(
 def erased_among(
     high: NDArray[np.uint64], low: NDArray[np.uint64], erased: Collection[bytes]
 ) -> NDArray[np.bool_]:
-    """Return which persons, by their hashes' halves, are among the 16-byte hashes of `erased`."""
+    """Return which persons' hashes are among the 16-byte hashes of `erased`."""
     halves = {(int.from_bytes(one[:8]), int.from_bytes(one[8:])) for one in erased}
     erased_rows = np.isin(high, np.array([first for first, _ in halves], dtype=np.uint64))
     for index in np.flatnonzero(erased_rows):

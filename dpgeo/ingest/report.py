@@ -20,7 +20,7 @@ MAX_FIELD_BYTES = 1_000
 
 
 class Reason(StrEnum):
-    """Reason why a row is refused, in words for the owner. The first that applies is used.
+    """Reason why a row is refused; the first that applies is used.
 
     Each depends on the row and the declared schema alone.
     """
@@ -109,7 +109,7 @@ class Tally:
     def refuse(
         self, reason: Reason, rows: NDArray[np.int64], value: Callable[[int], object]
     ) -> None:
-        """Count `rows` (their numbers) as refused; `value(i)` is the value of row number `i`.
+        """Count `rows` (numbers) as refused; `value(i)` is the value of row i.
 
         It is called for the first few rows only.
         """

@@ -128,10 +128,10 @@ def _raise(message: Mapping[str, Any]) -> None:
     raise RuntimeError(f"Reading the file went wrong here: {message['failed']}")
 
 
-def _understand(read: Callable[[Any], T], said: Any) -> T:
-    """Read what the worker sent. Raises RuntimeError: a problem of the file is sent as refused."""
+def _understand(read: Callable[[Any], T], answer: Any) -> T:
+    """Read the worker's answer. Raises RuntimeError for an unexpected one."""
     try:
-        return read(said)
+        return read(answer)
     except Exception as error:
         raise RuntimeError(f"The worker says what it may not: {type(error).__name__}.") from None
 

@@ -119,7 +119,7 @@ def _place(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Reserve standard output for messages; libraries that print do so to standard error."""
+    """Reserve standard output for messages; print from libraries goes to stderr."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES,) * 2)
     if sys.argv[1] == "preview":

@@ -55,7 +55,7 @@ def role_name(key: str) -> Phrase:
 
 
 def field_of(key: str) -> str:
-    """Return the input field by which a column in a role, or of an attribute, was declared."""
+    """Return the input field that declared a role's or attribute's column."""
     return f"columns.{key}" if key in set(Role) else "public_attributes"
 
 
@@ -106,7 +106,7 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Everything that a row's meaning may depend on besides the row itself. Public and frozen.
+    """Everything besides the row on which a row's meaning depends; public, frozen.
 
     `time_zone` (IANA name) is that of times written without an offset. The values of `attributes`
     are public. Raises InvalidInput when the columns do not determine a position, a person is needed

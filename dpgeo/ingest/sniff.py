@@ -33,7 +33,7 @@ FOREIGN = [
 
 
 def sniff(path: Path, file_name: str) -> InputFormat:
-    """Return the format of the file at `path`, decompressed; `file_name` is the owner's name.
+    """Return the format of a decompressed file; `file_name` is the owner's name.
 
     Raises InvalidInput (field "file") for an empty file and for files that cannot be a table.
     """
@@ -51,7 +51,7 @@ def sniff(path: Path, file_name: str) -> InputFormat:
 
 
 def _check_text(head: bytes, start: bytes, file_name: str) -> None:
-    """Refuse what no format claims and CSV cannot be."""
+    """Refuse text that no format recognises and that cannot be CSV."""
     for magic, problem in FOREIGN:
         if head.startswith(magic):
             raise InvalidInput(problem, field="file")

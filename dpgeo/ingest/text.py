@@ -54,7 +54,7 @@ def readable_text(values: Any, sieve: Sieve) -> Any:
 
 
 def lenient_text(values: Any) -> Any:
-    """Convert like `readable_text` without refusing rows: null where too long or not UTF-8."""
+    """Convert like `readable_text`; null instead of a refusal."""
     words, codes, _ = bounded(values)
     text = pc.ascii_trim_whitespace(_decode(words)[0])
     return text if codes is None else text.take(codes)

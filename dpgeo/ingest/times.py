@@ -27,7 +27,7 @@ DAY = 86_400
 
 
 def seconds(values: Any, time_zone: str, sieve: Sieve) -> NDArray[np.int64]:
-    """Parse every row's time, int64 (n,), rounded down to seconds; meaningless where refused.
+    """Parse times to seconds, int64 (n,), rounded down; refused rows are undefined.
 
     Text is ISO 8601 (`2024-03-31`, `2024-03-31T02:30`, `2024-03-31 02:30:00.5+02:00`) or seconds
     since 1970, numbers are seconds since 1970, and Parquet's dates and timestamps are used
@@ -48,7 +48,7 @@ def seconds(values: Any, time_zone: str, sieve: Sieve) -> NDArray[np.int64]:
 
 
 def local_to_utc(local: NDArray[np.int64], time_zone: str) -> NDArray[np.int64]:
-    """Convert seconds of a wall clock in `time_zone` to seconds in UTC; both int64 (n,).
+    """Convert seconds, int64 (n,), of local time in `time_zone` to UTC.
 
     Where clocks change, a time that occurs twice is the first of the two, and a skipped one is read
     with the offset from before (02:30 on the night to summer time is 03:30). That is `fold=0` of
@@ -75,14 +75,14 @@ def _offset(local: int, zone: ZoneInfo) -> int:
 def _bounded(
     numeric: NDArray[np.float64] | NDArray[np.int64], sieve: Sieve, values: Any
 ) -> NDArray[np.int64]:
-    """Round to whole seconds; rows outside the supported years are refused and become 0."""
+    """Round to whole seconds; refuse rows outside the supported years."""
     fits = (numeric >= EARLIEST) & (numeric <= LATEST)
     sieve.refuse(~fits, Reason.TIME_RANGE, values)
     return np.floor(np.where(fits, numeric, 0)).astype(np.int64)
 
 
 def _from_numbers(values: Any) -> tuple[NDArray[np.float64] | NDArray[np.int64], bool]:
-    """Return seconds of a Parquet number, date or timestamp, and whether they are local time."""
+    """Return seconds of a Parquet column, and whether they are local time."""
     kind = values.type
     if pa.types.is_date(kind):
         return values.cast(pa.date32(), safe=False).cast(pa.int32()).fill_null(0).to_numpy().astype(
@@ -144,7 +144,7 @@ def _whole(digits: Any) -> NDArray[np.int64]:
 
 
 def _zone_offsets(zone: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return seconds east of Greenwich of written offsets, and whether each is possible."""
+    """Return seconds east of Greenwich of offsets, and whether each is possible."""
     encoded = zone.fill_null("").dictionary_encode()
     offsets = [_written_offset(name) for name in encoded.dictionary.to_pylist()]
     which = encoded.indices.to_numpy()

@@ -65,7 +65,7 @@ def texts(values: Sequence[object], role: str, sieve: Sieve) -> Any:
 
 
 def as_text(value: object, role: str) -> bytes | None:
-    """Convert one value to text, cut just beyond the length at which it is refused anyway.
+    """Convert one value to text, cut just beyond the length that is refused.
 
     A person's float must be whole and exact. Booleans have a text in public attributes, where other
     unsupported values count as missing. Raises Unusable.

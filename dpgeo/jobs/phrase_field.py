@@ -1,4 +1,4 @@
-"""Phrases in a text column, so that any page can say them in its language later."""
+"""Text column of phrases, which pages render in their own language."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ START = '{"template": '
 
 
 def read_phrase(text: str) -> Phrase:
-    """A stored phrase. Text that is none, as from an earlier version, is shown as it is.
+    """Read a stored phrase; return any other text as it is.
 
-    Loading a row must never fail for its words: the ledger is settled from these rows.
+    Loading a row must never fail because of its text: the ledger is settled from these rows.
     """
     if not text.startswith(START):
         return Phrase.from_json(text)
@@ -32,7 +32,7 @@ def read_phrase(text: str) -> Phrase:
 
 
 def store_phrase(phrase: Phrase) -> str:
-    """A phrase as text; "" where it says nothing, its English where its values are no JSON."""
+    """Write a phrase as text: "" if empty, English if its values are not JSON."""
     try:
         return json.dumps(phrase.to_json()) if phrase else ""
     except TypeError:
@@ -40,7 +40,7 @@ def store_phrase(phrase: Phrase) -> str:
 
 
 class PhraseField(_TextField):
-    """A text column whose values are phrases. Migrations know it as the text that it is."""
+    """A text column of phrases; migrations know it as a text column."""
 
     def from_db_value(self, value: str | None, *_: object) -> Phrase:
         return read_phrase(value or "")

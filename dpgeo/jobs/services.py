@@ -119,7 +119,7 @@ def job_renew(*, job_id: UUID, lease: UUID) -> None:
 
 
 def job_set_drawing(*, job_id: UUID, lease: UUID) -> None:
-    """Record, before any noise is drawn, that the job is not refunded. Raises LeaseLost."""
+    """Record before any draw that the job is not refunded. Raises LeaseLost."""
     _update_leased(job_id, lease, drawing=True)
 
 
@@ -153,7 +153,7 @@ def job_cancel(*, job: Job) -> None:
 
 
 def job_retry(*, job: Job) -> None:
-    """Retry a failed job that drew noise: it was never refunded and is not charged again.
+    """Retry a failed job that drew noise; it is not charged again.
 
     Raises Conflict if the job did not fail, or was refunded when it failed.
     """
@@ -187,7 +187,7 @@ def jobs_reap() -> Reaped:
 
 
 def _is_due(job: Job, now: datetime) -> bool:
-    """Whether to offer an idle job again; a waiting job is offered at doubling intervals.
+    """Whether to offer an idle job again; the intervals double.
 
     Otherwise a long queue would fill the broker with messages about jobs that only wait.
     """
@@ -247,6 +247,6 @@ def _exhausted(job: Job) -> Phrase:
 
 
 def _stored_step(step: Phrase) -> str:
-    """Return a step that fits the column; if it is too long with its values, in English."""
+    """Return a step that fits the column, in English if it is too long."""
     stored = store_phrase(step)
     return stored if len(stored) <= LONGEST_STEP else str(step)[:LONGEST_STEP]

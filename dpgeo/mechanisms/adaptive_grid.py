@@ -86,7 +86,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare spends for the total and the squares, and the remainder for the partitions."""
+    """Declare spends for the total, the squares and the partitions."""
     pilot = epsilon * Fraction(params.pilot_share, 100)
     squares = (epsilon - pilot) * Fraction(params.square_share, 100)
     return [
@@ -97,7 +97,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
-    """Measure the total, then the squares it calls for, then the partitions of each square."""
+    """Measure the total, then the squares it calls for, then their partitions."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     table = summed_area(inside)
@@ -123,7 +123,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def squares_along(total: int, rate: float) -> int:
-    """Compute m1 for a noisy total; `rate` is epsilon/l of squares and partitions together."""
+    """Compute m1 for a noisy total; `rate` is epsilon/l after the total."""
     records = max(total, 1)
     return max(FEWEST_SQUARES, math.ceil(math.sqrt(records * rate / COARSE_CONSTANT) / 4))
 
@@ -146,7 +146,7 @@ def _measure(
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a partition's own count; there are at most as many as cells.
+    """Forecast the noise of a partition's own count.
 
     The actual number of partitions depends on the data and is not forecast.
     """

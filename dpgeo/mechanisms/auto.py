@@ -83,7 +83,7 @@ class Params:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Phase:
-    """One phase after the pilot measurement: its share of epsilon and the squares it counts.
+    """A phase after the pilot measurement: its share of epsilon and its squares.
 
     These are the squares of `level` of the quadtree or, where that is None, squares that are split
     while more than `limit` scales of the phase's noise are expected in them.
@@ -104,7 +104,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
-    """Choose phases for an expected total in units of l/epsilon; shares add up to 1 - PILOT_SHARE.
+    """Choose phases for an expected total; shares add up to 1 - PILOT_SHARE.
 
     Squares of the even grid hold PER_SQUARE of those units on average, within the study area.
     """
@@ -148,7 +148,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PhasedRelease:
 
 
 def _nodes(measurements: NodeMeasurements, phase: Phase, scale: float) -> Masks:
-    """Choose the squares that a phase counts, given all counts so far and its noise scale."""
+    """Choose the squares that a phase counts, given all counts so far."""
     if phase.level is not None:
         return even(measurements, phase.level)
     return where_expected(measurements, infer(measurements).cells, phase.limit * scale)
@@ -161,7 +161,7 @@ def _label(number: int, phase: Phase) -> str:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a box of the last phase, for LAST_SHARE of epsilon at least.
+    """Forecast the noise of a box of the last phase.
 
     The number of boxes depends on the data and is not forecast; it is at most the number of cells.
     """

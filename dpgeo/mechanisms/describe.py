@@ -28,7 +28,7 @@ def parameter_table(mechanism: Mechanism) -> str:
 
 
 def renew_table(page: str, mechanism: Mechanism) -> str:
-    """Return the page with a new table. Raises ValueError where the two comments are missing."""
+    """Return the page with a new table. Raises ValueError without the comments."""
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

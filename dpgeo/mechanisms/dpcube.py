@@ -87,7 +87,7 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 
 
 def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease:
-    """Measure the cells, grow partitions on the noisy counts, and measure their totals."""
+    """Measure the cells, choose partitions from them, and measure their totals."""
     grid = Grid.over(view.domain.area, params.cells)
     inside = grid.inside(view.domain.area)
     cells = view.histogram(grid)

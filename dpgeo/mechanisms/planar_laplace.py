@@ -133,7 +133,7 @@ class Params:
 
 
 def price(params: Params, bound: int, area: StudyArea) -> Fraction:
-    """Return the epsilon per metre of one privacy unit's reports: `bound` times level/radius.
+    """Return epsilon per metre of a unit's reports: `bound` times level/radius.
 
     Raises InvalidInput where the radius exceeds the study area, the area holds no point of the
     grid, padding is combined with times or attributes, or there would be too much padding.
@@ -195,7 +195,7 @@ def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) 
 
 
 def content(perturbed: Perturbed, params: Params, domain: Domain) -> PointsRelease:
-    """Estimate the density from perturbed points, and remap the points if there is a prior."""
+    """Estimate the density, and remap the points if there is a prior."""
     area, bound = domain.area, perturbed.noise.sensitivity
     grid = Grid.over(area, params.cells)
     prior = domain.layer(params.prior, Density) if params.prior else None
@@ -234,7 +234,7 @@ def _array(values: NDArray[Any] | None, dtype: type[Any]) -> NDArray[Any]:
 
 
 def _attributes(params: Params, domain: Domain) -> tuple[Attribute, ...]:
-    """Return the attributes to publish. Raises InvalidInput where none was declared public."""
+    """Return the attributes to publish. Raises InvalidInput if none is public."""
     if not params.attributes:
         return ()
     if not domain.attributes:

@@ -112,7 +112,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare equal parts for the clusters, a share for the weights, and the remainder."""
+    """Declare spends for the clusters, the weights and the replacement."""
     clustering = epsilon * Fraction(params.clustering, 100)
     weights = epsilon * Fraction(params.weights, 100)
     labels = [*_labels(params), BINS]
@@ -166,7 +166,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a bin's count; `spurious_places` estimates the noise places.
+    """Forecast the noise of a bin's count, and the number of noise places.
 
     Raises InvalidInput for parameters that do not suit the places, or would need too much memory.
     """

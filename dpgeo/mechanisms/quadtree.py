@@ -75,7 +75,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare a share of epsilon for every level, the frame's first; they add up exactly."""
+    """Declare a share of epsilon for every level, the frame's first."""
     levels = range((params.cells - 1).bit_length() + 1)
     weights = [round(1000 * 2 ** (level / 2)) for level in levels]
     if params.allocation == "equal":
@@ -121,7 +121,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | Ph
 
 
 def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
-    """Return the squares (n, 4) of every level from frame to cells, and their parents (n,).
+    """Return the squares (n, 4) and parents (n,) of every level from the frame.
 
     Parents are indices into the concatenated levels, -1 for the frame.
     """

@@ -66,7 +66,7 @@ def find_mechanism(key: str) -> Mechanism:
 
 
 def current_parameters(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename deprecated parameters of a stored release; unchanged for an unknown mechanism."""
+    """Rename deprecated parameters of a stored release."""
     names = deprecated_names(MECHANISMS[key].params) if key in MECHANISMS else {}
     return {names.get(name, name): value for name, value in values.items()}
 
@@ -77,5 +77,5 @@ def mechanisms_of(kind: Kind) -> list[str]:
 
 
 def kind_of(key: str) -> Kind | None:
-    """Return a mechanism's kind of release; None for a mechanism that no longer exists."""
+    """Return a mechanism's kind of release; None if it no longer exists."""
     return MECHANISMS[key].kind if key in MECHANISMS else None

@@ -88,7 +88,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
 
 
 def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
-    """Return T for that many cells. Raises InvalidInput where too many empty cells would pass.
+    """Return T for so many cells. Raises InvalidInput if too many would pass.
 
     It depends on public facts alone: the cells are those of the study area's bounds.
     """
@@ -106,7 +106,7 @@ def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast a cell's noise, with the whole of epsilon; at most all cells are listed.
+    """Forecast a cell's noise, with the whole of epsilon.
 
     Raises InvalidInput where too many empty cells would be listed.
     """

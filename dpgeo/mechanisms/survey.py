@@ -37,7 +37,7 @@ class Survey:
         self._grid, self._cells, self._inside, self._meter = grid, cells, inside, meter
 
     def measure(self, label: str, nodes: Masks) -> NDArray[np.int64]:
-        """Measure noisy counts of nodes under a label, and add them to the node measurements."""
+        """Measure nodes under a label, and add them to the node measurements."""
         squares = boxes(nodes, self._inside.shape)
         region = np.where(self._inside, box_image(squares, self._inside.shape), -1)
         noise = self._meter.noise(label, self._cells.sensitivity)

@@ -91,7 +91,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast a cell's noise, with the whole of epsilon. Raises InvalidInput without times."""
+    """Forecast a cell's noise. Raises InvalidInput without times."""
     grid = Grid.over(domain.area, params.cells)
     slices = params.time_slices
     zone = _time_zone(domain)
@@ -114,7 +114,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _time_zone(domain: Domain) -> str:
-    """Return the zone of local times. Raises InvalidInput (field "slices") without times."""
+    """Return the zone of local times. Raises InvalidInput without times."""
     if not domain.time_zone:
         raise InvalidInput(
             "This dataset has no time column. Choose another mechanism, or declare a dataset "

@@ -34,7 +34,7 @@ SOURCE_DETAIL = 2e-4
 
 
 def basemap(area: StudyArea) -> dict[str, Any]:
-    """Return land, the land inside the area, and the coast, as GeoJSON geometries in degrees.
+    """Return land, land inside the area, and coast, as GeoJSON in degrees.
 
     "bounds" are west, south, east, north of what is covered. Depends on public inputs alone.
     """
@@ -51,7 +51,7 @@ def basemap(area: StudyArea) -> dict[str, Any]:
 
 
 def plain_land(area: StudyArea) -> dict[str, Any]:
-    """Return coarse land for orientation, with the keys "bounds" and "land" of `basemap`."""
+    """Return coarse land, with the keys "bounds" and "land" of `basemap`."""
     bounds = surroundings(area)
     land = _near_land(land_polygons(land_file()), bounds, area, detail=PLAIN_DETAIL)
     clipped = shapely.clip_by_rect(land, *bounds)
@@ -123,7 +123,7 @@ def _near_land(
     area: StudyArea,
     detail: int = DETAIL,
 ) -> NDArray[np.object_]:
-    """Return the whole polygons that reach into the bounds, simplified to a map's resolution."""
+    """Return the polygons that reach into the bounds, simplified for the map."""
     near: NDArray[np.object_] = polygons[shapely.intersects(polygons, shapely.box(*bounds))]
     west, south, east, north = area.bounds
     tolerance = max(east - west, north - south) / detail
@@ -133,7 +133,7 @@ def _near_land(
 
 
 def _coast(land: NDArray[np.object_], bounds: tuple[float, float, float, float]) -> Any:
-    """Return the coast within the bounds, without the edges along which polygons were cut."""
+    """Return the coast within the bounds, without edges of cut polygons."""
     shores = shapely.clip_by_rect(shapely.boundary(land), *bounds)
     return shapely.MultiLineString(_parts(shores, "LineString"))
 

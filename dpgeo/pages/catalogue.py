@@ -149,7 +149,7 @@ def publisher_facets(wanted: Wanted) -> list[Facet]:
 
 
 def area_overview(wanted: Wanted) -> Overview | None:
-    """Return the study areas of all public maps on one small map; None if there is none."""
+    """Return the study areas of all public maps on one map; None without maps."""
     areas = datasets_public().order_by(*SIDES).values_list(*SIDES).distinct()
     links = [(each, replace(wanted, bounds=_rounded(each)).query) for each in areas]
     return overview(links, wanted.bounds) if links else None

@@ -18,20 +18,20 @@ from dpgeo.releases.selectors import release_visible
 @require_safe
 @xframe_options_exempt
 def embed(request: HttpRequest, release_id: str) -> HttpResponse:
-    """Show a published map with its legend, to anybody as to a stranger: never a draft.
+    """Show a published map with its legend; never a draft, whoever asks.
 
     Nothing on the page changes anything, so framing it cannot be abused.
     """
     try:
-        found = release_visible(AnonymousUser(), release_id)
+        release = release_visible(AnonymousUser(), release_id)
     except Release.DoesNotExist:
         raise Http404("There is no such map.") from None
-    summary = summary_of(found)
-    context = release_context(found) | {
+    summary = summary_of(release)
+    context = release_context(release) | {
         "summary": summary,
-        "sharing": sharing(request, found, summary),
+        "sharing": sharing(request, release, summary),
     }
-    served = found.rules.served
+    served = release.rules.served
     if served:
-        context |= drawn_from(found)
+        context |= drawn_from(release)
     return render(request, "public/embed.html", context, status=200 if served else 410)

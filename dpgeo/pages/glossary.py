@@ -13,7 +13,7 @@ from django.utils.translation import override
 
 
 class Term(NamedTuple):
-    """A term, its meaning, and the plainer word that pages use ("" if they use the term)."""
+    """A term, its meaning, and the plainer word on pages ("" if there is none)."""
 
     word: Promise | str
     meaning: Promise | str

@@ -13,7 +13,7 @@ TABLE_ROWS = 20
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One large count with its margin of error: of a box of cells, a zone or a cluster.
+    """One large count with its margin: of a box of cells, a zone or a cluster.
 
     `name` is empty if it has none; the middle is in degrees, None for named shapes.
     """

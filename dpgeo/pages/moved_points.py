@@ -15,7 +15,7 @@ from dpgeo.postprocess.layers import BoxLayer, Layer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Perturbed points; `near` and `far` are the radii in metres that hold half and 95 %.
+    """Perturbed points; `near` and `far` are radii that hold half and 95 %.
 
     Some points stand for nobody if they are `padded`; `placed` points were moved by remapping with
     a public prior.

@@ -40,7 +40,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The land as an SVG path, the study areas, and the area that is filtered by."""
+    """The land as an SVG path, the study areas, and the one selected as filter."""
 
     land: str
     areas: tuple[Rectangle, ...]
@@ -72,7 +72,7 @@ class _Frame:
 
 
 def overview(areas: Sequence[tuple[Bounds, str]], chosen: Bounds | None) -> Overview:
-    """Draw study areas with their query strings; at least one. Uses public inputs alone."""
+    """Draw study areas with their query strings, from public inputs alone."""
     frame = _frame([bounds for bounds, _ in areas])
     # Draw the largest first, so that each can be clicked.
     placed = sorted(

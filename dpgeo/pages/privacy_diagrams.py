@@ -25,7 +25,7 @@ CHART_WIDTH, CHART_HEIGHT = 344, 56
 
 @dataclass(frozen=True, slots=True)
 class Curves:
-    """SVG paths of a count's distribution without and with one person, `shift` scales apart.
+    """SVG paths of a count's distribution with and without one person.
 
     Nowhere is one more than e^shift times as high as the other.
     """

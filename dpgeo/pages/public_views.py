@@ -101,12 +101,12 @@ def cards(rows: Sequence[Row]) -> list[SafeString]:
 def release(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show one map with its figures and files."""
 
-    def context(found: Release, summary: Summary) -> dict[str, Any]:
-        public = found.rules.public
+    def context(release: Release, summary: Summary) -> dict[str, Any]:
+        public = release.rules.public
         return {
-            "downloads": downloads(found, summary),
-            "others": comparable(found),
-            "structured": structured(request, found) if public else "",
+            "downloads": downloads(release, summary),
+            "others": comparable(release),
+            "structured": structured(request, release) if public else "",
         }
 
     return release_page(request, release_id, "public/release.html", context)
@@ -116,12 +116,12 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 def release_privacy(request: HttpRequest, release_id: str) -> HttpResponse:
     """Show how one map was made private, with each of its measurements."""
 
-    def context(found: Release, summary: Summary) -> dict[str, Any]:
+    def context(release: Release, summary: Summary) -> dict[str, Any]:
         return {
             "bars": privacy_diagrams.bars([spend.share for spend in summary.spends]),
             "curves": privacy_diagrams.curves(summary.shift_of_one),
-            "statement": found.files.filter(name=statement.NAME).first(),
-            "statement_url": file_url(found, statement.NAME),
+            "statement": release.files.filter(name=statement.NAME).first(),
+            "statement_url": file_url(release, statement.NAME),
         }
 
     return release_page(request, release_id, "public/release_privacy.html", context)
@@ -177,29 +177,29 @@ def release_page(
     Raises Http404, for a stranger's draft as for an unknown release.
     """
     try:
-        found = release_visible(request.user, release_id)
+        release = release_visible(request.user, release_id)
     except ReleaseGone as ended:
         return gone_page(request, ended.gone)
     except Release.DoesNotExist:
         raise Http404(NO_MAP) from None
-    if found.rules.gone:
-        return gone_page(request, found.rules.gone, found)
-    common = release_context(found)
-    if not found.blob_name:
+    if release.rules.gone:
+        return gone_page(request, release.rules.gone, release)
+    common = release_context(release)
+    if not release.blob_name:
         return render(request, "public/not_drawn.html", common)
-    summary = summary_of(found)
+    summary = summary_of(release)
     figures = {
         "summary": summary,
-        "promise": say(promise_of(found.dataset, Unit(summary.unit))),
+        "promise": say(promise_of(release.dataset, Unit(summary.unit))),
         "ramps": RAMPS,
-        "sharing": sharing(request, found, summary),
+        "sharing": sharing(request, release, summary),
     }
-    drawn = drawn_from(found) | context(found, summary)
+    drawn = drawn_from(release) | context(release, summary)
     return render(request, template, common | figures | drawn)
 
 
 def drawn_from(release: Release) -> dict[str, Any]:
-    """Return the address and size of a map's data, and its picture for browsers without scripts."""
+    """Return the address and size of a map's data, and its static picture."""
     sizes = dict(release.files.values_list("name", "size"))
     return {
         "array_url": file_url(release, map_array.NAME),
@@ -209,7 +209,7 @@ def drawn_from(release: Release) -> dict[str, Any]:
 
 
 def release_context(release: Release) -> dict[str, Any]:
-    """Return the common context of a release's pages: the whole budget, never the rest."""
+    """Return the common context of a release's pages, without what is left."""
     points = points_ledger(release.dataset.ledger)
     return {
         "section": "maps",

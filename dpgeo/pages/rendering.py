@@ -29,8 +29,8 @@ def script_words() -> dict[str, str]:
 def _catalogue_of_scripts(language: str) -> dict[str, str]:
     words: dict[str, str] = {}
     for folder in settings.LOCALE_PATHS:
-        found = translation("djangojs", folder, [language], fallback=True)
-        words |= getattr(found, "_catalog", {})
+        catalogue = translation("djangojs", folder, [language], fallback=True)
+        words |= getattr(catalogue, "_catalog", {})
     return {text: said for text, said in words.items() if text}
 
 

@@ -50,7 +50,7 @@ def robots(request: HttpRequest) -> HttpResponse:
 
 
 def structured(request: HttpRequest, release: Release) -> SafeString:
-    """Return a release as a schema.org Dataset, as JSON-LD that is safe in a script element."""
+    """Return a release as schema.org Dataset in JSON-LD, safe in a script element."""
     text = json.dumps(schema_org(request, release), ensure_ascii=False).translate(UNSAFE)
     return mark_safe(text)  # noqa: S308 - no character of it can end the element
 

@@ -1,4 +1,4 @@
-"""Measured regions of contents, and how they make up a query region for `postprocess.ranges`."""
+"""Measured regions, and how they compose a query region."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ class _Footprints:
 
 
 def _ground(shapes: NDArray[np.object_]) -> NDArray[np.float64]:
-    """Return areas (n,) in proportion to the ground, by the equal-area cylindrical projection."""
+    """Return areas (n,) in proportion to the ground (equal-area projection)."""
     flat = shapely.transform(
         shapes, lambda degrees: np.column_stack([degrees[:, 0], np.sin(np.radians(degrees[:, 1]))])
     )
@@ -91,7 +91,7 @@ def _cover(
     shares: Shares,
     notes: tuple[str, ...] = (),
 ) -> Cover:
-    """Build a cover from values (n,), the indices of their noises (n,) and shares (n,)."""
+    """Build a cover from values (n,), indices of noises (n,) and shares (n,)."""
     whole = shares == 1.0
     partial = (shares > 0.0) & ~whole
     rates = np.array([float(each.rate) for each in noises])
@@ -185,7 +185,7 @@ class ZoneAreas(Areas):
         )
 
     def _overlaps(self, number: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return pairs (m, 2) of indices of zones (n,) that share ground, not just a border."""
+        """Return pairs (m, 2) of indices of zones that share ground."""
         shapes = self._footprints.shapes[number]
         first, second = shapely.STRtree(shapes).query(shapes, predicate="intersects")
         pair = first < second
@@ -209,7 +209,7 @@ def _disjoint(order: NDArray[np.intp], overlaps: NDArray[np.int64]) -> NDArray[n
 
 
 class Cells(Areas):
-    """All cells of a grid. Whole ones are found by the outline, however many there are."""
+    """All cells of a grid; whole ones are found by the outline."""
 
     def __init__(
         self, grid: Grid, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
@@ -241,7 +241,7 @@ class Cells(Areas):
 
 
 class Tree(Areas):
-    """A tree of boxes: its leaves or, where `fixed`, the largest squares of lower noise."""
+    """A tree of boxes: its leaves or, if `fixed`, larger squares of lower noise."""
 
     def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
         self._content = content
@@ -271,7 +271,7 @@ class Tree(Areas):
         return np.asarray(content.measured & (own <= below))
 
     def cover(self, region: Any) -> Cover:
-        """Cover the query region from the root down: whole answering nodes, and parts of leaves."""
+        """Cover the query region from the root down, with parts of leaves."""
         content = self._content
         nodes = np.flatnonzero(content.parent < 0)
         covering, covering_shares = [nodes[:0]], [np.zeros(0)]

@@ -36,7 +36,7 @@ LEAST_VARIANCE = 1e-100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consistent:
-    """Estimates (n,) of all nodes, a node's being the sum of its children's, and variances (n,)."""
+    """Estimates (n,) of all nodes, equal to their children's sum, and variances (n,)."""
 
     value: Floats
     variance: Floats
@@ -77,7 +77,7 @@ def consistent(
 def _combine(
     value: Floats, error: Floats, below: Floats, below_variance: Floats, inner: NDArray[np.bool_]
 ) -> None:
-    """Compute z and s from y and v where there are children; in place, on views of a level."""
+    """Compute z and s from y and v in place, for nodes with children."""
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
     # Each weight is its own quotient: 1 minus the other could lose all its digits.
     own = np.where(np.isfinite(error), below_variance / both, 0.0)

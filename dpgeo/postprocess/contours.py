@@ -59,7 +59,7 @@ def make_surface(
     inside: NDArray[np.bool_],
     smoothing: Smoothing,
 ) -> Floats:
-    """Compute expected counts (rows, columns), never negative, 0 outside the study area.
+    """Compute expected counts (rows, columns), never negative, 0 outside the area.
 
     Unsmoothed, they are the non-negative counts nearest to the noisy ones with the same total;
     blurred, each cell first shares its count with its neighbours inside; inferred, noisy cells are
@@ -89,7 +89,7 @@ def blurred(values: Floats, inside: NDArray[np.bool_]) -> Floats:
 def line_values(
     surface: Floats, noise: DiscreteLaplace, grid: Grid, spacing: Spacing, first: int, most: int
 ) -> Floats:
-    """Return the densities (m,) of the lines in people per square kilometre, ascending.
+    """Return the densities (m,) of the lines per square kilometre, ascending.
 
     There are at most `most`. With NOISE, the first line is the value that at most one empty cell in
     a thousand reaches, and each further one is twice the last; otherwise lines start at `first` and
@@ -108,7 +108,7 @@ def line_values(
 def draw_lines(
     surface: Floats, grid: Grid, values: Sequence[float], area: StudyArea
 ) -> NDArray[np.object_]:
-    """Draw lines where the density equals each value: MultiLineStrings (m,) in degrees."""
+    """Draw lines of equal density: MultiLineStrings (m,) in degrees."""
     generator = _generator(surface, grid)
     lines = [
         shapely.MultiLineString([_degrees(line) for line in generator.lines(value)])
@@ -128,7 +128,7 @@ def draw_bands(
 
 
 def _generator(surface: Floats, grid: Grid) -> Any:
-    """Return a generator of contours in people per square kilometre between cell centres.
+    """Return a generator of contours between cell centres, per square kilometre.
 
     A border of empty cells closes every line that would leave the grid.
     """

@@ -66,7 +66,7 @@ PATIENCE = 6
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recovered:
-    """Expected reports in each cell, float64 of the grid's shape, after that many updates."""
+    """Expected reports in each cell, and the number of updates."""
 
     density: Floats
     updates: int
@@ -112,7 +112,7 @@ class Channel:
         return np.asarray(counted, dtype=np.float64).reshape(self.fine.shape)
 
     def backward(self, ratio: Floats) -> Floats:
-        """Return A' r: for every fine cell, the mean of r over where its reports are published."""
+        """Return A' r: the mean of r over where a cell's reports are published."""
         side = self.fine.rows + 2 * self.margin
         framed = np.zeros(self._shape)
         framed[:side, :side] = ratio.ravel()[self._target].reshape(side, side)
@@ -208,7 +208,7 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Return the number of updates on one half that maximises the other half's likelihood."""
+    """Return the updates on one half that maximise the other's likelihood."""
     if not (fitted.any() and watched.any()):
         return 1
     best, likeliest = 1, -math.inf
@@ -274,7 +274,7 @@ def _bands(grid: Grid) -> list[slice]:
 
 
 def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
-    """Return displacement probabilities (2 reach + 1, 2 reach + 1) from a cell to another.
+    """Return displacement probabilities (2 reach + 1, 2 reach + 1) of a cell.
 
     The density is averaged over parts of both cells that are small against the noise scale.
     """
@@ -292,7 +292,7 @@ def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
 
 
 def _smooth(least: int) -> int:
-    """Return the next whole number with no prime factor above 5, which transforms quickly."""
+    """Return the next whole number with no prime factor above 5."""
     number = least
     while True:
         cofactor = number

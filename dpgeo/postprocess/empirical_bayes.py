@@ -102,14 +102,14 @@ class _Model:
     smoothing: Floats
 
     def initial_weights(self, zeros: float) -> tuple[Floats, Floats]:
-        """Return pseudo-counts (components,) and the initial weights (guesses, components)."""
+        """Return pseudo-counts (components,) and weights (guesses, components)."""
         pseudo_counts = np.full(self.priors.shape[1], PSEUDO_COUNT)
         pseudo_counts[0] = zeros
         start = 0.5 * pseudo_counts / pseudo_counts.sum() + 0.5 / pseudo_counts.size
         return pseudo_counts, np.tile(start, (len(self.priors), 1))
 
     def fitted(self, seen: Floats) -> Floats:
-        """Fit weights (guesses, components), each row adding up to 1, to a histogram of counts."""
+        """Fit weights (guesses, components), rows adding up to 1, to a histogram."""
         zeros = float(np.clip(ZERO_SHARE * seen.sum(), *ZERO_LIMITS))
         pseudo_counts, weights = self.initial_weights(zeros)
         used = np.flatnonzero(seen.any(axis=1))
@@ -176,7 +176,7 @@ def _model() -> _Model:
 
 
 def _components(guess: float, x: Floats) -> Floats:
-    """Return distributions (components, x): the point mass at 0, then the gammas, 0 if unused."""
+    """Return distributions (components, x): the mass at 0, then the gammas."""
     components = [np.where(x == 0, 1.0, 0.0)]
     for shape in SHAPES:
         for ratio in RATIOS:
@@ -189,7 +189,7 @@ def _components(guess: float, x: Floats) -> Floats:
 
 
 def _gamma(shape: float, mean: float, x: Floats) -> Floats:
-    """Return a gamma distribution on the grid; x = 0 stands for values below the second point."""
+    """Return a gamma distribution on the grid."""
     width = np.where(x == 0, 0.015, np.gradient(x))
     point = np.maximum(x, 0.008)
     scale = mean / shape

@@ -54,7 +54,7 @@ WORTH = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """When to split: the variances of a noisy cell and of a box's fresh total; see the module.
+    """When to split: the variances of a noisy cell and of a fresh total.
 
     Without `suspicion` boxes are split on the first kind of evidence alone, as in DPCube.
     """
@@ -121,7 +121,7 @@ class _Cuts:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Runs:
-    """A level's splits as runs (2n,): for every box those across rows, then those across columns.
+    """A level's splits as runs (2n,): those across rows, then across columns.
 
     In a flattened summed-area table, the corners of the split after k lines are at `base + k step`
     plus `far` and plus `near`; the two corners shared by all splits of a run are at `base` plus
@@ -164,7 +164,7 @@ class _Runs:
 def grow_kdtree(
     cells: NDArray[np.int64], inside: NDArray[np.bool_], rule: Rule
 ) -> NDArray[np.int32]:
-    """Grow boxes int32 (n, 4) that cover the grid, ordered by first row, then first column.
+    """Grow boxes int32 (n, 4) that cover the grid, by first row, then column.
 
     `cells` are noisy counts (rows, columns); those not `inside` are ignored. A box is (first row,
     row after the last, first column, column after the last), and every box holds a cell that is
@@ -287,7 +287,7 @@ def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
 
 
 def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
-    """Return the split that reduces the squared deviations most, and by how much, for each box."""
+    """Return each box's best split, and how much squared deviation it removes."""
     other = level.total[cuts.box] - cuts.total
     with np.errstate(divide="ignore", invalid="ignore"):
         score = cuts.total**2 / cuts.size + other**2 / (level.size[cuts.box] - cuts.size)
@@ -296,7 +296,7 @@ def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
 
 
 def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
-    """Return the split that halves the inside cells most evenly, preferring the longer side."""
+    """Return the split that halves the inside cells most evenly."""
     rows, columns = np.diff(level.boxes)[:, ::2].T
     longer = cuts.across_rows == (rows >= columns)[cuts.box]
     smaller = np.minimum(cuts.size, level.size[cuts.box] - cuts.size)
@@ -313,7 +313,7 @@ def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
 def _imbalance(
     cuts: _Cuts, cut: NDArray[np.intp], level: _Level, rule: Rule
 ) -> tuple[Floats, Floats]:
-    """Return T of the half before the split, and the expected square of the true imbalance."""
+    """Return T of the half before the split, and the expected true imbalance."""
     share = cuts.size[cut] / level.size
     observed = cuts.total[cut] - share * level.total
     spread = share * (1 - share)

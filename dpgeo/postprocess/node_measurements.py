@@ -45,7 +45,7 @@ class NodeMeasurements:
         self.precision = [np.zeros_like(size) for size in sizes]
 
     def add(self, nodes: Masks, counts: NDArray[np.int64], scale: float) -> None:
-        """Add noisy counts of nodes, ordered by level, row, column; Laplace noise of `scale`.
+        """Add counts of nodes by level, row and column, with noise of `scale`.
 
         The nodes are disjoint and together cover every cell that is inside.
         """
@@ -72,11 +72,11 @@ class NodeMeasurements:
         return leaves
 
     def scales(self) -> list[Floats]:
-        """Return the Laplace scale with the variance of each node's combined count; 0 if none."""
+        """Return the Laplace scale of each node's combined count; 0 if none."""
         return [np.sqrt(ratio(np.full_like(each, 0.5), each)) for each in self.precision]
 
     def tree(self, leaves: Masks, value: list[Floats], variance: list[Floats]) -> Tree:
-        """Reconcile the whole tree by least squares, given values and variances of the leaves.
+        """Reconcile the tree by least squares, given the leaves and variances.
 
         Going up, the sum of a node's children is combined with its own count by inverse variances;
         going down, the remaining difference goes to the children in proportion to their variances
@@ -117,7 +117,7 @@ class NodeMeasurements:
         return self.tree(leaves, self.value, variance)
 
     def labels(self, leaves: Masks) -> NDArray[np.int64]:
-        """Return the number, from 1, of the leaf that holds each cell; 0 outside the study area."""
+        """Return the number, from 1, of each cell's leaf; 0 outside the area."""
         image = np.zeros(self.inside.shape, dtype=np.int64)
         start = 1
         for chosen in leaves:

@@ -37,7 +37,7 @@ FEW = 1000
 
 
 def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
-    """Return the smallest whole m with P(|sum| <= m) >= 95 %, given the number of each noise."""
+    """Return the smallest m with P(|sum| <= m) >= 95 %, by counts of noises."""
     rounded = tuple((noise, _few_digits(count)) for noise, count in terms.items() if count)
     if not rounded:
         return 0
@@ -47,7 +47,7 @@ def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
 
 
 def margin_of_shares(rates: NDArray[np.float64], shares: NDArray[np.float64]) -> float:
-    """Return the half-width of a 95 % interval of a sum of shares (n,) of noises, by rates (n,)."""
+    """Return the half-width of a 95 % interval of a sum of shares (n,) of noises."""
     if not shares.size:
         return 0.0
     deviation = math.sqrt(2 * float(np.sum(np.square(shares / rates))))
@@ -77,7 +77,7 @@ def _margin(terms: tuple[tuple[DiscreteLaplace, int], ...]) -> int:
 def _quadrature(
     terms: tuple[tuple[DiscreteLaplace, int], ...],
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return nodes u, and the weights of sin((m + 1/2) u) with phi and all other factors."""
+    """Return nodes u, and the weights of sin((m + 1/2) u)."""
     last = _last_node(terms)
     # Panels widen outwards, since the integrand is steep near 0.
     edges = last * np.linspace(0, 1, PANELS + 1) ** 2

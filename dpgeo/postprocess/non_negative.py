@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 
 def non_negative(counts: NDArray[Any], variance: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Project counts (n,) with positive variances (n,); only the variances' ratios matter."""
+    """Project counts (n,); only the ratios of the variances (n,) matter."""
     values = np.asarray(counts, dtype=np.float64)
     total = values.sum()
     if total <= 0:

@@ -15,7 +15,7 @@ def even(measurements: NodeMeasurements, level: int) -> Masks:
 
 
 def where_expected(measurements: NodeMeasurements, cells: Floats, limit: float) -> Masks:
-    """Choose nodes by splitting from the root while more than `limit` is expected in a node.
+    """Choose nodes by splitting while more than `limit` is expected in one.
 
     `cells` are expected counts (2^depth, 2^depth). A node with one cell inside the study area is
     never split, since its children would tell nothing more.
@@ -32,7 +32,7 @@ def where_expected(measurements: NodeMeasurements, cells: Floats, limit: float) 
 
 
 def boxes(nodes: Masks, shape: tuple[int, int]) -> NDArray[np.int32]:
-    """Return the boxes (n, 4) of nodes by level, row and column, cut to a grid of cells.
+    """Return the boxes (n, 4) of nodes, cut to a grid of cells.
 
     A box is (first row, row after the last, first column, column after the last).
     """

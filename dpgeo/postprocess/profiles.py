@@ -27,7 +27,7 @@ Cells = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True)
 class Strip:
-    """Sum between two meridians or parallels, in degrees, and half of its 95 % interval."""
+    """Sum between two meridians or parallels, and its margin."""
 
     low: float
     high: float
@@ -44,7 +44,7 @@ class Profiles:
 
 
 def profiles(layer: BoxLayer) -> Profiles | None:
-    """Compute the strips of a measured layer; None where cells of low counts are not listed."""
+    """Compute the strips of a measured layer; None if low counts are not listed."""
     if layer.least_listed is not None or not len(layer):
         return None
     top, bottom, left, right = np.asarray(layer.boxes, dtype=np.int64).T
@@ -57,7 +57,7 @@ def profiles(layer: BoxLayer) -> Profiles | None:
 
 
 def _strips(layer: BoxLayer, start: Cells, stop: Cells) -> tuple[Cells, Floats, Floats]:
-    """Return edges in cells (s + 1,), sums and margins (s,) of the counts of spans (n,)."""
+    """Return edges in cells (s + 1,), and sums and margins (s,)."""
     first, last = int(start.min()), int(stop.max())
     edges = np.unique(np.linspace(first, last, STRIPS + 1).round().astype(np.int64))
     strips = len(edges) - 1

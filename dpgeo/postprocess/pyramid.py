@@ -11,12 +11,12 @@ Floats = NDArray[np.float64]
 
 
 def depth(shape: tuple[int, int]) -> int:
-    """Return the fewest levels below the root whose square of cells holds a grid's shape."""
+    """Return the fewest levels below the root for a grid's shape."""
     return (max(shape) - 1).bit_length()
 
 
 def padded(cells: NDArray[Any]) -> NDArray[Any]:
-    """Pad an array of cells with 0 to a square of a power of two, from the north-west corner."""
+    """Pad an array with 0 to a square of a power of two, at south and east."""
     side = 1 << depth((cells.shape[0], cells.shape[1]))
     return np.pad(cells, ((0, side - cells.shape[0]), (0, side - cells.shape[1])))
 
@@ -30,13 +30,13 @@ def pooled(values: Floats, side: int) -> Floats:
 
 
 def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Repeat every value over its block, (side, side)."""
+    """Repeat every value over its block of (side, side) cells."""
     block = side // len(values)
     return values.repeat(block, axis=0).repeat(block, axis=1)
 
 
 def neighbours(values: Floats) -> Floats:
-    """Weight and sum the eight neighbours: 1/6 for each beside, 1/12 for each at a corner."""
+    """Sum the eight neighbours: 1/6 of those beside, 1/12 of the corners."""
     wide = np.zeros((len(values) + 2, len(values) + 2))
     wide[1:-1, 1:-1] = values
     beside = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]

@@ -127,7 +127,7 @@ class Medians:
         self._around = np.pad(expected, self._reach)
 
     def at(self, column: Floats, row: Floats) -> tuple[Floats, Floats]:
-        """Interpolate the medians of points (n,) bilinearly between the four cells around each."""
+        """Interpolate the medians of points (n,) bilinearly."""
         rows, columns = self._grid.shape
         west = np.clip(np.floor(column - 0.5), 0, max(columns - 2, 0)).astype(np.int64)
         north = np.clip(np.floor(row - 0.5), 0, max(rows - 2, 0)).astype(np.int64)

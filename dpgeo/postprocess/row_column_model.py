@@ -26,7 +26,7 @@ NEXT_TO_NOTHING = 1e-12
 
 
 class RowColumnModel:
-    """Rows and columns of a square of nodes with `sizes` (side, side) inside the study area.
+    """Rows and columns of a square of nodes with `sizes` (side, side).
 
     With `alone`, no node's own value affects the averages of its own row, column or surroundings.
     """

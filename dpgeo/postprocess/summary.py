@@ -13,7 +13,7 @@ from dpgeo.postprocess.layers.layer import Numbers
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Sum of a measured layer, half the width of its 95 % interval, and the number of counts."""
+    """Sum of a measured layer, its margin, and the number of counts."""
 
     value: int
     margin: float
@@ -50,7 +50,7 @@ def size(layer: Layer) -> int:
 
 
 def standing_out(layer: Layer) -> int:
-    """Return how many of them have counts, or lie in boxes with counts, above the noise."""
+    """Return how many have counts, or lie in boxes with counts, above the noise."""
     return int(_sizes(layer)[_standing(layer)].sum())
 
 
@@ -66,7 +66,7 @@ def _sizes(layer: Layer) -> NDArray[np.int64]:
 
 
 def counted(layer: Layer) -> tuple[Numbers, NDArray[np.float64], NDArray[np.float64]]:
-    """Return value, margin and threshold, (n,) each. Raises ValueError where a layer has none."""
+    """Return value, margin and threshold, (n,). Raises ValueError if absent."""
     if layer.value is None or layer.margin is None or layer.threshold is None:
         raise ValueError(f"The layer {layer.name} has no counts with margins.")
     return layer.value, layer.margin, layer.threshold

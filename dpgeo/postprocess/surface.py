@@ -61,7 +61,7 @@ CROSSINGS = 16
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Surface:
-    """Expected counts of cells (2^depth, 2^depth), never negative, even within each leaf.
+    """Expected counts of cells (2^depth, 2^depth), never negative.
 
     `crossed` says whether leaves were guessed by the row-column model.
     """
@@ -89,7 +89,7 @@ def infer(measurements: NodeMeasurements) -> Surface:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Round:
-    """Surface after a round, even within leaves, and the log-likelihood of its guesses."""
+    """Surface after a round, and the log-likelihood of its guesses."""
 
     cells: Floats
     log_likelihood: float
@@ -116,7 +116,7 @@ def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> 
 def _guess(
     measurements: NodeMeasurements, cells: Floats, bent: Floats | None, level: int
 ) -> Floats:
-    """Guess the nodes of a level from nearby cells, or from these and the row-column model.
+    """Guess the nodes of a level from nearby cells or the row-column model.
 
     In the latter case the geometric mean of the two is taken.
     """
@@ -155,7 +155,7 @@ def _shrunk(
     scales: list[Floats],
     guesses: list[Floats | None],
 ) -> tuple[list[Floats], list[Floats], float]:
-    """Return posterior means and variances of the leaves, by level, and the log-likelihood."""
+    """Return posterior means and variances by level, and the log-likelihood."""
     noisy, guess, scale = [], [], []
     for level, level_guess in enumerate(guesses):
         if level_guess is not None:
@@ -179,7 +179,7 @@ def _shrunk(
 
 
 def _surroundings(measurements: NodeMeasurements, cells: Floats, level: int) -> Floats:
-    """Guess nodes of a level from half their parent's density and half their neighbours'."""
+    """Guess nodes from half the parent's and half the neighbours' density."""
     counts = pooled(cells, 1 << level)
     if level == 0:
         return counts
@@ -190,7 +190,7 @@ def _surroundings(measurements: NodeMeasurements, cells: Floats, level: int) -> 
 
 
 def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
-    """Shrink all leaves that do not stand out by one factor, the positive part of 1 - V/S^2.
+    """Shrink leaves that do not stand out by the positive part of 1 - V/S^2.
 
     S is their total expected count and V the variance of their least-squares total (James and Stein
     1961): each alone is too small to be seen, but their common bias would distort sums over large
@@ -215,7 +215,7 @@ def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
 def _variance_of_union(
     measurements: NodeMeasurements, chosen: Floats, variance: list[Floats]
 ) -> float:
-    """Return the variance of the sum over chosen cells, by the largest nodes they fill."""
+    """Return the variance of a sum of cells, by the largest nodes they fill."""
     total = 0.0
     filled_above = np.zeros((1, 1), dtype=np.bool_)
     for level, size in enumerate(measurements.sizes):

@@ -94,7 +94,7 @@ class Popularity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankTable:
-    """Popularity ranks, int64 (rows * columns,): 0 is the most popular, equal counts share a rank.
+    """Popularity ranks, int64 (rows * columns,), from 0; equal counts share one.
 
     A cell of a grid of R x C cells has the rank of the table's cell that holds its centre, computed
     in whole numbers: row (2r + 1) rows // 2R, column (2c + 1) columns // 2C.

@@ -54,7 +54,7 @@ def run_kmeans(
 def update_centres(
     centres: Centres, sums: NDArray[np.int64], noise: DiscreteLaplace, grid: Grid
 ) -> Centres:
-    """Compute new centres from noisy (n, sum x, sum y), int64 (k, 3); `noise` is the noise of n.
+    """Compute new centres from noisy (n, sum x, sum y), int64 (k, 3).
 
     A step is the noisy mean minus the old centre, times t^2/(t^2 + s^2): s is the noise standard
     deviation of the mean, and t, half the distance to the nearest other centre, serves as the prior

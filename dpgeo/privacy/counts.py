@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Opaque:
-    """Base class that refuses printing, comparing, iterating, copying, pickling and changing."""
+    """Base class that refuses printing, comparing, iterating and copying."""
 
     __slots__ = ()
 

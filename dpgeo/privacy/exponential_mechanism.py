@@ -73,7 +73,7 @@ class Bins:
 
     @classmethod
     def ranked(cls, of_place: Ints, bins: int, at: Centres, away: NDArray[np.float64]) -> Bins:
-        """Build bins with places ordered by `away` (n,), their distance from the bin's centre."""
+        """Build bins with places ordered by `away` (n,) from the bin's centre."""
         order = np.lexsort((np.arange(len(of_place)), away, of_place))
         start = np.searchsorted(of_place[order], np.arange(bins + 1))
         rank = np.empty(len(order), dtype=np.int64)
@@ -104,7 +104,7 @@ def fit_to_counts(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tupl
 
 
 def replace_places(places: Ints, bins: Bins, rate: Fraction, random: RandomWords) -> Ints:
-    """Draw a place of the same bin for each (m,), by the exponential mechanism of the module."""
+    """Draw a place of the same bin for each (m,), by the exponential mechanism."""
     drawn = np.empty(len(places), dtype=np.int64)
     for begin in range(0, len(places), CHUNK):
         chunk = slice(begin, begin + CHUNK)

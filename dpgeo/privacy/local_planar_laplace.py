@@ -19,7 +19,7 @@ from dpgeo.spatial.ground_grid import grid_step, input_step
 
 
 class LocalPlanarLaplace:
-    """Perturbs positions at a level within a radius in metres. n reports cost n times as much.
+    """Perturbs positions at a level within a radius; n reports cost n times as much.
 
     Raises InvalidInput for an invalid level or radius.
     """
@@ -33,7 +33,7 @@ class LocalPlanarLaplace:
     def move(
         self, longitude: ArrayLike, latitude: ArrayLike
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Perturb positions (n,) in degrees, anywhere on earth, poles and antimeridian included.
+        """Perturb positions (n,) in degrees, anywhere on earth.
 
         Raises InvalidInput for values that are not positions.
         """

@@ -78,7 +78,7 @@ class Forecast:
 def forecast_cells(
     domain: Domain, cells: int, noise: Noise, *, region: str, cautions: tuple[Phrase, ...] = ()
 ) -> Forecast:
-    """Forecast a noise for each cell of a grid in the study area, or for each of fewer regions."""
+    """Forecast the noise of each cell of a grid, or of each of fewer regions."""
     grid = Grid.over(domain.area, cells)
     return Forecast(
         region=region,
@@ -91,7 +91,7 @@ def forecast_cells(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sharded:
-    """The two halves of a mechanism that perturbs points in shards, on several workers.
+    """The two halves of a mechanism that perturbs points in shards.
 
     `move(view, params, meter, shard)` perturbs the reports of one shard of the privacy units, with
     all of the plan's epsilon, and `content(perturbed, params, domain)` builds the content from the
@@ -231,7 +231,7 @@ def combine_shards(
     about: Mapping[str, str],
     shards: Sequence[PerturbedShard],
 ) -> Released:
-    """Merge the shards into one release, sorted so that the shards cannot be told apart.
+    """Merge shards into one release, sorted so that they cannot be told apart.
 
     Raises PrivacyError for shards of different plans.
     """

@@ -93,14 +93,14 @@ class Meter:
         self._trace: list[Measured] = []
 
     def noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
-        """Return the noise that measuring counts of this sensitivity under a label carries."""
+        """Return the noise of counts of this sensitivity under a label."""
         spend = self._declared(label)
         if spend.unallocated:
             raise PrivacyError("{label!r} is a rest: divide it before measuring.", label=label)
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
-        """Return noisy counts, int64 of the counts' shape. Raises PrivacyError before any draw."""
+        """Return noisy counts, int64. Raises PrivacyError before any draw."""
         if type(counts) is not PrivateCounts:
             # A subclass could claim a sensitivity of its own.
             raise PrivacyError("Only private counts that a view made can be measured.")
@@ -133,7 +133,7 @@ class Meter:
     def replace(
         self, label: str, visits: PrivateVisits, wanted: NDArray[np.int64], bins: Bins
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return fresh labels of virtual users (m,) and the places drawn for them (m,), sorted.
+        """Return new labels of virtual users (m,) and their places (m,), sorted.
 
         `wanted` (people, bins) is the number of places, from a noisy count of `visits` after
         `assign_virtual_user`. Raises PrivacyError before any draw.
@@ -152,7 +152,7 @@ class Meter:
         return labels[order], drawn[order]
 
     def divide(self, label: str, shares: Mapping[str, Fraction]) -> None:
-        """Divide unallocated epsilon among new measurements: labels and their fractions of it.
+        """Divide unallocated epsilon among labels by their fractions.
 
         Fractions are positive and add up to 1. Raises PrivacyError, and divides nothing, otherwise.
         """
@@ -175,7 +175,7 @@ class Meter:
             self._open[new_label] = Spend(label=new_label, epsilon=spend.epsilon * share)
 
     def grow_tree(self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]) -> GrownTree:
-        """Grow a quadtree on counts (rows, columns) over the cells `inside` the study area.
+        """Grow a quadtree on counts (rows, columns) over the cells `inside`.
 
         Raises PrivacyError before any draw.
         """
@@ -193,7 +193,7 @@ class Meter:
     def measure_sparse(
         self, label: str, counts: PrivateSparseCounts, threshold: int
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return the cells whose noisy counts reach `threshold`, ascending, and these counts.
+        """Return the cells whose noisy counts reach `threshold`, and these counts.
 
         Raises PrivacyError before any draw, also where too many empty cells would pass.
         """
@@ -281,7 +281,7 @@ class Meter:
 def _reports(
     positions: PrivatePositions, area: Truncation, padded: bool, stream: RandomWords
 ) -> Iterator[Reports]:
-    """Yield the reports and the padding. Raises PrivacyError where padded reports have times."""
+    """Yield the reports and the padding. Raises PrivacyError for padded times."""
     for chunk in positions._read_by_meter():
         if padded and not (chunk.time is None and chunk.attributes is None):
             raise PrivacyError(

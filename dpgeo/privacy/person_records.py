@@ -114,12 +114,12 @@ class PrivateVisits(Opaque):
         return PrivateSparseCounts(items, amounts, size=self._size, sensitivity=self._sensitivity)
 
     def group_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Count all items by their public group (size,), with the same sensitivity: (groups,)."""
+        """Count items by public group (groups,), with the same sensitivity."""
         counts = np.bincount(group[self.__items], minlength=groups)
         return PrivateCounts(counts, sensitivity=self._sensitivity)
 
     def person_counts(self, group: Ints, groups: int) -> PrivateCounts:
-        """Count every virtual user's items by their public group (size,): (people, groups)."""
+        """Count each virtual user's items by public group: (people, groups)."""
         if not self._people:
             raise ValueError("Deal people out before counting them one by one.")
         key = self.__persons * groups + group[self.__items]

@@ -63,7 +63,7 @@ LONG = np.uint64(1) << np.uint64(53)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbed:
-    """Perturbed positions in 1e-7 degrees, int32 (n,), with times, int64 (n,), and their noise.
+    """Perturbed positions in 1e-7 degrees, int32 (n,), with times and noise.
 
     `time` and the public `attributes`, int32 (n,), are None where they were not asked for. Rows are
     sorted by longitude, latitude, time and attributes. `noise` is the noise of each position.
@@ -103,7 +103,7 @@ def gather(noise: PlanarLaplace, chunks: Iterable[ReportArrays]) -> Perturbed:
 
 
 def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Floats]:
-    """Draw positions (size,) in degrees, uniformly over the public cells that touch an area."""
+    """Draw positions (size,) uniformly over the cells that touch an area."""
     grid = Grid.over(area, PADDING_CELLS)
     cells = np.flatnonzero(grid.inside(area))
     drawn = [random.words(size) * 2.0**-64 for _ in range(3)]
@@ -118,7 +118,7 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
 def move(
     longitude: Floats, latitude: Floats, noise: PlanarLaplace, random: RandomWords
 ) -> tuple[Floats, Floats]:
-    """Snap, perturb and snap positions (n,) in degrees; longitudes come out from -180 to 180."""
+    """Snap, perturb and snap positions (n,) in degrees; longitudes in [-180, 180]."""
     moved_longitude, moved_latitude = np.empty_like(longitude), np.empty_like(latitude)
     inputs, outputs = GroundGrid(noise.snapping), GroundGrid(noise.step)
     for start in range(0, len(longitude), CHUNK):
@@ -132,7 +132,7 @@ def move(
 
 
 def draw_arcs(rate: float, size: int, random: RandomWords) -> Floats:
-    """Draw arcs (size,) from 0 to pi with density proportional to exp(-rate arc) sin(arc)."""
+    """Draw arcs (size,) in [0, pi] with density ~ exp(-rate arc) sin(arc)."""
     arcs = _propose(rate, size, random)
     rejected = np.flatnonzero(~_accept(arcs, random))
     while rejected.size:
@@ -145,7 +145,7 @@ def draw_arcs(rate: float, size: int, random: RandomWords) -> Floats:
 def travel(
     longitude: Floats, latitude: Floats, arc: Floats, bearing: Floats
 ) -> tuple[Floats, Floats]:
-    """Compute the end of an arc along a bearing (clockwise from north); all in radians.
+    """Compute the end of an arc along a bearing (clockwise from north), in radians.
 
     The meridian of departure is rotated to 0, the vector x cos(arc) + t sin(arc) with the tangent t
     is computed, and the longitude is added. Unlike formulas with arc sines this is exact to
@@ -160,7 +160,7 @@ def travel(
 
 
 def _propose(rate: float, size: int, random: RandomWords) -> Floats:
-    """Draw sums of two exponentials of a rate, (size,): one logarithm of a product for both."""
+    """Draw sums (size,) of two exponentials by the logarithm of a product."""
     words = ~random.words(2 * size)
     # Uniform on [0, 1) to within 2^-64; short words, where that matters, are replaced below.
     uniform = words * 2.0**-64
@@ -175,7 +175,7 @@ def _propose(rate: float, size: int, random: RandomWords) -> Floats:
 
 
 def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats:
-    """Return -ln U (n,) for each U that starts with a short word; more bits are read as needed."""
+    """Return -ln U (n,) for each U with a short first word, with more bits."""
     zeros = np.zeros(len(words))
     zero = np.flatnonzero(words == 0)
     words = words.copy()

@@ -29,7 +29,7 @@ class Reports:
 
 @dataclass(frozen=True, slots=True)
 class Shard:
-    """One of `total` shards of a dataset, numbered from 0. Each privacy unit is in exactly one."""
+    """One of `total` shards of a dataset; each privacy unit is in exactly one."""
 
     number: int
     total: int
@@ -50,7 +50,7 @@ def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] 
 
 
 class PrivatePositions(Opaque):
-    """Reports, at most `sensitivity` of each privacy unit, that only the Meter can perturb.
+    """Reports, at most `sensitivity` per privacy unit, for the Meter alone.
 
     Which reports of a privacy unit are kept must not depend on where they are: moving one report
     then changes one of the reports to be perturbed, and no other. `missing` returns how many more

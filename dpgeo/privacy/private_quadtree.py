@@ -70,7 +70,7 @@ Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownTree:
-    """Boxes int32 (n, 4) by level, with levels int32 (n,) and indices of their parents int32 (n,).
+    """Boxes int32 (n, 4) by level, with levels and parents' indices int32 (n,).
 
     The parent of the root is -1. The whole tree is public.
     """
@@ -93,14 +93,14 @@ def split_noise(epsilon: Fraction, sensitivity: int) -> DiscreteLaplace:
 
 
 def bias(noise: DiscreteLaplace) -> int:
-    """Return delta of the module docstring: the smallest safe whole number above lambda ln 4."""
+    """Return delta (see module): the smallest safe whole number above lambda ln 4."""
     return -(-LOG_FAN_OUT // noise.rate)
 
 
 def grow(
     counts: NDArray[np.int64], inside: NDArray[np.bool_], delta: int, split: Split
 ) -> GrownTree:
-    """Split the frame of private `counts` (rows, columns) as the module docstring describes.
+    """Split the frame of private `counts` (rows, columns) as the module describes.
 
     `inside` is the public mask of the study area; cells outside it are left out of all counts.
     """

@@ -76,7 +76,7 @@ def sample(noise: DiscreteLaplace, size: int, random: RandomWords) -> NDArray[np
 
 
 def sample_geometric(rate: Fraction, size: int, random: RandomWords) -> NDArray[np.int64]:
-    """Draw `size` independent values of P(j) = (1-a) a^j, j >= 0, a = exp(-rate); exact, int64."""
+    """Draw `size` exact int64 values of P(j) = (1-a) a^j, a = exp(-rate)."""
     draw = _geometric_sampler(rate)
     return _in_chunks(lambda count: draw(count, random), size)
 
@@ -111,7 +111,7 @@ def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[n
 
 @dataclass(frozen=True, slots=True, eq=False)
 class _Table:
-    """P(d) proportional to exp(-rate d) on 0..outcomes-1, or on all d >= 0 where that is None.
+    """P(d) proportional to exp(-rate d) on 0..outcomes-1, or on all d >= 0.
 
     `words` are the first 64 bits of the boundaries, ascending, followed by the largest word.
     `guide` gives, by the leading bits of a word, how many boundaries surely lie below it. From
@@ -156,7 +156,7 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """Resolve a word that equals some boundary's first 64 bits, by drawing further bits."""
+        """Resolve a word equal to a boundary's first 64 bits, by further bits."""
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -172,7 +172,7 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """Build the table of a digit, or of a geometric until about 2^-20 of its mass is left."""
+    """Build the table of a digit, or of a geometric up to 2^-20 of its mass."""
     # 14 > 20 ln 2
     count = outcomes - 1 if outcomes else -(-14 * rate.denominator // rate.numerator)
     ends = np.array(_first_boundaries(rate, outcomes, count), dtype=np.uint64)
@@ -194,7 +194,7 @@ def _table(rate: Fraction, outcomes: int | None) -> _Table:
 
 
 def boundary_bits(rate: Fraction, outcomes: int | None, index: int, bits: int) -> int:
-    """Compute floor(2^bits P(d <= index)) of a digit or geometric (see `_Table`), exactly."""
+    """Compute floor(2^bits P(d <= index)) exactly (see `_Table`)."""
 
     def attempt(precision: int) -> list[int] | None:
         power = exp_bounds(rate * (index + 1), precision)
@@ -227,7 +227,7 @@ Bounds = tuple[int, int]
 def _certain_floors(
     powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """Compute floor(2^bits (1-p)/(1-r)) for each p, or None where the bounds leave one open.
+    """Compute floor(2^bits (1-p)/(1-r)) for each p; None where undecided.
 
     p are the `powers` and r the `tail`.
     """
@@ -243,7 +243,7 @@ def _certain_floors(
 
 
 def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
-    """Enclose the mass ratio beyond the last outcome: exp(-rate outcomes), 0 without an end."""
+    """Enclose the mass ratio beyond the last outcome, exp(-rate outcomes)."""
     return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 
 
@@ -257,7 +257,7 @@ def _powers(base: Bounds, precision: int) -> Iterator[Bounds]:
 
 
 def exp_bounds(exponent: Fraction, precision: int) -> Bounds:
-    """Enclose exp(-exponent), exponent > 0: Taylor series at exponent/2^n <= 1/2, then squared."""
+    """Enclose exp(-exponent), exponent > 0, by a Taylor series and squaring."""
     squarings = max(0, (2 * exponent.numerator // exponent.denominator).bit_length())
     work = precision + squarings + 32
     reduced = exponent / (1 << squarings)

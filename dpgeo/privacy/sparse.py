@@ -37,7 +37,7 @@ class PrivateSparseCounts(Opaque):
         size: int,
         sensitivity: int,
     ) -> None:
-        """Store counts `values` (n,) of cells numbered `cells` (n,), 0 to size - 1, ascending."""
+        """Store counts (n,) of cells (n,), ascending, from 0 to size - 1."""
         if np.asarray(values).dtype.kind not in "iu" or np.asarray(cells).dtype.kind not in "iu":
             # Truncating fractions would change the sensitivity.
             raise TypeError("Private counts are whole numbers.")

@@ -50,7 +50,7 @@ def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:
 def sample_passing(
     noise: DiscreteLaplace, threshold: int, size: int, random: RandomWords
 ) -> NDArray[np.int64]:
-    """Draw the cells, of those numbered 0 to size - 1, whose noise reaches the threshold (n,).
+    """Draw which of the cells 0 to size - 1 have noise that reaches the threshold.
 
     Cells are ascending; time and memory grow with the number of cells that pass.
     """

@@ -17,7 +17,7 @@ from dpgeo.spatial.zones import Zones
 
 
 class PrivateView(Protocol):
-    """A dataset with at most `bound` contributions of each privacy unit; counts are opaque."""
+    """A dataset with at most `bound` contributions per privacy unit."""
 
     @property
     def domain(self) -> Domain:
@@ -39,7 +39,7 @@ class PrivateView(Protocol):
         """Count by cell, with the grid's shape and L1 sensitivity `bound`."""
 
     def sliced_histogram(self, sliced: SlicedGrid) -> PrivateCounts:
-        """Count by slice and cell, with shape (s, rows, columns) and L1 sensitivity `bound`.
+        """Count by slice and cell (s, rows, columns), L1 sensitivity `bound`.
 
         The contribution bound holds over all slices together.
         """
@@ -68,7 +68,7 @@ class PrivateView(Protocol):
         """
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count privacy units by the region (n,) of one random place each: L1 sensitivity 1."""
+        """Count units by the region (n,) of one random place: L1 sensitivity 1."""
 
     def preferring(self, popularity: Popularity) -> PrivateView:
         """Return the same view, keeping each person's places in the most popular regions."""

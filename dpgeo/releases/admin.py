@@ -15,7 +15,6 @@ from django.urls import URLPattern, path
 from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 from django.utils.translation import gettext
-from django.utils.translation import gettext_noop as _
 from django.views.decorators.http import require_POST
 
 from dpgeo.accounts.admin_access import OrganisationScoped, desk_url
@@ -27,8 +26,8 @@ from dpgeo.releases.selectors import open_actions
 from dpgeo.releases.services import DECISIONS
 from dpgeo.releases.states import ACTIONS
 
-BUTTONS = (_("publish"), _("withdraw"), _("cancel"), _("retry"))
-"""The actions of `states.ACTIONS` that need no further input."""
+BUTTONS = {name: action.label for name, action in ACTIONS.items() if not action.inputs}
+"""The label of each action that needs no further input."""
 
 
 @admin.register(Release)
@@ -107,7 +106,9 @@ class ReleaseAdmin(OrganisationScoped):
         if release is not None:
             context = {
                 "open_actions": [
-                    each for each in open_actions(request.user, release) if each in BUTTONS
+                    (each, BUTTONS[each])
+                    for each in open_actions(request.user, release)
+                    if each in BUTTONS
                 ],
                 "page_url": desk_url("desk-release", release.pk),
                 "release_id": release.pk,

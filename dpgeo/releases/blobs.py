@@ -80,7 +80,7 @@ def _set_drawing(release: Release, lease: JobLease | None) -> None:
 
 
 def is_anothers(release: Release, name: str) -> bool:
-    """Whether a stored blob under the id of a release's job belongs to another release."""
+    """Whether the stored blob of a release's job belongs to another release."""
     with private_storage().open(name, "rb") as file:
         blob = file.read()
     try:

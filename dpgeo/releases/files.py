@@ -26,7 +26,7 @@ def checksum(path: Path) -> str:
 
 
 def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
-    """Store one artefact with the drafts and list it; a second worker keeps the first's.
+    """Store one artefact with the drafts and list it, unless it is stored.
 
     Two workers build the same bytes, because both read the committed blob.
     """

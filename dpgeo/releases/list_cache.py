@@ -89,7 +89,7 @@ def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
 
 
 def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that writes the texts of releases with two more queries for all.
+    """Return a function that writes releases' texts with two more queries.
 
     A text can be cached if the release still matches its row, is published, and has all its files
     in the public storage; the statement is the last file written.
@@ -127,7 +127,7 @@ def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Ro
 
 
 def _facts(thing: object, names: Sequence[str]) -> Row:
-    """Return a model's facts as its row would hold them; None for missing related objects."""
+    """Return a model's facts as its row would hold them."""
     return tuple(
         reduce(lambda value, part: getattr(value, part, None), name.split("__"), thing)
         for name in names

@@ -70,7 +70,7 @@ class AnnouncedEntropy:
         self.announced = False
 
     def stream(self) -> RandomWords:
-        """Return a new stream. Raises LeaseLost, with nothing drawn, if the job was taken over."""
+        """Return a new stream. Raises LeaseLost, with nothing drawn."""
         if not self.announced:
             self._lease.set_drawing()
             self.announced = True
@@ -117,7 +117,7 @@ def read_and_draw(
 
 
 def broken_off(release: Release, error: Exception) -> Conflict:
-    """Return the Conflict that ends a job after a failed draw; log only type and traceback."""
+    """Return the Conflict after a failed draw; log only type and traceback."""
     place = "".join(traceback.format_tb(error.__traceback__))
     logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
     return Conflict(

@@ -14,7 +14,7 @@ from dpgeo.releases.states import ACTIONS, STATES, states_from
 
 
 def move(release: Release, name: str, **facts: object) -> None:
-    """Move a drawn release to the target state of an action. Raises Conflict otherwise.
+    """Move a drawn release to an action's target state. Raises Conflict.
 
     One conditional update, so that only one of two simultaneous decisions takes effect.
     """
@@ -29,7 +29,7 @@ def move(release: Release, name: str, **facts: object) -> None:
 
 
 def publish(release: Release) -> Release:
-    """Publish a drawn draft without checking permissions: see `services.release_publish`.
+    """Publish a drawn draft without checking permissions.
 
     The state changes first and the files are moved to the public storage afterwards, so that no
     draft is ever in there; until then they are read from the private storage.

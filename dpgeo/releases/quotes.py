@@ -93,7 +93,7 @@ class Quote:
 
     @property
     def warnings(self) -> list[Phrase]:
-        """Return reasons not to pay for this release, from public and guessed numbers alone."""
+        """Return reasons not to pay, from public and guessed numbers alone."""
         least = self.forecast.stands_out_from
         warning = None if least is None else _warning(least, self.guess)
         if warning is None:
@@ -128,7 +128,7 @@ REMEDY = Phrase("Spend more epsilon, lower the bound, or count in larger areas."
 
 
 def _warning(least: int, guess: Guess | None) -> Phrase | None:
-    """Choose the warning if only counts from `least` on stand out; None if none applies."""
+    """Choose the warning if only counts from `least` on stand out, if any."""
     if guess is None:
         rare = Phrase(
             "Only counts from {least:,} stand out, which hardly any place has.", least=least
@@ -186,7 +186,7 @@ def release_quote(
 
 
 def _check_step(ledger: Ledger, forecast: Forecast) -> None:
-    """Raise InvalidInput if points are snapped to a coarser grid than the radius allows.
+    """Raise InvalidInput if the grid is coarser than the radius allows.
 
     The snapped locations of a person who moves by the budget's radius could otherwise differ by
     many times that radius, and the statement on every page would promise too much.

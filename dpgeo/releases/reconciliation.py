@@ -171,7 +171,7 @@ def _since(states: Iterable[ReleaseState], before: datetime) -> Q:
 
 
 def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -> int:
-    """Complete each release and count them; missing files of one do not stop the others."""
+    """Complete each release and count them; continue after missing files."""
     completed = 0
     for release in halfway:
         try:
@@ -184,7 +184,7 @@ def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -
 
 
 def _sweep_blobs() -> int:
-    """Delete second draws of releases whose row names another blob; keep all other blobs."""
+    """Delete second draws of releases whose row names another blob."""
     blobs = list(stored_blobs())
     committed = dict(Release.objects.exclude(blob_name="").values_list("job_id", "blob_name"))
     second = [name for job, name in blobs if job in committed]

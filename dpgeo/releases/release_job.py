@@ -60,7 +60,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
 
 
 def still_may_publish(release: Release) -> bool:
-    """Whether the requester may still publish; the operator's requests have no requester.
+    """Whether the requester, unless it is the operator, may still publish.
 
     When an account is deleted, its requests wait for an approver (`receivers.forget_publisher`).
     """
@@ -69,7 +69,7 @@ def still_may_publish(release: Release) -> bool:
 
 
 def draw(release: Release, lease: JobLease) -> Released:
-    """Count the private data and add noise, once; large files in shards, with other workers.
+    """Count the private data and add noise, once; large files in shards.
 
     Raises the errors of the count before any draw, and Conflict for every failure after it.
     """
@@ -110,7 +110,7 @@ def about(release: Release) -> dict[str, str]:
 
 
 def _points_total(release: Release) -> dict[str, str]:
-    """Return the whole budget for points, per metre and as a level; empty if none was declared."""
+    """Return the total budget for points, per metre and as a level, if any."""
     points = points_ledger(release.dataset.ledger)
     units = release.points_total_units
     if points is None or units is None:

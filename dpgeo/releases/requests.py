@@ -40,7 +40,7 @@ class ReleaseRequest:
 
     @property
     def definition(self) -> Mechanism:
-        """Return the request's mechanism. Raises InvalidInput for a key that no longer exists."""
+        """Return the request's mechanism. Raises InvalidInput."""
         return find_mechanism(self.mechanism)
 
     @property
@@ -72,19 +72,19 @@ def read_request(
     params = settle_layers(parse_parameters(chosen.params, parameters), layer_kinds(dataset))
     limit = parse_bound(bound, unit)
     counted = settle_counting(chosen, counting, unit)
-    kept = parse_bounding(bounding, unit, chosen)
+    chosen_bounding = parse_bounding(bounding, unit, chosen)
     return ReleaseRequest(
         mechanism=chosen.key,
         parameters=asdict(params),
         epsilon=parse_cost(chosen, params, epsilon, limit, dataset.area),
         bound=limit,
         counting=counted,
-        bounding=kept,
+        bounding=chosen_bounding,
     )
 
 
 def columns_of(request: ReleaseRequest) -> dict[str, Any]:
-    """Return the columns of `Release` that store a request, except its cost in whole units."""
+    """Return the columns of `Release` that store a request, except its cost."""
     return {
         "mechanism": request.mechanism,
         "parameters": dict(request.parameters),
@@ -109,10 +109,10 @@ def request_of(release: Release) -> ReleaseRequest:
 def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseRequest:
     """Return the request that a draw states, with only the parameters in `names`."""
     drawn = current_parameters(released.mechanism, released.parameters)
-    asked = current_parameters(released.mechanism, names)
+    parameters = current_parameters(released.mechanism, names)
     return ReleaseRequest(
         mechanism=released.mechanism,
-        parameters={key: each for key, each in drawn.items() if key in asked},
+        parameters={key: each for key, each in drawn.items() if key in parameters},
         epsilon=released.guarantee.epsilon,
         bound=released.bound,
         counting=released.counting,
@@ -123,7 +123,7 @@ def request_of_draw(released: Released, names: Mapping[str, object]) -> ReleaseR
 def parse_cost(
     mechanism: Mechanism, params: Any, epsilon: str | Fraction | None, bound: int, area: StudyArea
 ) -> Fraction:
-    """Return the requested epsilon, or the price of the parameters. Raises InvalidInput.
+    """Return the epsilon, or the parameters' price. Raises InvalidInput.
 
     If the parameters determine the price, an empty epsilon is ignored and any other is refused: an
     ignored number must not look like the price.
@@ -162,14 +162,14 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """Choose what is counted: always records if points are perturbed. Raises InvalidInput."""
+    """Choose what is counted: records for points. Raises InvalidInput."""
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
     return parse_counting(value, unit)
 
 
 def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
-    """Parse the contribution bounding. Raises InvalidInput, also if the mechanism has no choice."""
+    """Parse the contribution bounding. Raises InvalidInput."""
     try:
         bounding = Bounding(str(value))
     except ValueError:
@@ -194,7 +194,7 @@ def parse_bounding(value: str, unit: Unit, mechanism: Mechanism) -> Bounding:
 
 
 def parse_counting(value: str, unit: Unit) -> Counting:
-    """Parse what a cell counts. Raises InvalidInput, also for persons if the unit is a record."""
+    """Parse what a cell counts. Raises InvalidInput."""
     try:
         counting = Counting(str(value))
     except ValueError:

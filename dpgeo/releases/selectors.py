@@ -78,7 +78,7 @@ def release_visible(user: Visitor, release_id: str) -> Release:
 
 
 def released_of(release: Release) -> Released:
-    """Read the measurements of a release from its blob. Raises Conflict before there is one."""
+    """Read a release's measurements from its blob. Raises Conflict."""
     if not release.blob_name:
         raise Conflict("This release has not been drawn yet.")
     with private_storage().open(release.blob_name, "rb") as blob:

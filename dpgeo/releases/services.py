@@ -171,7 +171,7 @@ def release_publish(*, release: Release, by: User | None) -> Release:
 
 
 def release_reject(*, release: Release, by: User | None, reason: object) -> Release:
-    """Decide that a finished draft is never published; delete its files, keep its blob.
+    """Decide that a draft is never published; delete its files, keep its blob.
 
     Why this costs nothing more: everything the decision is based on was paid for. The approver sees
     the draft, which is noisy, and no page beside it shows private data that could be compared with

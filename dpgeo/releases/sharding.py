@@ -102,8 +102,8 @@ def draw_in_shards(
         request.counting,
         request.bound,
     )
-    found = [_read(shard) for shard in shards]
-    return combine_shards(request.definition, terms, params, request.epsilon, about, found)
+    contents = [_read(shard) for shard in shards]
+    return combine_shards(request.definition, terms, params, request.epsilon, about, contents)
 
 
 def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
@@ -158,7 +158,7 @@ def shard_run(*, job_id: UUID) -> bool:
 
 
 def _work_on(lease: JobLease) -> None:
-    """Perturb the points of a shard and commit them; do nothing if the release has ended."""
+    """Perturb and commit a shard's points, unless the release has ended."""
     shard = (
         ReleaseShard.objects.filter(job_id=lease.job_id, blob_name="", release__blob_name="")
         .filter(release__job__state__in=UNFINISHED)

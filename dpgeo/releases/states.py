@@ -132,12 +132,14 @@ STATES: Mapping[ReleaseState, StateRules] = {
 class Action:
     """An action on a release.
 
-    `needs` is the permission that it takes (`accounts.selectors.may`), `after` the required state
-    of its job, if any, `drawn` whether there must be a draw (True) or may be none (False), and `to`
-    the state it leads to, if it changes the state. The remaining fields are texts: for users who
-    may not, for a release in another state, and for the completed action.
+    `label` names it on buttons. `needs` is the permission that it takes (`accounts.selectors.may`),
+    `after` the required state of its job, if any, `drawn` whether there must be a draw (True) or
+    may be none (False), `to` the state it leads to, if it changes the state, and `inputs` what its
+    service asks for besides. The remaining fields are texts: for users who may not, for a release
+    in another state, and for the completed action.
     """
 
+    label: str
     needs: str
     denied: str
     done: str
@@ -145,10 +147,12 @@ class Action:
     drawn: bool | None = None
     to: ReleaseState | None = None
     untimely: str = ""
+    inputs: tuple[str, ...] = ()
 
 
 ACTIONS: Mapping[str, Action] = {
     "publish": Action(
+        label=_("publish"),
         needs="publish",
         after=JobState.DONE,
         to=ReleaseState.PUBLISHED,
@@ -157,6 +161,8 @@ ACTIONS: Mapping[str, Action] = {
         done=_("Published. Everybody can see it."),
     ),
     "reject": Action(
+        label=_("reject"),
+        inputs=("reason",),
         needs="publish",
         after=JobState.DONE,
         to=ReleaseState.REJECTED,
@@ -165,6 +171,7 @@ ACTIONS: Mapping[str, Action] = {
         done=_("Rejected. It is not published, and what it cost stays spent."),
     ),
     "withdraw": Action(
+        label=_("withdraw"),
         needs="publish",
         to=ReleaseState.WITHDRAWN,
         denied=_("Withdrawing needs the approver's role; ask an approver."),
@@ -172,6 +179,7 @@ ACTIONS: Mapping[str, Action] = {
         done=_("Withdrawn. What it cost stays spent."),
     ),
     "cancel": Action(
+        label=_("cancel"),
         needs="request",
         after=JobState.QUEUED,
         drawn=False,
@@ -179,6 +187,7 @@ ACTIONS: Mapping[str, Action] = {
         done=_("Cancelled. Nothing was spent."),
     ),
     "retry": Action(
+        label=_("retry"),
         needs="request",
         after=JobState.FAILED,
         drawn=True,
@@ -194,7 +203,7 @@ def states_from(action: str) -> tuple[ReleaseState, ...]:
 
 
 def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
-    """Whether an action is possible now, for any user; `drawn` is whether there is a draw."""
+    """Whether an action is possible now for any user, given whether it is drawn."""
     needed = ACTIONS[action]
     matches = needed.drawn is None or (drawn if needed.drawn else not job.drawing)
     in_time = needed.after is None or job.state == needed.after

@@ -49,7 +49,7 @@ class StudyArea:
 
     @classmethod
     def from_bounds(cls, west: float, south: float, east: float, north: float) -> Self:
-        """Build the box with these sides in degrees. Raises ValueError for misplaced sides."""
+        """Build the box with these sides in degrees. Raises ValueError."""
         if not all(map(math.isfinite, (west, south, east, north))):
             raise InvalidValue("The study area has a coordinate that is not a number; correct it.")
         if west >= east:
@@ -70,7 +70,7 @@ class StudyArea:
 
     @classmethod
     def from_geojson(cls, geometry: Mapping[str, Any]) -> Self:
-        """Read the area from a GeoJSON geometry or Feature. Raises ValueError for other input."""
+        """Read the area from a GeoJSON geometry or Feature. Raises ValueError."""
         if geometry.get("type") == "Feature":
             geometry = geometry.get("geometry") or {}
         try:
@@ -110,7 +110,7 @@ class StudyArea:
         return float(ground_square_kilometres(self.shape))
 
     def covers(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.bool_]:
-        """Return which positions (degrees, one-dimensional arrays) are in the area or on its edge.
+        """Return which positions (n,) in degrees are in the area or on its edge.
 
         NaN positions are not.
         """

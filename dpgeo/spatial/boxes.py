@@ -50,7 +50,7 @@ def box_sums(table: NDArray[np.integer[Any]], boxes: NDArray[np.integer[Any]]) -
 
 
 def box_image(boxes: NDArray[np.integer[Any]], shape: tuple[int, int]) -> NDArray[np.int32]:
-    """Return the index of the box of each cell, -1 where there is none; boxes are disjoint."""
+    """Return the index of each cell's box, -1 if none; boxes are disjoint."""
     rows, columns = shape
     corners = np.zeros((rows + 1, columns + 1), dtype=np.int32)
     top, bottom, left, right = np.asarray(boxes).T
@@ -70,7 +70,7 @@ def tiles(
     parts: int | NDArray[np.int64],
     inside: NDArray[np.integer[Any]],
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
-    """Divide every box into `parts` x `parts` nearly equal tiles; returns tiles and their boxes.
+    """Divide every box into `parts` x `parts` tiles; return tiles and their boxes.
 
     `parts` is one number or one for each box; a side with fewer cells is divided into its cells.
     Tiles without a cell of the study area are left out; `inside` is the summed-area table of its

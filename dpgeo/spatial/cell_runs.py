@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 @dataclass(frozen=True, eq=False)
 class CellRuns:
-    """Runs of cell numbers from `starts` to before `ends`, int64 (n,), ascending and disjoint."""
+    """Runs of cells from `starts` to before `ends`, int64 (n,), ascending."""
 
     starts: NDArray[np.int64]
     ends: NDArray[np.int64]

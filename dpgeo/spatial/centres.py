@@ -56,7 +56,7 @@ class Centres:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Directions:
-    """Unit vectors from the middle of the earth to the cells of a grid, from public tables.
+    """Unit vectors from the earth's centre to a grid's cells, by tables.
 
     A cell's vector takes a table lookup and two products, each correctly rounded, so it is the same
     to the last bit whichever other cells are computed: a sine of a whole array might not be.
@@ -90,7 +90,7 @@ class Directions:
 
 
 def nearest(grid: Grid, cells: NDArray[np.int64], centres: Centres) -> NDArray[np.int64]:
-    """Return the centre nearest on the ground to each cell's middle (n,); the first in a tie.
+    """Return the centre nearest on the ground to each cell (n,); first in a tie.
 
     The result for a cell depends on that cell and the centres alone. Every operation acts on one
     cell and is correctly rounded. The rounding of matrix products may depend on the other entries,
@@ -181,14 +181,14 @@ def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]
 
 
 def _polygons(shape: Any) -> Any:
-    """Keep the polygons of a shape, counterclockwise; cutting may leave points and lines."""
+    """Keep the polygons of a shape, counterclockwise."""
     parts = shapely.get_parts(shapely.get_parts(shape))
     parts = [each for each in parts if each.geom_type == "Polygon"]
     return shapely.orient_polygons(parts[0] if len(parts) == 1 else shapely.MultiPolygon(parts))
 
 
 def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
-    """Return a grid with at least `least` cells in the area, and the numbers of those cells."""
+    """Return a grid with at least `least` cells in the area, and their numbers."""
     side = 32
     while True:
         grid = Grid.over(area, side)

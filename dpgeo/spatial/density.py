@@ -28,7 +28,7 @@ AMOUNTS = ("people", "population", "estimate", "count", "value")
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Density:
-    """Areas with the number of people expected in each, float64 (n,), spread over it evenly.
+    """Areas with the number of people expected in each, float64 (n,).
 
     Overlapping areas add up. Numbers below 0, as in noisy counts, are treated as 0. Raises
     ValueError where no number is above 0.
@@ -60,7 +60,7 @@ class Density:
         return cls(zones=zones, amounts=np.array(amounts, dtype=np.float64))
 
     def to_geojson(self) -> dict[str, Any]:
-        """Return a FeatureCollection that `from_geojson`, with key="key", reads back the same."""
+        """Return a FeatureCollection that `from_geojson` reads back with key="key"."""
         document = self.zones.to_geojson()
         for feature, amount in zip(document["features"], self.amounts.tolist(), strict=True):
             feature["properties"]["key"] = amount
@@ -68,14 +68,14 @@ class Density:
 
     @property
     def ground_metres(self) -> float:
-        """Width such that half of the people are in areas at least as wide, taken as squares."""
+        """Width that the areas of half of the people have at least, as squares."""
         width = np.sqrt(ground_square_kilometres(self.zones.shapes)) * 1000
         order = np.argsort(width)
         people = np.cumsum(np.maximum(self.amounts, 0)[order])
         return float(width[order][np.searchsorted(people, people[-1] / 2)])
 
     def within(self, area: StudyArea) -> Self:
-        """Restrict the density to a study area; an area that is cut keeps its share of people.
+        """Restrict the density to a study area; cut areas keep their share.
 
         Raises ValueError where nobody is expected in the study area.
         """
@@ -110,14 +110,14 @@ class Density:
 
 def _usual(properties: Mapping[str, Any]) -> str:
     names = {str(name).lower(): str(name) for name in reversed(list(properties))}
-    found = next((names[usual] for usual in AMOUNTS if usual in names), None)
-    if found is None:
+    amount = next((names[usual] for usual in AMOUNTS if usual in names), None)
+    if amount is None:
         raise InvalidValue(
             "Feature 1 has none of the properties {names}; say which property holds the number "
             "of people in an area.",
             names=", ".join(AMOUNTS),
         )
-    return found
+    return amount
 
 
 def _amount(properties: Mapping[str, Any], wanted: str, place: int) -> float:

@@ -19,7 +19,7 @@ SEPARATORS = (",", ";", "\t")
 
 
 def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any]:
-    """Convert the table to a document that `Places.from_geojson` reads. Raises ValueError."""
+    """Convert a table for `Places.from_geojson`. Raises ValueError."""
     rows = _rows(text)
     header = [column.strip() for column in next(rows, [])]
     _check_header(header)

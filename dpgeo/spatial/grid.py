@@ -52,7 +52,7 @@ class Grid:
 
     @classmethod
     def over(cls, area: StudyArea, cells: int) -> Self:
-        """Build `cells` x `cells` squares over the smallest square frame that holds `area`.
+        """Build `cells` x `cells` squares over the smallest square around `area`.
 
         Cells that do not touch the area are known to be empty: see `inside`.
         """
@@ -127,7 +127,7 @@ class Grid:
         return np.asarray(heights * EARTH_RADIUS_METRES * self.cell / MERCATOR_RADIUS_METRES)
 
     def locate(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
-        """Return cell numbers (row * columns + column) of Web Mercator positions; -1 outside."""
+        """Return cells (row * columns + column) of Web Mercator positions, -1 outside."""
         column = np.floor((np.asarray(x, dtype=np.float64) - self.west) / self.cell)
         row = np.floor((self.north - np.asarray(y, dtype=np.float64)) / self.cell)
         inside = (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)
@@ -143,7 +143,7 @@ class Grid:
         return self._inside_rows(area, 0, self.rows)
 
     def inside_runs(self, area: StudyArea) -> CellRuns:
-        """Return the cells of `inside` as runs, without a mask of the whole grid in memory."""
+        """Return the cells of `inside` as runs, without a mask of the grid."""
         starts, ends = [], []
         for first in range(0, self.rows, BAND_ROWS):
             mask = self._inside_rows(area, first, min(first + BAND_ROWS, self.rows))
@@ -154,7 +154,7 @@ class Grid:
         return CellRuns(np.concatenate(starts), np.concatenate(ends))
 
     def most_inside(self, area: StudyArea) -> int:
-        """Return a fast upper bound of `inside`'s count: the cells touching the area's bounds."""
+        """Return an upper bound of `inside`'s count, by the area's bounds."""
         rows, columns = self._sides(0, self.rows)
         in_rows, in_columns = _overlap(area, rows, columns)
         return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))
@@ -167,7 +167,7 @@ class Grid:
         return self._touching(shape, longitudes, latitudes)
 
     def window(self, bounds: tuple[float, float, float, float]) -> tuple[int, int, int, int]:
-        """Return the range of the cells that touch a box (west, south, east, north in degrees).
+        """Return the range of cells that touch a box in degrees.
 
         First row, row after the last, first column, column after the last; empty where none does.
         """
@@ -267,7 +267,7 @@ class Grid:
 def _overlap(
     area: StudyArea, rows: NDArray[np.float64], columns: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Return which rows and columns (2, n), see `Grid._sides`, touch the bounds of the area."""
+    """Return which rows and columns (2, n) touch the area's bounds."""
     west, south, east, north = area.mercator_bounds
     in_rows = (rows[1] >= south) & (rows[0] <= north)
     in_columns = (columns[0] <= east) & (columns[1] >= west)

@@ -56,7 +56,7 @@ def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
-    """The grid with a step in metres. Angles are radians on the sphere of mean earth radius."""
+    """The grid with a step in metres; angles are radians on the sphere."""
 
     step: float
 
@@ -65,7 +65,7 @@ class GroundGrid:
             raise ValueError("A grid needs a step of at least a millimetre.")
 
     def snap(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Snap to the point (n,) nearest in row, then in column; longitudes from -pi to pi.
+        """Snap to the point (n,) nearest in row, then in column.
 
         Which side a tie goes to is undefined. Any angles are accepted, also beyond 180 degrees.
         """

@@ -39,7 +39,7 @@ FEW = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Places:
-    """Positions in degrees (n,), and the unit of each at every level, from the widest on.
+    """Positions in degrees (n,), and each one's unit at every level.
 
     `levels` names the levels; `units` holds, for each place, the names of its units (levels,).
     Units of one name in different wider units are different units. Raises ValueError that names
@@ -138,7 +138,7 @@ class Places:
 
     @classmethod
     def of_cells(cls, area: StudyArea, cells: int) -> Self:
-        """Build places from the centres of a grid's cells in the area, in a hierarchy of squares.
+        """Build places from a grid's cells, in a hierarchy of squares.
 
         Blocks are the cells, 4 x 4 of them a quarter, 4 x 4 quarters a district. Where fewer than
         two centres are in the area, all cells that touch it are places.
@@ -228,14 +228,14 @@ class Places:
 
     def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
         """Raise ValueError for the first wrong place, with the number of others."""
-        found = np.flatnonzero(wrong)
-        if found.size:
-            others = Phrase(" So do {count:,} more.", count=found.size - 1)
+        misplaced = np.flatnonzero(wrong)
+        if misplaced.size:
+            others = Phrase(" So do {count:,} more.", count=misplaced.size - 1)
             raise InvalidValue(
                 "Place {key!r} {problem}.{others}",
-                key=self.keys[found[0]],
+                key=self.keys[misplaced[0]],
                 problem=words,
-                others=others if found.size > 1 else "",
+                others=others if misplaced.size > 1 else "",
             )
 
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
@@ -342,7 +342,7 @@ class Places:
 
 
 class NearestPlace:
-    """Finds the place nearest to the middle of a cell, in Web Mercator, by a spatial index.
+    """Finds the place nearest to a cell's middle in Web Mercator.
 
     The result for a cell depends on that cell and the places alone; the first place wins a tie.
     """
@@ -382,10 +382,10 @@ def diameter(at: Centres) -> float:
 
 
 def _properties(feature: Any, place: int) -> Mapping[str, Any]:
-    found = feature.get("properties") if isinstance(feature, Mapping) else None
-    if not isinstance(found, Mapping):
+    properties = feature.get("properties") if isinstance(feature, Mapping) else None
+    if not isinstance(properties, Mapping):
         raise InvalidValue("Feature {place} has no properties; give its units.", place=place)
-    return found
+    return properties
 
 
 def _position(feature: Mapping[str, Any], place: int) -> tuple[float, float]:

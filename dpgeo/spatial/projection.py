@@ -41,5 +41,5 @@ def to_degrees(x: ArrayLike, y: ArrayLike) -> tuple[NDArray[np.float64], NDArray
 
 
 def ground_scale(latitude: float) -> float:
-    """Return metres on the ground for each Web Mercator metre at a latitude in degrees."""
+    """Return metres on the ground per Web Mercator metre at a latitude."""
     return math.cos(math.radians(latitude)) * EARTH_RADIUS_METRES / MERCATOR_RADIUS_METRES

@@ -28,7 +28,7 @@ REACH = 3
 
 
 class Truncation:
-    """The map for one area and grid. Raises ValueError where no grid point is in the area."""
+    """The map for one area and grid. Raises ValueError without grid points."""
 
     def __init__(self, area: StudyArea, grid: GroundGrid) -> None:
         self._area, self._grid = area, grid

@@ -37,7 +37,7 @@ NEAR_CELLS = 256
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Zones:
-    """Polygons in longitude and latitude (degrees, WGS84), each with a unique key and a name.
+    """Polygons in degrees (WGS84), each with a unique key and a name.
 
     `shapes` is an array (n,) of shapely polygons and multipolygons. Zones may overlap and need not
     cover anything; a position on a shared border is in both. Raises ValueError for zones that
@@ -159,7 +159,7 @@ class Locator:
     def locate(
         self, longitude: ArrayLike, latitude: ArrayLike
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return pairs of a position's index (m,) and the number of a zone that contains it (m,).
+        """Return pairs of position index and containing zone number, (m,) each.
 
         Positions are in degrees (n,); pairs are ordered by position, then zone. A position in no
         zone is in no pair.
@@ -174,7 +174,7 @@ class Locator:
 
 
 def _most_near(bounds: NDArray[np.float64]) -> int:
-    """Return the most boxes (n, 4) that touch one cell of a raster laid over all of them."""
+    """Return the most boxes (n, 4) that touch one cell of a raster over all."""
     low, high = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
     scale = NEAR_CELLS / np.maximum(high - low, 1e-300)
     west, south = np.clip((bounds[:, :2] - low) * scale, 0, NEAR_CELLS - 1).astype(np.int64).T

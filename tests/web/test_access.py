@@ -189,7 +189,7 @@ def move(release: Release, state: str) -> None:
     """Move a release to its next state."""
     for name in release.rules.actions:
         if ACTIONS[name].to == state:
-            more = {"reason": REASON} if name == "reject" else {}
+            more = dict.fromkeys(ACTIONS[name].inputs, REASON)
             DECISIONS[name](release=release, by=None, **more)
             return
 

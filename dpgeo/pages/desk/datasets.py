@@ -56,7 +56,7 @@ def caution(request: HttpRequest, dataset: Dataset) -> None:
 
 
 def declare(request: HttpRequest, form: DatasetForm) -> Dataset | None:
-    """Declare the dataset; show an error of the service on the form, with all its input."""
+    """Declare the dataset, or show the service's error on the form."""
     values = form.cleaned_data
     try:
         return dataset_create(
@@ -136,7 +136,7 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
 @require_safe
 @gzip_page
 def land(request: HttpRequest) -> HttpResponse:
-    """Return the land within four sides in degrees, for choosing a study area; see `plain_land`."""
+    """Return the land within four sides in degrees, for choosing a study area."""
     try:
         sides = [float(request.GET[name]) for name in DatasetForm.side_names]
         area = StudyArea.from_bounds(*sides)

@@ -111,7 +111,7 @@ FINEST_MESH = 1.5
 
 
 def outline_of(area: StudyArea) -> Outline:
-    """Draw a study area in Web Mercator, as large as fits, simplified to a quarter unit."""
+    """Draw a study area in Web Mercator, simplified to a quarter unit."""
     west, south, east, north = area.mercator_bounds
     scale = min(OUTLINE_WIDTH / (east - west), OUTLINE_HEIGHT / (north - south))
 
@@ -144,7 +144,7 @@ class Mesh:
 
 
 def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
-    """Return the grid over an outline, with cells measured on the ground at the area's middle."""
+    """Return the grid over an outline, with the ground size of its cells."""
     west, _, east, _ = area.mercator_bounds
     scale = outline.width / (east - west)
     _, low, _, high = area.bounds
@@ -171,7 +171,7 @@ class Circles:
 def circles_of(
     area: StudyArea, outline: Outline, radii: tuple[float, float] | None
 ) -> Circles | None:
-    """Return circles of two radii in metres on the ground, around a place inside the area."""
+    """Return circles of two radii in metres around a place inside the area."""
     if radii is None:
         return None
     west, _, east, north = area.mercator_bounds
@@ -185,7 +185,7 @@ def circles_of(
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """Expected error against the contribution bound, in CHART_WIDTH by CHART_HEIGHT units.
+    """Expected error by contribution bound, CHART_WIDTH by CHART_HEIGHT units.
 
     `best` and `chosen` are positions (x, y); `chosen` is None if it lies outside the chart.
     """

@@ -221,7 +221,7 @@ class DatasetForm(DeskForm):
         return self.fields[name]
 
     def _keep_what_stands(self, dataset: Dataset, sets_budget: bool) -> None:
-        """Remove the fields that cannot change: the publisher and, once frozen, the domain."""
+        """Remove the fields that can no longer change."""
         names = ["organisation", "ledger"]
         if dataset.frozen_at:
             names += self.frozen_fields

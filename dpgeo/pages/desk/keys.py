@@ -53,7 +53,7 @@ class KeyForm(DeskForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 @never_cache
 def keys(request: HttpRequest) -> HttpResponse:
-    """List the keys of the organisations the user administers, with the form for a new one.
+    """List the keys of the organisations the user administers.
 
     The response to the form is the only page that ever shows the secret.
     """
@@ -75,7 +75,7 @@ def keys(request: HttpRequest) -> HttpResponse:
 
 
 def make(request: HttpRequest, form: KeyForm) -> str:
-    """Create the key and return its secret; "" if the service refuses, with errors on the form."""
+    """Create the key and return its secret; "" if the form has errors."""
     try:
         return key_create(**form.cleaned_data, created_by=person(request))[1]
     except DpgeoError as refusal:

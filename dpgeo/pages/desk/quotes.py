@@ -114,7 +114,7 @@ def like(release: Release) -> dict[str, Any]:
 
 
 def typed(form: ReleaseForm, data: Mapping[str, Any]) -> dict[str, Any]:
-    """Use submitted values as initial values, so that an unfinished form shows no errors.
+    """Use submitted values as initial values, so that no errors are shown.
 
     Unticked boxes are absent from a submission.
     """

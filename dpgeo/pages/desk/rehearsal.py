@@ -63,7 +63,7 @@ class Rehearsal:
 
 
 def rehearsal_of(dataset: Dataset, quote: Quote) -> Rehearsal | None:
-    """Return the rehearsal of a quote; None if there are no cells or they are too small."""
+    """Return a quote's rehearsal; None if cells are missing or too small."""
     noise = quote.forecast.noise
     if not quote.mechanism.kind.cells or not isinstance(noise, DiscreteLaplace):
         return None
@@ -91,7 +91,7 @@ def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
 @require_safe
 @gzip_page
 def ground(request: HttpRequest, slug: str) -> JsonResponse:
-    """Return the basemap of a dataset: {"basemap", "area", "bounds"}; see `basemap.basemap`."""
+    """Return the basemap of a dataset with the keys basemap, area and bounds."""
     area = dataset_for(request, slug).area
     answer = JsonResponse(
         {"basemap": basemap(area), "area": area.to_geojson(), "bounds": area.bounds}

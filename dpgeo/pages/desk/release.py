@@ -27,7 +27,7 @@ from dpgeo.releases.states import ACTIONS
 
 
 def chosen_parameters(release: Release) -> list[tuple[str, object]]:
-    """Return labels and values of a release's parameters; layer names and numbers are unchanged."""
+    """Return labels and values of a release's parameters."""
     mechanism = MECHANISMS.get(release.mechanism)
     known = parameters(mechanism.params) if mechanism else []
     choices = {each.name: each.choices for each in known}
@@ -35,6 +35,10 @@ def chosen_parameters(release: Release) -> list[tuple[str, object]]:
         (parameter_label(name), gettext(value) if value in choices.get(name, ()) else value)
         for name, value in release.parameters.items()
     ]
+
+
+WORDED = {"publish", "reject", "withdraw", "cancel", "retry"}
+"""Actions whose buttons the page words by itself; any other has a plain one."""
 
 
 @login_required
@@ -45,6 +49,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
     user = person(request)
     sees_private = may(user, the_release.dataset, "see_private")
     mechanism = MECHANISMS.get(the_release.mechanism)
+    actions = open_actions(user, the_release)
     context: dict[str, Any] = {
         "release": the_release,
         "dataset": the_release.dataset,
@@ -56,7 +61,8 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
         "sees_private": sees_private,
         "served": the_release.rules.served,
         "standing": standing_of(the_release),
-        "actions": open_actions(user, the_release),
+        "actions": actions,
+        "plain_actions": [(name, ACTIONS[name].label) for name in actions if name not in WORDED],
         "longest_rejection": LONGEST_REJECTION,
     }
     context |= job_context(the_release.job, sees_private=sees_private)
@@ -80,7 +86,7 @@ def act(request: HttpRequest, release_id: str, action: str) -> HttpResponse:
     if action not in ACTIONS:
         raise Http404
     release: Release = release_for(request, release_id, ACTIONS[action].needs)
-    inputs = {"reason": request.POST.get("reason", "")} if action == "reject" else {}
+    inputs = {name: request.POST.get(name, "") for name in ACTIONS[action].inputs}
     try:
         DECISIONS[action](release=release, by=person(request), **inputs)
     except DpgeoError as refusal:

@@ -134,7 +134,7 @@ class ReleaseForm(DeskForm):
             del self.fields["publish_when_done"]
 
     def _fit_to_unit(self, unit: Unit) -> None:
-        """Hide the choices that make no sense if the unit is a record, which adds to one cell."""
+        """Hide the choices that make no sense if the unit is a record."""
         bound = self.fields["bound"]
         if unit is Unit.RECORD:
             bound.widget = forms.HiddenInput()
@@ -150,12 +150,12 @@ class ReleaseForm(DeskForm):
         )
 
     def field_of(self, name: str) -> str:
-        """Map a mechanism's parameter to its field, which is prefixed with the mechanism's key."""
+        """Return the form field of a mechanism's parameter."""
         qualified = f"{self.cleaned_data.get('mechanism')}.{name}"
         return qualified if qualified in self.fields else name
 
     def mechanisms(self) -> list[dict[str, Any]]:
-        """Return every mechanism with its fields and whether it is chosen, for the template."""
+        """Return every mechanism with its fields and whether it is chosen."""
         chosen = self["mechanism"].value()
         return [
             {
@@ -182,8 +182,8 @@ class ReleaseForm(DeskForm):
     def release_request(self) -> ReleaseRequest:
         """Return the parsed request. Raises InvalidInput."""
         named = ("mechanism", "epsilon", "bound", "counting", "bounding")
-        asked: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
-        return read_request(self.dataset, parameters=self.parameters, **asked)
+        fields: dict[str, Any] = {name: self.cleaned_data[name] for name in named}
+        return read_request(self.dataset, parameters=self.parameters, **fields)
 
     def clean_bounding(self) -> str:
         """Default to random contribution bounding."""
@@ -253,7 +253,7 @@ def parameter_field(
 
 
 def layer_choices(parameter: Parameter, declared: Mapping[str, LayerKind]) -> list[tuple[str, str]]:
-    """Return the layers that a parameter may name, with an empty choice if it is optional."""
+    """Return the layers that a parameter may name; an empty one if optional."""
     names = [(name, name) for name, kind in declared.items() if kind == parameter.layer]
     if parameter.optional:
         return [("", gettext("None")), *names]

@@ -41,7 +41,7 @@ TOO_LARGE = 413
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Receive a file; refuse strangers and files that are too large before reading the body.
+    """Receive a file; refuse strangers and large files before reading the body.
 
     Scripts that accept JSON get {"next": address} or {"errors": [...]} instead of a page.
     """
@@ -74,8 +74,8 @@ def receive(request: HttpRequest, dataset: Dataset) -> HttpResponse:
         else:
             address = reverse("desk-upload", args=[upload.id])
             return JsonResponse({"next": address}) if wants_json(request) else redirect(address)
-    found = [str(error) for errors in form.errors.values() for error in errors]
-    return refuse(request, dataset, form, found, REFUSED)
+    errors = [str(error) for of_field in form.errors.values() for error in of_field]
+    return refuse(request, dataset, form, errors, REFUSED)
 
 
 def refuse(

@@ -31,7 +31,7 @@ def points_left(ledger: Ledger) -> str:
 
 @register.filter
 def points_more(ledger: Ledger, dataset: Dataset) -> str:
-    """Format what is left of a budget for points, in releases: "about 1 more like the last"."""
+    """Format what is left of a budget for points as a number of releases."""
     return budget_of(dataset, ledger).more_words
 
 

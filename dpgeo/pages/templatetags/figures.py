@@ -24,7 +24,7 @@ MINUS = "\u2212"
 
 @register.filter
 def figure(value: float) -> str:
-    """Format a number: whole with separated thousands from ten on, else with two digits.
+    """Format a number: whole from ten on, else with two digits.
 
     Uses a true minus sign.
     """
@@ -110,7 +110,7 @@ def odds(value: Fraction | float) -> str:
 
 @register.filter
 def metres(value: float) -> str:
-    """Format a length to two digits: "240 m", "1.2 km", with a space that does not break."""
+    """Format a length to two digits: "240 m", "1.2 km", with a non-breaking space."""
     if not value:
         return "0\u00a0m"
     rounded = round(value, 1 - math.floor(math.log10(value)))
@@ -150,6 +150,6 @@ def size(value: int) -> str:
 
 @register.filter
 def degrees(value: float, sides: str) -> str:
-    """Format an angle with its hemisphere: `{{ latitude|degrees:"NS" }}`, "NS2" for 0.01."""
+    """Format an angle with its hemisphere: `{{ latitude|degrees:"NS" }}`."""
     decimals = sides[2:] or "4"
     return in_language(f"{abs(value):.{decimals}f}° {sides[0] if value >= 0 else sides[1]}")

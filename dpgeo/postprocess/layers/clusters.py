@@ -21,7 +21,7 @@ from dpgeo.spatial.centres import Centres, areas_of_influence
 
 NOTE = (
     "The margin is the exact 95 % quantile of the noise added to the count of those nearest to the "
-    "centre. Where centres lie was found from noisy sums; how far off they are is not in it."
+    "centre. Centres were placed by noisy sums; their error is not in it."
 )
 
 

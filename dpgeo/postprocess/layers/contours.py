@@ -96,8 +96,8 @@ def _cells(content: ContourRelease, area: StudyArea) -> list[BoxLayer]:
         value=content.surface[row, column],
         margin=margin,
         margin_label=NOMINAL,
-        note="What the noisy cells lead to expect, never negative. The margin is nominal: that of "
-        "the noise in the cell.",
+        note="The count expected given the noisy cells, never negative. The margin is nominal: "
+        "that of the noise in the cell.",
         threshold=threshold,
         columns={**place, "noisy_cell": noisy},
     )

@@ -70,7 +70,7 @@ class Layer:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class BoxLayer(Layer):
-    """Counts of n disjoint boxes of cells; only boxes that touch the study area are listed."""
+    """Counts of n disjoint boxes of cells that touch the study area."""
 
     grid: Grid
     boxes: NDArray[np.int32]
@@ -116,7 +116,7 @@ class PointLayer(Layer):
 
 
 def quantisation_step(layer: Layer) -> float:
-    """Return the step to which a picture may round the layer's values: a quarter noise scale.
+    """Return the step for rounding in pictures: a quarter noise scale.
 
     Measured layers have whole numbers of at least 1. Inferred layers, whose shape tells more than
     their margins suggest, keep STEPS steps below their largest value. Rounded values always fit in

@@ -91,7 +91,7 @@ avoids division by 0 in the projection to non-negative counts."""
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """Estimates of n cells: columns of `BoxLayer`, and the nearest non-negative values."""
+    """Estimates of n cells, and the nearest non-negative values."""
 
     value: NDArray[np.float64]
     non_negative: NDArray[np.float64]
@@ -157,7 +157,7 @@ def _least_squares(
 
 
 def _weight(v1: float, v2: float, sizes: NDArray[np.int64]) -> NDArray[np.float64]:
-    """Return v1/(n v1 + v2), with its limits where both variances vanish in floating point."""
+    """Return v1/(n v1 + v2), with its limit for variances that vanish."""
     if v1 == 0.0:
         return np.zeros(len(sizes))
     return 1.0 / (np.maximum(sizes, 1) + v2 / v1)

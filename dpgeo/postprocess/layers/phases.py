@@ -82,7 +82,7 @@ def _surface(
         value=value,
         margin=_calibrated(value, sizes[partition], counts[partition], noise),
         margin_label=CALIBRATED,
-        note="What all counts together lead to expect in the cell. The margin is calibrated: on "
+        note="The count expected in the cell given all counts. The margin is calibrated: on "
         "generated maps it covered 97 to 100 % of all cells, and no theorem says that it must "
         "elsewhere: people may be spread unevenly in a partition.",
         threshold=same(float(noise.threshold()), row.size),
@@ -101,7 +101,7 @@ def _calibrated(
     counts: NDArray[np.int64],
     noise: DiscreteLaplace,
 ) -> NDArray[np.float64]:
-    """Return margins (n,) of cells with these values, partition sizes and noisy counts (n,).
+    """Return margins (n,) by values, partition sizes and noisy counts (n,).
 
     The error of the surface grows about with the square root of its value; no theorem proves this
     (PER_ROOT). A cell's count also has guaranteed limits in 95 of 100 draws of the noise. Where the

@@ -36,14 +36,14 @@ def _points(content: PointsRelease) -> PointLayer:
     details = ""
     if content.padded:
         details = (
-            f" Everybody has {content.padded} of them, some moved from where nobody was: reports "
-            "that were made up anywhere in the study area."
+            f" Everybody has {content.padded} of them; some stand for invented reports anywhere in "
+            "the study area."
         )
     if content.prior:
         details += (
-            " Each was then put where its report was likeliest made by what is expected publicly "
-            f"({content.prior}), so that points gather where people are expected; how many there "
-            "are anywhere is told by the density alone."
+            " Each was then put where its report was most likely made, given a public density "
+            f"({content.prior}), so that points gather where people are expected. Only the layer "
+            "density tells how many there are anywhere."
         )
     return PointLayer(
         name="points",
@@ -59,7 +59,7 @@ def _points(content: PointsRelease) -> PointLayer:
 
 
 def _columns(content: PointsRelease) -> dict[str, NDArray[Any]]:
-    """Return the times and public attributes of the reports, as far as they were published."""
+    """Return the published times and public attributes of the reports."""
     columns: dict[str, NDArray[Any]] = {}
     if content.time.size:
         columns["time"] = _times(content.time)
@@ -91,9 +91,9 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
         title="Density recovered from the points",
         kind="inferred",
         margin_label=NOMINAL,
-        note="Where the reports were made, as far as it can be worked out from where the moved "
-        f"points lie: {content.updates} updates by the known noise. The margin is nominal: "
-        "it has the chance of the points in it and not the error of working back.",
+        note="Where the reports were made, estimated from the moved points in "
+        f"{content.updates} updates by the known noise. The margin is nominal: it covers chance, "
+        "but not the error of the estimation.",
         grid=content.grid,
         boxes=unit_boxes(row, column),
         cells=np.ones(row.size, dtype=np.int64),
@@ -107,7 +107,7 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
 def _carried(
     content: PointsRelease, area: StudyArea
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return expected points in each cell: of all reports, and of reports made elsewhere."""
+    """Return expected points in each cell: all, and those from elsewhere."""
     channel = Channel(content.grid, area, content.noise, factor=1)
     carried = channel.forward(content.density)
     return carried, np.maximum(carried - channel.staying * content.density, 0)

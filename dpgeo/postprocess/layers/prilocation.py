@@ -30,14 +30,14 @@ from dpgeo.spatial.places import EVERYWHERE, unit_name
 EXACT = "The margin is the exact 95 % quantile of the noise added to the count."
 
 ADDED = (
-    "Counts of several bins are added up here; the margin is that of one count times the root of "
-    "their number, which is never too narrow."
+    "Counts of several bins are added up here; the margin is that of one count times the square "
+    "root of their number, which is never too narrow."
 )
 
 DRAWN = (
-    "Each place was drawn in the stead of one that was kept or added: that somebody was there "
-    "cannot be told from it. People are made up: real ones were dealt out among them. Noise adds "
-    "places to each, so most may stand for nothing."
+    "Each place was drawn as the replacement of one that was kept or added, so nobody need have "
+    "been there. Persons are virtual users, to whom real people were assigned at random. Noise "
+    "adds places to each, so most may stand for nothing."
 )
 
 
@@ -129,7 +129,7 @@ def _middles(
 
 
 def _units(content: LocationsRelease) -> list[PointLayer]:
-    """Return counts of the units of each visible level, widest first, at their places' mean."""
+    """Return counts of units by visible level, widest first."""
     levels = content.levels or (EVERYWHERE,)
     return [
         _units_of(content, depth, level, "units" if depth == len(levels) else f"units-{depth}")

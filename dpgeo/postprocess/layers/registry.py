@@ -17,13 +17,13 @@ def layers(released: Released) -> list[Layer]:
 
 
 def box_layers(released: Released) -> list[BoxLayer]:
-    """Return the layers of a release that consist of boxes of cells, measured ones first."""
+    """Return a release's layers of boxes of cells, measured ones first."""
     return [layer for layer in layers(released) if isinstance(layer, BoxLayer)]
 
 
 @singledispatch
 def make_layers(content: Content, area: StudyArea) -> list[Layer]:
-    """Build the layers of a content over a study area. Raises TypeError for unknown content."""
+    """Build the layers of a content. Raises TypeError for unknown content."""
     raise TypeError(f"There are no layers for a {type(content).__name__}.")
 
 
@@ -35,7 +35,7 @@ def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
 
 @singledispatch
 def slice_of(content: Content, layer: str) -> Content:
-    """Return the counts of one time slice, by the name of its layer. Raises InvalidInput."""
+    """Return one time slice's counts by layer name. Raises InvalidInput."""
     raise InvalidInput(
         "This release has no time slices to choose from; leave this out.", field="layer"
     )

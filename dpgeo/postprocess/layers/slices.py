@@ -33,7 +33,7 @@ def slice_grids(content: SlicesRelease) -> list[GridRelease]:
 
 
 def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
-    """Stack the features of all slices in one layer; the column `name` is the slice of each."""
+    """Stack the features of all slices; the column `name` is the slice."""
     first = slices[0]
     return dataclasses.replace(
         first,

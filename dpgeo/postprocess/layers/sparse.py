@@ -45,7 +45,7 @@ def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
 
 
 def _selected_margin(content: SparseRelease) -> NDArray[np.float64]:
-    """Return the half-width of an interval that covers in 95 of 100 cases where a cell is listed.
+    """Return the half-width of a 95 % interval for a listed cell.
 
     For a count c, let z = c + X be listed when z >= T. Both ends err with probability at most 1/40.
     Lower end: P(z <= c - m | z >= T) <= P(X <= -m), at most 1/40 beyond the noise's margin. Upper

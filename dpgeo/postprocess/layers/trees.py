@@ -60,7 +60,7 @@ def _leaves(content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.in
 def _reconciled(
     content: TreeRelease, leaves: NDArray[np.intp], sizes: NDArray[np.int64]
 ) -> BoxLayer:
-    """Reconcile all counts of the tree by least squares, and return the estimates of its leaves.
+    """Reconcile all counts by least squares; return the leaves' estimates.
 
     Margin and threshold are the standard error times that of Laplace noise, ln 20 / sqrt 2 and
     ln 500 / sqrt 2: sums of several noises have lighter tails, in standard errors.

@@ -37,7 +37,7 @@ class Acceptance:
     travel_metres: float
 
     def chance(self, reward: ArrayLike, metres: ArrayLike) -> Floats:
-        """Compute theta(w, d), shapes broadcast; 1 at distance 0, for any sufficient reward."""
+        """Compute theta(w, d), shapes broadcast; 1 at distance 0."""
         reward, metres = np.asarray(reward, dtype=np.float64), np.asarray(metres, dtype=np.float64)
         with np.errstate(divide="ignore", invalid="ignore"):
             chance = np.where(metres > 0, np.tanh(self.willingness * reward / metres), 1.0)
@@ -46,7 +46,7 @@ class Acceptance:
 
 
 def accepting_area(radius: ArrayLike, pull: ArrayLike) -> Floats:
-    """Compute F(r), the integral of s tanh(a/s) ds from 0 to r metres, in square metres.
+    """Compute F(r), the integral of s tanh(a/s) ds from 0 to r, in square metres.
 
     Shapes broadcast. With a = c w the pull of a reward in metres, 2 pi F(r) den workers are
     expected to accept in a circle of radius r with den workers on every square metre.

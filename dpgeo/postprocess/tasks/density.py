@@ -62,7 +62,7 @@ class DensitySurface:
 
     @cached_property
     def _pyramid(self) -> list[Floats]:
-        """Density at each halving of the resolution, padded by a cell that repeats the edge."""
+        """Density at each halving of resolution, padded by repeating the edge."""
         counts = self.counts
         area = np.broadcast_to(self.ground[:, None], counts.shape)
         levels = [counts / area]
@@ -80,7 +80,7 @@ class DensitySurface:
         return self._ruled(self._read(column, row, 0), rule)
 
     def noise_at(self, longitude: Floats, latitude: Floats) -> Floats:
-        """Return the noise variance per square metre of the cell around each position (n,)."""
+        """Return the noise variance per square metre at each position (n,)."""
         x, y = to_mercator(longitude, latitude)
         cell = self.grid.locate(x, y)
         row = np.maximum(cell, 0) // self.grid.columns
@@ -90,7 +90,7 @@ class DensitySurface:
     def rings(
         self, longitude: Floats, latitude: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Return mean densities (n, k) of rings between radii `edges` (k + 1,) around positions.
+        """Return mean densities (n, k) of rings with radii `edges` (k + 1,).
 
         Each ring is sampled at points that a golden-ratio lattice spreads evenly over it, from the
         surface at the resolution of their spacing. Ground distances use the scale at the position.
@@ -107,7 +107,7 @@ class DensitySurface:
     def _rings(
         self, column: Floats, row: Floats, scale: Floats, edges: Floats, rule: DensityRule
     ) -> Floats:
-        """Compute `rings` around places (n, 1) in cells; `scale` (n, 1) in cells per metre."""
+        """Compute `rings` around places (n, 1) in cells."""
         cell = self.grid.ground_cell_metres
         densities = np.empty((len(column), len(edges) - 1))
         for ring, (inner, outer) in enumerate(itertools.pairwise(edges)):

@@ -52,7 +52,7 @@ class Geocast:
 
 @dataclass(frozen=True, eq=False)
 class Partition:
-    """Disjoint regions: boxes (n, 4) of cells of a grid, and the expected people (n,) in each."""
+    """Disjoint boxes (n, 4) of cells, and the expected people (n,) in each."""
 
     grid: Grid
     boxes: NDArray[np.int32]

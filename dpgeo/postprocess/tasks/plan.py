@@ -227,7 +227,7 @@ def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.
 def _reach(
     surface: DensitySurface, tasks: Tasks, chosen: NDArray[np.intp], settings: Settings
 ) -> tuple[Reach, Floats, NDArray[np.object_]]:
-    """Return the reach of the chosen tasks that can be met, and density and reason of each."""
+    """Return the reach of the tasks that can be met, and densities and reasons."""
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
     density = surface.at(lon, lat, settings.density) * settings.worker_share
     reasons = np.full(len(chosen), Reason.PLANNED, dtype=object)

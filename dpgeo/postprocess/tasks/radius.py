@@ -72,7 +72,7 @@ class Reach(Protocol):
         """Return the expected outcome of the rewards (n,) offered."""
 
     def curves(self, rewards: Floats) -> Floats:
-        """Return expected workers to notify (n, g) for the same rewards (g,) offered to each task.
+        """Return expected workers (n, g) to notify for rewards (g,) of each task.
 
         It is inf where the target is out of reach.
         """
@@ -187,7 +187,7 @@ class FieldReach:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircleReach:
-    """The source's circle: `density` (n,) workers per square metre, positive, at each task."""
+    """The paper's circle: `density` (n,) workers per square metre at each task."""
 
     acceptance_model: Acceptance
     needed: float
@@ -235,7 +235,7 @@ class CircleReach:
 
 
 def circle_radius(needed: float, density: Floats, pull: Floats) -> Floats:
-    """Solve r^2 ln((exp(3 a/r) + 1)/2) = needed/(pi den) for r (n,); a = c w in metres.
+    """Solve r^2 ln((exp(3 a/r) + 1)/2) = needed/(pi den) for r (n,), a = c w.
 
     With u = r/a, g(u) = u^2 ln((exp(3/u) + 1)/2) must equal K = needed/(pi den a^2). Since
     ln((e^x + 1)/2) is at most x and at most x/2 + x^2/8, the root is at least both K/3 and
@@ -264,7 +264,7 @@ def _circle_ratio(size: Floats) -> Floats:
 
 
 def _log_refusal(x: Floats) -> Floats:
-    """Compute ln((exp(x) + 1)/2), exact near 0 and without overflow: -ln(1 - tanh(x/2))."""
+    """Compute ln((exp(x) + 1)/2) = -ln(1 - tanh(x/2)) without overflow."""
     return np.asarray(x + np.log1p(np.expm1(-x) / 2))
 
 

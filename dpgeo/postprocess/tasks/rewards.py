@@ -46,7 +46,7 @@ def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
 
 
 def optimal(reach: Reach, tasks: int, total: float, least: float, pull_limit: float) -> Floats:
-    """Compute the rewards (tasks,) that notify the fewest; what does not help is left unspent.
+    """Compute the rewards (tasks,) that notify the fewest people.
 
     `pull_limit` is the reward above which paying more is pointless, see SATISFIED. A task that is
     not met within the total gets `least`.
@@ -71,7 +71,7 @@ def _from_nothing(most: float) -> Floats:
 def _affordable(
     rewards: Floats, first: NDArray[np.intp], spare: float, least: float
 ) -> NDArray[np.intp]:
-    """Return the index of each task's first reward; 0 for the dearest when not all can be met."""
+    """Return the index of each task's first reward; 0 for tasks left out."""
     dearness = rewards[first] - least
     order = np.argsort(dearness, kind="stable")
     met = np.zeros(len(first), dtype=np.bool_)
@@ -80,7 +80,7 @@ def _affordable(
 
 
 def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
-    """Return which points (n, g) are corners of each task's lower convex hull; False where inf.
+    """Return which points (n, g) are corners of each task's lower convex hull.
 
     Andrew's monotone chain for all tasks at once: points that do not lie below the line between
     their neighbours on the hull are removed until none is left.
@@ -113,7 +113,7 @@ def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArra
 
 
 def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return indices of the corners before and after each point, -1 and g where there is none."""
+    """Return indices of the corners beside each point; -1 and g if none."""
     size = corner.shape[1]
     index = np.arange(size)
     upto = np.maximum.accumulate(np.where(corner, index, -1), axis=1)
@@ -131,7 +131,7 @@ def _spend(
     first: NDArray[np.intp],
     total: float,
 ) -> Floats:
-    """Start at each task's first reward and take the steepest edges of the hulls first."""
+    """Start at first rewards and take the steepest edges of the hulls first."""
     met = np.isfinite(people[np.arange(len(people)), first])
     task, corner = np.nonzero(hull & met[:, None])
     same = np.flatnonzero(task[1:] == task[:-1])

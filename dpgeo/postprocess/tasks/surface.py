@@ -33,7 +33,7 @@ KNOWN = 2.0
 
 
 def density_surface(released: Released) -> DensitySurface:
-    """Return expected people in each cell, from the last layer of boxes and never negative.
+    """Return expected people in each cell, never negative.
 
     Where that layer is not of single cells, each box's count is divided evenly among its cells
     inside the study area. The total is what the measured counts allow, see `reconciled`. Raises
@@ -76,7 +76,7 @@ def expected_people(layer: BoxLayer) -> Floats:
 def reconciled(
     people: Floats, cells: NDArray[Any], measured: NDArray[Any], variance: Floats
 ) -> Floats:
-    """Scale expected people (n,) in boxes of `cells` (n,) to a total the measured counts allow.
+    """Scale expected people (n,) to a total that the measured counts allow.
 
     An estimate that shrinks every box towards its surroundings errs in the same direction in many
     of them. Under strong noise thousands of empty boxes each keep a little, and together more
@@ -108,7 +108,7 @@ def _plannable(drawn: Sequence[Layer]) -> list[BoxLayer]:
 
 
 def _variance(layer: BoxLayer) -> Floats:
-    """Return the noise variance (n,), as if it were Laplace noise with the stated margin."""
+    """Return noise variances (n,), as of Laplace noise with the stated margins."""
     return np.asarray(2 * (layer.margin / np.log(20)) ** 2)
 
 
@@ -125,7 +125,7 @@ def _coarser(grid: Grid, step: int) -> Grid:
 
 
 def _pooled(layer: BoxLayer, values: Floats, area: StudyArea, step: int) -> Floats:
-    """Sum values (n,) of boxes, even over their cells inside, over blocks of step x step."""
+    """Sum values (n,) of boxes over blocks of step x step cells."""
     grid = _coarser(layer.grid, step)
     if layer.is_cells:
         row, column = layer.boxes[:, 0] // step, layer.boxes[:, 2] // step

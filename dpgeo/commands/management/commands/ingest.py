@@ -121,7 +121,7 @@ class Command(BaseCommand):
             raise
 
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
-        """Return the named columns, else the fixed ones, else those suggested for the file."""
+        """Return the named columns, else the fixed ones, else suggested ones."""
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)
         named = {role: options[role] for role in DECLARED if options[role]}
@@ -180,7 +180,7 @@ class Command(BaseCommand):
 
 
 def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str, str]:
-    """Drop suggested columns that give the location in another way than the named ones.
+    """Drop suggested columns that give the location in another way.
 
     A time column is never suggested: it is optional, and rows whose time cannot be read are
     refused.

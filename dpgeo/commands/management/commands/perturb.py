@@ -54,7 +54,7 @@ class Command(BaseCommand):
         self.stderr.write(f"Half of the time at most {near:,.0f} m away, 95 % {far:,.0f} m.")
 
     def _file(self, mover: LocalPlanarLaplace, path: Path) -> None:
-        """Perturb a file's locations; other columns could identify the person and are left out."""
+        """Perturb a file's locations and drop all other columns, which may identify."""
         try:
             with path.open(newline="", encoding="utf-8-sig") as file:
                 rows = positions(csv.DictReader(file))
@@ -74,7 +74,7 @@ class Command(BaseCommand):
 
 
 def positions(rows: csv.DictReader[str]) -> Iterator[tuple[float, float]]:
-    """Yield longitude and latitude of every row. Raises InvalidInput, which names the line."""
+    """Yield each row's longitude and latitude. Raises InvalidInput with the line."""
     names = {name.strip().lower(): name for name in rows.fieldnames or ()}
     lon = names.get("lon") or names.get("longitude")
     lat = names.get("lat") or names.get("latitude")

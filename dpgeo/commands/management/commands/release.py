@@ -67,9 +67,9 @@ class Command(BaseCommand):
                     dataset=options["dataset"],
                     field="slug",
                 )
-            asked = {name: options[name] for name in PRICED}
-            asked["counting"] = asked["counting"] or usual_counting(dataset)
-            request = read_request(dataset, parameters=parameters, **asked)
+            fields = {name: options[name] for name in PRICED}
+            fields["counting"] = fields["counting"] or usual_counting(dataset)
+            request = read_request(dataset, parameters=parameters, **fields)
             quote = release_quote(dataset=dataset, request=request)
             self._show(quote, dataset)
             if options["dry_run"]:

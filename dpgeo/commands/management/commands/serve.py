@@ -58,19 +58,19 @@ class Command(BaseCommand):
 
 
 class Greeting:
-    """Prints the site's address once, when the site answers and its first contents exist."""
+    """Prints the site's address once, as soon as the site answers."""
 
     def __init__(self, command: Command, host: str, port: int, waiting_for: Program | None) -> None:
         self.command, self.host, self.port = command, host, port
         self.waiting_for = waiting_for
-        self.said = False
+        self.greeted = False
 
     def look(self) -> None:
         """Check whether the site is ready; called repeatedly."""
-        if self.said or (self.waiting_for is not None and not self.waiting_for.finished):
+        if self.greeted or (self.waiting_for is not None and not self.waiting_for.finished):
             return
         if can_connect(self.host, self.port):
-            self.said = True
+            self.greeted = True
             self.command._say(f"\ndpgeo is at http://{self.host}:{self.port}/  (Ctrl-C stops it)\n")
 
 
