@@ -21,7 +21,7 @@ from dpgeo.postprocess.deconvolution import recover
 from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.ground_grid import GroundGrid, grid_step
+from dpgeo.spatial.ground_grid import GroundGrid, grid_step, input_step
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees, to_mercator
 from dpgeo.spatial.truncation import UNITS, Truncation
 from tests.randomness import SeededWords
@@ -71,7 +71,7 @@ def add_to(subcommands: Any) -> None:
 def measure(options: argparse.Namespace) -> None:
     """Print a line for each figure."""
     level = make_level(options.level, options.radius)
-    noise = PlanarLaplace(level.epsilon, 1, grid_step(level.radius))
+    noise = PlanarLaplace(level.epsilon, 1, grid_step(level.radius), input_step(level.radius))
     lines = (
         *_spread(noise, options.draws, options.seed),
         *_promise(noise, options.draws, options.seed),
@@ -111,7 +111,7 @@ def _promise(noise: PlanarLaplace, draws: int, seed: int) -> Iterator[dict[str, 
     samplers: dict[str, Sampler] = {
         "dpgeo": lambda lon, lat, words: move(lon, lat, noise, words),
         "fault: half the noise": lambda lon, lat, words: move(
-            lon, lat, PlanarLaplace(2 * noise.declared, 1, noise.step), words
+            lon, lat, PlanarLaplace(2 * noise.declared, 1, noise.step, noise.input_step), words
         ),
         "fault: metres of Web Mercator": lambda lon, lat, words: _move_on_mercator(
             lon, lat, float(noise.declared), words

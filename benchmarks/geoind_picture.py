@@ -20,7 +20,7 @@ from dpgeo.postprocess.deconvolution import recover
 from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.ground_grid import GroundGrid, grid_step
+from dpgeo.spatial.ground_grid import GroundGrid, grid_step, input_step
 from dpgeo.spatial.projection import to_mercator
 from dpgeo.spatial.truncation import UNITS, Truncation
 from tests.randomness import SeededWords
@@ -47,7 +47,7 @@ def draw(options: argparse.Namespace) -> None:
     from PIL import Image, ImageDraw
 
     level = make_level("ln 4", 200)
-    noise = PlanarLaplace(level.epsilon, 1, grid_step(level.radius))
+    noise = PlanarLaplace(level.epsilon, 1, grid_step(level.radius), input_step(level.radius))
     lon, lat = _city(np.random.default_rng(7))
     grid = Grid.over(AREA, CELLS)
     moved = move(lon, lat, noise, SeededWords(1))

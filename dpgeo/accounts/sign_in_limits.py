@@ -77,7 +77,7 @@ class SignIn(LoginView):
     redirect_authenticated_user = True
 
     def form_invalid(self, form: AuthenticationForm) -> HttpResponse:
-        """Show the errors; beyond the limits with status 429 and Retry-After."""
+        """Show the errors; answer 429 with Retry-After beyond the limits."""
         return refusal(super().form_invalid(form))
 
 
@@ -87,7 +87,7 @@ class Administration(AdminSite):
     login_form = CountedAdminForm
 
     def login(self, request: HttpRequest, extra_context: Any = None) -> HttpResponse:
-        """Show Django's sign-in page; beyond the limits with status 429 and Retry-After."""
+        """Show Django's sign-in page; answer 429 beyond the limits."""
         return refusal(super().login(request, extra_context))
 
 

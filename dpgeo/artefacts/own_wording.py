@@ -41,7 +41,7 @@ ATTRIBUTES = (
 
 @singledispatch
 def not_protected(content: Content, facts: list[str]) -> list[str]:
-    """Return what is not hidden, from what the notion of privacy does not hide."""
+    """Return what a release does not hide, by its notion of privacy."""
     return facts
 
 

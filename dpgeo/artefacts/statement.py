@@ -23,7 +23,7 @@ from dpgeo.core.noise import WGS84_STRETCH, PlanarLaplace
 from dpgeo.core.released import Released
 from dpgeo.core.spend import Measured
 from dpgeo.postprocess.layers import BoxLayer, Layer, layers, quantisation_step
-from dpgeo.spatial.ground_grid import FURTHEST_SNAP
+from dpgeo.spatial.ground_grid import grid_step
 
 NAME = "statement.json"
 MEDIA_TYPE = "application/json"
@@ -144,10 +144,11 @@ def _bound(released: Released) -> form.ContributionBound:
 def _guarantee(released: Released) -> form.Pure | form.Geo:
     unit = released.guarantee.unit
     if isinstance(released.guarantee, GeoInd):
+        [noise] = (line.noise for line in released.trace if isinstance(line.noise, PlanarLaplace))
         return {
             "notion": "geo-indistinguishability",
             "delta": "0",
-            "symbols": wording.GEO_IND,
+            "symbols": wording.GEO_IND.format(snapping=float(noise.snapped_apart(0))),
             "neighbours": {
                 "words": wording.GEO_NEIGHBOURS[unit],
                 "symbols": wording.GEO_NEIGHBOURS_SYMBOLS,
@@ -178,7 +179,9 @@ def _dataset_guarantee(released: Released) -> Any:
     places = {}
     if points := released.about.get("dataset_points_epsilon", ""):
         radius = int(released.about["dataset_points_radius"])
-        sentence = wording.points_sentence(total, unit, Fraction(points), radius)
+        # Releases before 0.2 were snapped to the grid of their outputs.
+        step = released.about.get("dataset_points_input_step", 1000 * grid_step(radius))
+        sentence = wording.points_sentence(total, unit, Fraction(points), radius, int(step))
         level = released.about["dataset_points_level"]
         per_metre = format_epsilon(Fraction(points))
         places["points"] = {"level": level, "radius": radius, "epsilon_per_metre": per_metre}
@@ -224,7 +227,8 @@ def _points_noise(noise: PlanarLaplace) -> Any:
         "wgs84_stretch": format_epsilon(WGS84_STRETCH),
         "rate_per_metre_on_the_sphere": noise.rate,
         "grid_step_metres": noise.step,
-        "raw_positions": wording.SNAPPED.format(metres=2 * FURTHEST_SNAP * noise.step),
+        "input_grid_step_metres": noise.snapping,
+        "raw_positions": wording.SNAPPED.format(metres=float(noise.snapped_apart(0))),
         "radius_50_metres": noise.radius(0.5),
         "radius_95_metres": noise.radius(0.95),
         "standard_deviation_of_an_axis_metres": noise.axis_deviation,

@@ -25,8 +25,9 @@ UNIT = {
 PURE_DP = "P[M(D) ∈ S] ≤ e^ε · P[M(D') ∈ S] for all neighbouring D, D' and all sets S of outputs"
 
 GEO_IND = (
-    "P[M(x) ∈ S] ≤ e^(ε · Σ d(x_i, x'_i)/n) · P[M(x') ∈ S] for the n reports x, x' of one unit, "
-    "d in metres along the surface of the earth, and all sets S of outputs"
+    "P[M(x) ∈ S] ≤ e^(ε · Σ (d(x_i, x'_i) + {snapping:g})/n) · P[M(x') ∈ S] for the n reports x, "
+    "x' of one unit, the sum over those with x_i ≠ x'_i, d in metres along the surface of the "
+    "earth, and all sets S of outputs"
 )
 
 GEO_NEIGHBOURS = {
@@ -60,8 +61,8 @@ PLANAR_LAPLACE = (
 )
 
 SNAPPED = (
-    "Two positions that are d metres apart are at most d + {metres:g} m apart once they are "
-    "snapped; the promise holds for that distance."
+    "Positions as they were reported: two that are d metres apart are at most d + {metres:g} m "
+    "apart once they are snapped, and the guarantee holds for that distance."
 )
 
 WAIVED = "Charged to the budget and not drawn: the mechanism had no use for it."
@@ -125,19 +126,20 @@ def points_sentence(
     unit: Unit,
     per_metre: Fraction,
     radius: int,
+    input_step: int,
 ) -> Phrase:
     """Fill in WHEREABOUTS with its figures.
 
     Moving one privacy unit's reports, the same number, by at most d each changes the odds by at
     most e^(2 E + e_g d): counts lose the old reports and gain the new ones, and points are
     perturbed. `total` is E, `per_metre` e_g, and `radius` the metres within which levels are
-    stated. Snapping, to no grid coarser than that of the radius, can increase the distance of
+    stated. Snapping, to no grid coarser than `input_step` millimetres, can increase the distance of
     positions, which d includes.
     """
     return Phrase(
         WHEREABOUTS[unit],
         radius=Figure(f"{radius:,}"),
-        moved=Figure(format_odds(2 * total + per_metre * snapped_apart(radius))),
+        moved=Figure(format_odds(2 * total + per_metre * snapped_apart(radius, input_step))),
         odds=Figure(format_odds(total)),
     )
 

@@ -31,6 +31,8 @@ class Ledger(models.Model):
 
     The budget for points is `beside` the budget for counts of the same people, so that datasets
     which share one share the other. Its levels refer to `radius` metres, which never change.
+    `input_step` is the largest step, in millimetres, of the grids to which its points' positions
+    are snapped before they are perturbed.
     """
 
     name = models.CharField(max_length=200)
@@ -41,6 +43,7 @@ class Ledger(models.Model):
         "self", null=True, editable=False, on_delete=models.CASCADE, related_name="geo"
     )
     radius = models.PositiveIntegerField(null=True, editable=False)
+    input_step = models.PositiveIntegerField(null=True, editable=False)
     total_units = models.BigIntegerField(help_text="Total budget in whole units of the notion.")
     spent_units = models.BigIntegerField(default=0, editable=False)
     promised_at = models.DateTimeField(

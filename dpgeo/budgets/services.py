@@ -19,6 +19,7 @@ from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.core.guarantees import Guarantee, Notion, guarantee, whole_units
 from dpgeo.core.levels import Level
 from dpgeo.phrases import Figure
+from dpgeo.spatial.ground_grid import input_step
 
 
 def ledger_create(*, name: str, total: Fraction) -> Ledger:
@@ -49,6 +50,7 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
                     notion=Notion.GEO_IND.value,
                     beside=counts_ledger,
                     radius=total.radius,
+                    input_step=input_step(total.radius),
                     total_units=total.pico,
                 )
         except IntegrityError:

@@ -40,7 +40,7 @@ class InvalidInput(DpgeoError):
 
 
 class BudgetExceeded(DpgeoError):
-    """The privacy budget does not hold what was requested."""
+    """The privacy budget is too small for what was requested."""
 
 
 class NotAllowed(DpgeoError):

@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any, Self
 
 from dpgeo.core.errors import InvalidInput
-from dpgeo.spatial.ground_grid import NEAREST
+from dpgeo.spatial.ground_grid import NEAREST, snapped_apart
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 LEAST_RATE = Fraction(1, 1 << 56)
@@ -103,8 +103,14 @@ class PlanarLaplace:
     """Noise of positions: density exp(-rate * metres) on the sphere, then a grid.
 
     `epsilon` is declared and charged for all reports of one privacy unit together, in epsilon per
-    WGS84 metre; each of `sensitivity` reports gets an equal share. `step` is that of the public
-    `GroundGrid` that positions are snapped to before and after.
+    WGS84 metre; each of `sensitivity` reports gets an equal share. Perturbed positions are snapped
+    to the public `GroundGrid` of `step` metres. Before, positions are snapped to one of
+    `input_step` millimetres, or of `step` where that is 0, as it is in releases before 0.2.
+
+    Guarantee for positions as reported. Snapping moves each of two positions by at most 0.75 input
+    steps, so those d apart are at most d + 1.5 input steps apart afterwards: the odds change by at
+    most exp(declared (d + 1.5 input steps)) per report, for every d. (Two that are snapped alike
+    are not told apart at all; a bound in d alone cannot hold across an edge of the grid.)
 
     Finite precision. Let e be the largest distance between a computed point and the ideal one:
     PLACEMENT_ULPS units of 2^-53 of the earth's radius, which cover errors of the angle (13 of them
@@ -116,8 +122,8 @@ class PlanarLaplace:
     exponential bounds the density at the rim relative to the middle), to which 2^-50 is added for
     rounding of the acceptance. So the odds of any output change by (1 + eta)/(1 - eta) beyond the
     ideal ones (cf. Andres et al. 2013, theorem 4.1), and grid points are at least 0.6 steps apart:
-    the loss per metre is ln((1 + eta)/(1 - eta))/(0.6 step), the `correction`. The sampler runs at
-    the rate (declared - correction)/WGS84_STRETCH.
+    the loss per metre is ln((1 + eta)/(1 - eta))/(0.6 input steps), the `correction`. The sampler
+    runs at the rate (declared - correction)/WGS84_STRETCH.
 
     Raises InvalidInput (field "level") where the correction is at least half of what is declared.
     """
@@ -125,9 +131,10 @@ class PlanarLaplace:
     epsilon: Fraction
     sensitivity: int
     step: int
+    input_step: int = 0
 
     def __post_init__(self) -> None:
-        if self.epsilon <= 0 or self.sensitivity < 1 or self.step < 1:
+        if self.epsilon <= 0 or self.sensitivity < 1 or self.step < 1 or self.input_step < 0:
             raise ValueError("Points need a positive epsilon, reports and step.")
         if not self.correction < float(self.declared) / 2:
             raise InvalidInput(
@@ -142,6 +149,19 @@ class PlanarLaplace:
         return self.epsilon / self.sensitivity
 
     @property
+    def snapping(self) -> float:
+        """Step in metres of the grid to which positions are snapped beforehand."""
+        return self.input_step / 1000 if self.input_step else float(self.step)
+
+    def snapped_apart(self, metres: Fraction | int) -> Fraction:
+        """Return the largest distance after snapping, in metres, of positions `metres` apart."""
+        return snapped_apart(metres, self.input_step or 1000 * self.step)
+
+    def loss_within(self, metres: Fraction | int) -> Fraction:
+        """Return the largest log-odds between two positions of a report up to `metres` apart."""
+        return self.declared * self.snapped_apart(metres)
+
+    @property
     def correction(self) -> float:
         """Epsilon per metre that finite precision may cost beyond the sampler's rate."""
         rate = float(self.declared)
@@ -150,7 +170,7 @@ class PlanarLaplace:
         eta = 7 * error / self.step * math.exp(exponent) + 2**-50
         if eta >= 0.5:
             return math.inf
-        return (math.log1p(eta) - math.log1p(-eta)) / (NEAREST * self.step)
+        return (math.log1p(eta) - math.log1p(-eta)) / (NEAREST * self.snapping)
 
     @property
     def rate(self) -> float:
@@ -181,18 +201,20 @@ class PlanarLaplace:
         return (tail + end) / (1 + end)
 
     def to_json(self) -> dict[str, str | int]:
-        """Return the three parameters, epsilon as an exact fraction."""
-        return {
+        """Return the numbers that define the distribution, epsilon as an exact fraction."""
+        document: dict[str, str | int] = {
             "epsilon": str(self.epsilon),
             "sensitivity": self.sensitivity,
             "step": self.step,
         }
+        return {**document, "input_step": self.input_step} if self.input_step else document
 
     @classmethod
     def from_json(cls, document: dict[str, Any]) -> Self:
         """Invert `to_json`."""
         epsilon = Fraction(document["epsilon"])
-        return cls(epsilon, int(document["sensitivity"]), int(document["step"]))
+        step, input_step = int(document["step"]), int(document.get("input_step", 0))
+        return cls(epsilon, int(document["sensitivity"]), step, input_step)
 
 
 Noise = DiscreteLaplace | PlanarLaplace

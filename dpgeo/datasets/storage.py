@@ -53,7 +53,7 @@ def remove(storage: Storage, name: str) -> None:
 
 
 def open_span(storage: Storage, name: str, first: int, last: int) -> IO[bytes]:
-    """Open a stored file at byte `first`; read only up to `last`.
+    """Open a stored file at byte `first`, to be read up to `last`.
 
     The object store's own file objects would fetch the whole object. Raises FileNotFoundError.
     """

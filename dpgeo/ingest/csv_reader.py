@@ -1,7 +1,7 @@
 """CSV reader for delimited text with a header.
 
-`csv_lines` explains why rows are not read by a CSV library; the header is, since it is public and a
-single line.
+Only the header, a single public line, is read by a CSV library; `csv_lines` explains why rows are
+not.
 """
 
 from __future__ import annotations

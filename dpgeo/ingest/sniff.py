@@ -51,7 +51,7 @@ def sniff(path: Path, file_name: str) -> InputFormat:
 
 
 def _check_text(head: bytes, start: bytes, file_name: str) -> None:
-    """Refuse what no format claims and CSV cannot be."""
+    """Refuse text that no format recognises and that cannot be CSV."""
     for magic, problem in FOREIGN:
         if head.startswith(magic):
             raise InvalidInput(problem, field="file")

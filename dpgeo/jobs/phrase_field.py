@@ -1,4 +1,4 @@
-"""Phrases in a text column, so that any page can say them in its language later."""
+"""Text column of phrases, which pages render in their own language."""
 
 from __future__ import annotations
 

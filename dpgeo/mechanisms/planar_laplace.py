@@ -14,10 +14,12 @@ at most exp(e D), D across the area.
 Positions are snapped to a public grid; each is perturbed by one `perturb` (the argument is in
 `privacy.planar_laplace_sampler`, the cost of finite precision in `core.noise.PlanarLaplace`); the
 output is snapped, mapped into the area by a function of the output alone, and sorted by its own
-values. Raw positions d apart are at most d + 1.5 steps apart once snapped. Which reports of a
-person are kept beyond the contribution bound follows from their times alone: reports of one time
-are kept together or dropped together; where more reports than the bound have the same time or none,
-nothing is drawn. So moving a report changes neither which reports are kept nor whether any are.
+values. Positions d apart are at most d + 1.5 steps of that grid apart once snapped, so one report
+moved by d changes the odds by at most e^(e (d + 1.5 steps)); 200 steps are a radius. Which reports
+of a person are kept beyond the contribution bound follows from their times alone: reports of one
+time are kept together or dropped together; where more reports than the bound have the same time or
+none, nothing is drawn. So moving a report changes neither which reports are kept nor whether any
+are.
 
 Times, if published, are published as declared and not protected. The same holds for attributes
 declared public: neighbouring datasets differ only in where reports are made, the values come from a
@@ -66,7 +68,7 @@ from dpgeo.privacy.view import PrivateView
 from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.density import Density
 from dpgeo.spatial.grid import Grid
-from dpgeo.spatial.ground_grid import GroundGrid, grid_step
+from dpgeo.spatial.ground_grid import GroundGrid, grid_step, input_step
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 from dpgeo.spatial.truncation import UNITS, Truncation
 
@@ -187,7 +189,9 @@ def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) 
     # Built again afterwards: errors must be raised before anything is drawn.
     epsilon = price(params, view.bound, view.domain.area)
     _remapping(params, _noise(params, epsilon, view.bound), view.domain)
-    return meter.perturb(LABEL, reports, area, padded=params.padded)
+    return meter.perturb(
+        LABEL, reports, area, input_step=input_step(params.radius), padded=params.padded
+    )
 
 
 def content(perturbed: Perturbed, params: Params, domain: Domain) -> PointsRelease:
@@ -270,7 +274,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _noise(params: Params, epsilon: Fraction, bound: int) -> PlanarLaplace:
-    return PlanarLaplace(epsilon, bound, grid_step(params.radius))
+    return PlanarLaplace(epsilon, bound, grid_step(params.radius), input_step(params.radius))
 
 
 def _truncation(params: Params, area: StudyArea) -> Truncation:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import singledispatch
 
 from dpgeo.artefacts.statement import cost_words
+from dpgeo.core.noise import PlanarLaplace
 from dpgeo.core.released import Content, PointsRelease, Released
 from dpgeo.pages.largest_rows import Row, rows_of
 from dpgeo.postprocess.layers import BoxLayer, Layer
@@ -28,7 +29,7 @@ class Moved:
     placed: bool
     near: float
     far: float
-    step: int
+    noise: PlanarLaplace
     time: str
     attributes: str
     updates: int
@@ -55,7 +56,7 @@ def _moved(content: PointsRelease, released: Released, drawn_layers: Sequence[La
         placed=bool(content.prior),
         near=noise.radius(0.5),
         far=noise.radius(0.95),
-        step=noise.step,
+        noise=noise,
         time=str(released.parameters["time"]),
         attributes=", ".join(attribute.column for attribute in content.attributes),
         updates=content.updates,

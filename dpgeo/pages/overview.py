@@ -40,7 +40,7 @@ class Rectangle:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """The land as an SVG path, the study areas, and the area that is filtered by."""
+    """The land as an SVG path, the study areas, and the one selected as filter."""
 
     land: str
     areas: tuple[Rectangle, ...]

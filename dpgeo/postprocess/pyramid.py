@@ -30,7 +30,7 @@ def pooled(values: Floats, side: int) -> Floats:
 
 
 def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Repeat every value over its block, (side, side)."""
+    """Repeat every value over its block of (side, side) cells."""
     block = side // len(values)
     return values.repeat(block, axis=0).repeat(block, axis=1)
 

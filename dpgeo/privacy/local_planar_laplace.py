@@ -15,7 +15,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.privacy.randomness import Entropy
-from dpgeo.spatial.ground_grid import grid_step
+from dpgeo.spatial.ground_grid import grid_step, input_step
 
 
 class LocalPlanarLaplace:
@@ -26,7 +26,8 @@ class LocalPlanarLaplace:
 
     def __init__(self, entropy: Entropy, *, level: object, radius: object) -> None:
         self.level = make_level(level, radius)
-        self.noise = PlanarLaplace(self.level.epsilon, 1, grid_step(self.level.radius))
+        radius = self.level.radius
+        self.noise = PlanarLaplace(self.level.epsilon, 1, grid_step(radius), input_step(radius))
         self._stream = entropy.stream()
 
     def move(

@@ -214,18 +214,24 @@ class Meter:
         return cells[order], np.concatenate([noisy[noisy >= threshold], above])[order]
 
     def perturb(
-        self, label: str, positions: PrivatePositions, area: Truncation, *, padded: bool = False
+        self,
+        label: str,
+        positions: PrivatePositions,
+        area: Truncation,
+        *,
+        input_step: int,
+        padded: bool = False,
     ) -> Perturbed:
         """Perturb reports on the sphere and map them into the area, sorted by the result.
 
-        With `padded`, each privacy unit's missing reports are replaced by reports placed anywhere
-        in the area; reports then have no times and no attributes. Raises PrivacyError before any
-        draw.
+        They are snapped beforehand to a grid of `input_step` millimetres. With `padded`, each
+        privacy unit's missing reports are replaced by reports placed anywhere in the area; reports
+        then have no times and no attributes. Raises PrivacyError before any draw.
         """
         if type(positions) is not PrivatePositions:
             raise PrivacyError("Only private positions that a view made can be perturbed.")
         spend = self._declared(label)
-        noise = PlanarLaplace(spend.epsilon, positions.sensitivity, area.step)
+        noise = PlanarLaplace(spend.epsilon, positions.sensitivity, area.step, input_step)
         self._close(label, noise)
         stream = self._entropy.stream()
         return gather(

@@ -120,13 +120,13 @@ def move(
 ) -> tuple[Floats, Floats]:
     """Snap, perturb and snap positions (n,) in degrees; longitudes in [-180, 180]."""
     moved_longitude, moved_latitude = np.empty_like(longitude), np.empty_like(latitude)
-    grid = GroundGrid(noise.step)
+    inputs, outputs = GroundGrid(noise.snapping), GroundGrid(noise.step)
     for start in range(0, len(longitude), CHUNK):
         chunk = slice(start, start + CHUNK)
-        east, north = grid.snap(np.radians(longitude[chunk]), np.radians(latitude[chunk]))
+        east, north = inputs.snap(np.radians(longitude[chunk]), np.radians(latitude[chunk]))
         arc = draw_arcs(noise.rate * EARTH_RADIUS_METRES, len(east), random)
         bearing = np.asarray(random.words(len(east)) * (2 * math.pi / 2**64), dtype=np.float64)
-        east, north = grid.snap(*travel(east, north, arc, bearing))
+        east, north = outputs.snap(*travel(east, north, arc, bearing))
         moved_longitude[chunk], moved_latitude[chunk] = np.degrees(east), np.degrees(north)
     return moved_longitude, moved_latitude
 

@@ -28,7 +28,7 @@ from dpgeo.phrases import Phrase
 from dpgeo.privacy.bounding import split
 from dpgeo.privacy.mechanism import Forecast, Mechanism, checked_plan
 from dpgeo.releases.requests import ReleaseRequest
-from dpgeo.spatial.ground_grid import grid_step
+from dpgeo.spatial.ground_grid import input_step
 
 MOST_CROWDED = 100_000
 """If only counts above this stand out, hardly any place on earth has one."""
@@ -192,7 +192,9 @@ def _check_step(ledger: Ledger, forecast: Forecast) -> None:
     many times that radius, and the statement on every page would promise too much.
     """
     radius, noise = ledger.radius, forecast.noise
-    if radius is None or not isinstance(noise, PlanarLaplace) or noise.step <= grid_step(radius):
+    if radius is None or not isinstance(noise, PlanarLaplace):
+        return
+    if noise.input_step <= input_step(radius):
         return
     raise InvalidInput(
         "The budget for points holds within {radius:,} m, and a larger radius would need a "

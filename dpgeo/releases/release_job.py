@@ -119,6 +119,7 @@ def _points_total(release: Release) -> dict[str, str]:
         "dataset_points_epsilon": format_epsilon(points.epsilon_of(units)),
         "dataset_points_level": points.amount(units),
         "dataset_points_radius": str(points.radius),
+        "dataset_points_input_step": str(points.input_step),
     }
 
 

@@ -127,7 +127,7 @@ class Grid:
         return np.asarray(heights * EARTH_RADIUS_METRES * self.cell / MERCATOR_RADIUS_METRES)
 
     def locate(self, x: ArrayLike, y: ArrayLike) -> NDArray[np.int64]:
-        """Return cell numbers (row * columns + column), -1 outside."""
+        """Return cells (row * columns + column) of Web Mercator positions, -1 outside."""
         column = np.floor((np.asarray(x, dtype=np.float64) - self.west) / self.cell)
         row = np.floor((self.north - np.asarray(y, dtype=np.float64)) / self.cell)
         inside = (column >= 0) & (column < self.columns) & (row >= 0) & (row < self.rows)

@@ -29,31 +29,40 @@ FURTHEST_SNAP = 0.75
 
 
 STEPS = 100
-"""Steps of the public grid in a radius, if a step is then at least a metre."""
+"""Steps of the outputs' grid in a radius, if a step is then at least a metre."""
+
+INPUT_STEPS = 200
+"""Steps of the inputs' grid in a radius: snapping adds 1.5 steps to a distance, less than 1 % of
+the radius."""
 
 
 def grid_step(radius: int) -> int:
-    """Return the grid step in metres for a radius."""
+    """Return the step in metres of the grid to which perturbed positions are snapped."""
     return max(1, radius // STEPS)
 
 
-def snapped_apart(radius: int) -> Fraction:
-    """Return how far positions a radius apart can be after snapping, in metres.
+def input_step(radius: int) -> int:
+    """Return the step in millimetres of the grid to which positions are snapped beforehand."""
+    return radius * 1000 // INPUT_STEPS
 
-    The grid is that of the radius, or a finer one.
+
+def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
+    """Return the largest distance in metres of two positions after snapping, from that before.
+
+    `millimetres` is the step of the inputs' grid.
     """
-    return radius + 2 * Fraction(FURTHEST_SNAP) * grid_step(radius)
+    return metres + 2 * Fraction(FURTHEST_SNAP) * Fraction(millimetres, 1000)
 
 
 @dataclass(frozen=True, slots=True)
 class GroundGrid:
     """The grid with a step in metres; angles are radians on the sphere."""
 
-    step: int
+    step: float
 
     def __post_init__(self) -> None:
-        if self.step < 1:
-            raise ValueError("A grid needs a step of at least one metre.")
+        if self.step < 0.001:
+            raise ValueError("A grid needs a step of at least a millimetre.")
 
     def snap(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
         """Snap to the point (n,) nearest in row, then in column.

@@ -50,7 +50,7 @@ class Truncation:
     @property
     def step(self) -> int:
         """Step of the grid in metres."""
-        return self._grid.step
+        return int(self._grid.step)  # whole metres, for outputs
 
     def apply(
         self, longitude: Floats, latitude: Floats

@@ -16,7 +16,7 @@ from dpgeo.core.levels import make_level
 from dpgeo.core.noise import PlanarLaplace
 from dpgeo.privacy.planar_laplace_sampler import move
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.ground_grid import GroundGrid
+from dpgeo.spatial.ground_grid import GroundGrid, grid_step, input_step
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 from dpgeo.spatial.truncation import UNITS, Truncation
 from tests.randomness import SeededWords
@@ -25,12 +25,8 @@ pytestmark = pytest.mark.statistical
 
 DRAWS = 4_000_000 if os.environ.get("DPGEO_AUDIT") else 400_000
 LEVEL = make_level("ln 4", 200)
-NOISE = PlanarLaplace(LEVEL.epsilon, 1, 2)
+NOISE = PlanarLaplace(LEVEL.epsilon, 1, 2, 1000)
 PLACES = [(13.4, 52.5), (0.0, 0.0), (20.0, 80.0), (179.9995, -33.0)]
-
-
-SCALE = 2 / float(LEVEL.epsilon)
-"""Mean distance in metres by which the noise moves a report."""
 
 CHANCE = 1e-10
 """Probability of a false alarm in one comparison."""
@@ -39,7 +35,7 @@ CHANCE = 1e-10
 def loss(metres: float, place: tuple[float, float], noise: PlanarLaplace) -> float:
     """Return a lower bound on the largest log-ratio of outcomes from two places `metres` apart.
 
-    `place` is midway between them, in a study area whose edges may be near.
+    `place` is the eastern one, in a study area whose edges may be near.
     """
     lon, lat = place
     degree = math.radians(EARTH_RADIUS_METRES)
@@ -53,13 +49,31 @@ def loss(metres: float, place: tuple[float, float], noise: PlanarLaplace) -> flo
         longitude, latitude = snapped.apply(*moved)
         return (longitude / UNITS - lon) * wide, (latitude / UNITS - lat) * degree
 
-    return tell_apart(draw, metres, DRAWS, SCALE, CHANCE).lower
+    return tell_apart(draw, metres, DRAWS, 2 / float(noise.declared), CHANCE).lower
 
 
 @pytest.mark.parametrize("place", PLACES, ids=str)
 @pytest.mark.parametrize("metres", [50, 200, 400])
 def test_no_outcome_exceeds_the_guaranteed_epsilon(metres: int, place: tuple[float, float]) -> None:
     assert loss(metres, place, NOISE) <= float(LEVEL.epsilon) * metres
+
+
+def test_two_reports_on_either_side_of_a_snapping_edge_are_not_told_apart() -> None:
+    """A level of 2 within 1 m, and positions 2 cm apart between two points of the inputs' grid."""
+    level = make_level("2", 1)
+    noise = PlanarLaplace(level.epsilon, 1, grid_step(1), input_step(1))
+    coarse = PlanarLaplace(level.epsilon, 1, grid_step(1))  # as before version 0.2
+    claim = float(noise.loss_within(Fraction(2, 100)))
+    assert claim < 0.056
+    assert loss(0.02, beside_an_edge(noise.snapping), noise) <= claim
+    assert loss(0.02, beside_an_edge(coarse.snapping), coarse) > 1
+
+
+def beside_an_edge(step: float) -> tuple[float, float]:
+    """Return the place on the equator a centimetre east of where snapping changes columns."""
+    points = math.floor(2 * math.pi * EARTH_RADIUS_METRES / step)
+    edge = 360 / points * (round(points * 13.4 / 360) + 0.5)
+    return edge + math.degrees(0.01 / EARTH_RADIUS_METRES), 0.0
 
 
 def test_the_benchmark_finds_the_promise_kept_and_every_planted_fault(
@@ -77,11 +91,11 @@ def test_the_benchmark_finds_the_promise_kept_and_every_planted_fault(
 
 
 def test_a_sampler_that_moves_three_tenths_too_little_is_found_out() -> None:
-    wrong = PlanarLaplace(LEVEL.epsilon * Fraction(13, 10), 1, 2)
+    wrong = PlanarLaplace(LEVEL.epsilon * Fraction(13, 10), 1, 2, 1000)
     assert loss(200, PLACES[0], wrong) > float(LEVEL.epsilon) * 200
 
 
 def test_metres_of_web_mercator_would_be_found_out() -> None:
     """Noise half as wide as declared, as other software draws it at 60 degrees north."""
-    wrong = PlanarLaplace(LEVEL.epsilon * 2, 1, 2)
+    wrong = PlanarLaplace(LEVEL.epsilon * 2, 1, 2, 1000)
     assert loss(200, (20.0, 60.0), wrong) > float(LEVEL.epsilon) * 200

@@ -12,11 +12,10 @@ from django.utils.translation import gettext, ngettext
 from dpgeo.artefacts.wording import format_odds
 from dpgeo.budgets.models import Entry, Ledger
 from dpgeo.core.epsilon import format_epsilon
-from dpgeo.core.levels import make_level
+from dpgeo.core.noise import PlanarLaplace
 from dpgeo.pages.release_summary import Figures, Summary
 from dpgeo.releases.models import Release
 from dpgeo.releases.quotes import Quote
-from dpgeo.spatial.ground_grid import snapped_apart
 
 register = template.Library()
 
@@ -98,9 +97,9 @@ def _rest(quote: Quote, left: Fraction) -> str:
 
 
 @register.filter
-def level_odds(level: str, radius: int) -> str:
-    """Format the odds for a move by a radius, with snapping: "ln 4", 200 give "4.09"."""
-    return in_language(format_odds(make_level(level, radius).epsilon * snapped_apart(radius)))
+def report_odds(noise: PlanarLaplace, radius: int) -> str:
+    """Format the odds for one report moved by a radius, with snapping: "4.05"."""
+    return in_language(format_odds(noise.loss_within(radius)))
 
 
 @register.filter
@@ -111,7 +110,7 @@ def odds(value: Fraction | float) -> str:
 
 @register.filter
 def metres(value: float) -> str:
-    """Format a length to two digits: "240 m", "1.2 km", with a fixed space."""
+    """Format a length to two digits: "240 m", "1.2 km", with a non-breaking space."""
     if not value:
         return "0\u00a0m"
     rounded = round(value, 1 - math.floor(math.log10(value)))

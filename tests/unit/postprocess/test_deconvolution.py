@@ -21,7 +21,7 @@ AREA = StudyArea(
         [[(10.04, 50.02), (10.06, 50.02), (10.06, 50.04), (10.04, 50.04)]],
     )
 )
-NOISE = PlanarLaplace(make_level("ln 4", 200).epsilon, 1, 2)
+NOISE = PlanarLaplace(make_level("ln 4", 200).epsilon, 1, 2, 1000)
 GRID = Grid.over(AREA, 32)
 
 

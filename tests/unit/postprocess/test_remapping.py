@@ -22,7 +22,7 @@ Floats = NDArray[np.float64]
 
 AREA = StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1)
 GRID = Grid.over(AREA, 64)
-NOISE = PlanarLaplace(make_level("ln 4", 200).epsilon, 1, 2)
+NOISE = PlanarLaplace(make_level("ln 4", 200).epsilon, 1, 2, 1000)
 POINTS = 5000
 
 

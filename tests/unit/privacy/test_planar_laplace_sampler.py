@@ -16,12 +16,12 @@ from dpgeo.privacy.meter import Meter
 from dpgeo.privacy.planar_laplace_sampler import draw_arcs, move, scatter, travel
 from dpgeo.privacy.positions import PrivatePositions, Reports, round_times
 from dpgeo.spatial.area import StudyArea
-from dpgeo.spatial.ground_grid import GroundGrid
+from dpgeo.spatial.ground_grid import GroundGrid, grid_step, input_step
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 from dpgeo.spatial.truncation import Truncation
 from tests.randomness import CraftedWords, SeededEntropy, SeededWords, ZeroNoise, ZeroWords
 
-NOISE = PlanarLaplace(make_level("ln 4", 200).epsilon, 1, 2)
+NOISE = PlanarLaplace(make_level("ln 4", 200).epsilon, 1, 2, 1000)
 CITY = StudyArea.from_bounds(10.0, 50.0, 10.2, 50.1)
 
 
@@ -82,10 +82,35 @@ def test_travelling_crosses_the_pole_and_the_antimeridian() -> None:
 
 
 def test_the_sampler_rate_allows_for_precision_and_the_ellipsoid() -> None:
-    assert 0 < NOISE.correction < 1e-6
+    assert 0 < NOISE.correction < 2e-6
     assert NOISE.rate < (float(NOISE.declared) - NOISE.correction) / float(WGS84_STRETCH)
-    two = PlanarLaplace(NOISE.epsilon * 2, 2, 2)
+    two = PlanarLaplace(NOISE.epsilon * 2, 2, 2, 1000)
     assert two.rate == NOISE.rate
+
+
+@pytest.mark.parametrize("radius", [1, 5, 20, 50, 200, 5000])
+@pytest.mark.parametrize("latitude", [0.0, 52.5, 84.9])
+def test_snapping_adds_less_than_a_hundredth_of_the_level(radius: int, latitude: float) -> None:
+    """For pairs a fiftieth of a step apart, among them many on both sides of the grid's edges."""
+    level = make_level("ln 4", radius)
+    noise = PlanarLaplace(level.epsilon, 1, grid_step(radius), input_step(radius))
+    assert noise.loss_within(radius) < level.epsilon * radius * Fraction(101, 100)
+    apart = Fraction(input_step(radius), 50_000)
+    generator = np.random.default_rng(radius)
+    east, north = generator.uniform(-3 * noise.snapping, 3 * noise.snapping, (2, 20_000))
+    bearing = generator.uniform(0, 2 * math.pi, 20_000)
+    here = (east, north)
+    there = (east + float(apart) * np.sin(bearing), north + float(apart) * np.cos(bearing))
+
+    def snapped(metres: tuple[np.ndarray, np.ndarray]) -> np.ndarray:
+        wide = EARTH_RADIUS_METRES * math.cos(math.radians(latitude))
+        grid = GroundGrid(noise.snapping)
+        places = (metres[0] / wide, math.radians(latitude) + metres[1] / EARTH_RADIUS_METRES)
+        return np.stack(grid.snap(*places)) * [[wide], [EARTH_RADIUS_METRES]]
+
+    distances = np.hypot(*(snapped(here) - snapped(there)))
+    assert distances.max() <= float(noise.snapped_apart(apart)) * (1 + 1e-6)
+    assert distances.max() > noise.snapping / 2, "No pair lay across an edge."
 
 
 def test_a_level_too_small_for_floating_point_is_refused() -> None:
@@ -120,7 +145,7 @@ def test_perturbed_reports_are_sorted_by_output_and_charged_together() -> None:
     area = Truncation(CITY, GroundGrid(2))
     several = positions([10.1] * 500, [50.05] * 500, 7)
     used = meter()
-    moved = used.perturb("reports", several, area)
+    moved = used.perturb("reports", several, area, input_step=1000)
     assert moved.noise.sensitivity == 3
     assert moved.noise.declared == NOISE.epsilon
     keys = list(zip(moved.longitude.tolist(), moved.latitude.tolist(), strict=True))
@@ -129,7 +154,7 @@ def test_perturbed_reports_are_sorted_by_output_and_charged_together() -> None:
     assert (moved.time == 7).all()
     assert used.finish()[0].noise == moved.noise
     with pytest.raises(PrivacyError):
-        used.perturb("reports", several, area)
+        used.perturb("reports", several, area, input_step=1000)
 
 
 def test_padding_adds_missing_reports_anywhere_in_the_area(
@@ -138,16 +163,18 @@ def test_padding_adds_missing_reports_anywhere_in_the_area(
     monkeypatch.setattr("dpgeo.privacy.meter.PADDING_CHUNK", 700)
     area = Truncation(CITY, GroundGrid(2))
     few = positions([10.1], [50.05], missing=2000)
-    assert len(meter().perturb("reports", few, area).longitude) == 1
-    moved = meter().perturb("reports", few, area, padded=True)
+    assert len(meter().perturb("reports", few, area, input_step=1000).longitude) == 1
+    moved = meter().perturb("reports", few, area, input_step=1000, padded=True)
     assert len(moved.longitude) == 2001
     assert (np.diff(moved.longitude) >= 0).all()
     quarters = np.histogram2d(moved.longitude / 1e7, moved.latitude / 1e7, bins=2)[0]
     assert quarters.min() > 400
+    timed = positions([10.1], [50.05], 7)
+    described = positions([10.1], [50.05], told=7)
     with pytest.raises(PrivacyError, match="no times"):
-        meter().perturb("reports", positions([10.1], [50.05], 7), area, padded=True)
+        meter().perturb("reports", timed, area, input_step=1000, padded=True)
     with pytest.raises(PrivacyError, match="no attributes"):
-        meter().perturb("reports", positions([10.1], [50.05], told=7), area, padded=True)
+        meter().perturb("reports", described, area, input_step=1000, padded=True)
 
 
 def test_attributes_are_the_last_sort_key_of_reports() -> None:
@@ -157,7 +184,8 @@ def test_attributes_are_the_last_sort_key_of_reports() -> None:
     shuffled = dataclasses.replace(part, attributes=np.array([3, 1, 2, 0, 4], dtype=np.int32))
     private = PrivatePositions(lambda: iter([shuffled]), sensitivity=3, missing=lambda: 0)
     spend = [Spend(label="reports", epsilon=NOISE.epsilon * 3)]
-    moved = Meter(spend, ZeroNoise()).perturb("reports", private, Truncation(CITY, GroundGrid(2)))
+    area = Truncation(CITY, GroundGrid(2))
+    moved = Meter(spend, ZeroNoise()).perturb("reports", private, area, input_step=1000)
     assert moved.attributes is not None
     assert moved.attributes.tolist() == [0, 1, 2, 3, 4]
 
@@ -176,8 +204,9 @@ def test_padding_reports_lie_in_the_study_area() -> None:
 
 
 def test_only_private_positions_are_perturbed_and_only_there_read() -> None:
+    area = Truncation(CITY, GroundGrid(2))
     with pytest.raises(PrivacyError):
-        meter().perturb("reports", np.zeros((3, 2)), Truncation(CITY, GroundGrid(2)))  # type: ignore[arg-type]
+        meter().perturb("reports", np.zeros((3, 2)), area, input_step=1000)  # type: ignore[arg-type]
     private = positions([10.1], [50.05])
     with pytest.raises(TypeError):
         list(private)
