@@ -254,7 +254,7 @@ def _stated(member: Any) -> str:
         return ""
     try:
         name = str(member["properties"]["name"])
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, RecursionError):
         return "a system without a name"
     parts = [part for part in name.split(":") if part]
     if name.lower().startswith("urn:ogc:def:crs:") and len(parts) >= 6:

@@ -36,6 +36,9 @@ COLUMNS_AT_ONCE = 50
 CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
 """GeoParquet's default coordinate reference system of a column."""
 
+UNUSABLE_METADATA = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+"""What metadata of another form than GeoParquet's raise, however deeply they are nested."""
+
 
 def read_parquet(
     path: Path,
@@ -244,7 +247,7 @@ def primary_geometry(schema: Any) -> tuple[str, str]:
         document = json.loads((schema.metadata or {})[b"geo"])
         name = document["primary_column"]
         stated = _stated(document["columns"][name])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except UNUSABLE_METADATA:
         return "", ""
     return (name, stated) if name in schema.names else ("", "")
 
@@ -269,8 +272,8 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
         return
     try:
         column = json.loads(metadata[b"geo"])["columns"][name]
-        encoding, stated = column["encoding"], _stated(column)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        encoding, stated = str(column["encoding"]), _stated(column)
+    except UNUSABLE_METADATA as error:
         raise InvalidInput(
             "The file's GeoParquet metadata do not describe the column {name!r}; write it again, "
             "for example with geopandas.",
@@ -281,7 +284,7 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
         raise InvalidInput(
             "The column {name!r} is encoded as {encoding!r}; write its points as WKB.",
             name=name,
-            encoding=str(encoding)[:40],
+            encoding=encoding[:40],
             field="columns.geometry",
         )
     check_stated(stated, declared, Phrase("The column {name!r}", name=name))

@@ -308,6 +308,8 @@ FILTERS = [
     ("published_from=2026-03-02", {"there"}),
     ("published_to=2026-03-01", {"here"}),
     ("published_from=2026-03-01&published_to=2026-03-02", {"here", "there"}),
+    ("published_to=9999-12-31", {"here", "there"}),
+    ("published_from=0001-01-01", {"here", "there"}),
     ("mechanism=dpcube&dataset=walks", set()),
 ]
 
@@ -344,8 +346,11 @@ BAD_QUERIES = [
     ("releases?bbox=0,0,10,400.17", "bbox", "longitude first"),
     ("releases?bbox=170,0,-170,1", "bbox", "send two requests"),
     ("releases?bbox=0,2,1,1", "bbox", "swap them"),
+    ("releases?bbox=0,0,1_0,1", "bbox", "four numbers"),
+    ("releases?bbox=0,0,%D9%A1,1", "bbox", "four numbers"),
     ("releases?published_from=yesterday", "published_from", "such as 2026-03-31"),
     ("releases?published_to=2026-02-30", "published_to", "such as 2026-03-31"),
+    ("releases?published_to=%D9%A2026-03-31", "published_to", "such as 2026-03-31"),
     ("releases?mechanism=magic", "mechanism", "choose from auto"),
     ("releases?kind=magic", "kind", "choose from clusters, contours, heatmap"),
     ("releases?dataset=%00", "dataset", "letters, digits"),
