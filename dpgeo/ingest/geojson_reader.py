@@ -155,12 +155,17 @@ def read_head(path: Path, *, document: bool) -> Head:
     with path.open("rb") as file:
         crs, features = head(file, PREVIEW_ROWS, document=document)
     names = list(dict.fromkeys(name for each in features for name in each.properties))
-    names = [name for name in names if name != GEOMETRY][: MAX_COLUMNS - 1]
+    names = [name for name in names if name != GEOMETRY and _is_text(name)][: MAX_COLUMNS - 1]
     rows = [
         [*(_plain_json(each.properties.get(name)) for name in names), _plain_json(each.geometry)]
         for each in features
     ]
     return Head([*names, GEOMETRY], rows, GEOMETRY, crs, complete=False)
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name can be shown and declared: JSON may escape half a character."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 def _plain_json(value: object) -> str:
