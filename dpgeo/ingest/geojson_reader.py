@@ -284,9 +284,11 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
 def parse(text: bytes) -> tuple[Any, bool]:
     """Parse JSON, and return whether it is UTF-8. Raises ValueError."""
     try:
-        return json.loads(text.decode(), strict=False), True
+        decoded, decodes = text.decode(), True
     except UnicodeDecodeError:
-        return json.loads(text.decode(errors="replace"), strict=False), False
+        decoded, decodes = text.decode(errors="replace"), False
+    try:
+        return json.loads(decoded, strict=False), decodes
     except RecursionError as error:
         raise ValueError from error
 

@@ -36,7 +36,7 @@ COLUMNS_AT_ONCE = 50
 CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
 """GeoParquet's default coordinate reference system of a column."""
 
-UNUSABLE_METADATA = (ValueError, KeyError, TypeError, AttributeError, RecursionError)
+UNUSABLE_METADATA = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
 """What metadata of another form than GeoParquet's raise, however deeply they are nested."""
 
 
@@ -68,17 +68,23 @@ def read_parquet(
 
 
 def read_head(path: Path) -> Head:
-    """Return the first rows, read a few columns at a time to limit buffers."""
-    cells: list[list[str]] = []
+    """Return the first rows, read a few columns at a time to limit buffers.
+
+    Cells of columns without a name are empty: the library finds columns by their names.
+    """
+    cells: dict[str, list[str]] = {}
     with open_parquet(path) as file, readable():
         names: list[str] = file.schema_arrow.names
-        for start in range(0, len(names), COLUMNS_AT_ONCE):
-            some = names[start : start + COLUMNS_AT_ONCE]
+        named = [name for name in names if name]
+        for start in range(0, len(named), COLUMNS_AT_ONCE):
+            some = named[start : start + COLUMNS_AT_ONCE]
             batches = file.iter_batches(batch_size=PREVIEW_ROWS, columns=some)
             for batch in islice(batches, 1):
-                cells += [[as_text(value) for value in batch.column(name)] for name in some]
+                for name in some:
+                    cells[name] = [as_text(value) for value in batch.column(name)]
         geometry, crs = primary_geometry(file.schema_arrow)
-    rows = [list(row) for row in zip(*cells, strict=True)]
+    blank = [""] * max(map(len, cells.values()), default=0)
+    rows = [list(row) for row in zip(*(cells.get(name, blank) for name in names), strict=True)]
     return Head(names, rows, geometry, crs)
 
 
