@@ -338,6 +338,7 @@ BAD_QUERIES = [
     ("releases?cursor=xyz", "cursor", "start without one"),
     ("releases?cursor=W10", "cursor", "start without one"),
     ("releases?cursor=WyIyMDI2LTAxLTAxIiwgIlx1MDAwMCJd", "cursor", "start without one"),
+    ("releases?cursor=WyIyMDI2LTAxLTAxIiwgIlx1ZDgwMCJd", "cursor", "start without one"),
     ("releases?cursor=%00", "cursor", "start without one"),
     ("releases?bbox=1,2,3", "bbox", "west,south,east,north"),
     ("releases?bbox=a,b,c,d", "bbox", "four numbers"),

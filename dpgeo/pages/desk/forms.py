@@ -343,7 +343,7 @@ def read_outline(text: str) -> StudyArea:
     """Parse a study area from GeoJSON text. Raises ValueError."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidValue("This is not JSON; paste the whole GeoJSON text.") from None
     if isinstance(document, dict) and document.get("type") == "FeatureCollection":
         features = document.get("features")

@@ -86,7 +86,9 @@ def make_parquet(path: Path, random: Random) -> None:
         about["crs"] = {"id": {"authority": value(random), "code": value(random)}}
     metadata = {
         "primary_column": random.choice([names[0], value(random)]),
-        "columns": random.choice([{names[0]: random.choice([about, value(random)])}, value(random)]),
+        "columns": random.choice(
+            [{names[0]: random.choice([about, value(random)])}, value(random)]
+        ),
     }
     text = json_text(random.choice([metadata, metadata, metadata, value(random)]))
     table = pa.Table.from_arrays(columns, names=names)
