@@ -239,8 +239,7 @@ def known_limits(counting: Counting, limit: int, notion: Notion = Notion.PURE_DP
 def _limits_of_points(limit: int) -> list[str]:
     return [
         f"Nobody has more than {limit} reports here; of those who have more, at most {limit} are "
-        "kept at random, all of one time or none, whatever their places. This bias is in no "
-        "margin.",
+        "kept at random, whatever their places. This bias is in no margin.",
         "Points that the noise carried out of the study area were brought back to its edge, which "
         "therefore holds more of them than of reports.",
         "The density is what most likely lies behind the points. Small features are smoothed or "

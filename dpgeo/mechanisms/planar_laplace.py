@@ -16,10 +16,9 @@ Positions are snapped to a public grid; each is perturbed by one `perturb` (the 
 output is snapped, mapped into the area by a function of the output alone, and sorted by its own
 values. Positions d apart are at most d + 1.5 steps of that grid apart once snapped, so one report
 moved by d changes the odds by at most e^(e (d + 1.5 steps)); 200 steps are a radius. Which reports
-of a person are kept beyond the contribution bound follows from their times alone: reports of one
-time are kept together or dropped together; where more reports than the bound have the same time or
-none, nothing is drawn. So moving a report changes neither which reports are kept nor whether any
-are.
+of a person are kept beyond the contribution bound follows from their times and, among reports of
+one time or none, from fresh random words alone, so moving a report changes neither which are kept
+nor how many; nothing is refused.
 
 Times, if published, are published as declared and not protected. The same holds for attributes
 declared public: neighbouring datasets differ only in where reports are made, the values come from a

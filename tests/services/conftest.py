@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -21,9 +22,11 @@ def servers() -> Iterator[Servers]:
 
 
 @pytest.fixture(params=["embedded", "servers"])
-def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Installation:
+def installation(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Installation]:
     """Yield an empty installation, once with SQLite and once with both servers."""
-    if request.param == "embedded":
-        return Installation(tmp_path)
-    servers: Servers = request.getfixturevalue("servers")
-    return Installation(tmp_path, servers.environment())
+    settings = None
+    if request.param == "servers":
+        servers: Servers = request.getfixturevalue("servers")
+        settings = servers.environment()
+    with closing(Installation(tmp_path, settings)) as made:
+        yield made

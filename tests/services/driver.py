@@ -1,6 +1,8 @@
-"""Actions on an installation for tests of real processes, one process each.
+"""Actions on an installation for tests of real processes.
 
-`python -m tests.services.driver ACTION JSON` prints the result as JSON.
+`python -m tests.services.driver ACTION JSON` prints the result as JSON. Without arguments it takes
+a line `[ACTION, {...}]` at a time and answers each with a line, so that looking again and again
+does not start Django again and again.
 """
 
 from __future__ import annotations
@@ -288,7 +290,23 @@ ACTIONS: dict[str, Callable[..., dict[str, Any]]] = {
     )
 }
 
+
+def answer_lines() -> None:
+    """Answer actions until there are no more, each with connections of its own."""
+    from django.db import connections
+
+    answers, sys.stdout = sys.stdout, sys.stderr  # an action may print
+    for line in sys.stdin:
+        action, values = json.loads(line)
+        answer = ACTIONS[action](**values)
+        connections.close_all()
+        answers.write(json.dumps(answer) + "\n")
+        answers.flush()
+
+
 if __name__ == "__main__":
     django.setup()
-    answer = ACTIONS[sys.argv[1]](**json.loads(sys.argv[2]))
-    sys.stdout.write(json.dumps(answer))
+    if len(sys.argv) == 1:
+        answer_lines()
+    else:
+        sys.stdout.write(json.dumps(ACTIONS[sys.argv[1]](**json.loads(sys.argv[2]))))

@@ -39,6 +39,8 @@ class Installation:
             "DPGEO_VAR": str(folder / "var"),
             "DJANGO_SETTINGS_MODULE": "dpgeo.config.settings",
         }
+        self._driver: Process | None = None
+        self._settings: dict[str, str] = {}
 
     def start(self, *words: str) -> Process:
         """Start a Python process in a process group of its own, which logs to a file here."""
@@ -47,14 +49,37 @@ class Installation:
                 [sys.executable, *words],
                 cwd=ROOT,
                 env=self.environment,
+                stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 start_new_session=True,
             )
 
     def ask(self, action: str, **values: Any) -> dict[str, Any]:
-        """Return the result of an action of `tests.services.driver`."""
-        return self.answer(self.begin(action, **values))
+        """Return the result of an action of `tests.services.driver`, all by one process."""
+        driver = self._present_driver()
+        assert driver.stdin is not None
+        assert driver.stdout is not None
+        driver.stdin.write(json.dumps([action, values]).encode() + b"\n")
+        driver.stdin.flush()
+        line = driver.stdout.readline()
+        assert line, (self.folder / "log").read_text()[-4000:]
+        answer: dict[str, Any] = json.loads(line)
+        return answer
+
+    def _present_driver(self) -> Process:
+        """Return the driver under the present settings, which tests may change."""
+        if self._driver is None or self._settings != self.environment:
+            self.close()
+            self._driver = self.start("-m", "tests.services.driver")
+            self._settings = dict(self.environment)
+        return self._driver
+
+    def close(self) -> None:
+        """End the process that answers."""
+        if self._driver is not None:
+            kill(self._driver)
+            self._driver = None
 
     def begin(self, action: str, **values: Any) -> Process:
         """Start an action without waiting for it."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections import Counter
 from pathlib import Path
 
@@ -55,10 +56,11 @@ def test_other_workers_perturb_shards_while_one_is_halted(
         release = str(installation.ask("request_points", dataset=dataset)["release"])
         wait_until_exists(gate, first, log)
         with installation.worker():
-            for _ in range(120):
+            deadline = time.monotonic() + 120
+            seen = installation.ask("look_at_points", release=release)
+            while len(seen["written"]) < 4 and time.monotonic() < deadline:
+                time.sleep(0.2)
                 seen = installation.ask("look_at_points", release=release)
-                if len(seen["written"]) == 4:
-                    break
             assert len(seen["written"]) == 4
             gate.unlink()
             # It would halt before every shard that it writes, but none is left.

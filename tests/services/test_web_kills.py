@@ -7,7 +7,7 @@ import http.client
 import time
 import urllib.parse
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -201,12 +201,12 @@ def test_a_reaper_killed_while_it_gives_a_job_up_refunds_it_once(
 def test_a_request_made_while_the_broker_is_down_is_done_when_it_is_back(
     servers: Servers, tmp_path: Path
 ) -> None:
-    installation = Installation(tmp_path, servers.environment())
-    dataset = int(installation.ask("prepare", rows=500)["dataset"])
-    broker = installation.environment["CELERY_BROKER_URL"]
-    installation.environment["CELERY_BROKER_URL"] = f"redis://127.0.0.1:{free_port()}/0"
-    release = str(installation.ask("request", dataset=dataset)["release"])
-    installation.environment["CELERY_BROKER_URL"] = broker
-    installation.ask("lapse")
-    with installation.reaper(), installation.worker():
-        assert installation.wait_for(release, job="done")["state"] == "published"
+    with closing(Installation(tmp_path, servers.environment())) as installation:
+        dataset = int(installation.ask("prepare", rows=500)["dataset"])
+        broker = installation.environment["CELERY_BROKER_URL"]
+        installation.environment["CELERY_BROKER_URL"] = f"redis://127.0.0.1:{free_port()}/0"
+        release = str(installation.ask("request", dataset=dataset)["release"])
+        installation.environment["CELERY_BROKER_URL"] = broker
+        installation.ask("lapse")
+        with installation.reaper(), installation.worker():
+            assert installation.wait_for(release, job="done")["state"] == "published"
