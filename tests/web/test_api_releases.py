@@ -486,3 +486,11 @@ def test_health_fails_without_a_database(client: Client, monkeypatch: pytest.Mon
     answer = client.get("/healthz")
     assert answer.status_code == 503
     assert b"secret-user" not in answer.content
+
+
+def test_the_odds_of_presence_have_a_name_of_their_own(client: Client) -> None:
+    dataset = make_dataset()
+    install(dataset)
+    privacy = get(client, f"/api/v1/datasets/{dataset.slug}")["privacy"]
+    assert privacy["presence_odds_factor"] == pytest.approx(7.389056)
+    assert privacy["odds_factor"] == privacy["presence_odds_factor"]
