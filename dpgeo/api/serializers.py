@@ -161,9 +161,16 @@ class PrivacySerializer(Document):
     total_epsilon = EpsilonField(
         source="ledger.total", help_text=f"The dataset's total budget. {EPSILON}"
     )
+    presence_odds_factor = serializers.FloatField(
+        allow_null=True,
+        help_text="Pure differential privacy, for counts alone: the factor by which whether "
+        "somebody is in the data can change the odds, e to the power of the total epsilon, rounded "
+        "up; null if it is astronomical. It says nothing of points, which have a budget of their "
+        "own.",
+    )
     odds_factor = serializers.FloatField(
         allow_null=True,
-        help_text="e to the power of the total epsilon, rounded up; null if it is astronomical.",
+        help_text="Deprecated: the former name of presence_odds_factor.",
     )
     points = PointsSerializer(
         allow_null=True, help_text="The total budget for points; null if there is none."
@@ -173,8 +180,12 @@ class PrivacySerializer(Document):
         """Return the promise for the total budget, spent or not."""
         return str(promise_of(dataset, Unit(dataset.unit)))
 
+    def get_presence_odds_factor(self, dataset: Dataset) -> float | None:
+        """Return the factor by which presence can change odds, in releases of counts."""
+        return odds_factor(dataset.ledger.total)
+
     def get_odds_factor(self, dataset: Dataset) -> float | None:
-        """Return the factor by which odds can change."""
+        """Return the same under its former name."""
         return odds_factor(dataset.ledger.total)
 
     def get_points(self, dataset: Dataset) -> LedgerUnits | None:

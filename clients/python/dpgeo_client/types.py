@@ -153,6 +153,7 @@ class Privacy(TypedDict):
 
     sentence: str
     total_epsilon: str
+    presence_odds_factor: float | None
     odds_factor: float | None
     points: Points | None
 
