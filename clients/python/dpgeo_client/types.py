@@ -145,6 +145,7 @@ class Points(TypedDict):
 
     level: str
     radius: int
+    snapping_metres: float
     epsilon_per_metre: str
 
 
