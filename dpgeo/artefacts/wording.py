@@ -256,9 +256,10 @@ def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
         return {
             "argument": (
                 "Each report is moved with a density that depends on nothing but the distance, the "
-                "same around every point of the sphere. By the triangle inequality a report made d "
-                "metres elsewhere changes the odds of any outcome by at most the distance times "
-                "epsilon; reports are moved independently, so that these add up. Snapping, "
+                "same around every point of the sphere. By the triangle inequality the log-odds of "
+                "any outcome change by at most epsilon times the distance of two reports as they "
+                "are snapped, which is that of the places reported and 1.5 steps of the first "
+                "grid at most; reports are moved independently, so that these add up. Snapping, "
                 "bringing points into the area, sorting them and recovering the density use the "
                 "outcome alone. What the finite precision of numbers costs is taken off the rate."
             ),
@@ -360,7 +361,8 @@ POINTS_RATIONALE = (
     "Pure guarantees (delta 0) need no small probability of failure to be explained.",
     "Distances are metres on the ground everywhere: noise is drawn on the sphere, at a rate that "
     "holds for the ellipsoid too.",
-    "A level within a radius can be told to people; the same level holds per metre beyond it.",
+    "A level within a radius can be told to people; epsilon per metre holds at any distance. "
+    "Snapping adds less than a hundredth of the level, which the guarantee states.",
 )
 
 SECURITY = (

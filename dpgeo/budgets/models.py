@@ -17,6 +17,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.levels import level_text, remaining_level_text
 from dpgeo.phrases import Figure, Phrase
+from dpgeo.spatial.ground_grid import grid_step
 
 
 class NotionChoice(models.TextChoices):
@@ -77,6 +78,15 @@ class Ledger(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def snapping(self) -> int:
+        """Return the largest step, in millimetres, to which its points' positions are snapped.
+
+        A process of an earlier version, which does not know the field, may have made the ledger
+        during an upgrade: then it is the step of that version. Only for a budget for points.
+        """
+        return self.input_step or 1000 * grid_step(self.radius or 0)
 
     @property
     def total(self) -> Fraction:

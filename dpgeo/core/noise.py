@@ -115,7 +115,10 @@ class PlanarLaplace:
     two positions at distance d are at most d + 1.5 input steps apart after snapping. The odds
     change by at most exp(declared (d + 1.5 input steps)) per report, for every d. (Two positions
     that are snapped to the same point are not told apart at all. A bound in d alone cannot hold:
-    two positions on either side of an edge of the grid may be as close as you like.)
+    two positions on either side of an edge of the grid may be as close as you like.) That holds
+    between 85 degrees north and south, where all study areas lie. Nearer to the poles, where a row
+    may have a single point, snapping moves a position by at most 1.25 input steps, which makes at
+    most 2.5 for two positions.
 
     Finite precision. Let e be the largest distance between a computed point and the ideal one. It
     is at most PLACEMENT_ULPS units of 2^-53 of the earth's radius, which cover errors of the angle
@@ -144,6 +147,12 @@ class PlanarLaplace:
         if self.epsilon <= 0 or self.sensitivity < 1 or self.step < 1 or self.input_step < 0:
             raise ValueError("Points need a positive epsilon, reports and step.")
         if not self.correction < float(self.declared) / 2:
+            if self._growth > 1:
+                raise InvalidInput(
+                    "Is too large for this radius: its noise cannot be computed in floating "
+                    "point; lower it, or choose a larger radius.",
+                    field="level",
+                )
             raise InvalidInput(
                 "Is too small for this radius: its noise cannot be computed in floating point; "
                 "raise it.",
@@ -169,12 +178,16 @@ class PlanarLaplace:
         return self.declared * self.snapped_apart(metres)
 
     @property
+    def _growth(self) -> float:
+        """Largest log-ratio of the density within a cell of outputs."""
+        return 2.2 * float(self.declared) * self.step
+
+    @property
     def correction(self) -> float:
         """Epsilon per metre that finite precision may cost beyond the sampler's rate."""
         rate = float(self.declared)
         error = (PLACEMENT_ULPS * EARTH_RADIUS_METRES + 16 / rate) * 2**-53
-        exponent = min(2.2 * rate * self.step, 700)
-        eta = 7 * error / self.step * math.exp(exponent) + 2**-50
+        eta = 7 * error / self.step * math.exp(min(self._growth, 700)) + 2**-50
         if eta >= 0.5:
             return math.inf
         return (math.log1p(eta) - math.log1p(-eta)) / (NEAREST * self.snapping)
