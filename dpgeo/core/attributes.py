@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 OTHER = "other"
-"""Value of a report whose own value is not declared."""
+"""Stands for every value that is not declared, and for a missing one."""
 
 MOST_COMBINATIONS = 1_000_000
 """Largest number of combinations of all attributes' values; reports store a single number."""
@@ -40,7 +40,7 @@ class Attribute:
 
 
 def combinations(attributes: Sequence[Attribute]) -> int:
-    """Count the combinations of values, including OTHER."""
+    """Count the combinations of all attributes' values, OTHER being one value of each."""
     return math.prod(_shape(attributes))
 
 

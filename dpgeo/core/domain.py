@@ -31,7 +31,7 @@ class LayerKind(StrEnum):
 
 
 PublicLayer = Zones | Places | Density
-"""Any declared layer."""
+"""The types of declared layers."""
 
 L = TypeVar("L", bound=PublicLayer)
 

@@ -9,7 +9,7 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.number_text import number_text
 
 MICRO = 1_000_000
-"""Micro-epsilon in one epsilon."""
+"""Number of micro-epsilon in an epsilon of 1."""
 
 MAX_EPSILON = 1000
 """Largest accepted epsilon; a larger one gives no protection and must be a typing error."""

@@ -1,4 +1,4 @@
-"""Registry of the kinds of release, for filters, names and rules."""
+"""Registry of the kinds of release, by which pages filter and name releases."""
 
 from __future__ import annotations
 

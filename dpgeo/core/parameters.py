@@ -154,8 +154,8 @@ def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
 def json_schema(cls: type[Any]) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of the parameters; it allows no others.
 
-    `x-layer` marks the name of a declared layer of the dataset and gives its kind. Former names are
-    listed as deprecated.
+    For a parameter that takes the name of a declared layer, `x-layer` is the layer's kind. Former
+    names are listed as deprecated.
     """
     properties = {parameter.name: _property(parameter) for parameter in parameters(cls)}
     for parameter in parameters(cls):

@@ -173,10 +173,10 @@ class ZonesRelease(Content):
 class ContourRelease(Content):
     """A noisy count for every cell, and the surface on which contours are drawn.
 
-    `counts` is int64 of the grid's shape as in `GridRelease`, `surface` float64 of the same shape:
-    expected counts, never negative and 0 in cells that do not touch the study area, stored for the
-    reason given in `PhasedRelease`. `lines` is float64 (m,), ascending: the densities of the
-    contours in people per square kilometre of ground.
+    `counts` is int64 of the grid's shape as in `GridRelease`. `surface` is float64 of the same
+    shape: expected counts, never negative and 0 in cells that do not touch the study area. It is
+    stored and not recomputed, for the reason given in `PhasedRelease`. `lines` is float64 (m,),
+    ascending: the densities of the contours in people per square kilometre of ground.
     """
 
     grid: Grid

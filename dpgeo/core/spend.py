@@ -1,4 +1,4 @@
-"""Declared spends of a mechanism, and the published trace of its measurements."""
+"""Spends: the measurements a mechanism declares, and the trace of what it measured."""
 
 from __future__ import annotations
 

@@ -70,7 +70,7 @@ class CanonicalFile:
             connection.close()
 
     def salt_words(self) -> Parameters:
-        """Return the salt as the two numbers that queries take."""
+        """Return the salt as the two 64-bit parameters of queries."""
         half = SALT_BYTES // 2
         return {
             "salt_high": int.from_bytes(self.salt[:half]),

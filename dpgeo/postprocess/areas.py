@@ -98,14 +98,14 @@ def _cover(
     shares: Shares,
     notes: tuple[str, ...] = (),
 ) -> Cover:
-    """Build a cover from values (n,), indices of noises (n,) and shares (n,)."""
+    """Build a cover from the regions' values, indices into `noises` and shares, (n,) each."""
     whole = shares == 1.0
     partial = (shares > 0.0) & ~whole
     rates = np.array([float(each.rate) for each in noises])
     counts = np.bincount(noise[whole], minlength=len(noises))
     wholes: dict[DiscreteLaplace, int] = {}
     for each, count in zip(noises, counts.tolist(), strict=True):
-        if count:  # Levels may carry equal noise.
+        if count:  # Two levels of a tree may have equal noise.
             wholes[each] = wholes.get(each, 0) + count
     return Cover(
         whole=wholes,
@@ -263,7 +263,7 @@ class Tree(Areas):
         self._answers = self._leaf | (self._better() if fixed else False)
 
     def _better(self) -> NDArray[np.bool_]:
-        """Return which nodes have no more noise than the best combination below them."""
+        """Return which nodes have no more noise than the best combination of nodes below them."""
         content = self._content
         own = np.array([noise.variance for noise in content.noises])[content.level]
         own = np.where(content.measured, own, np.inf)

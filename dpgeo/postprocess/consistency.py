@@ -78,9 +78,9 @@ def consistent(
 def _combine(
     value: Floats, error: Floats, below: Floats, below_variance: Floats, inner: NDArray[np.bool_]
 ) -> None:
-    """Compute z and s from y and v in place, for nodes with children."""
+    """Compute z and s of the module docstring from y and v, in place, for inner nodes."""
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
-    # Each weight is its own quotient: 1 minus the other could lose all its digits.
+    # Each weight is a quotient of its own: 1 minus the other weight could lose all its digits.
     own = np.where(np.isfinite(error), below_variance / both, 0.0)
     children = np.where(np.isfinite(error), error / both, 1.0)
     value[inner] = (value * own + below * children)[inner]

@@ -196,7 +196,7 @@ def recover(
 
 
 def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
-    """Update a density (summing to 1) by observed counts, both of the fine shape."""
+    """Update a density, which sums to 1, by observed counts; both have the fine grid's shape."""
     expected = channel.forward(density)
     ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 1e-300)
     updated = density * channel.backward(ratio)
@@ -242,7 +242,7 @@ def _histogram(cells: NDArray[np.int64], size: int, channel: Channel) -> Floats:
 
 
 def _split_in_halves(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Choose half of the points by a well-mixed bit of their index alone (SplitMix64)."""
+    """Choose half of the points, by a well-mixed bit of their index alone (SplitMix64)."""
     state = np.arange(len(cells), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)

@@ -30,7 +30,7 @@ class Tree:
 
 
 class NodeMeasurements:
-    """All measurements so far over a square of 2^depth cells a side."""
+    """All measurements so far of the nodes of a square with 2^depth cells a side."""
 
     def __init__(self, inside: NDArray[np.bool_]) -> None:
         """`inside` (2^depth, 2^depth) is the mask of the cells that touch the study area."""
@@ -45,7 +45,7 @@ class NodeMeasurements:
         self.precision = [np.zeros_like(size) for size in sizes]
 
     def add(self, nodes: Masks, counts: NDArray[np.int64], scale: float) -> None:
-        """Add counts of nodes by level, row and column, with noise of `scale`.
+        """Add counts of nodes, ordered by level, row and column, with Laplace noise of `scale`.
 
         The nodes are disjoint and together cover every cell that is inside.
         """

@@ -42,7 +42,7 @@ class RowColumnModel:
         self._weights = _weights(side)
         own = self._weights[np.arange(side) * len(self._weights) // side, np.arange(side)]
         self._own = own if alone else None
-        # Factors that turn sums into densities; `both` is multiplied by the node's size.
+        # Factors that turn weighted sums into densities.
         row, column, both = self._sums(sizes)
         trusted = (1 + TRUST) ** 2
         self._row, self._column = (

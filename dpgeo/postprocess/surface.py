@@ -1,10 +1,10 @@
 """Surface of cells inferred from noisy counts of quadtree nodes.
 
 `infer` turns all node measurements into expected counts of cells, even within each leaf. It runs
-ROUNDS rounds. Each guesses every leaf from the others, shrinks its noisy count by empirical Bayes
-(`empirical_bayes`), and reconciles leaves and all counts above them by least squares with the
-*posterior* variances, so that remaining differences go to uncertain leaves and not to those that
-are almost surely empty.
+ROUNDS rounds. Each round guesses every leaf from the others, shrinks the leaf's noisy count towards
+the guess (`empirical_bayes`), and reconciles leaves and all counts above them by least squares with
+the *posterior* variances, so that remaining differences go to uncertain leaves and not to those
+that are almost surely empty.
 
 There are two kinds of guess: from all nearby cells, or from the same row and column
 (`row_column_model`). Both are tried, and the one with the higher likelihood is used (empirical
@@ -30,7 +30,7 @@ from dpgeo.postprocess.row_column_model import RowColumnModel
 ROUNDS = 3
 
 NEXT_TO_NOTHING = 1e-9
-"""A small part of a count, so that a parent's count can be divided among children guessed empty."""
+"""A tiny count, added so that a count can be divided among children that are guessed empty."""
 
 CLEARLY, NOT_UNLIKELY = 10.0, -2.0
 """Smallest gains in log-likelihood for which the row-column model is used.
@@ -148,7 +148,7 @@ def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
 
 
 def _downwards(measurements: NodeMeasurements, shares: list[Floats], root: Floats) -> list[Floats]:
-    """Divide the root's count, at least 0, in proportion to the shares of each level."""
+    """Divide the root's count, 0 if negative, down the levels in proportion to `shares`."""
     counts = [np.maximum(root, 0.0)]
     for level in range(1, measurements.depth + 1):
         share = np.where(measurements.sizes[level] > 0, shares[level], 0.0)

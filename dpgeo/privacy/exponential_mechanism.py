@@ -107,7 +107,7 @@ def fit_to_counts(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tupl
 
 
 def replace_places(places: Ints, bins: Bins, rate: Fraction, random: RandomWords) -> Ints:
-    """Draw a place of the same bin for each (m,), by the exponential mechanism."""
+    """Draw a substitute from the same bin for each place (m,), by the exponential mechanism."""
     drawn = np.empty(len(places), dtype=np.int64)
     for begin in range(0, len(places), CHUNK):
         chunk = slice(begin, begin + CHUNK)

@@ -69,7 +69,7 @@ class Forecast:
 
     @property
     def radii(self) -> tuple[float, float] | None:
-        """Radii in metres within which 50 % and 95 % of the points are displaced."""
+        """Distances in metres by which 50 % and 95 % of the points are displaced at most."""
         if not isinstance(self.noise, PlanarLaplace):
             return None
         return self.noise.radius(0.5), self.noise.radius(0.95)
@@ -143,7 +143,7 @@ def checked_plan(
     epsilon: Fraction,
     bounding: Bounding = Bounding.RANDOM,
 ) -> Sequence[Spend]:
-    """Return the plan, checked to cost epsilon exactly. Raises PrivacyError otherwise."""
+    """Return the plan. Raises PrivacyError unless its spends add up to epsilon exactly."""
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
     if not isinstance(params, mechanism.params):
@@ -217,7 +217,7 @@ def run_shard(
     entropy: Entropy,
     shard: Shard,
 ) -> PerturbedShard:
-    """Run a sharded mechanism once on one shard. The result must not be published yet."""
+    """Run a sharded mechanism once on one shard. Its result must not be published alone."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
     perturbed = _sharded(mechanism).move(view, params, meter, shard)
     return PerturbedShard(perturbed, meter.finish())

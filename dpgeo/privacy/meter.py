@@ -97,7 +97,7 @@ class Meter:
         self._trace: list[Measured] = []
 
     def noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
-        """Return the noise of counts of this sensitivity under a label."""
+        """Return the noise of counts of this sensitivity measured under a label's epsilon."""
         spend = self._declared(label)
         if spend.unallocated:
             raise PrivacyError("{label!r} is a rest: divide it before measuring.", label=label)
@@ -262,7 +262,7 @@ class Meter:
         self._close(label, None)
 
     def finish(self) -> tuple[Measured, ...]:
-        """Return the trace, after charging what was declared and not measured."""
+        """Charge every declared measurement that was not made, and return the trace."""
         for label in tuple(self._open):
             self.charge_unused(label)
         return tuple(self._trace)

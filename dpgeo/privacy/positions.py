@@ -44,7 +44,7 @@ WHOLE = Shard(0, 1)
 
 
 def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] | None:
-    """Round times (n,) down to multiples of `step` seconds; None for a step of None."""
+    """Round times (n,) down to multiples of `step` seconds; leave them out if that is None."""
     if step is None:
         return None
     return np.where(time == NO_TIME, NO_TIME, time // step * step)

@@ -65,7 +65,7 @@ LOG_FAN_OUT = Fraction(13862943611198907, 10**16)
 """Just above ln 4 = 1.38629436111989061..., so that delta is never too small."""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-"""Decides whether to split boxes with these biased counts (n,): b + X > 0, with fresh noise."""
+"""Decides which boxes to split, given their biased counts b (n,): those with b + X > 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -90,7 +90,7 @@ def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[n
 
 
 def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
-    """Return a sampler that draws digit by digit; its tables are built beforehand."""
+    """Build the tables of a geometric's digits, and return a sampler that draws from them."""
     if rate < LEAST_RATE:
         raise ValueError(f"The rate of noise must be at least {LEAST_RATE}, to fit 64 bits.")
     digits = []

@@ -121,9 +121,9 @@ def unit_vectors(centres: Centres) -> tuple[NDArray[np.float64], ...]:
 
 
 def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
-    """Compute great-circle metres between positions, one by one; shapes broadcast.
+    """Compute great-circle metres between pairs of positions; shapes broadcast.
 
-    The haversine formula is exact for short distances.
+    The haversine formula, which is used, stays accurate for short distances.
     """
     (lon, lat), (to_lon, to_lat) = (
         [np.radians(angle) for angle in positions.degrees] for positions in (one, other)
@@ -190,7 +190,7 @@ def _polygons(shape: Any) -> Any:
 
 
 def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
-    """Return a grid with at least `least` cells in the area, and their numbers."""
+    """Return a grid with at least `least` cells that touch the area, and those cells."""
     side = 32
     while True:
         grid = Grid.over(area, side)

@@ -27,7 +27,7 @@ NEAREST = 0.6
 """Smallest distance between two points of the grid, in steps."""
 
 FURTHEST_SNAP = 0.75
-"""Largest snapping distance between 85 degrees north and south, in steps."""
+"""Largest distance by which snapping moves a position, in steps, up to 85 degrees of latitude."""
 
 
 STEPS = 100
@@ -76,7 +76,7 @@ class GroundGrid:
         row_angle = self.step / EARTH_RADIUS_METRES
         last = math.floor(math.pi / 2 / row_angle)
         snapped = np.clip(np.rint(latitude / row_angle), -last, last) * row_angle
-        # The circumference of the row in steps; at least one point.
+        # The whole steps in the row's circumference; every row has at least one point.
         points = np.maximum(np.floor(np.cos(snapped) * (2 * math.pi / row_angle)), 1)
         column_angle = 2 * math.pi / points
         column = np.rint(longitude / column_angle)

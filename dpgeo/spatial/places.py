@@ -263,7 +263,7 @@ class Places:
         return tuple(distinct), np.array([number[path] for path in paths], dtype=np.int32)
 
     def alone(self, hidden: int) -> list[str]:
-        """Return the names of visible units with a single place, where nothing is hidden."""
+        """Return the names of visible units with a single place, in which nothing is hidden."""
         names, unit = self.parents(hidden)
         size = np.bincount(unit, minlength=len(names))
         return [names[number] for number in np.flatnonzero(size == 1)]

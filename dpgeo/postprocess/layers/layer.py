@@ -87,7 +87,7 @@ class BoxLayer(Layer):
 
     @property
     def is_cells(self) -> bool:
-        """Whether every box is one cell, by the layer's kind and not by coincidence."""
+        """Whether every box is one cell by design of the layer, not by coincidence."""
         return "row" in self.columns
 
 

@@ -91,7 +91,7 @@ def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
 
 
 def _bins(content: LocationsRelease) -> PointLayer:
-    """Return the measured counts of bins, each at the mean of its places."""
+    """Return the measured counts of bins, each at the mean position of its places."""
     pair = content.bin_unit * np.int64(len(content.centre_longitude)) + content.bin_cluster
     own = content.unit * np.int64(len(content.centre_longitude)) + content.cluster
     bin_number = np.searchsorted(pair, own)

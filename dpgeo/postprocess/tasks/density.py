@@ -133,7 +133,7 @@ class DensitySurface:
         """Interpolate bilinearly at a level of the pyramid; 0 outside the grid."""
         surface = self._pyramid[level]
         rows, columns = surface.shape[0] - 2, surface.shape[1] - 2
-        # In cells of this level, from the centre of the first padding cell.
+        # Coordinates in cells of this level, from the centre of the first padding cell.
         column, row = column / 2**level + 0.5, row / 2**level + 0.5
         outside = (column < 0.5) | (column > columns + 0.5) | (row < 0.5) | (row > rows + 0.5)
         column, row = np.clip(column, 0.5, columns + 0.5), np.clip(row, 0.5, rows + 0.5)
@@ -174,7 +174,7 @@ def ring_edges(travel_metres: float) -> Floats:
 
 
 def _halved(values: Floats) -> Floats:
-    """Sum over blocks of two by two; an odd last row or column stands alone."""
+    """Sum over blocks of two by two; the last row or column of an odd number is a block alone."""
     rows, columns = values.shape
     even = np.pad(values, ((0, rows % 2), (0, columns % 2)))
     return np.asarray(even.reshape((rows + 1) // 2, 2, (columns + 1) // 2, 2).sum(axis=(1, 3)))

@@ -1,7 +1,7 @@
 """Plans for campaigns of tasks on a released map: task regions and rewards.
 
 Everything is computed from a public surface and the operator's own tasks; no private data are read
-and no budget is spent. Each task that cannot be met has a reason, and the others are planned.
+and no budget is spent. A task that cannot be met gets a reason; the other tasks are planned.
 """
 
 from __future__ import annotations

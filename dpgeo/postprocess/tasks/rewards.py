@@ -40,7 +40,7 @@ def uniform(tasks: int, total: float) -> Floats:
 
 
 def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
-    """Allocate by the source's steps 1 to 3: the least reward, then by radius."""
+    """Allocate by the source's steps 1 to 3: the least reward, plus a part by radius."""
     radius = reach.stretch(uniform(tasks, total))
     return np.asarray(least + radius / radius.sum() * (total - least * tasks))
 
