@@ -34,7 +34,7 @@ LAYER_FORMATS: tuple[LayerFormat, ...] = (
     vector_tiles.FORMAT,
     geotiff.FORMAT,
 )
-"""One line for each format; the first replaces formats that a layer is too large for."""
+"""One line for each format. The first takes the place of a format that a layer is too large for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ WHOLE_RELEASE = {
 
 
 def file_kind(name: str) -> FileKind:
-    """Return the kind of a file by its name, which may be unknown."""
+    """Return the kind of a file by its name; an unknown name has an empty kind."""
     if name in WHOLE_RELEASE:
         return WHOLE_RELEASE[name]
     for layer_format in LAYER_FORMATS:

@@ -130,11 +130,12 @@ def points_sentence(
 ) -> Phrase:
     """Fill in WHEREABOUTS with its figures.
 
-    Moving one privacy unit's reports, the same number, by at most d each changes the odds by at
-    most e^(2 E + e_g d): counts lose the old reports and gain the new ones, and points are
-    perturbed. `total` is E, `per_metre` e_g, and `radius` the metres within which levels are
-    stated. Snapping, to no grid coarser than `input_step` millimetres, can increase the distance of
-    positions, which d includes.
+    Let E be `total` and e_g be `per_metre`. Moving the reports of one privacy unit by at most d
+    metres each, without changing their number, changes the odds by at most a factor e^(2 E + e_g
+    d): counts lose the old reports and gain the new ones, at a cost of E each time, and e_g d is
+    the cost of the perturbed points. Levels are stated within `radius` metres. Snapping, to no grid
+    coarser than `input_step` millimetres, can increase the distance between positions; d includes
+    that increase.
     """
     return Phrase(
         WHEREABOUTS[unit],
@@ -176,7 +177,7 @@ CHOICE = {
         "epsilon paid for"
     ),
 }
-"""How contributions are chosen beyond the contribution bound."""
+"""How contributions are chosen if there are more than the contribution bound allows."""
 
 
 def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bounding.RANDOM) -> str:

@@ -50,10 +50,10 @@ def unpacked(
     *,
     enough: int = MAX_BYTES,
 ) -> tuple[Path, str]:
-    """Yield the path and name of the file to read, unpacked if necessary.
+    """Return the path and name of the file to read, unpacked if necessary.
 
-    It is unpacked into `folder`, up to about `enough` bytes. `tick` is called meanwhile. Raises
-    InvalidInput (field "file") for files that are not packed properly.
+    A packed file is unpacked into `folder`, up to about `enough` bytes; `tick` is called after each
+    chunk. Raises InvalidInput (field "file") for files that are not packed properly.
     """
     head = _head(path)
     if head.startswith(GZIP):
@@ -142,7 +142,7 @@ def _copy(
     tick: Callable[[], None],
     enough: int,
 ) -> None:
-    """Unpack into `target`; `read()` bounds the packed bytes consumed."""
+    """Unpack into `target`; `read()` returns at least the packed bytes consumed so far."""
     written = 0
     with target.open("wb") as file:
         while written < enough and (chunk := content.read(CHUNK_BYTES)):

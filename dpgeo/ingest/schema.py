@@ -30,7 +30,7 @@ class Role(StrEnum):
 
 
 Wanted = Mapping[str, str]
-"""The columns to read: by `Role`, and those of public attributes by `attribute_key`."""
+"""Names of the columns to read, by `Role` or, for public attributes, by `attribute_key`."""
 
 
 def attribute_key(attribute: Attribute) -> str:
@@ -48,7 +48,7 @@ ROLE_NAMES = {
 
 
 def role_name(key: str) -> Phrase:
-    """What people call a role, or the public attribute that a key stands for."""
+    """Return what people call a role, or the public attribute that a key stands for."""
     if key in set(Role):
         return ROLE_NAMES[Role(key)]
     return Phrase("attribute {name}", name=key.removeprefix("attribute "))
@@ -106,12 +106,12 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Everything besides the row on which a row's meaning depends; public, frozen.
+    """The public rules by which rows are read, fixed beforehand.
 
-    `time_zone` (IANA name) is that of times written without an offset. The values of `attributes`
-    are public. Raises InvalidInput when the columns do not determine a position, a person is needed
-    and not declared, one column has two roles, or the time zone or the coordinate system is
-    unknown.
+    What a row means depends on the row and these rules alone. `time_zone` (IANA name) is that of
+    times written without an offset. The values of `attributes` are public. Raises InvalidInput when
+    the columns do not determine a position, a person is needed and not declared, one column has two
+    roles, or the time zone or the coordinate system is unknown.
     """
 
     columns: Columns

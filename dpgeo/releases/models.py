@@ -170,11 +170,11 @@ class Release(models.Model):
 
 
 class ReleaseShard(models.Model):
-    """A shard of a release's people, whose points a job of its own perturbs.
+    """A shard of a release's people; a job of its own perturbs their points.
 
-    It is shard `number` of `total`, from 0, and `upload` is the version of the data that it reads;
-    none of the three changes. `blob_name` names the shard's output, set once, until the release's
-    own blob is committed.
+    Shards are numbered from 0: this is shard `number` of `total`. `upload` is the version of the
+    data that it reads. None of the three changes. `blob_name` names the shard's stored output and
+    is set once. Shards are deleted once the release's own blob is committed.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="shards")
@@ -223,5 +223,5 @@ class ReleaseFile(models.Model):
 
     @property
     def kind(self) -> FileKind:
-        """Format, use and layer, by the file's name."""
+        """The file's format, use and layer, which follow from its name."""
         return file_kind(self.name)

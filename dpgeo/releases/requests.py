@@ -95,7 +95,7 @@ def columns_of(request: ReleaseRequest) -> dict[str, Any]:
 
 
 def request_of(release: Release) -> ReleaseRequest:
-    """Return the request that a release answers, by its parameters' present names."""
+    """Return a release's request, with its parameters under their present names."""
     return ReleaseRequest(
         mechanism=release.mechanism,
         parameters=current_parameters(release.mechanism, release.parameters),
@@ -125,8 +125,8 @@ def parse_cost(
 ) -> Fraction:
     """Return the epsilon, or the parameters' price. Raises InvalidInput.
 
-    If the parameters determine the price, an empty epsilon is ignored and any other is refused: an
-    ignored number must not look like the price.
+    If the parameters determine the price, an empty epsilon is ignored and any other is refused,
+    because a number that is ignored must not look like the price.
     """
     if mechanism.price is None:
         return parse_epsilon("" if epsilon is None else epsilon)
@@ -162,7 +162,7 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """Choose what is counted: records for points. Raises InvalidInput."""
+    """Return what is counted, which is records for perturbed points. Raises InvalidInput."""
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
     return parse_counting(value, unit)

@@ -158,7 +158,8 @@ def release_run(*, release_id: str, on_progress: ProgressCallback | None = None)
 def release_publish(*, release: Release, by: User | None) -> Release:
     """Publish a finished draft. `by` is None for the operator at the console.
 
-    Raises NotAllowed without the approver's role, and Conflict unless it is a finished draft.
+    Raises NotAllowed without the approver's role, and Conflict unless the release is a finished
+    draft.
     """
     _check_may(release, by, "publish")
     _check_finished(
@@ -181,11 +182,10 @@ def release_reject(*, release: Release, by: User | None, reason: object) -> Rele
     many could then be had at the price of one. The argument does not cover an approver who knows
     the data and compares the draft with them; only the choice of approvers can prevent that.
 
-    The reason is for members. At its address strangers learn that it was not published, and nothing
-    else about it; no list shows it. `by` is None for the operator at the console.
-
-    Raises NotAllowed without the approver's role, InvalidInput for a missing or overlong reason,
-    and Conflict unless it is a finished draft.
+    Only members see the reason. Strangers who open the release's address learn that it was not
+    published, and nothing else about it; no list shows it. `by` is None for the operator at the
+    console. Raises NotAllowed without the approver's role, InvalidInput for a missing or overlong
+    reason, and Conflict unless the release is a finished draft.
     """
     _check_may(release, by, "reject")
     clean_reason = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
@@ -250,7 +250,7 @@ def release_retry(*, release: Release, by: User | None) -> Release:
 
 
 def _check_may(release: Release, by: User | None, name: str) -> None:
-    """Raise NotAllowed if the user's role does not suffice; None is the operator."""
+    """Raise NotAllowed if a user's role does not allow an action; None is the operator."""
     action = ACTIONS[name]
     if by is not None and not may(by, release.dataset, action.needs):
         raise NotAllowed(action.denied)
