@@ -257,7 +257,7 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 def _read_member(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], limit: int
 ) -> NDArray[Any]:
-    """Read one array; unpack at most `limit` bytes and its header."""
+    """Read one array; unpack its header and at most `limit` bytes of values."""
     with archive.open(name + _SUFFIX) as member:
         if npy.read_magic(member) != (1, 0):
             raise ValueError(f"member {name} is not an array of version 1.0")

@@ -35,7 +35,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeaturePage:
-    """Consecutive features, and the first row of the next page, None on the last page."""
+    """Consecutive features, and the first row of the next page; None on the last page."""
 
     features: list[Feature]
     next_row: int | None

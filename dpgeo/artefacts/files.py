@@ -81,7 +81,10 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
 
 
 def files_instead(name: str, existing: Sequence[str]) -> str:
-    """Return the file that replaces one a layer is too large for; "" if there is none."""
+    """Return the file to offer for one that was not written because it is too large.
+
+    Returns "" if there is none.
+    """
     for layer_format in LAYER_FORMATS:
         if layer_format.max_features and name.endswith(layer_format.suffix):
             other = name.removesuffix(layer_format.suffix) + LAYER_FORMATS[0].suffix

@@ -35,7 +35,8 @@ MAX_MASK = 1 << 24
 single cells, and the header's outline shows the area."""
 
 MAX_POINTS = 200_000
-"""Largest number of points in a picture; of more, an even selection in their public order."""
+"""Largest number of points in a picture. Of more, it shows an even selection in their public order.
+"""
 
 DEGREE = 10_000_000
 """Units of position in a degree; one unit is about a centimetre."""
@@ -83,7 +84,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
-    """Return which cells touch the area; None if all do or they are too many."""
+    """Return which cells touch the area; None if all do, or if the grid is too large."""
     if grid.size > MAX_MASK:
         return None
     inside = grid.inside(area)
@@ -172,7 +173,7 @@ def _noises(
     if not margin.size:
         # Clients expect a noise even for an empty layer.
         return [{"margin": 0.0, "threshold": 0.0, "label": label}], np.zeros(0, dtype=np.uint8)
-    # Complex numbers sort as pairs, much faster than rows do.
+    # As complex numbers the pairs are sorted much faster than as rows.
     distinct, index = np.unique(margin + 1j * threshold, return_inverse=True)
     pairs = np.column_stack([distinct.real, distinct.imag])
     if len(pairs) > MAX_NOISES:

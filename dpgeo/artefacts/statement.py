@@ -179,7 +179,7 @@ def _dataset_guarantee(released: Released) -> Any:
     places = {}
     if points := released.about.get("dataset_points_epsilon", ""):
         radius = int(released.about["dataset_points_radius"])
-        # Releases before 0.2 were snapped to the grid of their outputs.
+        # Releases before 0.2 snapped positions to the grid of their outputs.
         step = released.about.get("dataset_points_input_step", 1000 * grid_step(radius))
         sentence = wording.points_sentence(total, unit, Fraction(points), radius, int(step))
         level = released.about["dataset_points_level"]

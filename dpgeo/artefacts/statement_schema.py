@@ -1,10 +1,10 @@
 """Schema of the privacy statement, as types and as JSON Schema.
 
-The fields answer those of all three tiers of the Differential Privacy Deployments Registry
+The fields correspond to those of all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and
 deployment model; and beyond these data domain, unprotected quantities, actors, preparation,
 accounting, post-processing, implementation and security, and the reasons for choices.
-docs/statement.md lists which field answers which. Statements never change, so the schemas of
+docs/statement.md lists which field corresponds to which. Statements never change, so the schemas of
 earlier versions stay.
 """
 

@@ -406,7 +406,7 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _widths(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the bytes of each number as a varint."""
+    """Return how many bytes each number takes as a varint."""
     values = values.astype(np.uint64)
     widths = np.ones(values.shape, dtype=np.int64)
     for bits in range(7, 64, 7):

@@ -157,7 +157,7 @@ def odds_factor(epsilon: Fraction) -> float | None:
 def format_odds(epsilon: Fraction) -> str:
     """Format e^epsilon with three digits, rounded up: "2.72", "22,100", "1.98e434"."""
     context = Context(prec=3, rounding=ROUND_CEILING)
-    # From many digits: rounding a rounded number up again can overshoot.
+    # Round once, from many digits: rounding a rounded number up again can overshoot.
     rounded = context.plus(_exponential(epsilon))
     if rounded >= 10**9:
         return f"{rounded:.2e}".replace("e+", "e")

@@ -128,7 +128,7 @@ def _way(crs: str, bounds: Bounds) -> Any:
     set_network_enabled(False)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of a better grid, to be fetched from the network
+            warnings.simplefilter("ignore")  # warnings that the network has a better grid
             group = TransformerGroup(
                 _system(crs), WGS84, always_xy=True, area_of_interest=AreaOfInterest(*bounds)
             ).transformers

@@ -31,10 +31,11 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Lines of a block: `starts` and `ends` (n,) are byte positions in `block`, `numbers` (n,)
-    the lines' numbers in the file. `done` is the number of bytes of the file read so far.
+    """Lines of a block of bytes.
 
-    A line longer than `MAX_LINE_BYTES` is cut to its first bytes and marked in `too_long`.
+    `starts` and `ends` (n,) are byte positions in `block`, and `numbers` (n,) the lines' numbers in
+    the file. `done` is the number of bytes of the file read so far. A line longer than
+    `MAX_LINE_BYTES` is cut to its first bytes and marked in `too_long`.
     """
 
     block: bytes

@@ -52,9 +52,9 @@ def read_csv(
 ) -> Iterator[Batch]:
     """Yield the rows of a CSV file in batches; fields are pyarrow string arrays.
 
-    A CSV file states no coordinate reference system, so `crs` cannot be checked. Lines without the
-    header's number of fields are refused to the tally. Raises InvalidInput when the header is
-    unusable or lacks a declared column.
+    A CSV file states no coordinate reference system, so `crs` cannot be checked. Lines with more or
+    fewer fields than the header are refused. Raises InvalidInput when the header is unusable or
+    lacks a declared column.
     """
     total = path.stat().st_size
     with path.open("rb") as file:

@@ -3,8 +3,8 @@
 The output is bounded by an absolute size and by its ratio to the input. Names in an archive are
 never used for writing, and nothing inside is unpacked again.
 
-These limits, and a checksum error at the end, refuse the whole file: a compressed file is one text,
-of which no part can be trusted alone (see `geojson_reader` for the argument).
+A file beyond these limits, or with a checksum error at its end, is refused as a whole: it is one
+text, of which no part can be trusted alone (see `geojson_reader` for the argument).
 """
 
 from __future__ import annotations

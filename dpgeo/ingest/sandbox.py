@@ -96,7 +96,7 @@ def _send(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
     except BrokenPipeError:
-        return  # the process has ended; the reason is determined below
+        return  # the process has ended; `run` finds out why
 
 
 def _messages(

@@ -108,7 +108,7 @@ def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
         if error.errno is None:
             return {"failed": _place(error)}
         return {"errno": error.errno}
-    except Exception as error:  # the parent distinguishes it from problems of the file
+    except Exception as error:  # which is no problem of the file
         return {"failed": _place(error)}
 
 

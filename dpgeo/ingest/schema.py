@@ -34,7 +34,7 @@ Wanted = Mapping[str, str]
 
 
 def attribute_key(attribute: Attribute) -> str:
-    """Return the key of a public attribute, in place of a role."""
+    """Return the key of a public attribute's column, in place of a role."""
     return f"attribute {attribute.column}"
 
 
@@ -55,7 +55,7 @@ def role_name(key: str) -> Phrase:
 
 
 def field_of(key: str) -> str:
-    """Return the input field that declared a role's or attribute's column."""
+    """Return the input field in which a role's or attribute's column is declared."""
     return f"columns.{key}" if key in set(Role) else "public_attributes"
 
 

@@ -130,7 +130,7 @@ def squares_along(total: int, rate: float) -> int:
 
 
 def partitions_along(counts: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
-    """Compute m2 (n,) for noisy counts (n,); `rate` is epsilon/l of the partitions."""
+    """Compute m2 (n,) for noisy counts (n,); `rate` is the partitions' epsilon over l."""
     along = np.ceil(np.sqrt(np.maximum(counts, 0) * rate / FINE_CONSTANT))
     return np.maximum(along, 1).astype(np.int64)
 

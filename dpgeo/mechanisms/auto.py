@@ -96,7 +96,7 @@ class Phase:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare a fiftieth for the pilot measurement, and unallocated epsilon."""
+    """Declare a fiftieth of epsilon for the pilot; the rest is allocated after it."""
     pilot = epsilon * PILOT_SHARE
     return [
         Spend(label=PILOT, epsilon=pilot),

@@ -75,7 +75,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare a share of epsilon for every level, the frame's first."""
+    """Declare a share of epsilon for every level, from the frame down."""
     levels = range((params.cells - 1).bit_length() + 1)
     weights = [round(1000 * 2 ** (level / 2)) for level in levels]
     if params.allocation == "equal":

@@ -1,4 +1,4 @@
-"""Registry of mechanisms, from which forms, API, docs and tests follow.
+"""Registry of mechanisms, by which forms, API, docs and tests find them.
 
 The first is the default.
 """

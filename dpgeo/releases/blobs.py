@@ -61,7 +61,7 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 blob = file.read()
             try:
                 released = decode(blob)
-            except DamagedRelease:  # cut short by a kill: nobody has seen it
+            except DamagedRelease:  # cut short when a worker was killed; nobody has seen it
                 continue
             except UnreadableRelease:
                 _set_drawing(release, lease)
@@ -107,7 +107,7 @@ def is_draw_of(release: Release, released: Released) -> bool:
 
 
 def stored_blobs() -> Iterator[tuple[UUID, str]]:
-    """Yield the job and the name of every stored blob."""
+    """Yield the job's id and the name of every stored blob."""
     for name in stored_names(private_storage(), FOLDER):
         try:
             yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name

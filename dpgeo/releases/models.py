@@ -145,27 +145,27 @@ class Release(models.Model):
 
     @property
     def rules(self) -> StateRules:
-        """Return the rules of its state."""
+        """Return the rules of the release's state."""
         return STATES[ReleaseState(self.state)]
 
     @property
     def epsilon(self) -> Fraction:
-        """Return its epsilon, per metre for perturbed points."""
+        """Return the release's epsilon, per metre for perturbed points."""
         return from_units(Notion(self.notion), self.cost_units)
 
     @property
     def cost(self) -> Guarantee:
-        """Return its cost, which is also its guarantee."""
+        """Return the release's cost, which is also its guarantee."""
         return guarantee(Notion(self.notion), self.epsilon, Unit(self.dataset.unit))
 
     @property
     def ledger(self) -> Ledger:
-        """Return the ledger that pays for it."""
+        """Return the ledger that pays for the release."""
         return ledger_for(self.dataset.ledger, Notion(self.notion))
 
     @property
     def cost_words(self) -> str:
-        """Format its cost: "epsilon 0.5", "level ln 4 within 200 m"."""
+        """Format the release's cost: "epsilon 0.5", "level ln 4 within 200 m"."""
         return self.ledger.words(self.cost_units)
 
 

@@ -107,7 +107,7 @@ class Quote:
         return self.cost.epsilon
 
     def amount(self, epsilon: Fraction) -> str:
-        """Format an epsilon as a figure of the ledger: "0.5", or a level, "ln 4"."""
+        """Format an epsilon as "0.5" or, for perturbed points, as a level, "ln 4"."""
         if self.cost.notion is Notion.PURE_DP:
             return format_epsilon(epsilon)
         return self.ledger.amount(whole_units(self.cost.notion, epsilon))

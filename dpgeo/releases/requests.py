@@ -20,7 +20,7 @@ from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 
 MAX_BOUND = 100_000
-"""Largest contribution bound; with more noise than this nothing is visible."""
+"""Largest contribution bound; beyond it the noise would hide everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,7 +49,7 @@ class ReleaseRequest:
         return parse_parameters(self.definition.params, self.parameters)
 
     def cost(self, unit: Unit) -> Guarantee:
-        """Return what it costs and guarantees to each privacy unit."""
+        """Return what the request costs and guarantees to each privacy unit."""
         return guarantee(self.definition.notion, self.epsilon, unit)
 
 

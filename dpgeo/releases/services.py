@@ -70,10 +70,10 @@ def release_request(
 ) -> Release:
     """Pay for a release and queue its job: both, or neither.
 
-    It is published when done only if the requester may publish; `requested_by` is None for the
-    operator at the console, who may. A request that names its `job_id` can be repeated: it returns
-    the release that it paid for. Raises InvalidInput, BudgetExceeded, NotAllowed, and Conflict if
-    the dataset has no data yet.
+    The release is published when done only if the requester may publish; `requested_by` is None for
+    the operator at the console, who may. A request that names its `job_id` can be repeated: it then
+    returns the release that was paid for the first time. Raises InvalidInput, BudgetExceeded,
+    NotAllowed, and Conflict if the dataset has no data yet.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -240,7 +240,8 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 def release_retry(*, release: Release, by: User | None) -> Release:
     """Finish a failed release from its committed draw, at no further cost.
 
-    Raises Conflict if there is none: drawing again would be a second draw for one debit.
+    Raises Conflict if there is no committed draw: drawing again would be a second draw for one
+    debit.
     """
     _check_may(release, by, "retry")
     if not release.blob_name:

@@ -1,8 +1,8 @@
 """The table of release states: who sees what, and which actions lead out of each.
 
 Files, tiles, queries, OGC, lists, pages, embedding, desk, admin, API and reconciliation all read
-it. A new state is a line of `STATES`, and a new action a line of `ACTIONS` and its service in
-`services.py`.
+it. A new state is a new line of `STATES`. A new action is a new line of `ACTIONS`, and its service
+in `services.py`.
 """
 
 from __future__ import annotations
