@@ -240,8 +240,7 @@ def known_limits(counting: Counting, limit: int, notion: Notion = Notion.PURE_DP
 def _limits_of_points(limit: int) -> list[str]:
     return [
         f"Nobody has more than {limit} reports here; of those who have more, at most {limit} are "
-        "kept at random, all of one time or none, whatever their places. This bias is in no "
-        "margin.",
+        "kept at random, whatever their places. This bias is in no margin.",
         "Points that the noise carried out of the study area were brought back to its edge, which "
         "therefore holds more of them than of reports.",
         "The density is what most likely lies behind the points. Small features are smoothed or "
@@ -258,9 +257,10 @@ def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
         return {
             "argument": (
                 "Each report is moved with a density that depends on nothing but the distance, the "
-                "same around every point of the sphere. By the triangle inequality a report made d "
-                "metres elsewhere changes the odds of any outcome by at most the distance times "
-                "epsilon; reports are moved independently, so that these add up. Snapping, "
+                "same around every point of the sphere. By the triangle inequality the log-odds of "
+                "any outcome change by at most epsilon times the distance of two reports as they "
+                "are snapped, which is that of the places reported and 1.5 steps of the first "
+                "grid at most; reports are moved independently, so that these add up. Snapping, "
                 "bringing points into the area, sorting them and recovering the density use the "
                 "outcome alone. What the finite precision of numbers costs is taken off the rate."
             ),
@@ -362,7 +362,8 @@ POINTS_RATIONALE = (
     "Pure guarantees (delta 0) need no small probability of failure to be explained.",
     "Distances are metres on the ground everywhere: noise is drawn on the sphere, at a rate that "
     "holds for the ellipsoid too.",
-    "A level within a radius can be told to people; the same level holds per metre beyond it.",
+    "A level within a radius can be told to people; epsilon per metre holds at any distance. "
+    "Snapping adds less than a hundredth of the level, which the guarantee states.",
 )
 
 SECURITY = (

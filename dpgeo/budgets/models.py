@@ -17,6 +17,7 @@ from dpgeo.core.epsilon import format_epsilon
 from dpgeo.core.guarantees import Notion, from_units
 from dpgeo.core.levels import level_text, remaining_level_text
 from dpgeo.phrases import Figure, Phrase
+from dpgeo.spatial.ground_grid import grid_step
 
 
 class NotionChoice(models.TextChoices):
@@ -78,6 +79,15 @@ class Ledger(models.Model):
 
     def __str__(self) -> str:
         return self.name
+
+    @property
+    def snapping(self) -> int:
+        """Return the largest step of the grids to which positions are snapped, in millimetres.
+
+        Only a budget for points has one. `input_step` is null in a ledger that a process of an
+        earlier version created during an upgrade; the step is then the one of that version.
+        """
+        return self.input_step or 1000 * grid_step(self.radius or 0)
 
     @property
     def total(self) -> Fraction:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import F
-from django.db.models.functions import Coalesce
+from django.db.models.functions import Coalesce, Greatest
 from django.utils import timezone
 
 from dpgeo.budgets.models import Entry, EntryKind, Ledger
@@ -19,7 +19,7 @@ from dpgeo.core.errors import BudgetExceeded, Conflict
 from dpgeo.core.guarantees import Guarantee, Notion, guarantee, whole_units
 from dpgeo.core.levels import Level
 from dpgeo.phrases import Figure
-from dpgeo.spatial.ground_grid import input_step
+from dpgeo.spatial.ground_grid import grid_step, input_step
 
 
 def ledger_create(*, name: str, total: Fraction) -> Ledger:
@@ -173,14 +173,25 @@ def _units(ledger: Ledger, cost: Guarantee) -> int:
     return whole_units(cost.notion, cost.epsilon)
 
 
-def budget_debit_found(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str) -> Entry | None:
+def budget_debit_found(
+    *, ledger: Ledger, job: UUID, cost: Guarantee, what: str, radius: int = 0
+) -> Entry | None:
     """Debit a draw again whose first debit a restored database has lost.
 
-    It is debited in any case, since somebody may know its noise. If the budget is too small now,
-    all that is left is debited, so that nothing more can be requested; returns None if nothing is
-    left. Raises Conflict if the job is debited already.
+    The draw is debited in any case, since somebody may know its noise. If the budget is too small
+    now, all that is left is debited, so that nothing more can be requested; returns None if nothing
+    is left. Raises Conflict if the job is debited already.
+
+    `radius` is that of drawn points, in metres, and 0 for counts. Their positions may have been
+    snapped to a coarser grid than the ledger records. Sentences about the budget must state the
+    coarsest grid, so the ledger's `input_step` is raised to the step of that grid.
     """
     who = "found after a restore"
+    if radius and ledger.radius is not None:
+        step = max(ledger.snapping, 1000 * grid_step(radius))
+        Ledger.objects.filter(pk=ledger.pk).update(
+            input_step=Greatest(Coalesce(F("input_step"), 0), step)
+        )
     try:
         return budget_debit(ledger=ledger, job=job, cost=cost, what=what, who=who)
     except BudgetExceeded:

@@ -6,6 +6,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.number_text import number_text
 
 MICRO = 1_000_000
 """Micro-epsilon in one epsilon."""
@@ -26,8 +27,8 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
     Raises InvalidInput for zero, negatives, NaN, infinities, more decimals and above MAX_EPSILON.
     """
     try:
-        number = value if isinstance(value, Fraction) else Decimal(str(value).strip())
-    except InvalidOperation:
+        number = value if isinstance(value, Fraction) else Decimal(number_text(value))
+    except (ValueError, InvalidOperation):
         raise InvalidInput(
             "{value} is not a number; write it like 0.5.", value=repr(value), field=field
         ) from None

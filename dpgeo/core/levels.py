@@ -15,6 +15,7 @@ from typing import Any, Self
 
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import SCALE, Notion
+from dpgeo.core.number_text import number_text
 
 MAX_LEVEL = 1000
 """A larger level gives no protection and is taken for a typing error."""
@@ -30,7 +31,7 @@ LEVEL_PATTERN = r"^\s*([lL][nN]\s*\(?\s*[0-9]+(\.[0-9]+)?\s*\)?|[0-9]+(\.[0-9]+)
 
 _DIGITS = Context(prec=50)
 
-_LOGARITHM = re.compile(r"ln\s*\(?\s*(\d{1,9}(?:\.\d{1,9})?)\s*\)?", re.IGNORECASE)
+_LOGARITHM = re.compile(r"ln\s*\(?\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*\)?", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,8 +71,8 @@ def parse_level(value: object, *, field: str = "level") -> str:
     text = str(value).strip()
     match = _LOGARITHM.fullmatch(text)
     try:
-        number = Decimal(match[1] if match else text)
-    except InvalidOperation:
+        number = Decimal(match[1] if match else number_text(text))
+    except (ValueError, InvalidOperation):
         raise InvalidInput(
             "{text!r} is not a level; write it like ln(4) or 1.4.", text=text, field=field
         ) from None

@@ -110,7 +110,10 @@ class PlanarLaplace:
     Guarantee for positions as reported. Snapping moves each of two positions by at most 0.75 input
     steps, so those d apart are at most d + 1.5 input steps apart afterwards: the odds change by at
     most exp(declared (d + 1.5 input steps)) per report, for every d. (Two that are snapped alike
-    are not told apart at all; a bound in d alone cannot hold across an edge of the grid.)
+    are not told apart at all; a bound in d alone cannot hold across an edge of the grid.) That
+    holds between 85 degrees north and south, where all study areas lie. Nearer to the poles, where
+    a row may have a single point, snapping moves a position by at most 1.25 input steps: 2.5 for
+    two.
 
     Finite precision. Let e be the largest distance between a computed point and the ideal one:
     PLACEMENT_ULPS units of 2^-53 of the earth's radius, which cover errors of the angle (13 of them
@@ -137,6 +140,12 @@ class PlanarLaplace:
         if self.epsilon <= 0 or self.sensitivity < 1 or self.step < 1 or self.input_step < 0:
             raise ValueError("Points need a positive epsilon, reports and step.")
         if not self.correction < float(self.declared) / 2:
+            if self._growth > 1:
+                raise InvalidInput(
+                    "Is too large for this radius: its noise cannot be computed in floating "
+                    "point; lower it, or choose a larger radius.",
+                    field="level",
+                )
             raise InvalidInput(
                 "Is too small for this radius: its noise cannot be computed in floating point; "
                 "raise it.",
@@ -162,12 +171,16 @@ class PlanarLaplace:
         return self.declared * self.snapped_apart(metres)
 
     @property
+    def _growth(self) -> float:
+        """Largest log-ratio of the density within a cell of outputs."""
+        return 2.2 * float(self.declared) * self.step
+
+    @property
     def correction(self) -> float:
         """Epsilon per metre that finite precision may cost beyond the sampler's rate."""
         rate = float(self.declared)
         error = (PLACEMENT_ULPS * EARTH_RADIUS_METRES + 16 / rate) * 2**-53
-        exponent = min(2.2 * rate * self.step, 700)
-        eta = 7 * error / self.step * math.exp(exponent) + 2**-50
+        eta = 7 * error / self.step * math.exp(min(self._growth, 700)) + 2**-50
         if eta >= 0.5:
             return math.inf
         return (math.log1p(eta) - math.log1p(-eta)) / (NEAREST * self.snapping)

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 from dpgeo.core.domain import LayerKind, no_such_layer
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.number_text import number_text
 from dpgeo.phrases import Phrase, listed
 
 P = TypeVar("P")
@@ -216,7 +217,7 @@ def _read_bool(parameter: Parameter, value: object) -> bool:
 
 def _read_int(parameter: Parameter, value: object) -> int:
     try:
-        number = int(value) if isinstance(value, int) else int(str(value).strip())
+        number = int(value) if isinstance(value, int) else int(number_text(value))
         if isinstance(value, bool):
             raise ValueError
     except ValueError:

@@ -1,19 +1,27 @@
 """Contribution bounding of reports by DuckDB, for positions to be perturbed.
 
-A person's reports are sampled by the salt, the person and the time. Moving one report must not
-change the sample, so the times of a person are ordered by a hash of these three, never by position
-or by place in the file, which may be sorted by position. Reports are kept time by time while they
-fit, with all reports of one time kept or dropped together. A person's shard follows from their
-keyed hash itself, the same in every version of DuckDB; where records are the privacy unit, a
-record's shard follows from its place in the file.
+A person's reports are sampled time by time, in the order of a hash of the salt, the person and the
+time, until there are as many as the bound. Of the reports of the time at which the bound is reached
+(or without a time), those with the smallest random words are kept, fresh words of the operating
+system for each row.
+
+So which are kept never follows from positions, nor from places in the file, which may be sorted by
+position: pair each report with itself where it was moved to, and give both the same word. The times
+are the same, so the same reports are kept, whatever the words; and a word is as likely to be given
+to any row. How many are kept of a person is the smaller of the bound and their number.
+
+A person's shard follows from their keyed hash itself, the same in every version of DuckDB; where
+records are the privacy unit, a record's shard follows from its place in the file.
 """
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
-from dpgeo.core.errors import InvalidInput
+import numpy as np
+
 from dpgeo.core.guarantees import Unit
 from dpgeo.core.released import NO_TIME
 from dpgeo.engine.canonical_file import CanonicalFile, Parameters, as_pattern
@@ -22,6 +30,7 @@ from dpgeo.spatial.projection import to_degrees
 
 if TYPE_CHECKING:
     import duckdb
+    import pyarrow as pa
 
 _ROWS = """
 SELECT count(*) FROM read_parquet($path)"""
@@ -30,33 +39,33 @@ _REPORTS = """
 SELECT {columns} FROM read_parquet($path, file_row_number = true)
 WHERE file_row_number % $shards = $shard"""
 
-# Reports of one person and time are kept or dropped together: RANGE takes those of equal keys at
-# once, and NULL is a time like any other.
-_REACHED = """
-SELECT *, count(*) OVER (
+_ORDER = """
     PARTITION BY person_high, person_low
     ORDER BY hash(
         hash($salt_high::UBIGINT, $salt_low::UBIGINT, person_high, person_low, time)
-    ), time
-    RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW
-) AS reached
-FROM read_parquet($path)
-WHERE person_low % $shards::UBIGINT = $shard::UBIGINT"""
+    ), time"""
+
+_SHARD = "WHERE person_low % $shards::UBIGINT = $shard::UBIGINT"
+
+# RANGE takes reports of equal keys at once, and NULL is a time like any other.
+_DIVIDED = f"""
+SELECT row FROM (
+    SELECT file_row_number AS row,
+        count(*) OVER ({_ORDER} RANGE BETWEEN UNBOUNDED PRECEDING AND CURRENT ROW) AS reached,
+        count(*) OVER (PARTITION BY person_high, person_low, time) AS together
+    FROM read_parquet($path, file_row_number = true) {_SHARD}
+) WHERE reached > $bound AND reached - together < $bound"""  # noqa: S608 - no text of a user
 
 _BOUNDED_REPORTS = f"""
-SELECT {{columns}} FROM ({_REACHED}) WHERE reached <= $bound"""  # noqa: S608 - no text of a user
-
-_TOO_MANY_AT_ONCE = """
-SELECT count(*) FROM (
-    SELECT 1 FROM read_parquet($path)
-    WHERE person_low % $shards::UBIGINT = $shard::UBIGINT
-    GROUP BY person_high, person_low, time HAVING count(*) > $bound LIMIT 1
-)"""
+SELECT {{columns}} FROM (
+    SELECT *, row_number() OVER ({_ORDER}, word) AS place
+    FROM read_parquet($path, file_row_number = true) LEFT JOIN words ON file_row_number = row
+    {_SHARD}
+) WHERE place <= $bound"""  # noqa: S608 - no text of a user
 
 _MISSING = f"""
-SELECT coalesce(sum($bound - kept), 0) FROM (
-    SELECT count(*) FILTER (WHERE reached <= $bound) AS kept FROM ({_REACHED})
-    GROUP BY person_high, person_low
+SELECT coalesce(sum($bound - least($bound, reports)), 0) FROM (
+    SELECT count(*) AS reports FROM read_parquet($path) {_SHARD} GROUP BY person_high, person_low
 )"""  # noqa: S608 - no text of a user
 
 REPORTS = 131_072
@@ -68,9 +77,7 @@ class BoundedReports:
 
     Times are rounded down to multiples of `time_step` seconds, or left out where it is None. The
     numbers of public attributes are included if asked for. `progress(done, total)` is called after
-    each chunk. Raises InvalidInput (field "bound") where a person has more reports of one time, or
-    without one, than the bound: choosing among these would have to depend on their positions or
-    their order in the file.
+    each chunk.
     """
 
     def __init__(
@@ -96,13 +103,7 @@ class BoundedReports:
             "shards": shard.total,
         }
         self._shards = shard.total
-        if unit is Unit.PERSON and self._too_many_at_once():
-            raise InvalidInput(
-                "Somebody has more reports of the same time, or without a time, than this "
-                "bound. Which of them are kept must not depend on where they are: choose a "
-                "larger bound, or upload the reports with their times.",
-                field="bound",
-            )
+        self._words: pa.Table | None = None
 
     def private(self) -> PrivatePositions:
         """Return the reports, to be perturbed by the Meter only."""
@@ -112,21 +113,26 @@ class BoundedReports:
         """Count the reports a shard lacks if each person had `bound`; a record lacks none."""
         if self._unit is Unit.RECORD:
             return 0
-        return self._number(_MISSING, **self._file.salt_words())
-
-    def _too_many_at_once(self) -> bool:
-        """Check for more reports of one person and time than the bound; reads no position."""
-        return bool(self._number(_TOO_MANY_AT_ONCE))
-
-    def _number(self, query: str, **more: str | float | list[int]) -> int:
-        parameters = {**self._parameters, "bound": self._bound, **more}
+        parameters = {**self._parameters, "bound": self._bound}
         with self._file.scratch() as scratch, self._file.connected(scratch) as connection:
-            [(number,)] = connection.execute(query, parameters).fetchall()
+            [(number,)] = connection.execute(_MISSING, parameters).fetchall()
         return int(number)
 
     def _reports(self) -> Iterator[Reports]:
         with self._file.scratch() as scratch, self._file.connected(scratch) as connection:
             yield from self._chunks(connection)
+
+    def _drawn_words(
+        self, connection: duckdb.DuckDBPyConnection, parameters: Parameters
+    ) -> pa.Table:
+        """Return a word for each report of times not kept whole, the same at every reading."""
+        import pyarrow as pa
+
+        if self._words is None:
+            rows = connection.execute(_DIVIDED, parameters).fetchnumpy()["row"]
+            words = np.frombuffer(os.urandom(8 * len(rows)), dtype=np.uint64)
+            self._words = pa.table({"row": np.asarray(rows, dtype=np.int64), "word": words})
+        return self._words
 
     def _chunks(self, connection: duckdb.DuckDBPyConnection) -> Iterator[Reports]:
         [(total,)] = connection.execute(_ROWS, {"path": self._parameters["path"]}).fetchall()
@@ -135,6 +141,7 @@ class BoundedReports:
         if self._unit is Unit.PERSON:
             query = _BOUNDED_REPORTS
             parameters = {**self._parameters, "bound": self._bound, **self._file.salt_words()}
+            connection.register("words", self._drawn_words(connection, parameters))
         done = 0
         query = query.format(columns="x, y, time" + (", attributes" if self._attributes else ""))
         reader: Any = connection.sql(query, params=parameters).to_arrow_reader(REPORTS)

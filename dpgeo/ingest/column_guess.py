@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.number_text import number_text
 from dpgeo.ingest.crs import WGS84, suggested_code
 from dpgeo.ingest.schema import Columns
 from dpgeo.phrases import Phrase
@@ -89,7 +90,7 @@ def hints(
 def _position_hints(
     longitudes: Sequence[str], latitudes: Sequence[str], area: StudyArea | None
 ) -> list[Phrase]:
-    if any(re.fullmatch(r"-?\d+,\d+", text) for text in [*longitudes, *latitudes]):
+    if any(re.fullmatch(r"-?[0-9]+,[0-9]+", text) for text in [*longitudes, *latitudes]):
         comma = Phrase(
             "The coordinates have a decimal comma. Rows with one are refused: export the numbers "
             "with a decimal point."
@@ -152,7 +153,7 @@ def _is_number(text: str) -> bool:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return float(number_text(text))
     except ValueError:
         return math.nan
 

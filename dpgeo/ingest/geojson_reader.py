@@ -158,12 +158,17 @@ def read_head(path: Path, *, document: bool) -> Head:
     with path.open("rb") as file:
         crs, features = head(file, PREVIEW_ROWS, document=document)
     names = list(dict.fromkeys(name for each in features for name in each.properties))
-    names = [name for name in names if name != GEOMETRY][: MAX_COLUMNS - 1]
+    names = [name for name in names if name != GEOMETRY and _is_text(name)][: MAX_COLUMNS - 1]
     rows = [
         [*(_plain_json(each.properties.get(name)) for name in names), _plain_json(each.geometry)]
         for each in features
     ]
     return Head([*names, GEOMETRY], rows, GEOMETRY, crs, complete=False)
+
+
+def _is_text(name: str) -> bool:
+    """Return whether a name can be shown and declared: a JSON escape may be half a character."""
+    return not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
 def _plain_json(value: object) -> str:
@@ -257,7 +262,7 @@ def _stated(member: Any) -> str:
         return ""
     try:
         name = str(member["properties"]["name"])
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, RecursionError):
         return "a system without a name"
     parts = [part for part in name.split(":") if part]
     if name.lower().startswith("urn:ogc:def:crs:") and len(parts) >= 6:
@@ -282,9 +287,11 @@ def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
 def parse(text: bytes) -> tuple[Any, bool]:
     """Parse JSON, and return whether it is UTF-8. Raises ValueError."""
     try:
-        return json.loads(text.decode(), strict=False), True
+        decoded, decodes = text.decode(), True
     except UnicodeDecodeError:
-        return json.loads(text.decode(errors="replace"), strict=False), False
+        decoded, decodes = text.decode(errors="replace"), False
+    try:
+        return json.loads(decoded, strict=False), decodes
     except RecursionError as error:
         raise ValueError from error
 

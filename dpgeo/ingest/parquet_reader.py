@@ -36,6 +36,10 @@ COLUMNS_AT_ONCE = 50
 CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
 """GeoParquet's default coordinate reference system of a column."""
 
+UNUSABLE_METADATA = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""Errors that metadata cause if they have another form than GeoParquet's or are nested too deeply.
+"""
+
 
 def read_parquet(
     path: Path,
@@ -65,17 +69,23 @@ def read_parquet(
 
 
 def read_head(path: Path) -> Head:
-    """Return the first rows, read a few columns at a time to save memory."""
-    cells: list[list[str]] = []
+    """Return the first rows, read a few columns at a time to save memory.
+
+    Cells of columns without a name are empty: the library finds columns by their names.
+    """
+    cells: dict[str, list[str]] = {}
     with open_parquet(path) as file, readable():
         names: list[str] = file.schema_arrow.names
-        for start in range(0, len(names), COLUMNS_AT_ONCE):
-            some = names[start : start + COLUMNS_AT_ONCE]
+        named = [name for name in names if name]
+        for start in range(0, len(named), COLUMNS_AT_ONCE):
+            some = named[start : start + COLUMNS_AT_ONCE]
             batches = file.iter_batches(batch_size=PREVIEW_ROWS, columns=some)
             for batch in islice(batches, 1):
-                cells += [[as_text(value) for value in batch.column(name)] for name in some]
+                for name in some:
+                    cells[name] = [as_text(value) for value in batch.column(name)]
         geometry, crs = primary_geometry(file.schema_arrow)
-    rows = [list(row) for row in zip(*cells, strict=True)]
+    blank = [""] * max(map(len, cells.values()), default=0)
+    rows = [list(row) for row in zip(*(cells.get(name, blank) for name in names), strict=True)]
     return Head(names, rows, geometry, crs)
 
 
@@ -244,7 +254,7 @@ def primary_geometry(schema: Any) -> tuple[str, str]:
         document = json.loads((schema.metadata or {})[b"geo"])
         name = document["primary_column"]
         stated = _stated(document["columns"][name])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except UNUSABLE_METADATA:
         return "", ""
     return (name, stated) if name in schema.names else ("", "")
 
@@ -272,8 +282,8 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
         return
     try:
         column = json.loads(metadata[b"geo"])["columns"][name]
-        encoding, stated = column["encoding"], _stated(column)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        encoding, stated = str(column["encoding"]), _stated(column)
+    except UNUSABLE_METADATA as error:
         raise InvalidInput(
             "The file's GeoParquet metadata do not describe the column {name!r}; write it again, "
             "for example with geopandas.",
@@ -284,7 +294,7 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
         raise InvalidInput(
             "The column {name!r} is encoded as {encoding!r}; write its points as WKB.",
             name=name,
-            encoding=str(encoding)[:40],
+            encoding=encoding[:40],
             field="columns.geometry",
         )
     check_stated(stated, declared, Phrase("The column {name!r}", name=name))

@@ -24,7 +24,7 @@ LONGEST_WAIT = 300
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """What an owner sees of an upload before declaring its schema. Private: it shows rows.
+    """What an owner sees of an upload before declaring its schema. Private.
 
     `columns` are the column names, `rows` the first rows as text (cut short), `suggested` the
     suggested columns ("" for none), and `hints` sentences about suspicious values.

@@ -32,6 +32,12 @@ def blob_prefix(job_id: UUID) -> str:
     return f"{FOLDER}/{job_id}-"
 
 
+def has_stored_blob(job_id: UUID) -> bool:
+    """Return whether a job has stored a blob, be it complete or cut short."""
+    prefix = blob_prefix(job_id)
+    return any(name.startswith(prefix) for name in stored_names(private_storage(), FOLDER))
+
+
 def commit_blob(release: Release, name: str, blob: bytes) -> bool:
     """Commit a blob to its release; return whether the release names this blob.
 

@@ -7,10 +7,11 @@ than the storages.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import reduce
+from typing import Any
 from uuid import UUID, uuid5
 
 from django.db.models import Exists, OuterRef, Q
@@ -102,7 +103,7 @@ def _debit_unpaid() -> int:
     paid, given_back = (Exists(entries.filter(kind=kind)) for kind in EntryKind)
     unpaid = Release.objects.exclude(blob_name="").filter(~paid | given_back)
     return sum(
-        _debit(release.dataset, paying, release.cost, release.title)
+        _debit(release.dataset, paying, release.cost, release.title, release.parameters)
         for release in unpaid.select_related("dataset__ledger")
         if not is_debited(paying := paying_id(release.job_id))
     )
@@ -126,10 +127,12 @@ def _debit_unknown(job: UUID, name: str) -> int:
         logger.error("job %s: drawn from a dataset that is not known here: %s", job, slug)
         return 0
     title = released.about.get("title", "")
-    return _debit(dataset, paying, released.guarantee, title)
+    return _debit(dataset, paying, released.guarantee, title, released.parameters)
 
 
-def _debit(dataset: Dataset, job: UUID, cost: Guarantee, title: str) -> int:
+def _debit(
+    dataset: Dataset, job: UUID, cost: Guarantee, title: str, parameters: Mapping[str, Any]
+) -> int:
     try:
         ledger = ledger_for(dataset.ledger, cost.notion)
     except Conflict:
@@ -137,7 +140,11 @@ def _debit(dataset: Dataset, job: UUID, cost: Guarantee, title: str) -> int:
         return 0
     try:
         entry = budget_debit_found(
-            ledger=ledger, job=job, cost=cost, what=f"{title} (debited again)"
+            ledger=ledger,
+            job=job,
+            cost=cost,
+            what=f"{title} (debited again)",
+            radius=int(parameters.get("radius", 0)),
         )
     except Conflict:  # another reaper was faster
         return 0

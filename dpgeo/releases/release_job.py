@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC
 
 from dpgeo.accounts.selectors import may
-from dpgeo.artefacts.codec import check_encodable, encode
+from dpgeo.artefacts.codec import UnwritableRelease, check_encodable, encode
 from dpgeo.artefacts.files import build_files as build
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
@@ -25,7 +25,7 @@ from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, sharding
-from dpgeo.releases.blobs import blob_prefix, commit_blob, recover_draw
+from dpgeo.releases.blobs import blob_prefix, commit_blob, has_stored_blob, recover_draw
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
 from dpgeo.releases.publication import publish
@@ -37,15 +37,20 @@ def work_on(release_id: str, lease: JobLease) -> None:
     """Complete a release: draw unless that is done, write the files, publish.
 
     Raises UnwritableRelease if this installation cannot write releases at all. That error reveals
-    nothing about the data: it is raised before anything is opened, drawn or charged. Such an
-    installation may not be able to read releases either, so it does not look for the draw of an
-    earlier attempt, which the sweep finds later.
+    nothing about the data: it is raised before anything is opened or drawn. Such an installation
+    may not be able to read releases either, so it does not recover the draw of an earlier attempt,
+    which the sweep does later; but if such a draw is stored, the charge stays.
     """
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
     )
     if not release.blob_name:
-        check_encodable()
+        try:
+            check_encodable()
+        except UnwritableRelease:
+            if has_stored_blob(release.job_id):
+                lease.set_drawing()  # an earlier attempt may have drawn: nothing is refunded
+            raise
         if not recover_draw(release, lease):
             commit(release, draw(release, lease))
     sharding.discard_shards(release, lease)
@@ -120,7 +125,7 @@ def _points_total(release: Release) -> dict[str, str]:
         "dataset_points_epsilon": format_epsilon(points.epsilon_of(units)),
         "dataset_points_level": points.amount(units),
         "dataset_points_radius": str(points.radius),
-        "dataset_points_input_step": str(points.input_step),
+        "dataset_points_input_step": str(points.snapping),
     }
 
 

@@ -10,6 +10,7 @@ from typing import Any
 from dpgeo.core.epsilon import parse_epsilon
 from dpgeo.core.errors import InvalidInput
 from dpgeo.core.guarantees import Bounding, Counting, Guarantee, Notion, Unit, guarantee
+from dpgeo.core.number_text import number_text
 from dpgeo.core.parameters import parse_parameters, settle_layers
 from dpgeo.core.released import Released
 from dpgeo.datasets.layers import layer_kinds
@@ -142,7 +143,7 @@ def parse_cost(
 def parse_bound(value: int | str, unit: Unit) -> int:
     """Parse the contribution bound. Raises InvalidInput."""
     try:
-        bound = int(str(value).strip())
+        bound = int(number_text(value))
     except ValueError:
         raise InvalidInput(
             "{value!r} is not a whole number; write it like 10.", value=value, field="bound"
