@@ -82,7 +82,7 @@ class Ledger(models.Model):
 
     @property
     def snapping(self) -> int:
-        """Return the largest step of the grids to which positions are snapped, in millimetres.
+        """Return the largest step, in millimetres, of grids to which positions are snapped.
 
         Only a budget for points has one. `input_step` is null in a ledger that a process of an
         earlier version created during an upgrade; the step is then the one of that version.
