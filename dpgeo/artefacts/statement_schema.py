@@ -2,7 +2,7 @@
 
 The fields correspond to those of all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and
-deployment model; and beyond these data domain, unprotected quantities, actors, preparation,
+deployment model; and, beyond these, the data domain, unprotected quantities, actors, preparation,
 accounting, post-processing, implementation and security, and the reasons for choices.
 docs/statement.md lists which field corresponds to which. Statements never change, so the schemas of
 earlier versions stay.

@@ -31,7 +31,7 @@ def points_ledger(ledger: Ledger) -> Ledger | None:
 
 
 def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
-    """Return the ledger of the same people that pays for a notion of privacy.
+    """Return the ledger that pays for a notion of privacy, for the same people.
 
     `ledger` is their budget for counts. Raises Conflict if no budget for points was declared.
     """

@@ -68,7 +68,7 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
 def hints(
     names: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns, area: StudyArea | None
 ) -> list[Phrase]:
-    """Return sentences about suspicious values in the first rows, given the columns."""
+    """Return sentences about suspicious values in the first rows of the given columns."""
     if not rows:
         return []
     sentences = []

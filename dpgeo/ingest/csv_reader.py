@@ -104,7 +104,7 @@ def _header_text(line: bytes) -> str:
 
 
 def read_head(path: Path) -> Head:
-    """Return the first rows, each cut or filled up to the header's width."""
+    """Return the first rows, cut or filled up to as many cells as the header has."""
     with path.open("rb") as file:
         header = read_header(file)
         head = io.BytesIO(file.read(HEAD_BYTES))

@@ -1,6 +1,6 @@
 """Registry of upload formats; readers are imported when used.
 
-A new format is one module, its reader, and one line of `FORMATS`.
+A new format takes one module, which holds its reader, and one line of `FORMATS`.
 """
 
 from __future__ import annotations

@@ -19,7 +19,8 @@ from dpgeo.spatial.area import StudyArea
 
 ROWS_SHOWN = 20
 LONGEST_WAIT = 300
-"""Seconds after which the machine counts as too busy; `sandbox_worker` bounds processor time."""
+"""Longest time in seconds for a preview, after which the machine counts as too busy;
+`sandbox_worker` limits the processor time."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,7 +169,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a bin's count, and the number of noise places.
+    """Forecast the noise of a bin's count, and the number of places that are noise.
 
     Raises InvalidInput for parameters that do not suit the places, or would need too much memory.
     """
@@ -227,7 +227,7 @@ def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
 
 
 def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[Phrase, ...]:
-    """Warn where many places of a virtual user are noise, and name the alternative."""
+    """Warn if many places of a virtual user are noise, and suggest private clusters."""
     each = bins * spurious_places(params, epsilon, bound)
     if each * 4 < bound:
         return ()

@@ -10,11 +10,11 @@ array is l, and one `measure` with epsilon is epsilon-differentially private: th
 repeated releases, and their number costs nothing. Cells outside the study area are empty by the
 public declaration of the area; setting them to 0 is post-processing.
 
-Utility. Every cell of every slice carries noise of scale about l/epsilon, as a map of all times
-would, while the people of a cell are divided among its slices: use coarser cells than for a single
-map. The contribution bound holds over all slices, so people who are in many places or at many times
-lose more of their contributions. A count of people is of those present in the slice: a person who
-is there in two slices counts in both.
+Utility. Every cell of every slice carries noise of scale about l/epsilon, as in a map of all times.
+But the people of a cell are divided among its slices, so use coarser cells than for a single map.
+The contribution bound holds over all slices, so people who are in many places or at many times lose
+more of their contributions. A count of people is of those present in the slice: a person who is
+there in two slices counts in both.
 
 References. Dwork, McSherry, Nissim and Smith 2006.
 """

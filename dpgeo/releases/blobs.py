@@ -1,9 +1,9 @@
 """Released blobs in the private storage, named by the jobs that paid for them.
 
-By its name a draw can be recovered if no row names it, because the database was restored from a
-backup or the worker was killed before the commit point. Such a draw is used instead of drawing
-again: files made from it may have been published, and a second draw would be a second measurement
-for the price of one.
+These names make it possible to recover a draw that no row names, because the database was restored
+from a backup or the worker was killed before the commit point. Such a draw is used instead of
+drawing again: files made from it may have been published, and a second draw would be a second
+measurement for the price of one.
 """
 
 from __future__ import annotations

@@ -163,7 +163,10 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """Return what is counted, which is records for perturbed points. Raises InvalidInput."""
+    """Return what is counted; for perturbed points it is always records.
+
+    Raises InvalidInput.
+    """
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
     return parse_counting(value, unit)

@@ -1,4 +1,4 @@
-"""Notion of privacy of a release's cost, and the total budget for points it states."""
+"""Notion of privacy of a release's cost, and the total budget for points that it states."""
 
 from __future__ import annotations
 
