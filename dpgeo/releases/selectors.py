@@ -29,7 +29,7 @@ class ReleaseGone(Release.DoesNotExist):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file of a release: `name` in `storage`; `gzip_name` is a compressed copy or "".
+    """A file of a release: `name` in `storage`, and compressed `gzip_name`, or "".
 
     `sha256` and `size` refer to the file's uncompressed bytes. `title` is the release's title, and
     `published` says whether the release is published. This is no model, because building a model
