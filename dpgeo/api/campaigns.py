@@ -268,7 +268,7 @@ def _campaign(request: Request, campaign_id: str) -> Campaign:
 
 
 def _reader(request: Request) -> Visitor:
-    """Return the user who looks at campaigns; nobody for a key without their scope."""
+    """Return the user who looks at campaigns; anonymous for a key without their scope."""
     user = request.user
     key = user.acting_key if isinstance(user, User) else None
     return AnonymousUser() if key and Scope.CAMPAIGNS_WRITE not in key.scopes else user

@@ -110,7 +110,7 @@ class LayersView(DocumentView):
         "layers", "List public layers", LayerListSerializer, tag="datasets", parameters=[SLUG]
     )
     def get(self, request: Request, slug: str) -> Response:
-        """List the layers that mechanisms can use beside grids."""
+        """List the public zones, places and densities that mechanisms can use."""
         dataset = own_dataset(self.actor, slug, "view")
         document = {"results": dataset.layers.all(), "next": None}
         return self.answer(self.write(LayerListSerializer, document), personal=True)

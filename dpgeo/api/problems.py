@@ -27,7 +27,7 @@ from dpgeo.core.errors import (
 from dpgeo.releases import states
 
 ADDRESSES = ("/api/", "/ogc/")
-"""Addresses for programs, which cannot use error pages in HTML."""
+"""Beginnings of the addresses for programs, which cannot use error pages in HTML."""
 
 logger = logging.getLogger(__name__)
 

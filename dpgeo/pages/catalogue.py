@@ -165,7 +165,7 @@ def _date(given: Mapping[str, str], name: str, misread: list[str]) -> datetime.d
         return None
     try:
         day = datetime.date.fromisoformat(text)
-        # The day after it must exist.
+        # The filter needs the following day, so that day must exist too.
         if day.year < datetime.MAXYEAR:
             return day
     except ValueError:

@@ -50,7 +50,7 @@ class DeskForm(forms.Form):
         self.add_error(name if name in self.fields else None, message)
 
     def field_of(self, name: str) -> str:
-        """Return the form's field for an input as services name it."""
+        """Return the form's field for the name by which services know an input."""
         return name
 
 

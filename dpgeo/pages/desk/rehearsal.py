@@ -30,7 +30,7 @@ MOST_ACROSS = 1024
 """Most cells along a side; with more, the browser would be too slow while the user types."""
 
 INVENTED_PEOPLE = 100_000
-"""People on a first map, unless their number was guessed."""
+"""Number of invented people if the publisher has not guessed the number of people."""
 
 
 @dataclass(frozen=True, slots=True)
