@@ -191,10 +191,7 @@ class BoundErrorSerializer(Document):
 
 
 class AdviceSerializer(Document):
-    """Expected errors of one busy place's count at each contribution bound.
-
-    They are root mean square errors, computed from public guesses and not from the data.
-    """
+    """Expected errors (root mean square) of a busy place's count, computed from guesses alone."""
 
     best_bound = serializers.IntegerField(
         source="best", help_text="The bound with the smallest error."
