@@ -1,4 +1,4 @@
-"""Authentication and access: keys, members by their session, and anybody.
+"""Authentication and access: by API key, by a member's session, or anonymous.
 
 A key is sent as `Authorization: Bearer dpg_...`. Its scopes and the role of the member who made it
 decide what it may do (`accounts.selectors`).

@@ -85,11 +85,11 @@ class LayerSerializer(Document):
     )
 
     def get_url(self, layer: PublicLayer) -> str:
-        """Return the address at which it can be removed."""
+        """Return the address at which the layer can be removed."""
         return self.address("api:layer", layer.dataset.slug, layer.name)
 
     def get_used(self, layer: PublicLayer) -> bool:
-        """Return whether any release uses it."""
+        """Return whether any release uses the layer."""
         return layer.releases.exists()
 
 

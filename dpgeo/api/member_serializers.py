@@ -110,7 +110,7 @@ class UploadSerializer(Document):
         return isinstance(file, Upload) and file.state == UploadState.READY
 
     def get_job_url(self, file: Upload | Transfer) -> str | None:
-        """Return the address of the job that reads it."""
+        """Return the address of the job that reads the file."""
         job_id = file.job_id if isinstance(file, Upload) else None
         return self.address("api:job", job_id) if job_id else None
 

@@ -301,7 +301,7 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _leaps(shape: Any) -> bool:
-    """Whether an edge spans more than half the world, as in a ring drawn across 180."""
+    """Whether an edge spans more than half the world, as in a ring drawn across 180 degrees."""
     rings = shapely.get_rings(shapely.get_parts(shape))
     longitude, ring = shapely.get_coordinates(rings, return_index=True)
     steps = np.abs(np.diff(longitude[:, 0]))

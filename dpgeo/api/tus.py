@@ -115,7 +115,7 @@ class TusUploadsView(TusView):
         errors=[409, 412, 413, 415],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Send the bytes to the address in Location, as any tus 1.0.0 client does.
+        """Announce a file; then send its bytes to the address in Location, as tus clients do.
 
         Without its last part, /tus, that is the upload's address, where its columns are confirmed.
         """

@@ -15,7 +15,7 @@ import structlog
 from structlog.types import EventDict, Processor, WrappedLogger
 
 TASK_FACTS = ("name", "id", "description")
-"""Facts about a failed task that may be logged; Celery also offers arguments and exception."""
+"""What may be logged about a task; Celery also offers its arguments and exception."""
 
 
 GUNICORN_WORDS = {

@@ -30,7 +30,7 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The filters of a visitor; `misread` names the invalid ones."""
+    """The filters of a visitor; `misread` lists those that are invalid."""
 
     search: str = ""
     kind: str = ""

@@ -187,7 +187,7 @@ class Summary:
 
 
 FIELDS = 5
-"""Incremented whenever the fields of a summary change, so that no older one is read."""
+"""Incremented when the fields of a summary change, so that no older cached one is read."""
 
 
 def summary_of(release: Release) -> Summary:

@@ -40,7 +40,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A layer of a published release, in the file with its features."""
+    """A layer of a published release, and the file with the layer's features."""
 
     release: Release
     file: ReleaseFile

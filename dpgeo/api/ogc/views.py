@@ -174,7 +174,7 @@ class ItemView(OgcView):
 
 @contextmanager
 def opened(collection: Collection) -> Iterator[FeatureFile]:
-    """Open a collection's file. Raises Http404 if it was withdrawn meanwhile."""
+    """Open a collection's file. Raises Http404 if its release was withdrawn meanwhile."""
     try:
         with open_parts(public_storage(), collection.file.stored_name) as file:
             yield FeatureFile(file)
