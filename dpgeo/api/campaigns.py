@@ -33,7 +33,7 @@ CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 BY_NAME = Order(("name", "pk"), descending=False)
 
 GEOCAST_WEIGHT = 200
-"""Computing the regions of one task takes as long as planning this many tasks."""
+"""The regions of one task take as long to compute as plans for this many tasks."""
 
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 

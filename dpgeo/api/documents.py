@@ -1,4 +1,4 @@
-"""Base class of the API's answers: one declaration of schema and content.
+"""Base class of the API's answers: one declaration gives their schema and content.
 
 A field takes its value from the method `get_<field>` if its serializer has one, else from the
 attribute it is named after or its `source`. Nothing that is not declared is sent. Public documents

@@ -33,7 +33,7 @@ SMALL = 1 << 18
 """Files of at most this many bytes are read at once instead of streamed."""
 
 INLINE = (".bin", ".json", ".png")
-"""Endings of files that browsers show; the others they save."""
+"""Endings of the files that browsers show; browsers save all other files."""
 
 MEDIA_TYPES = (
     *(layer_format.media_type for layer_format in LAYER_FORMATS),

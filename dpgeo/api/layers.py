@@ -157,7 +157,7 @@ class LayerView(DocumentView):
         errors=[409],
     )
     def delete(self, request: Request, slug: str, name: str) -> Response:
-        """Remove a layer that no release uses; the answer lists the others."""
+        """Remove a layer that no release uses; the answer lists the remaining layers."""
         read_body(request)
         dataset = own_dataset(self.actor, slug, "declare")
         layer = dataset.layers.filter(name=name).first()

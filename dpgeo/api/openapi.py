@@ -35,7 +35,7 @@ JSON = "application/json"
 EXAMPLES = Path(__file__).with_name("examples.json")
 
 WRITERS: tuple[dict[str, Any], ...] = ({"key": []}, {"cookieAuth": []})
-"""A key, or the session of a member."""
+"""Ways to authenticate where a scope is needed: a key, or the session of a member."""
 
 BODY = "$response.body#"
 

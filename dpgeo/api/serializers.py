@@ -87,8 +87,8 @@ class PureEpsilonField(serializers.CharField):
 class DayField(serializers.DateField):
     """The day (UTC) of a moment, without the time.
 
-    A time would tell how long the job of a release that publishes itself ran, which depends on the
-    private data.
+    Some releases are published as soon as their job ends. For these a time would tell how long the
+    job ran, which depends on the private data.
     """
 
     def to_representation(self, value: Any) -> Any:

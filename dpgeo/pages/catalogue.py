@@ -62,7 +62,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A filter of one click: the number of maps it selects, and its address."""
+    """A filter to click: the number of maps that it selects, and its address."""
 
     title: str
     count: int

@@ -1,4 +1,4 @@
-"""Facts of perturbed points for the public pages."""
+"""What the public pages say about perturbed points."""
 
 from __future__ import annotations
 

@@ -71,7 +71,7 @@ class LandingView(OgcView):
     """The landing page."""
 
     def get(self, request: Request) -> HttpResponse:
-        """Links to everything else."""
+        """Links to the other parts of OGC API - Features."""
         document = documents.landing(request, self.form)
         return self.answer(document, title=document["title"])
 

@@ -38,7 +38,7 @@ class DeskRenderer(DjangoTemplates):
 
 
 class DeskForm(forms.Form):
-    """A form that shows errors beside their fields, those of the services included."""
+    """A form that shows errors beside their fields, including errors of services."""
 
     default_renderer = DeskRenderer
     use_required_attribute = False
@@ -77,7 +77,7 @@ MISSING_SIDES = {
 
 
 class DatasetForm(DeskForm):
-    """The public facts of a dataset and its whole privacy budget."""
+    """The form for the public declaration of a dataset and its total privacy budget."""
 
     title = forms.CharField(
         max_length=200,

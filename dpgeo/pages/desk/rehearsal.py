@@ -79,7 +79,7 @@ def cells_across(area: StudyArea, ground_metres: float) -> int:
 
 
 def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
-    """Return the newest published release that counts the same in cells."""
+    """Return the newest published map of cells with the counting of the quote."""
     drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind.cells]
     published = dataset.releases.filter(
         state__in=PUBLIC, mechanism__in=drawn, counting=quote.request.counting.value
