@@ -218,7 +218,7 @@ DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=120
 DPGEO_PASSWORDS_AN_HOUR = env.int("DPGEO_PASSWORDS_AN_HOUR", default=20)
 """Most password resets requested from one address in an hour; 0 is no limit."""
 DPGEO_FAILED_SIGN_INS = env.int("DPGEO_FAILED_SIGN_INS", default=20)
-"""Most failures within 15 minutes from one address; half of it for one account. 0 is no limit."""
+"""Most failures in 15 minutes from one address; for one account, half as many. 0 is no limit."""
 DPGEO_ROWS_PER_SHARD = env.int(
     "DPGEO_ROWS_PER_SHARD", default=env.int("DPGEO_ROWS_A_PART", default=5_000_000)
 )
