@@ -81,6 +81,7 @@ def read_cursor(text: str, order: Order) -> list[Any]:
 def _value(name: str, value: object) -> Any:
     if not isinstance(value, str) or "\0" in value:
         raise ValueError
+    value.encode()  # half a character, which JSON can escape, is in no database
     return date.fromisoformat(value) if name == "day" else value
 
 

@@ -14,6 +14,7 @@ from django.http import QueryDict
 from drf_spectacular.utils import OpenApiParameter
 
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.number_text import number_text
 from dpgeo.datasets.selectors import Box
 
 SLUG = r"[A-Za-z0-9_-]{1,80}"
@@ -100,7 +101,7 @@ def read_box(text: str) -> Box:
     if len(parts) != 4:
         raise InvalidInput("Must be four numbers: west,south,east,north in degrees.")
     try:
-        west, south, east, north = (float(part) for part in parts)
+        west, south, east, north = (float(number_text(part)) for part in parts)
     except ValueError:
         raise InvalidInput("Must be four numbers: west,south,east,north in degrees.") from None
     if not all(map(math.isfinite, (west, south, east, north))):
@@ -123,7 +124,7 @@ def read_box(text: str) -> Box:
 def read_date(text: str) -> datetime.date:
     """Parse a calendar day. Raises InvalidInput."""
     try:
-        if not re.fullmatch(r"\d{4}-\d{2}-\d{2}", text):
+        if not re.fullmatch(r"[0-9]{4}-[0-9]{2}-[0-9]{2}", text):
             raise ValueError
         return datetime.date.fromisoformat(text)
     except ValueError:

@@ -166,11 +166,12 @@ def narrowed(releases: QuerySet[Release], query: dict[str, Any]) -> QuerySet[Rel
     if box := query["bbox"]:
         releases = releases.filter(near(box, "dataset__"))
     if first := query["published_from"]:
-        releases = releases.filter(published_at__gte=_midnight(first))
+        releases = releases.filter(published_at__gte=_moment(first, datetime.time.min))
     if last := query["published_to"]:
-        releases = releases.filter(published_at__lt=_midnight(last) + datetime.timedelta(days=1))
+        # There is no midnight after the last day of the calendar.
+        releases = releases.filter(published_at__lte=_moment(last, datetime.time.max))
     return releases
 
 
-def _midnight(day: datetime.date) -> datetime.datetime:
-    return datetime.datetime.combine(day, datetime.time(), tzinfo=datetime.UTC)
+def _moment(day: datetime.date, time: datetime.time) -> datetime.datetime:
+    return datetime.datetime.combine(day, time, tzinfo=datetime.UTC)

@@ -25,6 +25,7 @@ from dpgeo.datasets.privacy_sentence import promise_of
 from dpgeo.mechanisms.registry import MECHANISMS, kind_of
 from dpgeo.releases.models import Release, ReleaseFile
 from dpgeo.releases.states import ReleaseState
+from dpgeo.spatial.ground_grid import snapped_apart
 
 JSON_SCHEMA_DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
@@ -126,10 +127,15 @@ class PointsSerializer(Document):
     """An amount of privacy for points: a level within a radius."""
 
     level = serializers.CharField(
-        help_text='The odds change at most by the factor e^level: "ln 4", or a decimal number.'
+        help_text='"ln 4", or a decimal number. A report moved by the radius changes the odds at '
+        "most by the factor e^(level + epsilon_per_metre * snapping_metres)."
     )
     radius = serializers.IntegerField(
-        source="ledger.radius", help_text="Metres within which the level holds."
+        source="ledger.radius", help_text="Metres in which the level is stated."
+    )
+    snapping_metres = serializers.FloatField(
+        help_text="How much further apart two positions can be once they are snapped to the grid "
+        "from which they are perturbed."
     )
     epsilon_per_metre = serializers.CharField(
         help_text="Level divided by radius, as an exact decimal."
@@ -138,6 +144,10 @@ class PointsSerializer(Document):
     def get_level(self, amount: LedgerUnits) -> str:
         """Return the level."""
         return amount.ledger.amount(amount.units)
+
+    def get_snapping_metres(self, amount: LedgerUnits) -> float:
+        """Return the distance that snapping may add."""
+        return float(snapped_apart(0, amount.ledger.snapping))
 
     def get_epsilon_per_metre(self, amount: LedgerUnits) -> str:
         """Return the level per metre."""
@@ -151,9 +161,16 @@ class PrivacySerializer(Document):
     total_epsilon = EpsilonField(
         source="ledger.total", help_text=f"The dataset's total budget. {EPSILON}"
     )
+    presence_odds_factor = serializers.FloatField(
+        allow_null=True,
+        help_text="Pure differential privacy, for counts alone: the factor by which whether "
+        "somebody is in the data can change the odds, e to the power of the total epsilon, rounded "
+        "up; null if it is astronomical. It says nothing of points, which have a budget of their "
+        "own.",
+    )
     odds_factor = serializers.FloatField(
         allow_null=True,
-        help_text="e to the power of the total epsilon, rounded up; null if it is astronomical.",
+        help_text="Deprecated: the former name of presence_odds_factor.",
     )
     points = PointsSerializer(
         allow_null=True, help_text="The total budget for points; null if there is none."
@@ -163,8 +180,12 @@ class PrivacySerializer(Document):
         """Return the promise for the total budget, spent or not."""
         return str(promise_of(dataset, Unit(dataset.unit)))
 
+    def get_presence_odds_factor(self, dataset: Dataset) -> float | None:
+        """Return the factor by which presence can change odds, in releases of counts."""
+        return odds_factor(dataset.ledger.total)
+
     def get_odds_factor(self, dataset: Dataset) -> float | None:
-        """Return the factor by which odds can change."""
+        """Return the same under its former name."""
         return odds_factor(dataset.ledger.total)
 
     def get_points(self, dataset: Dataset) -> LedgerUnits | None:

@@ -130,11 +130,12 @@ def points_sentence(
 ) -> Phrase:
     """Fill in WHEREABOUTS with its figures.
 
-    Moving one privacy unit's reports, the same number, by at most d each changes the odds by at
-    most e^(2 E + e_g d): counts lose the old reports and gain the new ones, and points are
-    perturbed. `total` is E, `per_metre` e_g, and `radius` the metres within which levels are
-    stated. Snapping, to no grid coarser than `input_step` millimetres, can increase the distance of
-    positions, which d includes.
+    Let E be `total` and e_g be `per_metre`. Moving the reports of one privacy unit by at most d
+    metres each, without changing their number, changes the odds by at most a factor e^(2 E + e_g
+    d): counts lose the old reports and gain the new ones, at a cost of E each time, and e_g d is
+    the cost of the perturbed points. Levels are stated within `radius` metres. Snapping, to no grid
+    coarser than `input_step` millimetres, can increase the distance between positions; d includes
+    that increase.
     """
     return Phrase(
         WHEREABOUTS[unit],
@@ -156,7 +157,7 @@ def odds_factor(epsilon: Fraction) -> float | None:
 def format_odds(epsilon: Fraction) -> str:
     """Format e^epsilon with three digits, rounded up: "2.72", "22,100", "1.98e434"."""
     context = Context(prec=3, rounding=ROUND_CEILING)
-    # From many digits: rounding a rounded number up again can overshoot.
+    # Round once, from many digits: rounding a rounded number up again can overshoot.
     rounded = context.plus(_exponential(epsilon))
     if rounded >= 10**9:
         return f"{rounded:.2e}".replace("e+", "e")
@@ -176,7 +177,7 @@ CHOICE = {
         "epsilon paid for"
     ),
 }
-"""How contributions are chosen beyond the contribution bound."""
+"""How contributions are chosen if there are more than the contribution bound allows."""
 
 
 def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bounding.RANDOM) -> str:
@@ -256,9 +257,10 @@ def proof(mechanism: str, notion: Notion = Notion.PURE_DP) -> Proof:
         return {
             "argument": (
                 "Each report is moved with a density that depends on nothing but the distance, the "
-                "same around every point of the sphere. By the triangle inequality a report made d "
-                "metres elsewhere changes the odds of any outcome by at most the distance times "
-                "epsilon; reports are moved independently, so that these add up. Snapping, "
+                "same around every point of the sphere. By the triangle inequality the log-odds of "
+                "any outcome change by at most epsilon times the distance of two reports as they "
+                "are snapped, which is that of the places reported and 1.5 steps of the first "
+                "grid at most; reports are moved independently, so that these add up. Snapping, "
                 "bringing points into the area, sorting them and recovering the density use the "
                 "outcome alone. What the finite precision of numbers costs is taken off the rate."
             ),
@@ -360,7 +362,8 @@ POINTS_RATIONALE = (
     "Pure guarantees (delta 0) need no small probability of failure to be explained.",
     "Distances are metres on the ground everywhere: noise is drawn on the sphere, at a rate that "
     "holds for the ellipsoid too.",
-    "A level within a radius can be told to people; the same level holds per metre beyond it.",
+    "A level within a radius can be told to people; epsilon per metre holds at any distance. "
+    "Snapping adds less than a hundredth of the level, which the guarantee states.",
 )
 
 SECURITY = (

@@ -7,7 +7,7 @@ n (M - l) p (1 - p), and the noise has variance of about 2 l^2/epsilon^2:
     MSE(l) = n (M - l) p (1 - p) + n^2 p^2 (M - l)^2 + 2 l^2/epsilon^2    for l <= M,
 relative to the true count; it is smallest at
     l* = (2 n^2 p^2 M + n p (1 - p))/(2 n^2 p^2 + 4/epsilon^2), clipped to 1 and M.
-(Seed 001, whose equation 22 mis-states the first term.) No private data are read.
+(Fan and Jin 2015, whose equation 22 mis-states the first term.) No private data are read.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MOST_RECORDS = 100_000
 class Guess:
     """Public guesses: people, places per person, and the share of one busy place.
 
-    Raises InvalidInput that names the field.
+    Raises InvalidInput, whose `field` is the guess at fault.
     """
 
     people: int

@@ -17,6 +17,6 @@ def promise_of(dataset: Dataset, unit: Unit) -> Phrase:
     """
     total = dataset.ledger.total
     points = points_ledger(dataset.ledger)
-    if points is None or points.radius is None or points.input_step is None:
+    if points is None or points.radius is None:
         return privacy_sentence(total, unit)
-    return points_sentence(total, unit, points.total, points.radius, points.input_step)
+    return points_sentence(total, unit, points.total, points.radius, points.snapping)

@@ -13,6 +13,7 @@ from datetime import UTC, datetime
 import numpy as np
 from numpy.typing import NDArray
 
+from dpgeo.core.number_text import number_text
 from dpgeo.ingest.crs import WGS84, suggested_code
 from dpgeo.ingest.schema import Columns
 from dpgeo.phrases import Phrase
@@ -49,7 +50,10 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
 
 
 def _likeliest(names: Sequence[str], words: list[str]) -> str:
-    """Return the first name that is, or contains as a word, the first matching one of `words`."""
+    """Return the first name that contains a word of `words`, trying these in order.
+
+    A word of a single letter must be the whole name. Returns "" if no name contains any of them.
+    """
     parts = [
         {name.lower(), *re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())}
         for name in names
@@ -86,7 +90,7 @@ def hints(
 def _position_hints(
     longitudes: Sequence[str], latitudes: Sequence[str], area: StudyArea | None
 ) -> list[Phrase]:
-    if any(re.fullmatch(r"-?\d+,\d+", text) for text in [*longitudes, *latitudes]):
+    if any(re.fullmatch(r"-?[0-9]+,[0-9]+", text) for text in [*longitudes, *latitudes]):
         comma = Phrase(
             "The coordinates have a decimal comma. Rows with one are refused: export the numbers "
             "with a decimal point."
@@ -116,7 +120,7 @@ def _position_hints(
 def _look_swapped(
     lon: NDArray[np.float64], lat: NDArray[np.float64], area: StudyArea | None
 ) -> bool:
-    """Whether the rows fit, or fit an area far better, with swapped coordinates."""
+    """Whether swapping the coordinates makes them valid, or puts most into the area."""
     if (np.abs(lat) > 90).sum() * 2 > len(lat):
         return bool((np.abs(lon) <= 90).all())
     return area is not None and bool(
@@ -149,7 +153,7 @@ def _is_number(text: str) -> bool:
 
 def _number(text: str) -> float:
     try:
-        return float(text)
+        return float(number_text(text))
     except ValueError:
         return math.nan
 

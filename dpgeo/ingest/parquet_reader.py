@@ -36,6 +36,10 @@ COLUMNS_AT_ONCE = 50
 CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
 """GeoParquet's default coordinate reference system of a column."""
 
+UNUSABLE_METADATA = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
+"""Errors that metadata cause if they have another form than GeoParquet's or are nested too deeply.
+"""
+
 
 def read_parquet(
     path: Path,
@@ -65,17 +69,23 @@ def read_parquet(
 
 
 def read_head(path: Path) -> Head:
-    """Return the first rows, read a few columns at a time to limit buffers."""
-    cells: list[list[str]] = []
+    """Return the first rows, read a few columns at a time to save memory.
+
+    Cells of columns without a name are empty: the library finds columns by their names.
+    """
+    cells: dict[str, list[str]] = {}
     with open_parquet(path) as file, readable():
         names: list[str] = file.schema_arrow.names
-        for start in range(0, len(names), COLUMNS_AT_ONCE):
-            some = names[start : start + COLUMNS_AT_ONCE]
+        named = [name for name in names if name]
+        for start in range(0, len(named), COLUMNS_AT_ONCE):
+            some = named[start : start + COLUMNS_AT_ONCE]
             batches = file.iter_batches(batch_size=PREVIEW_ROWS, columns=some)
             for batch in islice(batches, 1):
-                cells += [[as_text(value) for value in batch.column(name)] for name in some]
+                for name in some:
+                    cells[name] = [as_text(value) for value in batch.column(name)]
         geometry, crs = primary_geometry(file.schema_arrow)
-    rows = [list(row) for row in zip(*cells, strict=True)]
+    blank = [""] * max(map(len, cells.values()), default=0)
+    rows = [list(row) for row in zip(*(cells.get(name, blank) for name in names), strict=True)]
     return Head(names, rows, geometry, crs)
 
 
@@ -156,7 +166,7 @@ def _check_footer(path: Path) -> None:
 def _group_sizes(metadata: Any) -> list[tuple[int, int]]:
     """Return the stated unpacked bytes and the rows of each row group.
 
-    Sizes of single columns are not read: on a damaged footer that ends the process.
+    Sizes of single columns are not read: with a damaged footer, reading them ends the process.
     """
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     return [(group.total_byte_size, group.num_rows) for group in groups]
@@ -169,7 +179,7 @@ def _affordable_rows(metadata: Any) -> int:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column without extension types, and with dictionaries only of text."""
+    """Return a column without extension types; only text stays a dictionary."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -217,7 +227,7 @@ def _is_whole_decimal(kind: Any) -> bool:
 
 NUMERIC: tuple[Callable[[Any], bool], ...] = (pa.types.is_integer, pa.types.is_floating)
 PLAIN = (*NUMERIC, pa.types.is_boolean, is_text)
-"""Types of a public attribute."""
+"""Types that a column of a public attribute may have."""
 
 ALLOWED: dict[str, tuple[Callable[[Any], bool], ...]] = {
     Role.LONGITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
@@ -244,13 +254,13 @@ def primary_geometry(schema: Any) -> tuple[str, str]:
         document = json.loads((schema.metadata or {})[b"geo"])
         name = document["primary_column"]
         stated = _stated(document["columns"][name])
-    except (ValueError, KeyError, TypeError, AttributeError):
+    except UNUSABLE_METADATA:
         return "", ""
     return (name, stated) if name in schema.names else ("", "")
 
 
 def _stated(column: Mapping[str, Any]) -> str:
-    """Return the code, else the name, of a geometry column's stated system, or ""."""
+    """Return the code, else the name, of the system that a column states; "" without one."""
     crs = column.get("crs", CRS84)
     if crs is None:
         return ""
@@ -261,16 +271,19 @@ def _stated(column: Mapping[str, Any]) -> str:
 
 
 def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -> None:
-    """Refuse a geometry column whose metadata do not state WKB in the declared system.
+    """Refuse a geometry column whose metadata contradict WKB in the declared system.
 
-    Without metadata it is assumed; points in another system lie outside the study area.
+    GeoParquet metadata must describe the column. Without "crs" there, the column is in OGC:CRS84,
+    the default of GeoParquet. A "crs" of null states nothing, so the declared system is assumed. A
+    file without GeoParquet metadata is not checked at all. If such points are in another system
+    after all, they usually lie outside the study area and are refused for that.
     """
     if b"geo" not in metadata:
         return
     try:
         column = json.loads(metadata[b"geo"])["columns"][name]
-        encoding, stated = column["encoding"], _stated(column)
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+        encoding, stated = str(column["encoding"]), _stated(column)
+    except UNUSABLE_METADATA as error:
         raise InvalidInput(
             "The file's GeoParquet metadata do not describe the column {name!r}; write it again, "
             "for example with geopandas.",
@@ -281,7 +294,7 @@ def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -
         raise InvalidInput(
             "The column {name!r} is encoded as {encoding!r}; write its points as WKB.",
             name=name,
-            encoding=str(encoding)[:40],
+            encoding=encoding[:40],
             field="columns.geometry",
         )
     check_stated(stated, declared, Phrase("The column {name!r}", name=name))

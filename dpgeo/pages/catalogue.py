@@ -15,6 +15,7 @@ from urllib.parse import urlencode
 from django.db.models import Count, Q, QuerySet
 
 from dpgeo.core.kinds import KINDS, Kind
+from dpgeo.core.number_text import number_text
 from dpgeo.datasets.selectors import datasets_public, near
 from dpgeo.mechanisms.registry import kind_of, mechanisms_of
 from dpgeo.pages.overview import Overview, overview
@@ -179,7 +180,7 @@ def _bounds(given: Mapping[str, str], misread: list[str]) -> Bounds | None:
     if not any(texts):
         return None
     try:
-        west, south, east, north = (float(text) for text in texts)
+        west, south, east, north = (float(number_text(text)) for text in texts)
     except ValueError:
         misread.append("area")
         return None

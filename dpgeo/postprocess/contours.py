@@ -92,8 +92,9 @@ def line_values(
     """Return the densities (m,) of the lines per square kilometre, ascending.
 
     There are at most `most`. With NOISE, the first line is the value that at most one empty cell in
-    a thousand reaches, and each further one is twice the last; otherwise lines start at `first` and
-    double, or rise by equal steps. Lines above the whole surface are left out.
+    a thousand reaches, and each line is twice the one before. Otherwise the first line is `first`;
+    with DOUBLING each line is twice the one before, with EQUAL lines are `first` apart. Lines above
+    the whole surface are left out.
     """
     area = grid.ground_areas
     start = float(first)

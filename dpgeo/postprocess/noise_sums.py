@@ -30,14 +30,17 @@ PANELS, NODES = 128, 32
 """Panels and nodes of the quadrature: about ten nodes for each wave of the integrand."""
 
 LEAST_LOG = 30.0
-"""phi is treated as 0 below e to the minus this."""
+"""phi is treated as 0 where -ln phi exceeds this."""
 
 FEW = 1000
-"""Up to this many terms of a kind are counted exactly; more are rounded up to three digits."""
+"""Up to this many terms of equal noise are counted exactly; more are rounded up to three digits."""
 
 
 def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
-    """Return the smallest m with P(|sum| <= m) >= 95 %, by counts of noises."""
+    """Return the smallest m with P(|sum| <= m) >= 95 %.
+
+    `terms` gives the number of terms of the sum with each noise.
+    """
     rounded = tuple((noise, _few_digits(count)) for noise, count in terms.items() if count)
     if not rounded:
         return 0

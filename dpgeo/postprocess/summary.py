@@ -50,7 +50,10 @@ def size(layer: Layer) -> int:
 
 
 def standing_out(layer: Layer) -> int:
-    """Return how many have counts, or lie in boxes with counts, above the noise."""
+    """Return how many cells, zones or clusters stand out from the noise.
+
+    A cell does if the box that holds it does.
+    """
     return int(_sizes(layer)[_standing(layer)].sum())
 
 

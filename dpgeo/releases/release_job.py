@@ -1,7 +1,7 @@
 """The job of a release: count, draw once, commit, write files.
 
-Noise is opened in `private_draw`. A worker's draw is in one blob, and the first blob that
-`Release.blob_name` names is final: a later draw is deleted. Everything after that reads the blob,
+Noise is drawn in `private_draw` alone. A worker's draw is stored in one blob. The first blob that
+`Release.blob_name` names is final, and a later draw is deleted. All further steps read the blob,
 never the data. Discarded draws are never logged.
 """
 
@@ -12,7 +12,7 @@ from contextlib import suppress
 from datetime import UTC
 
 from dpgeo.accounts.selectors import may
-from dpgeo.artefacts.codec import check_encodable, encode
+from dpgeo.artefacts.codec import UnwritableRelease, check_encodable, encode
 from dpgeo.artefacts.files import build_files as build
 from dpgeo.budgets.selectors import points_ledger
 from dpgeo.core.domain import LayerKind
@@ -25,7 +25,7 @@ from dpgeo.jobs.lease import JobLease
 from dpgeo.phrases import Phrase
 from dpgeo.privacy.mechanism import run
 from dpgeo.releases import files, sharding
-from dpgeo.releases.blobs import blob_prefix, commit_blob, recover_draw
+from dpgeo.releases.blobs import blob_prefix, commit_blob, has_stored_blob, recover_draw
 from dpgeo.releases.models import Release
 from dpgeo.releases.private_draw import broken_off, read_and_draw, store_draw
 from dpgeo.releases.publication import publish
@@ -36,15 +36,21 @@ from dpgeo.releases.selectors import released_of
 def work_on(release_id: str, lease: JobLease) -> None:
     """Complete a release: draw unless that is done, write the files, publish.
 
-    Raises UnwritableRelease, with nothing opened, drawn or charged, if this installation cannot
-    write releases at all: that reveals nothing about the data. Such an installation may not read
-    them either, so it does not look for an earlier attempt's draw, which the sweep finds later.
+    Raises UnwritableRelease if this installation cannot write releases at all. That error reveals
+    nothing about the data: it is raised before anything is opened or drawn. Such an installation
+    may not be able to read releases either, so it does not recover the draw of an earlier attempt,
+    which the sweep does later; but if such a draw is stored, the charge stays.
     """
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
     )
     if not release.blob_name:
-        check_encodable()
+        try:
+            check_encodable()
+        except UnwritableRelease:
+            if has_stored_blob(release.job_id):
+                lease.set_drawing()  # an earlier attempt may have drawn: nothing is refunded
+            raise
         if not recover_draw(release, lease):
             commit(release, draw(release, lease))
     sharding.discard_shards(release, lease)
@@ -60,7 +66,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
 
 
 def still_may_publish(release: Release) -> bool:
-    """Whether the requester, unless it is the operator, may still publish.
+    """Whether the requester may still publish; the operator always may.
 
     When an account is deleted, its requests wait for an approver (`receivers.forget_publisher`).
     """
@@ -71,7 +77,7 @@ def still_may_publish(release: Release) -> bool:
 def draw(release: Release, lease: JobLease) -> Released:
     """Count the private data and add noise, once; large files in shards.
 
-    Raises the errors of the count before any draw, and Conflict for every failure after it.
+    Raises the errors of `read_and_draw`, or of `sharding.draw_in_shards`.
     """
     request = request_of(release)
     mechanism = request.definition
@@ -119,22 +125,22 @@ def _points_total(release: Release) -> dict[str, str]:
         "dataset_points_epsilon": format_epsilon(points.epsilon_of(units)),
         "dataset_points_level": points.amount(units),
         "dataset_points_radius": str(points.radius),
-        "dataset_points_input_step": str(points.input_step),
+        "dataset_points_input_step": str(points.snapping),
     }
 
 
 def _prior(release: Release) -> dict[str, str]:
-    """Return the public density that the request named; it never changes."""
+    """Return title and checksum of the requested public density; it never changes."""
     prior = release.layers.filter(kind=LayerKind.DENSITY.value).first()
     return {"prior_title": prior.title, "prior_sha256": prior.sha256} if prior else {}
 
 
 def commit(release: Release, released: Released) -> None:
-    """Commit a draw: one row names one blob. A second draw is deleted.
+    """Store a draw and commit it; delete it if another one was committed before.
 
-    Raises Conflict for a draw that cannot be encoded or stored, and its cost stays spent: whether
-    it can be may depend on its noise and on the data, so a refund would reveal something. What can
-    be checked without the draw was checked before it (`check_encodable`).
+    Raises Conflict for a draw that cannot be encoded or stored. Its cost stays spent: such a
+    failure may depend on the noise and on the data, so a refund would reveal something. Whatever
+    can be checked without the draw was checked before it (`check_encodable`).
     """
     try:
         blob = encode(released)

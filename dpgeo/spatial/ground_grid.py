@@ -1,11 +1,13 @@
 """Public grid of points on the sphere, to which positions are snapped.
 
 Rows are circles of latitude one step apart, including the equator. A row of circumference c has
-floor(c / step) evenly spaced points, one of them on the prime meridian; the last rows have six at
-most. So the nearest points of one row are at least 0.6 steps apart (the chord between neighbours
-of n >= 2 points on a circle of circumference c >= n steps is (c/pi) sin(pi/n) >= 2 steps/pi),
-points of different rows at least one step, and no position is further than 0.75 steps from the
-point it is snapped to, up to latitudes where rows have many points.
+floor(c / step) evenly spaced points, one of them on the prime meridian; the rows next to the poles
+have at most six.
+
+Distances. Neighbouring points of one row are at least 0.6 steps apart: the chord between neighbours
+of n >= 2 points on a circle of circumference c >= n steps is (c/pi) sin(pi/n) >= 2 steps/pi. Points
+of different rows are at least one step apart. No position is further than 0.75 steps from the point
+to which it is snapped, except close to the poles, where rows have few points.
 """
 
 from __future__ import annotations
@@ -29,11 +31,13 @@ FURTHEST_SNAP = 0.75
 
 
 STEPS = 100
-"""Steps of the outputs' grid in a radius, if a step is then at least a metre."""
+"""Number of steps of the outputs' grid in a radius, unless a step would be less than a metre."""
 
 INPUT_STEPS = 200
-"""Steps of the inputs' grid in a radius: snapping adds 1.5 steps to a distance, less than 1 % of
-the radius."""
+"""Number of steps of the inputs' grid in a radius.
+
+Snapping adds at most 1.5 steps to a distance, which is less than 1 % of the radius.
+"""
 
 
 def grid_step(radius: int) -> int:
@@ -42,14 +46,14 @@ def grid_step(radius: int) -> int:
 
 
 def input_step(radius: int) -> int:
-    """Return the step in millimetres of the grid to which positions are snapped beforehand."""
+    """Return the step in millimetres of the grid to which positions are snapped at first."""
     return radius * 1000 // INPUT_STEPS
 
 
 def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
-    """Return the largest distance in metres of two positions after snapping, from that before.
+    """Return the largest distance after snapping, in metres, of positions `metres` apart.
 
-    `millimetres` is the step of the inputs' grid.
+    `millimetres` is the step of the grid to which they are snapped.
     """
     return metres + 2 * Fraction(FURTHEST_SNAP) * Fraction(millimetres, 1000)
 
@@ -65,7 +69,7 @@ class GroundGrid:
             raise ValueError("A grid needs a step of at least a millimetre.")
 
     def snap(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Snap to the point (n,) nearest in row, then in column.
+        """Snap positions (n,) to the nearest row, then to the nearest point of that row.
 
         Which side a tie goes to is undefined. Any angles are accepted, also beyond 180 degrees.
         """

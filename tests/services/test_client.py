@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from dpgeo_client import ApiError, Catalogue, catalogue, types
-from generate_types import generate
+from dpgeo_client import ApiError, Catalogue, catalogue
 
-from dpgeo.api.documentation import schema
 from tests.services.installation import ROOT, Installation
 from tests.services.test_api_fuzz import free_port, wait_until_served
 
@@ -110,15 +107,3 @@ def test_the_notebook_runs_unchanged(served: tuple[str, dict[str, Any]]) -> None
         exec(compile(cell, "notebook", "exec"), names)  # noqa: S102 - it is ours
     assert names["answer"]["margin"] > 0
     assert len(names["loud"]) <= len(names["cells"])
-
-
-def test_the_generated_types_are_those_of_the_schema() -> None:
-    written = Path(types.__file__).read_text()
-    assert ast.dump(ast.parse(written)) == ast.dump(ast.parse(generate(schema())))
-
-
-def test_the_client_imports_nothing_of_the_server() -> None:
-    for path in (ROOT / "clients" / "python" / "dpgeo_client").glob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.ImportFrom):
-                assert not (node.module or "").startswith("dpgeo."), path

@@ -308,6 +308,8 @@ FILTERS = [
     ("published_from=2026-03-02", {"there"}),
     ("published_to=2026-03-01", {"here"}),
     ("published_from=2026-03-01&published_to=2026-03-02", {"here", "there"}),
+    ("published_to=9999-12-31", {"here", "there"}),
+    ("published_from=0001-01-01", {"here", "there"}),
     ("mechanism=dpcube&dataset=walks", set()),
 ]
 
@@ -336,6 +338,7 @@ BAD_QUERIES = [
     ("releases?cursor=xyz", "cursor", "start without one"),
     ("releases?cursor=W10", "cursor", "start without one"),
     ("releases?cursor=WyIyMDI2LTAxLTAxIiwgIlx1MDAwMCJd", "cursor", "start without one"),
+    ("releases?cursor=WyIyMDI2LTAxLTAxIiwgIlx1ZDgwMCJd", "cursor", "start without one"),
     ("releases?cursor=%00", "cursor", "start without one"),
     ("releases?bbox=1,2,3", "bbox", "west,south,east,north"),
     ("releases?bbox=a,b,c,d", "bbox", "four numbers"),
@@ -344,8 +347,11 @@ BAD_QUERIES = [
     ("releases?bbox=0,0,10,400.17", "bbox", "longitude first"),
     ("releases?bbox=170,0,-170,1", "bbox", "send two requests"),
     ("releases?bbox=0,2,1,1", "bbox", "swap them"),
+    ("releases?bbox=0,0,1_0,1", "bbox", "four numbers"),
+    ("releases?bbox=0,0,%D9%A1,1", "bbox", "four numbers"),
     ("releases?published_from=yesterday", "published_from", "such as 2026-03-31"),
     ("releases?published_to=2026-02-30", "published_to", "such as 2026-03-31"),
+    ("releases?published_to=%D9%A2026-03-31", "published_to", "such as 2026-03-31"),
     ("releases?mechanism=magic", "mechanism", "choose from auto"),
     ("releases?kind=magic", "kind", "choose from clusters, contours, heatmap"),
     ("releases?dataset=%00", "dataset", "letters, digits"),
@@ -480,3 +486,11 @@ def test_health_fails_without_a_database(client: Client, monkeypatch: pytest.Mon
     answer = client.get("/healthz")
     assert answer.status_code == 503
     assert b"secret-user" not in answer.content
+
+
+def test_the_odds_of_presence_have_a_name_of_their_own(client: Client) -> None:
+    dataset = make_dataset()
+    install(dataset)
+    privacy = get(client, f"/api/v1/datasets/{dataset.slug}")["privacy"]
+    assert privacy["presence_odds_factor"] == pytest.approx(7.389056)
+    assert privacy["odds_factor"] == privacy["presence_odds_factor"]

@@ -105,11 +105,15 @@ def test_it_quotes_cost_noise_and_what_remains(desk: Desk, dataset: Dataset) -> 
         ("epsilon", "2.5", "of 2 is left"),
         ("bound", "0", "Must be at least 1"),
         ("bound", "some", "whole number"),
+        ("bound", "1_0", "whole number"),
+        ("bound", "\u0661", "whole number"),
+        ("epsilon", "0.1_0", "is not a number"),
         ("bound", "1000000", "100,000"),
         ("counting", "cars", "not one of the available choices"),
         ("mechanism", "magic", "not one of the available choices"),
         ("uniform-grid.cells", "1000000000", "from 1 to 4096"),
         ("uniform-grid.cells", "many", "not a whole number"),
+        ("uniform-grid.cells", "6_4", "not a whole number"),
     ],
 )
 @pytest.mark.parametrize("step", ["review", "spend"])

@@ -189,7 +189,9 @@ def test_a_worker_recovers_the_draw_of_an_earlier_attempt(tmp_path: Path) -> Non
 def test_an_installation_that_cannot_write_releases_neither_draws_nor_recovers(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It might not read a stored draw either, and draw a second one beside it."""
+    """It might not read a stored draw either, and draw a second one beside it. As one is stored,
+    nothing is refunded.
+    """
     make_ready(dataset := make_dataset(), tmp_path)
     release = make_release(dataset)
     forget_commit(release)
@@ -198,7 +200,7 @@ def test_an_installation_that_cannot_write_releases_neither_draws_nor_recovers(
         broken.setattr("dpgeo.releases.release_job.recover_draw", lambda *_: pytest.fail("looked"))
         release_run(release_id=release.pk)
     release.refresh_from_db()
-    assert (release.job.state, release.job.drawing, release.blob_name) == ("failed", False, "")
+    assert (release.job.state, release.job.drawing, release.blob_name) == ("failed", True, "")
     assert "so it makes no releases" in str(release.job.failure)
     assert_found_and_debited_once(dataset, adopted=1)
 

@@ -1,15 +1,18 @@
-"""The scripts' types of API answers, compared with the API's schema."""
+"""Types of API answers for scripts and for the Python client, compared with the API's schema."""
 
 from __future__ import annotations
 
+import ast
 import runpy
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
+from dpgeo_client import types
 
 from dpgeo.api.documentation import schema
 
+CLIENT = runpy.run_path(str(Path(settings.BASE_DIR) / "clients/python/generate_types.py"))
 GENERATOR = runpy.run_path(str(Path(settings.BASE_DIR) / "frontend/scripts/api_types.py"))
 
 
@@ -35,3 +38,18 @@ def test_optional_members_unions_and_nested_objects_are_written_as_such() -> Non
     assert "tasks: Array<Task>;" in text
     assert "by_name?: Record<string, {\n    a?: number | null;\n  }>;" in text
     assert 'export type Task = "x" | null | Record<string, unknown>;' in text
+
+
+def test_the_clients_types_follow_the_schema() -> None:
+    written = Path(types.__file__).read_text()
+    assert ast.dump(ast.parse(written)) == ast.dump(ast.parse(CLIENT["generate"](schema()))), (
+        "Run, in clients/python: manage.py spectacular --format openapi-json | "
+        "python generate_types.py > dpgeo_client/types.py"
+    )
+
+
+def test_the_client_imports_nothing_of_the_server() -> None:
+    for path in Path(types.__file__).parent.glob("*.py"):
+        for node in ast.walk(ast.parse(path.read_text())):
+            if isinstance(node, ast.ImportFrom):
+                assert not (node.module or "").startswith("dpgeo."), path

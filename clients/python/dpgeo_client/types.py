@@ -145,6 +145,7 @@ class Points(TypedDict):
 
     level: str
     radius: int
+    snapping_metres: float
     epsilon_per_metre: str
 
 
@@ -153,6 +154,7 @@ class Privacy(TypedDict):
 
     sentence: str
     total_epsilon: str
+    presence_odds_factor: float | None
     odds_factor: float | None
     points: Points | None
 

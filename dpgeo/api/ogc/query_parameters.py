@@ -11,6 +11,7 @@ from dpgeo.api.paging import CURSOR
 from dpgeo.api.queries import Query, one_of
 from dpgeo.artefacts.feature_pages import Box
 from dpgeo.core.errors import InvalidInput
+from dpgeo.core.number_text import number_text
 
 MAX_ITEMS = 10_000
 DEFAULT_ITEMS = 100
@@ -31,7 +32,7 @@ def read_boxes(text: str) -> list[Box]:
     Of six numbers the heights are ignored, as features are flat. Raises InvalidInput.
     """
     try:
-        numbers = [float(part) for part in text.split(",")]
+        numbers = [float(number_text(part)) for part in text.split(",")]
     except ValueError:
         numbers = []
     if len(numbers) not in (4, 6) or not all(map(math.isfinite, numbers)):

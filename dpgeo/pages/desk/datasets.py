@@ -17,6 +17,7 @@ from dpgeo.budgets.export import write_entries
 from dpgeo.budgets.selectors import entries_of, points_ledger
 from dpgeo.budgets.warnings import cautions_on
 from dpgeo.core.errors import DpgeoError
+from dpgeo.core.number_text import number_text
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.erasure import person_erase
 from dpgeo.datasets.models import Dataset, UploadState
@@ -138,7 +139,7 @@ def show_form(request: HttpRequest, form: DatasetForm, dataset: Dataset | None) 
 def land(request: HttpRequest) -> HttpResponse:
     """Return the land within four sides in degrees, for choosing a study area."""
     try:
-        sides = [float(request.GET[name]) for name in DatasetForm.side_names]
+        sides = [float(number_text(request.GET[name])) for name in DatasetForm.side_names]
         area = StudyArea.from_bounds(*sides)
     except (KeyError, ValueError):
         return HttpResponseBadRequest("Give west, south, east and north in degrees.")

@@ -25,6 +25,7 @@ from dpgeo.core.levels import Level, make_level
 from dpgeo.datasets.declaration import time_zones
 from dpgeo.datasets.models import Dataset
 from dpgeo.ingest.formats import SUFFIXES, TITLES
+from dpgeo.pages.desk.number_fields import RealField
 from dpgeo.pages.rendering import say
 from dpgeo.pages.templatetags.figures import odds
 from dpgeo.phrases import InvalidValue, phrase_of
@@ -111,10 +112,10 @@ class DatasetForm(DeskForm):
             ),
         ],
     )
-    west = forms.FloatField(required=False, label=_("West"), help_text=_("degrees longitude"))
-    south = forms.FloatField(required=False, label=_("South"), help_text=_("degrees latitude"))
-    east = forms.FloatField(required=False, label=_("East"), help_text=_("degrees longitude"))
-    north = forms.FloatField(required=False, label=_("North"), help_text=_("degrees latitude"))
+    west = RealField(required=False, label=_("West"), help_text=_("degrees longitude"))
+    south = RealField(required=False, label=_("South"), help_text=_("degrees latitude"))
+    east = RealField(required=False, label=_("East"), help_text=_("degrees longitude"))
+    north = RealField(required=False, label=_("North"), help_text=_("degrees latitude"))
     outline = forms.CharField(
         required=False,
         label=_("Outline as GeoJSON"),
@@ -342,7 +343,7 @@ def read_outline(text: str) -> StudyArea:
     """Parse a study area from GeoJSON text. Raises ValueError."""
     try:
         document = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         raise InvalidValue("This is not JSON; paste the whole GeoJSON text.") from None
     if isinstance(document, dict) and document.get("type") == "FeatureCollection":
         features = document.get("features")

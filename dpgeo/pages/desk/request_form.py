@@ -23,6 +23,7 @@ from dpgeo.datasets.layers import layer_kinds
 from dpgeo.datasets.models import Dataset
 from dpgeo.mechanisms.registry import DEFAULT, MECHANISMS
 from dpgeo.pages.desk.forms import DeskForm
+from dpgeo.pages.desk.number_fields import RealField, WholeField
 from dpgeo.pages.rendering import parameter_label, say
 from dpgeo.pages.templatetags.figures import figure
 from dpgeo.releases.requests import ReleaseRequest, read_request
@@ -73,7 +74,7 @@ class ReleaseForm(DeskForm):
         choices=COUNTING_WORDS,
         initial=Counting.PEOPLE.value,
     )
-    bound = forms.IntegerField(
+    bound = WholeField(
         initial=1,
         min_value=1,
         widget=forms.TextInput(attrs={"inputmode": "numeric"}),
@@ -89,15 +90,13 @@ class ReleaseForm(DeskForm):
         initial=Bounding.RANDOM.value,
         required=False,
     )
-    guess_people = forms.IntegerField(
-        required=False, label=_("People in total"), help_text=_("A guess.")
-    )
-    guess_records = forms.IntegerField(
+    guess_people = WholeField(required=False, label=_("People in total"), help_text=_("A guess."))
+    guess_records = WholeField(
         required=False,
         label=_("Places per person"),
         help_text=_("Or rows, when visits are counted."),
     )
-    guess_share = forms.FloatField(
+    guess_share = RealField(
         required=False,
         label=_("Share of them in one busy place"),
         help_text=_("0.01 is one place in a hundred."),

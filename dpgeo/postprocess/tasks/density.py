@@ -20,16 +20,16 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MERCATOR_RADIUS_METRES
 Floats = NDArray[np.float64]
 
 RINGS = 24
-"""Rings around a task, each treated as of even density."""
+"""Number of rings around a task; within a ring the density is treated as even."""
 
 RING_POWER = 1.75
 """Ring k of n ends at (k/n)^1.75 of the travel limit: finer where more people accept."""
 
 FEWEST_POINTS, MOST_POINTS = 8, 48
-"""Points at which a ring's density is sampled: one for each cell it holds, within these limits."""
+"""Limits of the number of points at which a ring is sampled, else one for each cell it holds."""
 
 TOGETHER = 256
-"""Tasks whose surroundings are computed at once, so that arrays stay in the processor's cache."""
+"""Number of tasks computed at once, so that arrays stay in the processor's cache."""
 
 GOLDEN_SHARE = (math.sqrt(5) - 1) / 2
 
@@ -43,11 +43,11 @@ class DensityRule(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class DensitySurface:
-    """Expected people on each square metre of ground, by cell, never negative.
+    """Density surface: expected people on each square metre of ground, never negative.
 
-    `counts` (rows, columns) are expected people in each cell, `noise` the variance of each cell's
-    own noise, and `lines` (m,) the contour lines of the release, ascending, in people per square
-    metre; empty where it has none.
+    `counts` (rows, columns) are the people expected in each cell, `noise` the variance of each
+    cell's own noise, and `lines` (m,) the contour lines of the release, ascending, in people per
+    square metre; empty for a release without contour lines.
     """
 
     grid: Grid
@@ -92,8 +92,9 @@ class DensitySurface:
     ) -> Floats:
         """Return mean densities (n, k) of rings with radii `edges` (k + 1,).
 
-        Each ring is sampled at points that a golden-ratio lattice spreads evenly over it, from the
-        surface at the resolution of their spacing. Ground distances use the scale at the position.
+        Each ring is sampled at points that a golden-ratio lattice spreads evenly over the ring. The
+        surface is read at a resolution equal to the spacing of these points. Ground distances use
+        the scale of the map at the ring's centre.
         """
         x, y = to_mercator(longitude, latitude)
         scale = np.cosh(y / MERCATOR_RADIUS_METRES) * MERCATOR_RADIUS_METRES / EARTH_RADIUS_METRES
@@ -155,8 +156,9 @@ class DensitySurface:
 def between_lines(density: Floats, lines: Floats) -> Floats:
     """Apply the source's rule: on a line its value, between two lines their mean.
 
-    Beyond the highest line it is that line's value, and below the lowest 0, since the contour map
-    shows nothing there. `lines` (m,) are ascending; shapes of `density` are kept.
+    Above the highest line the result is that line's value, and below the lowest it is 0, since the
+    contour map shows nothing there. `lines` (m,) are ascending; the result has the shape of
+    `density`.
     """
     if not lines.size:
         return np.zeros_like(density)

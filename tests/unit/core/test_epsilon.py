@@ -54,6 +54,10 @@ def test_it_reads_epsilon_exactly(text: str | int | Decimal | Fraction, exact: F
         ("a lot", "not a number"),
         ("0,5", "not a number"),
         ("1/2", "not a number"),
+        ("1_0", "not a number"),
+        ("0_.5", "not a number"),
+        ("\u0661", "not a number"),
+        ("\uff15", "not a number"),
     ],
 )
 def test_invalid_epsilons_are_refused_with_a_reason(text: str | Fraction, said: str) -> None:

@@ -119,6 +119,8 @@ def test_a_level_too_small_for_floating_point_is_refused() -> None:
     assert refused.value.field == "level"
     with pytest.raises(ValueError, match="positive"):
         PlanarLaplace(Fraction(0), 1, 1)
+    with pytest.raises(InvalidInput, match="Is too large for this radius"):
+        PlanarLaplace(Fraction(8), 1, grid_step(1), input_step(1))
 
 
 def positions(

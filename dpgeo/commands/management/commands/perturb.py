@@ -33,8 +33,12 @@ class Command(BaseCommand):
         parser.add_argument(
             "--file", type=Path, help="CSV with columns lon and lat (or longitude, latitude)."
         )
-        parser.add_argument("--level", required=True, help='Such as "ln(4)": odds of four to one.')
-        parser.add_argument("--radius", required=True, help="Metres within which the level holds.")
+        parser.add_argument(
+            "--level",
+            required=True,
+            help='Such as "ln(4)": odds of four to one, and 1 % of the level for snapping.',
+        )
+        parser.add_argument("--radius", required=True, help="Metres in which the level is stated.")
 
     def handle(self, *args: Any, **options: Any) -> None:
         with plain_errors({}):

@@ -1,0 +1,186 @@
+"""Hostile query parameters, path segments and bodies: an error in words, never a 5xx."""
+
+from __future__ import annotations
+
+import re
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+from urllib.parse import quote, urlencode
+
+import pytest
+from django.http import HttpResponseBase
+from django.test import Client
+from django.urls import get_resolver
+from django.urls.resolvers import RoutePattern, URLPattern, URLResolver
+
+from dpgeo.accounts.models import Role
+from dpgeo.api.paging import write_cursor
+from dpgeo.core.levels import make_level
+from dpgeo.datasets.models import Dataset
+from dpgeo.releases.models import Release
+from tests.hostile import THOROUGH, json_text, value, word
+from tests.unit.artefacts.releases import contour_release, grid_release, points_release
+from tests.web.api import DECLARATION, REQUEST, Program, program
+from tests.web.published import install, make_dataset, make_member
+
+pytestmark = [pytest.mark.django_db, pytest.mark.timeout(3600 if THOROUGH else 300)]
+
+CASES = 20_000 if THOROUGH else 600
+
+PAGES = (
+    *("q", "kind", "publisher", "from", "to", "west", "south", "east", "north", "page"),
+    *("release", "campaign", "next", "lang", "format"),
+)
+"""Query parameters of pages, which do not declare them."""
+
+Route = tuple[str, tuple[str, ...]]
+"""A path as Django writes it, such as maps/<str:release_id>/, and its query parameters."""
+
+
+def routes(patterns: list[URLPattern | URLResolver], before: str = "") -> Iterator[Route]:
+    """Yield the project's routes."""
+    for each in patterns:
+        written = str(each.pattern) if isinstance(each.pattern, RoutePattern) else ""
+        if isinstance(each, URLResolver):
+            yield from routes(each.url_patterns, before + written)
+        else:
+            queries = getattr(getattr(each.callback, "view_class", None), "queries", ())
+            yield before + written, tuple(query.name for query in queries) or PAGES
+
+
+STRICT = sorted({one for one in routes(get_resolver().url_patterns) if one[1] is not PAGES})
+ROUTES = sorted({one for one in routes(get_resolver().url_patterns) if "admin/" not in one[0]})
+
+
+@pytest.fixture
+def releases() -> list[Release]:
+    dataset: Dataset = make_dataset(points_budget=make_level("ln 16", 200))
+    return [install(dataset, made()) for made in (grid_release, contour_release, points_release)]
+
+
+def program_in(releases: list[Release]) -> Program:
+    """Return a program of the publisher with all rights."""
+    organisation = releases[0].dataset.organisation
+    return program(organisation, make_member(organisation, "owner", Role.ADMINISTRATOR))
+
+
+def address(random: Random, releases: list[Release]) -> str:
+    """Return the path of a route with plausible or hostile segments, and a query."""
+    release = random.choice(releases)
+    names = {
+        "release_id": [release.pk],
+        "collection_id": [f"{release.pk}-{layer}" for layer in ("cells", "points")],
+        "slug": [release.dataset.slug],
+        "layer": ["cells", "points", "contours"],
+        "name": [each.name for each in release.files.all()],
+        "key": ["dpcube"],
+    }
+
+    def segment(match: re.Match[str]) -> str:
+        kind, _, name = match[1].rpartition(":")
+        if kind == "int":
+            return str(random.choice([0, 1, 3, 30, 2**31, 2**64, "9" * 400]))
+        known = names.get(name, [])
+        return random.choice(known) if known and random.random() < 0.7 else quoted(word(random))
+
+    route, known_queries = random.choice(ROUTES if random.random() < 0.3 else STRICT)
+    path = re.sub(r"<([^>]+)>", segment, route)
+    query = []
+    for _ in range(random.choice((1, 1, 1, 1, 2))):
+        name = random.choice(known_queries) if random.random() < 0.9 else word(random)
+        text = cursor(random) if name == "cursor" and random.random() < 0.8 else word(random)
+        query.append((name, text))
+    return f"/{path}?{urlencode(query, errors='surrogatepass')}"
+
+
+def cursor(random: Random) -> str:
+    """Return a cursor as the API writes them, of hostile texts."""
+    first = random.choice(("2026-01-01", "9999-12-31", word(random)))
+    return write_cursor(
+        [first, random.choice(("\ud800", word(random)))][: random.choice((1, 2, 2))]
+    )
+
+
+def quoted(text: str) -> str:
+    return quote(text[:300], safe="", errors="surrogatepass")
+
+
+def failed(answer: HttpResponseBase) -> str:
+    """Return what went wrong, "" unless the answer is a 5xx."""
+    if answer.status_code < 500:
+        return ""
+    caught = getattr(answer, "exc_info", None)
+    if caught is None:
+        return str(answer.status_code)
+    frames = traceback.extract_tb(caught[2])[-3:]
+    places = " > ".join(f"{Path(one.filename).name}:{one.lineno}" for one in frames)
+    return f"{answer.status_code} {caught[0].__name__} at {places}"
+
+
+def test_hostile_queries_are_answered(releases: list[Release]) -> None:
+    keys = [{}, program_in(releases).headers]
+    client = Client(raise_request_exception=False)
+    failures = {}
+    for seed in range(CASES):
+        where = address(Random(seed), releases)  # noqa: S311 - the same in each run
+        if problem := failed(client.get(where, headers=keys[seed % 2])):
+            failures[where[:200]] = problem
+    assert not failures
+
+
+POLYGON = {"type": "Polygon", "coordinates": [[[4.4, 52.1], [4.6, 52.1], [4.5, 52.2], [4.4, 52.1]]]}
+
+FEATURES = {
+    "type": "FeatureCollection",
+    "features": [{"type": "Feature", "id": 1, "properties": {"key": "a"}, "geometry": POLYGON}],
+}
+
+PLAN = {
+    "release": "",
+    "tasks": [{"name": "a", "longitude": 4.5, "latitude": 52.1, "reward": 1}],
+    "total_reward": 10,
+}
+
+BODIES: dict[str, dict[str, Any]] = {
+    "api/v1/datasets": DECLARATION,
+    "api/v1/datasets/walks/layers": {"name": "wards", "kind": "zones", "layer": FEATURES},
+    "api/v1/datasets/walks/quote": REQUEST,
+    "api/v1/datasets/walks/uploads": {"file_name": "a.csv", "size": 9},
+    "api/v1/releases": {"dataset": "walks", **REQUEST},
+    "api/v1/releases/RELEASE/query": {"regions": FEATURES, "layer": "cells"},
+    "api/v1/plan": PLAN,
+    "api/v1/campaigns": {"name": "a", **PLAN, "settings": {"total_reward": 10}},
+}
+
+
+def spoiled(document: Any, random: Random) -> Any:
+    """Return a document in which one part is hostile, be it a name or a value."""
+    if isinstance(document, dict) and document and random.random() < 0.9:
+        name = random.choice(list(document))
+        if random.random() < 0.1:
+            return {**document, word(random): value(random)}
+        return {**document, name: spoiled(document[name], random)}
+    if isinstance(document, list) and document and random.random() < 0.8:
+        index = random.randrange(len(document))
+        return [*document[:index], spoiled(document[index], random), *document[index + 1 :]]
+    return value(random)
+
+
+def test_hostile_bodies_of_programs_are_answered(releases: list[Release]) -> None:
+    client = program_in(releases)
+    client.client = Client(raise_request_exception=False)
+    failures = {}
+    for seed in range(CASES):
+        random = Random(seed)  # noqa: S311 - the same in each run
+        release = random.choice(releases)
+        route = random.choice(list(BODIES))
+        plan = {"release": release.pk} if "release" in BODIES[route] else {}
+        body = json_text(spoiled(BODIES[route] | plan, random))
+        where = "/" + route.replace("RELEASE", release.pk).replace("walks", release.dataset.slug)
+        answer = client.send("POST", where, body.encode(), Content_Type="application/json")
+        if problem := failed(answer):
+            failures[f"{where} {body}"[:300]] = problem
+    assert not failures
