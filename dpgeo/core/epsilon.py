@@ -24,7 +24,7 @@ TOO_FINE = "Has more than six decimals; round it so that the ledger can hold it 
 def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilon") -> Fraction:
     """Read a positive epsilon of at most six decimals.
 
-    Raises InvalidInput for anything else, and above MAX_EPSILON.
+    Raises InvalidInput for anything else, also for an epsilon above MAX_EPSILON.
     """
     try:
         number = value if isinstance(value, Fraction) else Decimal(number_text(value))

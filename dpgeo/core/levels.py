@@ -121,9 +121,9 @@ def format_level(pico: int, radius: int) -> str:
 def level_text(pico: int, radius: int) -> str:
     """Format a level within a radius as a logarithm ("ln 4") or a decimal ("1.386").
 
-    `pico` is the level's epsilon per metre, which was rounded down. So it is a logarithm if the
-    epsilon of that logarithm is `pico` or one more. Decimals are rounded up to six places. The
-    stated level is therefore never below the actual one.
+    `pico` is the level's epsilon per metre, in whole pico-epsilon. The text is a logarithm if the
+    logarithm's own epsilon, rounded down, is `pico` or one more. Decimals are rounded up to six
+    places. The stated level is therefore never below the actual one.
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))

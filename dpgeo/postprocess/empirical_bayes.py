@@ -48,8 +48,8 @@ ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
 class Posterior:
     """Means and variances (n,) of true counts, and the likelihood of the noisy ones.
 
-    `log_likelihood` is that of the counts under the fitted weights, without those in the last bin
-    of `y`; it is 0 where there were too few counts to fit.
+    `log_likelihood` is that of the counts under the fitted weights, without the counts of the last
+    bin (above 39 b); it is 0 where there were too few counts to fit.
     """
 
     mean: Floats

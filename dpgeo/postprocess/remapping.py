@@ -63,9 +63,9 @@ CHUNK = 1 << 16
 def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
     """Explain why a prior would hardly change the points; return [] where it would.
 
-    Within each of its areas, a prior expects people evenly. So it hardly changes points whose
-    reports most likely lie in the same area: where areas are as wide as the circle around a point
-    that holds 95 % of the places it may come from.
+    A prior expects people to be spread evenly within each of its areas. So it hardly changes points
+    where areas are at least as wide as the circle, around a point, that holds the point's report
+    with a probability of 95 %: most reports then lie in the same area as their points.
     """
     if _too_coarse(_grid(area, noise), noise):
         none = Phrase(

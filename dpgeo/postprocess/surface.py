@@ -54,7 +54,7 @@ first round.
 """
 
 QUIET = 10.0
-"""Leaves with fewer expected noise scales than this do not stand out.
+"""Leaves whose expected count is below this many noise scales do not stand out.
 
 On generated maps of 1e3 to 1e6 points, a value of 10 gives 1 % less error than 5. Shrinking leaves
 in groups of similar expected count, each group by its own factor, gives 3 to 14 % more error.

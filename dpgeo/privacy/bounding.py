@@ -96,8 +96,9 @@ class Popularity:
 class RankTable:
     """Popularity ranks, int64 (rows * columns,), from 0; equal counts have the same rank.
 
-    A cell of a grid of R x C cells has the rank of the table's cell that holds its centre, computed
-    in whole numbers: row (2r + 1) rows // 2R, column (2c + 1) columns // 2C.
+    The cell in row r and column c of a grid of R x C cells has the rank of the table's cell that
+    holds its centre, computed in whole numbers: row (2r + 1) rows // 2R, column
+    (2c + 1) columns // 2C.
     """
 
     ranks: NDArray[np.int64]

@@ -15,10 +15,10 @@ changes what is kept there by at most one substitution: with w <= n it may push 
 first w, with w > n it takes the place of the last one appended. So the kept places differ in at
 most l substitutions, each within a bin. For any t, t', c the weights differ by a factor of at most
 e^(rK), and so do their sums over c: the log-ratio of the probabilities of a choice is at most
-2 r K = epsilon/l. Draws are independent; a multiset's probability is a sum over assignments of
-products in which at most l factors differ, each by a factor of at most e^(epsilon/l): the log-ratio
-of the probabilities of any outcome is at most epsilon.
-Fresh labels prevent linking persons between releases.
+2 r K = epsilon/l. Draws are independent. An outcome is a multiset of places, whose probability is a
+sum, over the assignments of its places to draws, of products in which at most l factors differ,
+each by a factor of at most e^(epsilon/l). So the log-ratio of the probabilities of any outcome is
+at most epsilon. Fresh labels prevent linking persons between releases.
 
 Finite precision. A candidate is proposed uniformly (by rejection, exactly) and accepted if a
 geometric G of rate r, drawn exactly by `sampler`, is at least q: with probability exp(-r q),

@@ -59,8 +59,8 @@ class Directions:
     """Unit vectors from the earth's centre to a grid's cells, by tables.
 
     A cell's vector takes table lookups and two products, each correctly rounded. So it is the same
-    to the last bit, whichever other cells are computed with it. A sine might differ in its last bit
-    with the array in which it is computed.
+    to the last bit, whichever other cells are computed with it. Sines computed anew for each array
+    might differ in the last bit, depending on the rest of the array.
     """
 
     columns: int
@@ -135,7 +135,7 @@ def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=16)
 def spread_evenly(area: StudyArea, number: int) -> Centres:
-    """Spread `number` positions evenly over a study area, by k-means of its own cells.
+    """Spread `number` positions evenly over a study area, by k-means on cells that touch it.
 
     The positions depend on public inputs alone, and the same inputs always give the same positions.
     """

@@ -25,9 +25,9 @@ from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 PER_ROOT, LEAST = 4.0, 0.1
 """The calibrated margin, in noise scales, is PER_ROOT times the value's square root, plus LEAST.
 
-Chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a million people, epsilon
-0.1), so that 95 % of the cells of one map with about the same value are covered on nearly all maps;
-`python -m benchmarks coverage` measures it.
+Both were chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a million people,
+epsilon 0.1) so that, on nearly all maps, 95 % of the cells with about the same value are covered.
+`python -m benchmarks coverage` measures this.
 """
 
 STEPS_TO_DOUBLE = 8

@@ -26,7 +26,7 @@ RING_POWER = 1.75
 """Ring k of n ends at (k/n)^1.75 of the travel limit: finer where more people accept."""
 
 FEWEST_POINTS, MOST_POINTS = 8, 48
-"""Limits of the number of points at which a ring is sampled, else one for each cell it holds."""
+"""Smallest and largest number of points at which a ring is sampled; between, one for each cell."""
 
 TOGETHER = 256
 """Number of tasks computed at once, so that arrays stay in the processor's cache."""
@@ -154,11 +154,11 @@ class DensitySurface:
 
 
 def between_lines(density: Floats, lines: Floats) -> Floats:
-    """Apply the source's rule: on a line its value, between two lines their mean.
+    """Return the value of a line on that line, and the mean of two lines between them.
 
-    Above the highest line the result is that line's value, and below the lowest it is 0, since the
-    contour map shows nothing there. `lines` (m,) are ascending; the result has the shape of
-    `density`.
+    This is the rule of Zhu, Li, Zhou and Yu 2017 for densities read from a contour map. Above the
+    highest line the result is that line's value, and below the lowest it is 0, since the contour
+    map shows nothing there. `lines` (m,) are ascending; the result has the shape of `density`.
     """
     if not lines.size:
         return np.zeros_like(density)

@@ -1,6 +1,7 @@
-"""Notification radius for a given task success probability.
+"""Notification radius for a given task success probability E.
 
-Two models of the workers around a task, each solved exactly for all tasks at once.
+Two models of the workers around a task, each solved exactly for all tasks at once. den is the
+density of workers, and theta(w, d) the probability that one at distance d accepts the reward w.
 
 `FieldReach` (the default): workers are a Poisson field of the released density. The number who
 accept within r metres is Poisson with mean
@@ -11,9 +12,10 @@ so the probability that anybody does is 1 - exp(-H(r)), and the radius solves H(
 density is uniform in the circle, n = pi r^2 den workers all live at the mean distance 2r/3, and
 E = 1 - (1 - theta)^n. Hence
     r^2 ln((exp(3 c w/r) + 1)/2) = -ln(1 - E)/(pi den)
-whose left side rises with r; the factor r^2 is missing in the source's 13.14. n need not be whole:
-for small n this model predicts certain success where fewer than one worker is expected, which the
-field model does not. The source's 13.16 is not used: it is inaccurate and can be negative.
+whose left side rises with r; the factor r^2 is missing in the source's equation 13.14. n need not
+be whole: for small n this model predicts certain success where fewer than one worker is expected,
+which the field model does not. The source's equation 13.16 is not used, since it is inaccurate and
+can be negative.
 """
 
 from __future__ import annotations
