@@ -1,7 +1,8 @@
 """Sentences as constant templates with values, translatable when shown.
 
-Below every room, as all of them say something to people. Rooms write English; `str` renders it, and
-the pages look the template up in their language's catalogue and fill in the same values.
+Every package may import this module, because all of them address people. Templates are written in
+English, and `str` fills in their values. Pages look the template up in their language's catalogue
+and fill in the same values.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 Value: TypeAlias = "str | int | float | Phrase"
-"""What fills a field. Plain text is data and stays as it is in every language."""
+"""The value of a field. Plain text is data and stays as it is in every language."""
 
 FORMAT = re.compile(r",?(\.\d)?[fg]?")
 """How a number may be written, such as ",.0f"; a width could make any text huge."""
@@ -20,8 +21,9 @@ FORMAT = re.compile(r",?(\.\d)?[fg]?")
 
 MAX_DEPTH = 8
 MAX_LENGTH = 65_536
-"""Limits on a phrase that is read: phrases within it, and letters of the sentence. A sandbox may
-have written it, and each of its fields may repeat a long value.
+"""Limits on a phrase that is read from JSON: the depth of phrases within phrases, and the length of
+the sentence in characters. A sandboxed process may have written the phrase, and its template may
+repeat a long value many times.
 """
 
 
@@ -34,8 +36,8 @@ class Figure(str):
 class Phrase:
     """A template in English, with fields like {name!r}, and their values.
 
-    Without values the template stands for itself, and braces in it are braces. A phrase among the
-    values is rendered in the same language.
+    Without values the template is the sentence, and braces in it are plain characters. A phrase
+    among the values is rendered in the same language.
     """
 
     __slots__ = ("template", "values")
@@ -69,7 +71,7 @@ class Phrase:
         return hash((self.template, tuple(self.values.items())))
 
     def to_json(self) -> dict[str, Any]:
-        """The phrase as plain JSON."""
+        """Return the phrase as plain JSON."""
         return {
             "template": self.template,
             "values": {name: _value_to_json(value) for name, value in self.values.items()},
@@ -121,7 +123,7 @@ def shown_by_scripts(text: str) -> str:
 
 
 def listed(names: Iterable[str]) -> str:
-    """Names that are data, one after the other."""
+    """Join names, which are data and not translated, by commas."""
     return ", ".join(names)
 
 
@@ -132,7 +134,7 @@ def phrase_of(error: Exception) -> Phrase:
 
 
 class _Renderer(string.Formatter):
-    """str.format in a language, for plain field names: no attributes or items."""
+    """`str.format` in one language; a field is a plain name, without attributes or items."""
 
     def __init__(self, translate: Callable[[str], str], figure: Callable[[str], str]) -> None:
         self._translate, self._figure = translate, figure
@@ -168,7 +170,7 @@ def _value_from_json(value: Any, depth: int) -> Value:
 
 
 def _longest(phrase: Phrase) -> int:
-    """Return the most characters of a sentence with short numbers."""
+    """Return the most characters of a rendered phrase, if its numbers are short."""
     lengths = {
         name: _longest(value) if isinstance(value, Phrase) else len(str(value))
         for name, value in phrase.values.items()

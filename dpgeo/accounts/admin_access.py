@@ -31,7 +31,7 @@ class OrganisationScoped(ModelAdmin):
     """A read-only admin page, limited to the rows of the user's organisations.
 
     `organisation_path` is the lookup from the model to its organisation; `other_path` is an
-    alternative lookup for rows that have only that one.
+    alternative lookup for rows that the first lookup does not reach.
     """
 
     organisation_path = "organisation"

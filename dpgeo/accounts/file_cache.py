@@ -20,10 +20,10 @@ class CountsInFiles(BaseCache):
 
     Django's file cache is unfit for counting. It reads a counter and writes it back, so one of two
     concurrent increments is lost; it extends a counter's life to 300 seconds after each increment;
-    and above 300 entries it deletes a random third, so that a client who asks under many names
-    erases the counter of one. Here a lock makes each step atomic, a counter expires when it was
-    meant to, and beyond `MAX_COUNTS` the expired counters are deleted first, then those that expire
-    next.
+    and above 300 entries it deletes a random third, so that a client who makes requests under many
+    names can erase somebody else's counter, or its own. Here a lock makes each step atomic, a
+    counter expires when it was meant to, and when there are `MAX_COUNTS` counters, the expired ones
+    are deleted first, then those that expire next.
     """
 
     def __init__(self, folder: str, params: dict[str, Any]) -> None:

@@ -33,7 +33,7 @@ NEEDED_SCOPE: dict[str, Scope | None] = {
     "request": Scope.RELEASES_REQUEST,
     "publish": Scope.RELEASES_PUBLISH,
 }
-"""The scope that an API key needs in addition to its user's role; None needs no scope.
+"""The scope that an API key needs in addition to its user's role; None if it needs none.
 
 Actions that are missing here, such as seeing private facts, are closed to every key.
 """
@@ -48,7 +48,7 @@ class Owned(Protocol):
 
 
 def role_in(user: Visitor, organisation: Organisation | int) -> Role | None:
-    """Return a user's role in an organisation (or its key); None for strangers."""
+    """Return a user's role in an organisation, given itself or as its id; None for strangers."""
     if not isinstance(user, User) or not user.is_active:
         return None
     wanted = organisation.pk if isinstance(organisation, Organisation) else organisation

@@ -57,7 +57,8 @@ class CountedForm(AuthenticationForm):
     def _limits(self, name: str) -> dict[str, int]:
         """Return each counter's key and limit.
 
-        The address comes first, so that an address beyond its limit adds no counters of names.
+        The counter of the address comes first: beyond its limit, an address adds no counters of
+        account names.
         """
         limit = settings.DPGEO_FAILED_SIGN_INS
         return {
@@ -67,7 +68,7 @@ class CountedForm(AuthenticationForm):
 
 
 class CountedAdminForm(CountedForm, AdminAuthenticationForm):
-    """The same form, for staff only."""
+    """The sign-in form of the admin, with the same limits, for staff only."""
 
 
 class SignIn(LoginView):

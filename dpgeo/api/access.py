@@ -1,4 +1,4 @@
-"""Authentication and access: keys, members by their session, and anybody.
+"""Authentication and access: by API key, by a member's session, or anonymous.
 
 A key is sent as `Authorization: Bearer dpg_...`. Its scopes and the role of the member who made it
 decide what it may do (`accounts.selectors`).
@@ -74,9 +74,10 @@ class KeyDescription(OpenApiAuthenticationExtension):  # type: ignore[no-untyped
 
 
 def actor_of(request: Request, scope: Scope) -> User:
-    """Return the user who may act in a scope, by session or by a key that has it.
+    """Return the user of a session, or of a key that has the scope.
 
-    Raises NotAuthenticated (401) for nobody and NotAllowed (403) for a key without the scope.
+    Raises NotAuthenticated (401) if the request has neither a session nor a key, and NotAllowed
+    (403) if its key lacks the scope.
     """
     user = request.user
     if not isinstance(user, User):
@@ -90,7 +91,7 @@ def actor_of(request: Request, scope: Scope) -> User:
 
 
 def viewer_of(request: Request) -> Visitor:
-    """Return the user who looks at releases; nobody for a key that may not see drafts."""
+    """Return the user who looks at releases; anonymous for a key that may not see drafts."""
     user = request.user
     if not isinstance(user, User):
         return AnonymousUser()

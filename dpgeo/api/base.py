@@ -59,8 +59,8 @@ class ApiView(APIView):
 
     `queries` declares the query parameters of GET; any other parameter is an error. `scopes` names,
     by method, the scope that a key needs; only members and keys may use such methods, and `actor`
-    is the user they act for. Other methods look at who asks only if the view reads `request.user`,
-    so that public answers are the same for all and can be cached.
+    is the user who acts. A request of any other method is authenticated only if the view reads
+    `request.user`. Public answers are therefore the same for everybody and can be cached.
     """
 
     queries: ClassVar[Sequence[Query]] = ()
@@ -112,7 +112,7 @@ class ApiView(APIView):
 
 
 class NothingHere(ApiView):
-    """Any other address: answers with a problem in JSON instead of a page."""
+    """View of every unknown address: answers 404 with a problem in JSON instead of a page."""
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         """Raise Http404 for any method."""

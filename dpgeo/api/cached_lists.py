@@ -50,7 +50,7 @@ def dataset_texts(request: AnyRequest, rows: Sequence[Row]) -> list[bytes]:
 
 
 def listed(document: dict[str, Any], name: str, texts: Iterable[bytes]) -> bytes:
-    """Write a document with one more member, a list of JSON texts."""
+    """Write a document as JSON, with a list of JSON texts as its further member `name`."""
     return b'%s,"%s":[%s]}' % (_json(document)[:-1], name.encode(), b",".join(texts))
 
 

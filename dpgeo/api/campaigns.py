@@ -33,7 +33,7 @@ CAMPAIGN_ID = in_path("campaign_id", "The campaign's id.")
 BY_NAME = Order(("name", "pk"), descending=False)
 
 GEOCAST_WEIGHT = 200
-"""Computing the regions of one task takes as long as planning this many tasks."""
+"""The regions of one task take as long to compute as plans for this many tasks."""
 
 ALLOCATIONS = ["uniform", "optimised", "optimal"]
 
@@ -268,7 +268,7 @@ def _campaign(request: Request, campaign_id: str) -> Campaign:
 
 
 def _reader(request: Request) -> Visitor:
-    """Return the user who looks at campaigns; nobody for a key without their scope."""
+    """Return the user who looks at campaigns; anonymous for a key without their scope."""
     user = request.user
     key = user.acting_key if isinstance(user, User) else None
     return AnonymousUser() if key and Scope.CAMPAIGNS_WRITE not in key.scopes else user

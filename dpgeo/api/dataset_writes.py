@@ -28,7 +28,7 @@ ATTRIBUTE = {
 
 
 class PointsBudget(Body):
-    """A level within a radius."""
+    """A budget for points: a level within a radius."""
 
     level = Anything(schema={"type": ["string", "number"]})
     radius = Anything(schema={"type": "integer", "minimum": 1})

@@ -49,7 +49,7 @@ class DatasetsView(DocumentView):
     def get(self, request: Request) -> HttpResponse:
         """List datasets with a published release.
 
-        With a key, the others of its organisation are listed too.
+        With a key, all other datasets of its organisation are listed too.
         """
         personal = "Authorization" in request.headers
         datasets = datasets_readable_by(request.user) if personal else datasets_public()

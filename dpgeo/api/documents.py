@@ -1,4 +1,4 @@
-"""Base class of the API's answers: one declaration of schema and content.
+"""Base class of the API's answers: one declaration gives their schema and content.
 
 A field takes its value from the method `get_<field>` if its serializer has one, else from the
 attribute it is named after or its `source`. Nothing that is not declared is sent. Public documents
@@ -51,7 +51,7 @@ class Document(serializers.Serializer[Any]):
 
 
 class Address(serializers.URLField):
-    """The address of a named page about one object, by its key."""
+    """Field with the address of the page `name` about an object; `source` holds the key."""
 
     def __init__(self, name: str, *, source: str = "pk", **facts: Any) -> None:
         super().__init__(source=source, **facts)
@@ -63,7 +63,11 @@ class Address(serializers.URLField):
 
 
 def page_of(document: type[Document], name: str, meaning: str, *, only: str = "") -> type[Document]:
-    """Declare a page of documents; `only` says why there is no other page."""
+    """Create the serializer of one page in a list of documents.
+
+    `only`, if given, is the reason why the list always fits on one page; `next` is then always
+    null.
+    """
     following = f"Always null: {only}." if only else "The next page, null on the last."
     members = {
         "__doc__": meaning,

@@ -33,7 +33,7 @@ SMALL = 1 << 18
 """Files of at most this many bytes are read at once instead of streamed."""
 
 INLINE = (".bin", ".json", ".png")
-"""Endings of files that browsers show; the others they save."""
+"""Endings of the files that browsers show; browsers save all other files."""
 
 MEDIA_TYPES = (
     *(layer_format.media_type for layer_format in LAYER_FORMATS),
@@ -69,7 +69,7 @@ class Span:
 
     @property
     def length(self) -> int:
-        """Return their number."""
+        """Return the number of bytes."""
         return self.last - self.first + 1
 
 
@@ -78,7 +78,7 @@ class Unsatisfiable(Exception):
 
 
 class ReleaseFileView(ApiView):
-    """One file of a release; not counted, as counting would cost more than serving."""
+    """One file of a release; has no rate limit, as counting requests would cost more."""
 
     counted = False
 
@@ -109,7 +109,7 @@ class ReleaseFileView(ApiView):
         try:
             return serve(plain, file_of(release, name))
         except FileNotFoundError:
-            # It was moved into the public storage between looking it up and opening it.
+            # The file was moved into the public storage after it was looked up.
             return serve(plain, file_of(release, name))
 
 
@@ -187,7 +187,7 @@ class _Slice:
 def release_of(request: Request, release_id: str) -> Release:
     """Return a release that the requester may see.
 
-    Who asks is looked at only if the release is not public.
+    The request is authenticated only if the release is not public.
     """
     public = Release.objects.filter(pk=release_id, state__in=PUBLIC)
     release = public.only("state", "title").first()

@@ -85,11 +85,11 @@ class LayerSerializer(Document):
     )
 
     def get_url(self, layer: PublicLayer) -> str:
-        """Return the address at which it can be removed."""
+        """Return the address at which the layer can be removed."""
         return self.address("api:layer", layer.dataset.slug, layer.name)
 
     def get_used(self, layer: PublicLayer) -> bool:
-        """Return whether any release uses it."""
+        """Return whether any release uses the layer."""
         return layer.releases.exists()
 
 
@@ -110,7 +110,7 @@ class LayersView(DocumentView):
         "layers", "List public layers", LayerListSerializer, tag="datasets", parameters=[SLUG]
     )
     def get(self, request: Request, slug: str) -> Response:
-        """List the layers that mechanisms can use beside grids."""
+        """List the public zones, places and densities that mechanisms can use."""
         dataset = own_dataset(self.actor, slug, "view")
         document = {"results": dataset.layers.all(), "next": None}
         return self.answer(self.write(LayerListSerializer, document), personal=True)
@@ -157,7 +157,7 @@ class LayerView(DocumentView):
         errors=[409],
     )
     def delete(self, request: Request, slug: str, name: str) -> Response:
-        """Remove a layer that no release uses; the answer lists the others."""
+        """Remove a layer that no release uses; the answer lists the remaining layers."""
         read_body(request)
         dataset = own_dataset(self.actor, slug, "declare")
         layer = dataset.layers.filter(name=name).first()

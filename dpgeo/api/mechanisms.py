@@ -39,7 +39,7 @@ class MechanismView(DocumentView):
         parameters=[in_path("key", "The mechanism's key, as releases name it.")],
     )
     def get(self, request: Request, key: str) -> Response:
-        """Get what it does and which parameters it takes."""
+        """Get what a mechanism does and which parameters it takes."""
         if key not in MECHANISMS:
             raise Http404
         return self.answer(self.write(MechanismSerializer, MECHANISMS[key]))

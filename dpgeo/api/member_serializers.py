@@ -4,9 +4,9 @@ A job is shown as queued, running or done, and nothing else. A job that failed o
 "done" without a result. That much cannot be hidden: whoever may publish sees that there is no
 release, and programs must know when to stop waiting. All else (why a job failed, at which step,
 after how long, how often it was tried, whether it failed or was cancelled) may depend on the
-private data, as when a file is too large for the machine's memory. It costs no epsilon and could be
-asked for again and again, so it is shown only at the desk, to people who may see private facts. For
-the same reason times and progress are left out here.
+private data, as when a file is too large for the machine's memory. Asking for it costs no epsilon
+and can be repeated without end, so it is shown only at the desk, to people who may see private
+facts. For the same reason times and progress are left out here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ UPLOAD_STATES = ("receiving", "received", *JOB_STATES)
 
 
 def state_shown(job: Job) -> str:
-    """Return the state of a job as it may be told."""
+    """Return the state of a job as keys and members may see it."""
     return SHOWN.get(JobState(job.state), "done")
 
 
@@ -110,7 +110,7 @@ class UploadSerializer(Document):
         return isinstance(file, Upload) and file.state == UploadState.READY
 
     def get_job_url(self, file: Upload | Transfer) -> str | None:
-        """Return the address of the job that reads it."""
+        """Return the address of the job that reads the file."""
         job_id = file.job_id if isinstance(file, Upload) else None
         return self.address("api:job", job_id) if job_id else None
 
@@ -142,7 +142,7 @@ class SpendSerializer(Document):
 
 
 class ForecastSerializer(Document):
-    """The noise to expect, computed from public facts alone."""
+    """The noise to expect, computed from public inputs alone."""
 
     region = serializers.CharField(help_text="The region that is counted in, such as cell.")
     regions = serializers.IntegerField(help_text="The most regions there can be.")
@@ -175,23 +175,23 @@ class ForecastSerializer(Document):
         return " ".join(map(str, forecast.cautions))
 
     def get_radius_50(self, forecast: Any) -> float | None:
-        """Return the smaller radius."""
+        """Return the radius within which half of the points are moved."""
         return forecast.radii[0] if forecast.radii else None
 
     def get_radius_95(self, forecast: Any) -> float | None:
-        """Return the larger radius."""
+        """Return the radius within which 95 % of the points are moved."""
         return forecast.radii[1] if forecast.radii else None
 
 
 class BoundErrorSerializer(Document):
-    """The error to expect at one bound."""
+    """The error to expect at one contribution bound."""
 
     bound = serializers.IntegerField()
     error = serializers.FloatField()
 
 
 class AdviceSerializer(Document):
-    """Root mean square errors of a busy place's count, by bound, from guessed numbers."""
+    """Expected errors (root mean square) of a busy place's count, computed from guesses alone."""
 
     best_bound = serializers.IntegerField(
         source="best", help_text="The bound with the smallest error."
@@ -274,16 +274,16 @@ class QuoteSerializer(Document):
         ]
 
     def get_left_before(self, quote: Quote) -> str:
-        """Return what is left now."""
+        """Return what is left of the budget now."""
         return quote.rest(quote.left_before)
 
     def get_left_after(self, quote: Quote) -> str:
-        """Return what would be left."""
+        """Return what would be left of the budget after the release."""
         return quote.rest(quote.left_after)
 
 
 class PointsBudgetSerializer(Document):
-    """The budget for points, in levels."""
+    """The budget for points: each amount is a level within a radius."""
 
     total = PointsSerializer()
     spent = PointsSerializer(help_text="Spent, or reserved for running jobs.")
@@ -298,7 +298,7 @@ class PointsBudgetSerializer(Document):
         return LedgerUnits(ledger, ledger.spent_units)
 
     def get_left(self, ledger: Ledger) -> LedgerUnits:
-        """Return the difference."""
+        """Return what is left of the budget."""
         return LedgerUnits(ledger, ledger.total_units - ledger.spent_units)
 
 
@@ -323,7 +323,7 @@ class BudgetSerializer(Document):
         return points_ledger(dataset.ledger)
 
     def get_shared_with(self, dataset: Dataset) -> list[str]:
-        """List the slugs of the other datasets."""
+        """List the slugs of the other datasets that share the budget."""
         return sorted(each.slug for each in dataset.ledger.datasets.all() if each.pk != dataset.pk)
 
 

@@ -35,7 +35,7 @@ JSON = "application/json"
 EXAMPLES = Path(__file__).with_name("examples.json")
 
 WRITERS: tuple[dict[str, Any], ...] = ({"key": []}, {"cookieAuth": []})
-"""A key, or the session of a member."""
+"""Ways to authenticate where a scope is needed: a key, or the session of a member."""
 
 BODY = "$response.body#"
 
@@ -57,9 +57,10 @@ class Operation:
     """Name, input and answers of one method of a view.
 
     `answer` is the serializer of the answer with `status`; `repeated` describes the answer 200 to a
-    repeated request; `responses` are other answers. `errors` are statuses beside the `usual` ones,
-    and `further` are kinds of error that share a status with another. `links` are the operations
-    that may follow, each with its path parameters as references into this answer.
+    repeated request; `responses` are other answers. `errors` are statuses in addition to the usual
+    ones, which are left out unless `usual`; `further` are kinds of error that share a status with
+    another. `links` are the operations that may follow, each with its path parameters as references
+    into this answer.
     """
 
     name: str
@@ -125,11 +126,11 @@ class OperationSchema(AutoSchema):
         return self.stated.summary
 
     def get_tags(self) -> list[str]:
-        """Return the one tag."""
+        """Return the operation's only tag."""
         return [self.stated.tag]
 
     def is_deprecated(self) -> bool:
-        """Return whether the next version removes it."""
+        """Return whether the next version removes the operation."""
         return self.stated.deprecated
 
     def get_auth(self) -> list[dict[str, Any]]:
@@ -167,10 +168,10 @@ class OperationSchema(AutoSchema):
         return described
 
     def get_operation(self, *args: Any) -> dict[str, Any] | None:
-        """Return the description, with what drf-spectacular cannot express.
+        """Return the description, completed where drf-spectacular cannot express it.
 
-        Parts of files are bytes whatever the file's media type, and the web server refuses
-        addresses that are too long for every operation.
+        The answer 206, a part of a file, may have any media type. Every operation may get the
+        answer 414 of the web server to an address that is too long.
         """
         document: dict[str, Any] | None = super().get_operation(*args)
         if document is None:
@@ -218,7 +219,7 @@ def recorded_of(name: str) -> list[dict[str, Any]]:
 
 
 def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiResponse]:
-    """Describe an error answer: the first kind of a status, or further ones."""
+    """Describe the error answer with a status: its first kind of problem, and further ones."""
     kinds = (of_status(status), *further)
     response = OpenApiResponse(
         ProblemSerializer,

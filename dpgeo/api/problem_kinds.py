@@ -1,4 +1,7 @@
-"""Kinds of problem; free of Django, which the web server answers some without."""
+"""Kinds of problem.
+
+This module does not import Django: the web server answers with some of them by itself.
+"""
 
 from __future__ import annotations
 

@@ -27,7 +27,7 @@ from dpgeo.core.errors import (
 from dpgeo.releases import states
 
 ADDRESSES = ("/api/", "/ogc/")
-"""Addresses for programs, which cannot use error pages in HTML."""
+"""Beginnings of the addresses for programs, which cannot use error pages in HTML."""
 
 logger = logging.getLogger(__name__)
 
@@ -201,7 +201,7 @@ def answer(
 
 
 def problem_of(error: Exception, context: Mapping[str, Any]) -> HttpResponse | None:
-    """Answer an error raised in a view; an unexpected one is only logged."""
+    """Answer an error raised in a view. An unexpected one is logged, and answered with 500."""
     if isinstance(error, DpgeoError):
         kind = next(OF_ERROR[cls] for cls in type(error).__mro__ if cls in OF_ERROR)
         if kind is not SERVER_ERROR:

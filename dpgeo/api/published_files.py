@@ -36,7 +36,7 @@ def published_files(get_response: GetResponse) -> GetResponse:
             return get_response(request)
         try:
             answer = serve(request, file)
-        except FileNotFoundError:  # withdrawn meanwhile, as the view will say
+        except FileNotFoundError:  # withdrawn meanwhile; the view answers that
             return get_response(request)
         for name, value in HEADERS.items():
             answer.headers[name] = value

@@ -51,7 +51,7 @@ def read_queries(given: QueryDict, declared: Sequence[Query]) -> dict[str, Any]:
 
 
 def openapi(declared: Sequence[Query]) -> list[OpenApiParameter]:
-    """Return the same parameters for the OpenAPI schema."""
+    """Return query parameters for the OpenAPI schema."""
     return [
         OpenApiParameter(query.name, dict(query.schema), description=query.description)
         for query in declared

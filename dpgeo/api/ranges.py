@@ -29,7 +29,7 @@ from dpgeo.releases.selectors import released_of
 MOST_REGIONS = 10_000
 
 MOST_CORNERS = 200_000
-"""Of all regions together; so many take seconds."""
+"""Most corners of all regions of a request together; so many take seconds to count in."""
 
 MAX_BODY_BYTES = 16 * 1024 * 1024
 
@@ -150,8 +150,8 @@ class AnswersSerializer(Document):
     release = serializers.CharField(help_text="The release's id.")
     counting = serializers.ChoiceField(choices=[each.value for each in Counting])
     bound = serializers.IntegerField(
-        help_text="The contribution bound: the most areas (people) or records (visits) of one "
-        "person that are counted."
+        help_text="The contribution bound: where people are counted, the most areas in which one "
+        "person counts; where visits are counted, the most records of one person that count."
     )
     confidence = serializers.FloatField(help_text="The confidence level of the intervals.")
     meaning = serializers.CharField()
@@ -238,7 +238,7 @@ def _released(release_id: str, _sha256: str) -> Released:
 
 @lru_cache(maxsize=8)
 def _ranges(release_id: str, sha256: str, layer: str) -> Ranges:
-    """Return the range answers of a release or of one slice of it; cached."""
+    """Prepare range answers from a release, or from one slice of it; cached."""
     return Ranges(_released(release_id, sha256), layer=layer)
 
 
@@ -301,7 +301,7 @@ def _collection(document: dict[str, Any]) -> list[tuple[Any, Any]]:
 
 
 def _leaps(shape: Any) -> bool:
-    """Whether an edge spans more than half the world, as in a ring drawn across 180."""
+    """Whether an edge spans more than half the world, as in a ring drawn across 180 degrees."""
     rings = shapely.get_rings(shapely.get_parts(shape))
     longitude, ring = shapely.get_coordinates(rings, return_index=True)
     steps = np.abs(np.diff(longitude[:, 0]))

@@ -56,7 +56,7 @@ RELEASE_ID = in_path("release_id", "The release's id.")
 decision = partial(
     operation, answer=ReleaseSerializer, tag="releases", parameters=[RELEASE_ID], errors=[409]
 )
-"""The description of a decision on a release, by its name and a summary."""
+"""Describes a decision on a release, given the name and summary of its operation."""
 
 
 class Priced(Body):
@@ -74,7 +74,8 @@ class Priced(Body):
         default=None,
     )
     bound = Whole(
-        "The contribution bound: the most cells (people) or records (visits) one person adds to.",
+        "The contribution bound: where people are counted, the most cells in which one person "
+        "counts; where visits are counted, the most records of one person that count.",
         schema={"type": "integer", "minimum": 1},
     )
     counting = Text(
@@ -91,7 +92,7 @@ class Priced(Body):
 
 
 class Guesses(Body):
-    """Guesses in public numbers."""
+    """Guesses from public knowledge, never from the data."""
 
     people = Whole(schema={"type": "integer", "minimum": 1})
     records = Whole(schema={"type": "integer", "minimum": 1})
@@ -102,8 +103,8 @@ class Quoted(Priced):
     """A request for a quote."""
 
     guess = Guesses(
-        help_text="Guesses in public numbers, for advice on the bound: the people, the "
-        "records (places) of each, and the share of records in one busy place.",
+        help_text="Guesses from public knowledge, for advice on the bound: how many people there "
+        "are, how many records (places) each has, and the share of records in one busy place.",
         default=None,
     )
 
@@ -191,7 +192,8 @@ class RejectView(ReleaseActionView):
     def post(self, request: Request, release_id: str) -> Response:
         """Decide that a finished draft is never published.
 
-        The decision may use only the draft. Its files are deleted, and what it cost stays spent.
+        The decision may use only the draft. The draft's files are deleted, and what it cost stays
+        spent.
         """
         return self.act(request, release_id, release_reject, Rejection)
 
@@ -199,7 +201,7 @@ class RejectView(ReleaseActionView):
 class RefuseView(RejectView):
     """Rejection at the former address, with the state's former name.
 
-    It goes away with version 0.2.
+    The former address goes away with version 0.2.
     """
 
     @decision("release_refuse", "Reject a draft (former address)", body=Rejection, deprecated=True)
@@ -217,9 +219,9 @@ class WithdrawView(ReleaseActionView):
 
     @decision("release_withdraw", "Withdraw a release")
     def post(self, request: Request, release_id: str) -> Response:
-        """Stop serving it for good.
+        """Stop serving a published release for good.
 
-        Copies remain where they are, and what it cost stays spent.
+        Copies remain where they are, and what the release cost stays spent.
         """
         return self.act(request, release_id, release_withdraw)
 
@@ -231,7 +233,7 @@ class CancelView(ReleaseActionView):
 
     @decision("release_cancel", "Cancel a release")
     def post(self, request: Request, release_id: str) -> Response:
-        """Cancel it before its job starts; its cost is refunded."""
+        """Cancel a release before its job starts; its cost is refunded."""
         return self.act(request, release_id, release_cancel)
 
 
@@ -253,7 +255,7 @@ def read_quoted(request: Request) -> dict[str, Any]:
 
 
 def read_guess(given: dict[str, Any]) -> Guess:
-    """Read a guess. Raises InvalidInput that names its member."""
+    """Read a guess. Raises InvalidInput, which names the wrong member."""
     try:
         return Guess(**given)
     except InvalidInput as refusal:
@@ -285,10 +287,10 @@ def request_release(request: Request, user: User) -> tuple[Release, bool]:
 
 
 def read_idempotency_key(request: Request) -> str:
-    """Read the name of a request. Raises InvalidInput.
+    """Read the name that the client gives to its request. Raises InvalidInput.
 
-    It is required: a request sent twice because an answer was lost would spend twice, and what is
-    spent never comes back.
+    The name is required. Without one, a request that is sent again because its answer was lost
+    would be paid for twice, and what is spent never comes back.
     """
     name = request.headers.get(IDEMPOTENCY_KEY, "").strip()
     if not re.fullmatch(r"[!-~]{1,200}", name):
@@ -301,11 +303,12 @@ def read_idempotency_key(request: Request) -> str:
 
 
 def job_named(dataset: Dataset, name: str) -> UUID:
-    """Return the id of the job of a named request of a dataset.
+    """Return the id of the job of a request, from its dataset and the client's name for it.
 
-    It depends on the dataset, so that no name reaches into another organisation's. A draw is found
-    again by the id of its job, even after a backup was restored. The time of the declaration is
-    therefore part of the id, because after a restore another dataset may get the same primary key.
+    The dataset is part of the id, so that no name refers to a job of another organisation. A draw
+    is found again by the id of its job, even after a backup was restored. After a restore another
+    dataset may get the primary key of a lost one, and must not get its draws: the time at which the
+    dataset was declared is therefore part of the id too.
     """
     facts = f"dpgeo release {dataset.pk} {dataset.created_at.isoformat()} {name}"
     digest = hashlib.sha256(facts.encode()).digest()
@@ -313,7 +316,7 @@ def job_named(dataset: Dataset, name: str) -> UUID:
 
 
 def check_same(release: Release, wanted_request: ReleaseRequest, fields: dict[str, Any]) -> None:
-    """Raise Conflict if a release differs from the request that names it."""
+    """Raise Conflict if an earlier request of the same name asked for another release."""
     wanted = (fields["title"].strip(), fields["description"].strip(), fields["publish_when_done"])
     earlier = (release.title, release.description, release.publish_when_done)
     if wanted != earlier or wanted_request != request_of(release):

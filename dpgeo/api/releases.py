@@ -30,8 +30,8 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import releases_visible_to
 
 NEWEST_FIRST = Order(("day", "pk"), descending=True)
-"""By the day of publication (for drafts, which only members see, of the request), then by random
-id: an exact order, or an exact time in a cursor, would tell when jobs ended."""
+"""By day, then by random id. The day is that of publication; for drafts, which only members see,
+that of the request. An exact order, or an exact time in a cursor, would tell when jobs ended."""
 
 DATE_SCHEMA = {"type": "string", "format": "date"}
 
@@ -147,7 +147,7 @@ class ReleaseView(DocumentView):
         },
     )
     def get(self, request: Request, release_id: str) -> Response:
-        """Its facts and files. A withdrawn release keeps its facts, as a tombstone."""
+        """Get what describes a release, and its files. A withdrawn one keeps its description."""
         viewer = viewer_of(request)
         release = release_seen(viewer, release_id)
         return self.answer(self.write(ReleaseSerializer, release), personal=is_personal(viewer))

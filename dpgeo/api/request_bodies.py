@@ -17,13 +17,13 @@ from dpgeo.api.queries import unknown
 from dpgeo.core.errors import InvalidInput
 
 MAX_BODY_BYTES = 2 * 1024 * 1024
-"""Enough for a study area of 20,000 corners; files have addresses of their own."""
+"""Enough for a study area of 20,000 corners; files are sent to other addresses."""
 
 Schema = Mapping[str, Any]
 
 
 class Anything(serializers.Field[Any, Any, Any, Any]):
-    """A member of one of `types`; `wrong` is the error for any other."""
+    """A member whose value is of one of `types`; `wrong` is the error for any other value."""
 
     schema: Schema = {"type": "string"}
     types: ClassVar[tuple[type, ...]] = (object,)
@@ -42,15 +42,15 @@ class Anything(serializers.Field[Any, Any, Any, Any]):
 
     @property
     def sent_as(self) -> str:
-        """Return the top-level member that an error names."""
+        """Return the top-level member of the body that holds this one; errors name it."""
         return _sent_as(self)
 
 
 class Body(serializers.Serializer[Any]):
     """A JSON object; members that it does not declare are errors.
 
-    An absent member takes its default, or is absent from the result. `needed` names inherited
-    members that are required here.
+    An absent member takes its default, or is absent from the result. `needed` lists the
+    inherited members that are required here.
     """
 
     needed: ClassVar[Collection[str]] = ()

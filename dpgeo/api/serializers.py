@@ -88,8 +88,8 @@ class PureEpsilonField(serializers.CharField):
 class DayField(serializers.DateField):
     """The day (UTC) of a moment, without the time.
 
-    A time would tell how long the job of a release that publishes itself ran, which depends on the
-    private data.
+    Some releases are published as soon as their job ends. For these a time would tell how long the
+    job ran, which depends on the private data.
     """
 
     def to_representation(self, value: Any) -> Any:
@@ -256,7 +256,8 @@ class ReleaseSerializer(Document):
         help_text=f"What it spent under pure-dp; else null. {EPSILON}",
     )
     bound = serializers.IntegerField(
-        help_text="The most cells (people) or records (visits) one privacy unit adds to."
+        help_text="The contribution bound: where people are counted, the most cells in which one "
+        "privacy unit counts; where visits are counted, the most records of one that count."
     )
     counting = serializers.ChoiceField(choices=[each.value for each in Counting])
     bounding = serializers.ChoiceField(
@@ -288,7 +289,7 @@ class ReleaseSerializer(Document):
         return dict(sorted(release.parameters.items()))
 
     def get_files(self, release: Release) -> list[ReleaseFile]:
-        """Return its files, read once; none for a tombstone."""
+        """Return the release's files, read once; none once it is no longer served."""
         if not release.rules.served:
             return []
         prefetch_related_objects([release], "files")
@@ -301,7 +302,7 @@ class ReleaseSerializer(Document):
         return self.address("api:release-file", release.pk, statement.NAME)
 
     def get_links(self, release: Release) -> dict[str, str]:
-        """Return addresses of its pages, mechanism and dataset."""
+        """Return addresses of the release's pages, mechanism and dataset."""
         links = {
             "self": self.address("api:release", release.pk),
             "page": self.address("release", release.pk),
@@ -320,7 +321,7 @@ ReleaseListSerializer = page_of(
 
 
 class AttributeSerializer(Document):
-    """A declared column whose values may be known of every report."""
+    """A public attribute: a declared column whose value anybody may know of every report."""
 
     column = serializers.CharField()
     values = serializers.ListField(

@@ -36,7 +36,7 @@ def count_request(request: Request) -> None:
 
 
 def count_tasks(request: Request, tasks: int) -> None:
-    """Count tasks to be planned by address, with or without a key. Raises Throttled."""
+    """Count the tasks that an address plans, with or without a key. Raises Throttled."""
     who = f"tasks {address_of(request)}"
     wait = count(who, settings.DPGEO_TASKS_A_MINUTE, more=tasks)
     if wait is not None:

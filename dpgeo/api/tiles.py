@@ -150,7 +150,7 @@ def _ranges(stored: StoredFile) -> Callable[[int, int], bytes]:
 
 
 def _template(request: Request, release: Release, layer: str) -> str:
-    """Return the address of tiles, with placeholders for their numbers."""
+    """Return the address of tiles, with placeholders for zoom, column and row."""
     origin = address_of(request, "api:tilejson", release.pk, layer)
     path = reverse("api:tilejson", args=[release.pk, layer])
     return origin.removesuffix(path) + path.removesuffix(".json") + "/{z}/{x}/{y}.pbf"

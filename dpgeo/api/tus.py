@@ -67,7 +67,7 @@ class TusView(ApiView):
         return {**super().default_response_headers, **spoken}
 
     def dispatch(self, request: Any, *args: Any, **kwargs: Any) -> HttpResponseBase:
-        """Accept methods that a client can only name, in X-HTTP-Method-Override."""
+        """Take PATCH or DELETE from X-HTTP-Method-Override, for clients that can only POST."""
         named = request.headers.get("X-HTTP-Method-Override", "").upper()
         if request.method == "POST" and named in {"PATCH", "DELETE"}:
             request.method = named
@@ -115,9 +115,9 @@ class TusUploadsView(TusView):
         errors=[409, 412, 413, 415],
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Send the bytes to the address in Location, as any tus 1.0.0 client does.
+        """Announce a file; then send its bytes to the address in Location, as tus clients do.
 
-        That address without its last part, /tus, is the upload's, where its columns are confirmed.
+        Without its last part, /tus, that is the upload's address, where its columns are confirmed.
         """
         dataset = own_dataset(self.actor, slug, "upload")
         read_body(request)

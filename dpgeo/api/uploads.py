@@ -78,7 +78,7 @@ class UploadsView(DocumentView):
         links=linked(["upload", "upload_append", "upload_discard"], upload_id=f"{BODY}/id"),
     )
     def post(self, request: Request, slug: str) -> Response:
-        """Send the bytes to the address in the answer, from offset 0."""
+        """Announce a file; then send its bytes to the address in the answer, from offset 0."""
         dataset = own_dataset(self.actor, slug, "upload")
         fields = read_body(request, Announcement)
         check_size(fields["size"])

@@ -22,7 +22,7 @@ _BOX = np.dtype(
     [("order", "u1"), ("type", "<u4"), ("rings", "<u4"), ("points", "<u4"), ("ring", "<f8", (5, 2))]
 )
 _CORNERS = [[0, 1], [2, 1], [2, 3], [0, 3], [0, 1]]
-"""The west, south, east or north side that gives each point's coordinates, counterclockwise."""
+"""For each corner, counterclockwise: which of west, south, east and north is its x and its y."""
 
 _POINT = np.dtype([("order", "u1"), ("type", "<u4"), ("point", "<f8", (2,))])
 
@@ -38,7 +38,7 @@ def fields(layer: Layer) -> list[Any]:
 
 
 def arrays(layer: Layer, part: slice) -> list[Any]:
-    """Return some features as Arrow arrays by field; geometry is WKB."""
+    """Return the features of a slice as Arrow arrays, one for each field; geometry is WKB."""
     import pyarrow as pa
 
     box_bounds = bounds(layer, part)
@@ -93,7 +93,7 @@ def _geometries(layer: Layer, part: slice, box_bounds: NDArray[np.float64]) -> A
 
 
 def _binary(records: NDArray[Any]) -> Any:
-    """Return records of one size (n,) as a binary Arrow array."""
+    """Return a structured array (n,) as a binary Arrow array, one value for each record."""
     import pyarrow as pa
 
     offsets = np.arange(len(records) + 1, dtype=np.int32) * records.dtype.itemsize

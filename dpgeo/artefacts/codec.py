@@ -39,13 +39,13 @@ _SUFFIX = ".npy"
 _PLAIN = (str, int)
 
 _MALFORMED = (
-    ValueError,  # also JSON, Unicode and study areas
+    ValueError,  # also for invalid JSON, Unicode and study areas
     TypeError,
     LookupError,
     AttributeError,
     ArithmeticError,
     EOFError,
-    NotImplementedError,  # a compression method or zip version that is not ours
+    NotImplementedError,  # a compression method or zip version that dpgeo never writes
     RuntimeError,  # an encrypted member, or JSON nested without end
     zipfile.BadZipFile,
     zlib.error,
@@ -168,7 +168,7 @@ def _fields(cls: type[Any]) -> dict[str, Any]:
 
 
 def _to_document(value: Any, hint: Any) -> Any:
-    """Convert a field that is not an array for the header."""
+    """Convert a field of the content that is no array to JSON, for the header."""
     if hint in _PLAIN:
         return value
     if typing.get_origin(hint) is tuple:
@@ -233,7 +233,7 @@ def _read_content(archive: zipfile.ZipFile, document: Mapping[str, Any]) -> Cont
         )
     kind = kinds[document["type"]]
     values: dict[str, Any] = {}
-    # A field added later has its default in older releases.
+    # A field that was added later has its default in releases from before.
     there = {*document["fields"], *(name.removesuffix(_SUFFIX) for name in archive.namelist())}
     later = {field.name for field in dataclasses.fields(kind) if _has_default(field)} - there
     room = kind.most_bytes
@@ -257,7 +257,7 @@ def _has_default(field: dataclasses.Field[Any]) -> bool:
 def _read_member(
     archive: zipfile.ZipFile, name: str, dtype: np.dtype[Any], limit: int
 ) -> NDArray[Any]:
-    """Read one array; unpack at most `limit` bytes and its header."""
+    """Read one array; unpack its header and at most `limit` bytes of values."""
     with archive.open(name + _SUFFIX) as member:
         if npy.read_magic(member) != (1, 0):
             raise ValueError(f"member {name} is not an array of version 1.0")

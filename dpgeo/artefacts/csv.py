@@ -22,7 +22,7 @@ FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r")
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer in chunks; numbers are the shortest that read back exactly."""
+    """Write a layer in chunks; each number is the shortest text that reads back exactly."""
     import pyarrow as pa
     import pyarrow.csv
 

@@ -1,7 +1,8 @@
 """Selected features of a GeoParquet file, by page or by box.
 
-The files are this package's own, with a covering column "bbox" and row groups in the order of the
-layer, so that row groups elsewhere are skipped by their statistics.
+The files are those that `geoparquet` writes. They have a covering column "bbox", and their row
+groups follow the order of the layer. So row groups whose statistics lie outside the boxes are
+skipped.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Feature:
 
 @dataclass(frozen=True, slots=True)
 class FeaturePage:
-    """Consecutive features, and the first row of the next page, None on the last page."""
+    """Consecutive features, and the first row of the next page; None on the last page."""
 
     features: list[Feature]
     next_row: int | None
@@ -57,7 +58,7 @@ class FeatureFile:
         return int(self._starts[-1])
 
     def page(self, start: int, limit: int, boxes: Sequence[Box] = ()) -> FeaturePage:
-        """Return up to `limit` features from row `start` on, in boxes if given."""
+        """Return up to `limit` features from row `start` on that intersect the boxes, if any."""
         features: list[Feature] = []
         for group, rows in self._found(start, boxes):
             wanted = rows[: limit + 1 - len(features)]

@@ -34,7 +34,7 @@ LAYER_FORMATS: tuple[LayerFormat, ...] = (
     vector_tiles.FORMAT,
     geotiff.FORMAT,
 )
-"""One line for each format; the first replaces formats that a layer is too large for."""
+"""One line for each format. The first takes the place of a format that a layer is too large for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ WHOLE_RELEASE = {
 
 
 def file_kind(name: str) -> FileKind:
-    """Return the kind of a file by its name, which may be unknown."""
+    """Return the kind of a file by its name; an unknown name has an empty kind."""
     if name in WHOLE_RELEASE:
         return WHOLE_RELEASE[name]
     for layer_format in LAYER_FORMATS:
@@ -81,7 +81,10 @@ def build_files(released: Released, folder: Path) -> list[BuiltFile]:
 
 
 def files_instead(name: str, existing: Sequence[str]) -> str:
-    """Return the file that replaces one a layer is too large for; "" if there is none."""
+    """Return the file to offer for one that was not written because it is too large.
+
+    Returns "" if there is none.
+    """
     for layer_format in LAYER_FORMATS:
         if layer_format.max_features and name.endswith(layer_format.suffix):
             other = name.removesuffix(layer_format.suffix) + LAYER_FORMATS[0].suffix

@@ -54,7 +54,7 @@ def write(released: Released, layer: Layer, path: Path) -> None:
 
 
 def _features(layer: Layer, part: slice) -> Iterator[str]:
-    """Yield the text of features; numbers are the shortest that read back exactly."""
+    """Yield the text of features; each number is the shortest that reads back exactly."""
     table = columns(layer)
     properties = [f'"{name}":%s' for name in table]
     if layer.margin is not None:
@@ -73,7 +73,7 @@ def _texts(values: NDArray[Any]) -> list[Any]:
 
 
 def _geometry(layer: Layer, part: slice) -> tuple[str, list[list[Any]]]:
-    """Return a template of a geometry, and columns of its values."""
+    """Return a template of a geometry's text, and the columns of values that fill it."""
     if isinstance(layer, BoxLayer):
         west, south, east, north = (side.tolist() for side in sides(layer, part))
         return BOX, [west, south, east, south, east, north, west, north, west, south]

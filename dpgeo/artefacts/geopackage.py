@@ -12,14 +12,14 @@ from dpgeo.core.released import Released
 from dpgeo.postprocess.layers import Layer
 
 MAX_FEATURES = 1_000_000
-"""A quarter of a gigabyte; GeoParquet holds any number in a twentieth of the space."""
+"""So many take a quarter of a gigabyte; GeoParquet holds any number in a twentieth of the space."""
 
 NO_TIME = "2000-01-01T00:00:00.000Z"
 """Fixed date of last change, so that the same release always gives the same bytes."""
 
 
 def write(released: Released, layer: Layer, path: Path) -> None:
-    """Write a layer; the feature id is the row in the other formats, counted from 1."""
+    """Write a layer; a feature's id is its row in the other formats, counted from 1."""
     import pyarrow as pa
     import pyogrio
 

@@ -1,6 +1,6 @@
 """Cloud-optimised GeoTIFF of grid cells, with the bands estimate and margin.
 
-It is written here rather than by GDAL, whose raster half would be as large as all other readers
+It is written here rather than by GDAL, whose raster part would be as large as all other readers
 together. The layout is the one that GDAL's COG driver requires: a classic little-endian TIFF, all
 directories before all pixels, the full image first and then overviews of half its size each, in
 square tiles. Pixels are doubles in Web Mercator (EPSG:3857), deflated, so values stay exact; cells
@@ -32,7 +32,8 @@ TILE = 256
 """Pixels along the side of a tile."""
 
 MAX_CELLS = 1 << 24
-"""Larger grids list only cells that stand out, so an image would be mostly empty."""
+"""Largest grid of an image. Finer grids list only cells that stand out, so that an image would be
+mostly empty."""
 
 BANDS = ("estimate", "margin")
 
@@ -52,7 +53,7 @@ Tag = tuple[int, int, bytes]
 
 @dataclass(frozen=True, slots=True)
 class _Image:
-    """One resolution: bands (2, rows, columns), and the cells between its pixels."""
+    """One resolution: bands (2, rows, columns), and `step`, the cells from pixel to pixel."""
 
     bands: NDArray[np.float64]
     step: int
@@ -69,7 +70,7 @@ class _Image:
 
 
 def holds(layer: Layer) -> bool:
-    """Return whether a layer fits an image: counts of cells of a grid not too fine."""
+    """Return whether a layer can be an image: counts of cells, at most MAX_CELLS of them."""
     return isinstance(layer, BoxLayer) and layer.is_cells and layer.grid.size <= MAX_CELLS
 
 
@@ -183,7 +184,7 @@ def _directory_size(tags: list[Tag], tiles: int) -> int:
 
 
 def _directory(tags: list[Tag], start: int, *, last: bool) -> bytes:
-    """Return a directory at a file position, then the values it points to."""
+    """Encode a directory for a position in the file, and the values it points to."""
     head = 2 + 12 * len(tags) + 4
     position = start + _up_to_8(head)
     entries, beside = [], []

@@ -35,10 +35,11 @@ MAX_MASK = 1 << 24
 single cells, and the header's outline shows the area."""
 
 MAX_POINTS = 200_000
-"""Largest number of points in a picture; of more, an even selection in their public order."""
+"""Largest number of points in a picture. Of more, it shows an even selection in their public order.
+"""
 
 DEGREE = 10_000_000
-"""Points are in integer fractions of a degree, about a centimetre."""
+"""Units of position in a degree; one unit is about a centimetre."""
 
 _ALIGNMENT = 8
 
@@ -51,7 +52,7 @@ class _Data:
         self._size = 0
 
     def add(self, array: NDArray[Any]) -> dict[str, str | int]:
-        """Append an array and return its place; its length is in elements."""
+        """Append an array; return its type, offset in bytes and length in elements."""
         data = array.astype(array.dtype.newbyteorder("<"), copy=False).tobytes()
         offset = self._size
         padded = data + bytes(-len(data) % _ALIGNMENT)
@@ -64,7 +65,7 @@ class _Data:
 
 
 def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
-    """Write the layers of a release; those of boxes share one grid."""
+    """Write the layers of a release; all layers of boxes share one grid."""
     grid = next((layer.grid for layer in shown if isinstance(layer, BoxLayer)), None)
     inside = None if grid is None else _inside(grid, released.area)
     data = _Data()
@@ -83,7 +84,7 @@ def write(released: Released, shown: Sequence[Layer], path: Path) -> None:
 
 
 def _inside(grid: Grid, area: StudyArea) -> NDArray[np.bool_] | None:
-    """Return which cells touch the area; None if all do or they are too many."""
+    """Return which cells touch the area; None if all do, or if the grid is too large."""
     if grid.size > MAX_MASK:
         return None
     inside = grid.inside(area)
@@ -164,14 +165,15 @@ def _spread(values: NDArray[Any], place: NDArray[np.int64], size: int) -> NDArra
 def _noises(
     margin: NDArray[np.float64], threshold: NDArray[np.float64], label: str
 ) -> tuple[list[dict[str, Any]], NDArray[np.uint8]]:
-    """Return the distinct noises of a layer and the noise of each box.
+    """Return the distinct noises of a layer, and the index of each box's noise.
 
-    Beyond MAX_NOISES, neighbouring sizes share the larger margin and threshold, never too small.
+    If there are more than MAX_NOISES, noises of similar size are merged. Each group gets its
+    largest margin and threshold, so that neither is too small for any box.
     """
     if not margin.size:
         # Clients expect a noise even for an empty layer.
         return [{"margin": 0.0, "threshold": 0.0, "label": label}], np.zeros(0, dtype=np.uint8)
-    # Complex numbers sort as pairs, much faster than rows do.
+    # As complex numbers the pairs are sorted much faster than as rows.
     distinct, index = np.unique(margin + 1j * threshold, return_inverse=True)
     pairs = np.column_stack([distinct.real, distinct.imag])
     if len(pairs) > MAX_NOISES:

@@ -1,6 +1,6 @@
-"""Wording of statements that is one content type's own, registered by type.
+"""Wording in statements that only one type of content needs, registered by type.
 
-Most contents need none.
+Most types of content need none.
 """
 
 from __future__ import annotations
@@ -41,19 +41,22 @@ ATTRIBUTES = (
 
 @singledispatch
 def not_protected(content: Content, facts: list[str]) -> list[str]:
-    """Return what a release does not hide, by its notion of privacy."""
+    """Return what a release does not hide: `facts`, changed where the content needs it."""
     return facts
 
 
 @singledispatch
 def steps(content: Content, about: Mapping[str, str]) -> list[str]:
-    """Return steps of post-processing that no layer tells."""
+    """Return the steps of post-processing that no layer's note describes."""
     return []
 
 
 @not_protected.register
 def _points_not_protected(content: PointsRelease, facts: list[str]) -> list[str]:
-    """With padding, the number of a person's reports is hidden."""
+    """Adapt the facts to padding and to public attributes.
+
+    Padding hides how many reports a person has.
+    """
     if content.padded:
         across = _across(content.grid) + 2 * Fraction(FURTHEST_SNAP) * content.noise.step
         factor = format_odds(content.noise.declared * across)

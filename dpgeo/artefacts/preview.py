@@ -51,12 +51,13 @@ TIDE: tuple[Colour, ...] = (
 """The colour ramp of the site's map: changing hue, darker at each step."""
 
 HIGH_QUANTILE = 0.995
-"""Largest lower edge of the last class, so that one crowded place does not flatten the others."""
+"""Quantile of the values above which no class begins, so that one crowded place does not flatten
+the others."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Frame:
-    """The map from Web Mercator metres to pixels."""
+    """The mapping from Web Mercator metres to pixels."""
 
     west: float
     north: float
@@ -122,7 +123,7 @@ def _edges(layer: Layer) -> list[float]:
 
 
 def _stands_out(layer: Layer) -> NDArray[np.bool_]:
-    """Return which features (n,) reach what an empty one hardly ever does."""
+    """Return which features (n,) reach the threshold that an empty one hardly ever does."""
     if layer.value is None or layer.threshold is None:
         return np.ones(len(layer), dtype=np.bool_)
     return np.asarray(layer.value >= layer.threshold)
@@ -218,7 +219,7 @@ def _write_words(pen: Any, released: Released, layer: Layer, edges: list[float])
 
 
 def _draw_key(pen: Any, layer: Layer, edges: list[float], top: int) -> int:
-    """Draw a swatch for every class with its lower edge below; returns where it ends."""
+    """Draw a swatch for every class, with its lower edge below it; return where they end."""
     steps = np.rint(np.linspace(0, len(TIDE) - 1, max(len(edges), 1))).astype(np.int64)
     left = EDGE
     for edge, step in zip(edges, steps.tolist(), strict=False):

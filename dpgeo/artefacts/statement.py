@@ -97,14 +97,14 @@ def statement(released: Released) -> form.Statement:
 
 
 def _product(released: Released) -> form.Product:
-    """Return the type of product, in the registry's terms, and its intended use."""
+    """Return the type of product, as the registry names it, and its intended use."""
     kind = released.content.product
     use = wording.PRODUCT[kind].format(unit=released.guarantee.unit.value)
     return {"type": kind, "intended_use": use}
 
 
 def _total(released: Released) -> Fraction | None:
-    """Return the dataset's total budget as of the request of this release."""
+    """Return the dataset's total budget at the time this release was requested."""
     text = released.about.get("dataset_total_epsilon", "")
     return Fraction(text) if text else None
 
@@ -179,7 +179,7 @@ def _dataset_guarantee(released: Released) -> Any:
     places = {}
     if points := released.about.get("dataset_points_epsilon", ""):
         radius = int(released.about["dataset_points_radius"])
-        # Releases before 0.2 were snapped to the grid of their outputs.
+        # Releases before 0.2 snapped positions to the grid of their outputs.
         step = released.about.get("dataset_points_input_step", 1000 * grid_step(radius))
         sentence = wording.points_sentence(total, unit, Fraction(points), radius, int(step))
         level = released.about["dataset_points_level"]
@@ -217,7 +217,7 @@ def _spend(line: Measured) -> Any:
 
 
 def _points_noise(noise: PlanarLaplace) -> Any:
-    """Describe the noise of points; its rate is below the declared one."""
+    """Describe the noise of points, which is drawn at a rate below the declared one."""
     return {
         "distribution": "planar Laplace on the sphere",
         "density": wording.PLANAR_LAPLACE,
@@ -236,7 +236,7 @@ def _points_noise(noise: PlanarLaplace) -> Any:
 
 
 def _expected_error(layer: Layer) -> form.ExpectedError:
-    """Describe the error of a layer's values; margins of noisy places are public."""
+    """Describe the error of a layer's values, from the layer alone, which is public."""
     margin, threshold = layer.margin, layer.threshold
     return {
         "layer": layer.name,
@@ -252,7 +252,7 @@ def _expected_error(layer: Layer) -> form.ExpectedError:
 
 
 def _extremes(values: NDArray[np.float64] | None) -> form.Range | None:
-    """Return the smallest and largest value; None where a layer has or lists none."""
+    """Return the smallest and largest value; None without such values."""
     if values is None or not values.size:
         return None
     return {"smallest": float(values.min()), "largest": float(values.max())}

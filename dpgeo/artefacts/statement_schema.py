@@ -1,10 +1,10 @@
 """Schema of the privacy statement, as types and as JSON Schema.
 
-The fields answer those of all three tiers of the Differential Privacy Deployments Registry
+The fields correspond to those of all three tiers of the Differential Privacy Deployments Registry
 (registry.opendp.org/transparency-tiers): who publishes what and why; notion, unit, parameters and
-deployment model; and beyond these data domain, unprotected quantities, actors, preparation,
+deployment model; and, beyond these, the data domain, unprotected quantities, actors, preparation,
 accounting, post-processing, implementation and security, and the reasons for choices.
-docs/statement.md lists which field answers which. Statements never change, so the schemas of
+docs/statement.md lists which field corresponds to which. Statements never change, so the schemas of
 earlier versions stay.
 """
 
@@ -33,7 +33,7 @@ Schema = dict[str, Any]
 
 
 def also(**keywords: Any) -> tuple[tuple[str, Any], ...]:
-    """Add keywords of JSON Schema to a type; None removes one."""
+    """Return keywords of JSON Schema to add to a type; a keyword of None is removed."""
     return tuple(keywords.items())
 
 
@@ -44,7 +44,7 @@ Words = Annotated[str, also(minLength=1)]
 ListOfWords = Annotated[list[Words], also(minItems=1)]
 Decimal = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+)?$")]
 Exact = Annotated[str, also(pattern=r"^[0-9]+(\.[0-9]+|/[1-9][0-9]*)?$")]
-"""A decimal, or a fraction where no decimal is exact, as for epsilon divided among levels."""
+"""A decimal, or a fraction where no decimal is exact, such as an epsilon divided among levels."""
 Odds = Annotated[float, also(minimum=1)] | None
 
 

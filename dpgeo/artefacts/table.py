@@ -1,4 +1,4 @@
-"""Layers as tables, for all formats for analysts."""
+"""Tables of layers, from which the file formats for analysts are written."""
 
 from __future__ import annotations
 
@@ -66,7 +66,10 @@ def bounds(layer: Layer, part: slice) -> NDArray[np.float64]:
 
 
 def extent(released: Released, layer: Layer) -> list[float]:
-    """Return west, south, east and north in degrees; an empty layer's is its frame."""
+    """Return west, south, east and north in degrees of a layer.
+
+    The extent of an empty layer is that of its grid, or of the study area.
+    """
     if isinstance(layer, BoxLayer):
         [total] = layer.grid.box_bounds(_envelope(layer)[None]).tolist()
         return list(total)
@@ -77,7 +80,7 @@ def extent(released: Released, layer: Layer) -> list[float]:
 
 
 def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
-    """Return the box (4,) around all boxes of a layer, or the frame if it lists none."""
+    """Return the box (4,) around all boxes of a layer, or around the grid if it has none."""
     if not len(layer.boxes):
         return np.array([0, layer.grid.rows, 0, layer.grid.columns], dtype=np.int32)
     top, bottom, left, right = layer.boxes.T
@@ -85,16 +88,16 @@ def _envelope(layer: BoxLayer) -> NDArray[np.int32]:
 
 
 def decimals(grid: Grid) -> int:
-    """Return decimals of a degree for a thousandth of a cell, at least for 1 cm."""
+    """Return the decimals of a degree that resolve a thousandth of a cell, and 1 cm."""
     west, south, east, north = grid.bounds
     finest = min((east - west) / grid.columns, (north - south) / grid.rows)
     return min(12, max(POINT_DECIMALS, math.ceil(3 - math.log10(finest))))
 
 
 def edges(grid: Grid) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return rounded longitudes (columns + 1,) and latitudes (rows + 1,) of lines.
+    """Return longitudes (columns + 1,) and latitudes (rows + 1,) of the grid's lines.
 
-    Neighbouring cells share an edge to the last digit.
+    They are rounded; neighbouring cells share an edge to the last digit.
     """
     longitude, latitude = to_degrees(
         grid.west + np.arange(grid.columns + 1) * grid.cell,

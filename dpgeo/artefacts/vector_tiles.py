@@ -1,10 +1,10 @@
 """Vector tiles (Mapbox Vector Tile 2.1) in one PMTiles 3 archive, for web maps.
 
 GDAL needs a second for 1,500 cells, so tiles are encoded here, all features of a tile at once: a
-feature is a row of numbers that become protocol-buffer varints. Each has its row in the other files
-as its id, and estimate, margin and threshold, exact at every zoom; only shapes are rounded, to the
-4096th part of a tile. Nothing is dropped or merged at any zoom, so zooms at which a tile would be
-too full are omitted.
+feature is a row of numbers that become protocol-buffer varints. A feature's id is its row in the
+other files. Its estimate, margin and threshold are exact at every zoom; only shapes are rounded, to
+the 4096th part of a tile. Nothing is dropped or merged at any zoom, so zooms at which a tile would
+be too full are omitted.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ TILES_ACROSS = 16
 """Tiles across the layer at the largest zoom: shapes are exact to 1/65,536 of its extent."""
 
 FINEST_CELLS = 64
-"""Cells across a tile at the largest zoom; clients enlarge it without loss."""
+"""Cells across a tile at the largest zoom; clients enlarge such a tile without loss."""
 
 GREATEST_ZOOM = 22
 
@@ -262,7 +262,7 @@ def _box_commands(units: NDArray[np.int64]) -> _Ragged:
 def _shape_commands(
     layer: Any, rows: NDArray[np.int64], corner: NDArray[np.int64], scale: float
 ) -> tuple[NDArray[np.uint64], NDArray[np.int64], _Ragged]:
-    """Encode shapes cut at the tile's buffer; those that round to nothing vanish."""
+    """Encode shapes, cut at the tile's buffer; shapes that round to nothing are left out."""
 
     def to_units(degrees: NDArray[np.float64]) -> NDArray[np.float64]:
         across, up = to_mercator(degrees[:, 0], degrees[:, 1])
@@ -305,7 +305,7 @@ _GEOMETRIES = ("", "Point", "LineString", "LinearRing", "Polygon")
 
 
 class _Pen:
-    """Writes rings and lines as commands, each relative to the end of the last."""
+    """Writes rings and lines as commands, each relative to where the one before ended."""
 
     def __init__(self) -> None:
         self.commands: list[int] = []
@@ -339,8 +339,10 @@ class _Pen:
 
 
 def _corners(closed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the corners of a closed ring without repeated points. Plain slices, since ten thousand
-    zones have tens of thousands of short rings."""
+    """Return the corners of a closed ring without repeated points.
+
+    It uses plain slices, since ten thousand zones have tens of thousands of short rings.
+    """
     differ = closed[1:] != closed[:-1]
     moved = differ[:, 0] | differ[:, 1]
     return np.asarray(closed[:-1][np.concatenate([moved[-1:], moved[:-1]])])
@@ -404,7 +406,7 @@ def _starts(counts: NDArray[np.int64]) -> NDArray[np.int64]:
 
 
 def _widths(values: NDArray[Any]) -> NDArray[np.int64]:
-    """Return the bytes of each number as a varint."""
+    """Return how many bytes each number takes as a varint."""
     values = values.astype(np.uint64)
     widths = np.ones(values.shape, dtype=np.int64)
     for bits in range(7, 64, 7):

@@ -130,11 +130,12 @@ def points_sentence(
 ) -> Phrase:
     """Fill in WHEREABOUTS with its figures.
 
-    Moving one privacy unit's reports, the same number, by at most d each changes the odds by at
-    most e^(2 E + e_g d): counts lose the old reports and gain the new ones, and points are
-    perturbed. `total` is E, `per_metre` e_g, and `radius` the metres within which levels are
-    stated. Snapping, to no grid coarser than `input_step` millimetres, can increase the distance of
-    positions, which d includes.
+    Let E be `total` and e_g be `per_metre`. Moving the reports of one privacy unit by at most d
+    metres each, without changing their number, changes the odds by at most a factor e^(2 E + e_g
+    d): counts lose the old reports and gain the new ones, at a cost of E each time, and e_g d is
+    the cost of the perturbed points. Levels are stated within `radius` metres. Snapping, to no grid
+    coarser than `input_step` millimetres, can increase the distance between positions; d includes
+    that increase.
     """
     return Phrase(
         WHEREABOUTS[unit],
@@ -156,7 +157,7 @@ def odds_factor(epsilon: Fraction) -> float | None:
 def format_odds(epsilon: Fraction) -> str:
     """Format e^epsilon with three digits, rounded up: "2.72", "22,100", "1.98e434"."""
     context = Context(prec=3, rounding=ROUND_CEILING)
-    # From many digits: rounding a rounded number up again can overshoot.
+    # Round once, from many digits: rounding a rounded number up again can overshoot.
     rounded = context.plus(_exponential(epsilon))
     if rounded >= 10**9:
         return f"{rounded:.2e}".replace("e+", "e")
@@ -176,7 +177,7 @@ CHOICE = {
         "epsilon paid for"
     ),
 }
-"""How contributions are chosen beyond the contribution bound."""
+"""How contributions are chosen if there are more than the contribution bound allows."""
 
 
 def bound(unit: Unit, counting: Counting, limit: int, bounding: Bounding = Bounding.RANDOM) -> str:

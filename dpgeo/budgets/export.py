@@ -10,7 +10,7 @@ from dpgeo.budgets.selectors import entries_of
 from dpgeo.core.epsilon import format_epsilon
 
 COLUMNS = ("at", "kind", "notion", "epsilon", "what", "who", "job")
-"""Columns of the file; `epsilon` is per metre in entries for points."""
+"""Columns of the file. In entries of a budget for points, `epsilon` is per metre."""
 
 
 class Writable(Protocol):
@@ -21,7 +21,10 @@ class Writable(Protocol):
 
 
 def write_entries(ledger: Ledger, target: Writable) -> None:
-    """Write every debit and refund, oldest first. Private: the list includes drafts."""
+    """Write every debit and refund, oldest first.
+
+    The file is private, since it also shows what drafts cost.
+    """
     writer = csv.writer(target, lineterminator="\n")
     writer.writerow(COLUMNS)
     for entry in entries_of(ledger).order_by("id").iterator():

@@ -1,9 +1,9 @@
 """Privacy ledgers: append-only entries in whole units, limited by the database.
 
-There is one ledger for each notion of privacy, and it serves all datasets that share people. Its
-units are millionths of epsilon, or pico-epsilon per metre for perturbed points
-(`core.guarantees.SCALE`). `spent_units` is changed by conditional updates in the same transaction
-as the entry, so it always equals the sum of the entries.
+Datasets about the same people share one ledger for each notion of privacy. Its amounts are whole
+units: millionths of epsilon or, for perturbed points, pico-epsilon per metre
+(`core.guarantees.SCALE`). A conditional update changes `spent_units` in the same transaction that
+adds the entry, so `spent_units` always equals the sum of the entries.
 """
 
 from __future__ import annotations
@@ -30,10 +30,11 @@ class NotionChoice(models.TextChoices):
 class Ledger(models.Model):
     """A privacy budget for one set of people, over the whole life of their data.
 
-    The budget for points is `beside` the budget for counts of the same people, so that datasets
-    which share one share the other. Its levels refer to `radius` metres, which never change.
-    `input_step` is the largest step, in millimetres, of the grids to which its points' positions
-    are snapped before they are perturbed.
+    For the budget for points, `beside` is the budget for counts of the same people; so datasets
+    that share one of the two share the other. `radius` is the distance in metres within which the
+    levels of a points budget hold, and is never changed. `input_step` is the largest step, in
+    millimetres, of the grids to which positions are snapped before they are perturbed. These three
+    are null in a budget for counts.
     """
 
     name = models.CharField(max_length=200)
@@ -81,10 +82,10 @@ class Ledger(models.Model):
 
     @property
     def snapping(self) -> int:
-        """Return the largest step, in millimetres, to which its points' positions are snapped.
+        """Return the largest step, in millimetres, of grids to which positions are snapped.
 
-        A process of an earlier version, which does not know the field, may have made the ledger
-        during an upgrade: then it is the step of that version. Only for a budget for points.
+        Only a budget for points has one. `input_step` is null in a ledger that a process of an
+        earlier version created during an upgrade; the step is then the one of that version.
         """
         return self.input_step or 1000 * grid_step(self.radius or 0)
 
@@ -95,7 +96,7 @@ class Ledger(models.Model):
 
     @property
     def spent(self) -> Fraction:
-        """Return what is spent or reserved by running jobs, exactly."""
+        """Return what is spent or reserved by unfinished jobs, exactly."""
         return self.epsilon_of(self.spent_units)
 
     @property
@@ -108,7 +109,7 @@ class Ledger(models.Model):
         return from_units(Notion(self.notion), units)
 
     def amount(self, units: int) -> str:
-        """Format whole units: an epsilon, "0.5", or a level within the radius, "ln 4"."""
+        """Format whole units as an epsilon ("0.5") or as a level within the radius ("ln 4")."""
         if self.radius is None:
             return format_epsilon(self.epsilon_of(units))
         sign = "-" if units < 0 else ""
@@ -141,7 +142,7 @@ class Ledger(models.Model):
 
 
 class EntryKind(models.TextChoices):
-    """Entries: a debit at acceptance of a job, a refund if no noise was drawn."""
+    """Kinds of entry: a debit when a job is accepted, a refund if it ends without noise."""
 
     DEBIT = "debit", "Debit"
     REFUND = "refund", "Refund"
@@ -159,8 +160,8 @@ class EntryQuerySet(models.QuerySet["Entry"]):
 class Entry(models.Model):
     """One entry of the ledger, never changed and never deleted.
 
-    The model and its manager refuse changes; a trigger (migration 0002) refuses them by any other
-    means.
+    The model and its manager refuse changes and deletion. A database trigger, created by the
+    migrations, refuses changes by any other means.
     """
 
     ledger = models.ForeignKey(Ledger, on_delete=models.PROTECT, related_name="entries")

@@ -1,4 +1,4 @@
-"""Queries for what was spent on the same people, under every notion of privacy."""
+"""Queries for what was spent on the people of a ledger, under every notion of privacy."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ def entries_of(ledger: Ledger) -> QuerySet[Entry]:
 
 
 def points_ledger(ledger: Ledger) -> Ledger | None:
-    """Return the ledger for points that stands beside a ledger, if any.
+    """Return the budget for points that belongs to a budget for counts, if any.
 
-    Needs no query if it was selected together with the ledger.
+    No query is needed if `ledger` was selected together with its budget for points.
     """
     beside: Any = Ledger._meta.get_field("geo")
     if beside.is_cached(ledger):
@@ -31,9 +31,9 @@ def points_ledger(ledger: Ledger) -> Ledger | None:
 
 
 def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
-    """Return the ledger of the same people from which a notion is paid.
+    """Return the ledger that pays for a notion of privacy, for the same people.
 
-    Raises Conflict if none was declared.
+    `ledger` is their budget for counts. Raises Conflict if no budget for points was declared.
     """
     if notion is Notion.PURE_DP:
         return ledger
@@ -48,10 +48,11 @@ def ledger_for(ledger: Ledger, notion: Notion) -> Ledger:
 
 
 def paying_id(job: UUID) -> UUID:
-    """Return the id that paid for a job's draw: its own, or one after a refund.
+    """Return the id under which the ledger holds the debit of a job's draw.
 
-    The ledger holds at most one debit and one refund for each id, and a draw may be recovered after
-    a restored database has refunded its debit.
+    It is the job's own id or, once that debit was refunded, a second id derived from it. The ledger
+    holds at most one debit and one refund for each id. A restored database may have refunded a job
+    before the job's draw is recovered, so the draw then has to be debited again.
     """
     given_back = Entry.objects.filter(job=job, kind=EntryKind.REFUND).exists()
     return _after_refund(job) if given_back else job
@@ -63,7 +64,7 @@ def is_debited(paying: UUID) -> bool:
 
 
 def units_paid(job: UUID) -> int:
-    """Return what is spent on a job's draw, in whole units of its ledger."""
+    """Return what is spent on a job's draw, debits less refunds, in whole units."""
     entries = Entry.objects.filter(job__in=[job, _after_refund(job)])
     total: int = entries.aggregate(total=Sum("units", default=0))["total"]
     return total

@@ -1,6 +1,6 @@
 """Writes on the ledger: short transactions whose limits the database enforces.
 
-A check followed by a save overspends under concurrency; a conditional UPDATE cannot.
+To check first and save afterwards would overspend under concurrency; a conditional UPDATE cannot.
 """
 
 from __future__ import annotations
@@ -31,8 +31,9 @@ def ledger_create(*, name: str, total: Fraction) -> Ledger:
 def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
     """Create the budget for points of the same people, as a level within a radius.
 
-    Raises Conflict if there is one, and once a release was published: a publication states what
-    presence in the data can change, and points show presence.
+    Raises Conflict if these people have one already, and once a release was published. A published
+    release states how much a person's presence in the data can change, and perturbed points would
+    show that presence.
     """
     with transaction.atomic():
         counts_ledger = Ledger.objects.select_for_update().get(pk=beside.pk)
@@ -62,7 +63,7 @@ def ledger_create_for_points(*, beside: Ledger, total: Level) -> Ledger:
 def ledger_set_total(*, ledger: Ledger, total: Fraction | Level) -> Ledger:
     """Change a budget: never below what is spent, never up after a publication.
 
-    Raises Conflict with the reason and the numbers, and changes nothing then.
+    Raises Conflict, which states the reason and the amounts, if the change is not allowed.
     """
     units = _total_units(ledger, total)
     field = "budget" if ledger.radius is None else "points_budget"
@@ -104,9 +105,9 @@ def _total_units(ledger: Ledger, total: Fraction | Level) -> int:
 
 
 def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
-    """Fix the total as a public promise, at the first publication that states it.
+    """Make the total a public promise, at the first publication that states it.
 
-    `total_units` is the total that the publication states. Raises Conflict if the ledger's is
+    `total_units` is the total that the publication states. Raises Conflict if the ledger's total is
     higher.
     """
     updated = Ledger.objects.filter(pk=ledger.pk, total_units__lte=total_units).update(
@@ -121,7 +122,7 @@ def ledger_promise(*, ledger: Ledger, total_units: int) -> None:
 
 
 def check_fits(*, ledger: Ledger, cost: Guarantee) -> None:
-    """Raise BudgetExceeded, with what is left, if a cost does not fit."""
+    """Raise BudgetExceeded, which states what is left, if a cost does not fit the budget."""
     units = _units(ledger, cost)
     left = ledger.total_units - ledger.spent_units
     if units <= left:
@@ -161,7 +162,7 @@ def budget_debit(*, ledger: Ledger, job: UUID, cost: Guarantee, what: str, who: 
         raise Conflict("This job has been paid for already; it is not charged twice.") from None
     ledger.refresh_from_db()
     check_fits(ledger=ledger, cost=cost)
-    # Another job's reservation was refunded a moment ago.
+    # The cost fits now: another job was refunded since the update.
     raise BudgetExceeded("The budget has changed meanwhile; try again.", field="epsilon")
 
 
@@ -175,13 +176,15 @@ def _units(ledger: Ledger, cost: Guarantee) -> int:
 def budget_debit_found(
     *, ledger: Ledger, job: UUID, cost: Guarantee, what: str, radius: int = 0
 ) -> Entry | None:
-    """Debit a draw again that a restored database has lost: its noise may be known.
+    """Debit a draw again whose first debit a restored database has lost.
 
-    Points were drawn within `radius` metres: their positions may have been snapped to a coarser
-    grid than the ledger knows of, which sentences about it must include.
+    The draw is debited in any case, since somebody may know its noise. If the budget is too small
+    now, all that is left is debited, so that nothing more can be requested; returns None if nothing
+    is left. Raises Conflict if the job is debited already.
 
-    If the budget is too small now, all that is left is debited, so that nothing more can be
-    requested; returns None if nothing is left. Raises Conflict if the job is debited already.
+    `radius` is that of drawn points, in metres, and 0 for counts. Their positions may have been
+    snapped to a coarser grid than the ledger records. Sentences about the budget must state the
+    coarsest grid, so the ledger's `input_step` is raised to the step of that grid.
     """
     who = "found after a restore"
     if radius and ledger.radius is not None:

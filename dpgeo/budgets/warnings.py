@@ -19,7 +19,7 @@ NEXT_TO_NOTHING = (
 
 
 def cautions_on(total: Fraction) -> list[Phrase]:
-    """Return warnings about a total epsilon; none for a usual one."""
+    """Return the warnings about a total epsilon, which are none up to LARGE."""
     if total <= LARGE:
         return []
     odds = Figure(format_odds(total))

@@ -67,8 +67,8 @@ def job_wait(
 ) -> Job:
     """Wait until a job ends; if no worker takes it, run it here under the same lease.
 
-    `patience` is how many seconds a worker has to take the job, PATIENCE_SECONDS where None;
-    `run` runs it in this process.
+    A worker has `patience` seconds to take the job, PATIENCE_SECONDS if None. `run` runs the job
+    in this process.
     """
     patience = PATIENCE_SECONDS if patience is None else patience
     line = ProgressLine(output)

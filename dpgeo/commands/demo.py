@@ -40,7 +40,7 @@ from dpgeo.releases.services import release_request, release_run
 FIXTURES = settings.BASE_DIR / "fixtures"
 
 PATIENCE_SECONDS = 60.0
-"""Seconds to wait for the worker, which may still be starting, before working here."""
+"""Seconds that the worker, which may still be starting, has before this process works."""
 
 Declared: TypeAlias = Mapping[str, Any]
 """A table of `fixtures/demo.toml`."""

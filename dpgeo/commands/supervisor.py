@@ -74,8 +74,8 @@ class Program:
     def ended(self) -> int | None:
         """Return the exit code once the command has ended, and kill the rest of its group.
 
-        The group is signalled before the leader is reaped: until then its number cannot be reused
-        for another process. Returns None while the command runs.
+        The group is signalled before the leader is reaped: until then the process id of the leader
+        cannot be reused for another process. Returns None while the command runs.
         """
         flags = os.WEXITED | os.WNOHANG | os.WNOWAIT
         if self.process is None or os.waitid(os.P_PID, self.process.pid, flags) is None:

@@ -1,4 +1,4 @@
-"""The Celery application, loaded with the settings so that all can enqueue."""
+"""The Celery application, loaded with the settings: any process can enqueue tasks."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ import structlog
 from structlog.types import EventDict, Processor, WrappedLogger
 
 TASK_FACTS = ("name", "id", "description")
-"""Facts about a failed task that may be logged; Celery also offers arguments and exception."""
+"""What may be logged about a task; Celery also offers its arguments and exception."""
 
 
 GUNICORN_WORDS = {
@@ -59,7 +59,7 @@ class TaskFactsOnly(logging.Filter):
     """Reduces Celery's reports of tasks to the facts that may be logged."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Reword every record and keep it."""
+        """Reword Celery's reports of tasks; keep every record."""
         if isinstance(record.args, dict) and "description" in record.args:
             record.msg = "task %(name)s %(id)s %(description)s"
             record.args = {name: record.args.get(name) for name in TASK_FACTS}
@@ -70,7 +70,7 @@ class NoClients(logging.Filter):
     """Removes clients and requested addresses from gunicorn's messages."""
 
     def filter(self, record: logging.LogRecord) -> bool:
-        """Reword every record and keep it."""
+        """Reword gunicorn's messages that quote clients; keep every record."""
         if record.name == "gunicorn.error":
             for beginning, words in GUNICORN_WORDS.items():
                 if str(record.msg).startswith(beginning):

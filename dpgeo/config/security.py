@@ -37,8 +37,8 @@ def content_security_policy(
 ) -> Callable[[HttpRequest], HttpResponse]:
     """Middleware that sets the policy on every response that has none of its own.
 
-    Pages that Django allows others to frame (`xframe_options_exempt`) get a policy that allows it
-    too.
+    Pages that Django allows other sites to frame (`xframe_options_exempt`) get a policy that
+    allows framing too.
     """
 
     def middleware(request: HttpRequest) -> HttpResponse:

@@ -21,7 +21,7 @@ INCOMING_DIR = VAR_DIR / "incoming"
 RELEASES_DIR = VAR_DIR / "releases"
 QUEUE_DIR = VAR_DIR / "queue"
 STATIC_ROOT = Path(env.str("DPGEO_STATIC", default=str(VAR_DIR / "static")))
-# The outermost first: only this user may read the database in it, with its keys and reports.
+# Outermost folder first. Only this user may open them: the database holds keys and private reports.
 for folder in (
     *(VAR_DIR, PRIVATE_DIR, INCOMING_DIR, RELEASES_DIR, STATIC_ROOT),
     *(QUEUE_DIR, QUEUE_DIR / "messages"),
@@ -62,7 +62,7 @@ HTTPS = env.bool("DPGEO_HTTPS", default=False)
 """Whether the site is reached by https, through a proxy that sets X-Forwarded-Proto itself."""
 
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = SECURE_SSL_REDIRECT = HTTPS
-SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # checked from within, without the proxy
+SECURE_REDIRECT_EXEMPT = [r"^(healthz|readyz)$"]  # health checks do not come through the proxy
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if HTTPS else None
 SECURE_HSTS_SECONDS = env.int("DPGEO_HSTS_SECONDS", default=31_536_000 if HTTPS else 0)
 SECURE_HSTS_INCLUDE_SUBDOMAINS = SECURE_HSTS_PRELOAD = HTTPS
@@ -213,12 +213,12 @@ CACHES = {
     ),
 }
 DPGEO_REQUESTS_A_MINUTE = env.int("DPGEO_REQUESTS_A_MINUTE", default=600)
-"""Most API requests from one address, without files; 0 is no limit."""
+"""Most API requests a minute from one address, not counting files; 0 is no limit."""
 DPGEO_KEY_REQUESTS_A_MINUTE = env.int("DPGEO_KEY_REQUESTS_A_MINUTE", default=1200)
 DPGEO_PASSWORDS_AN_HOUR = env.int("DPGEO_PASSWORDS_AN_HOUR", default=20)
-"""Most password resets requested from one address; 0 is no limit."""
+"""Most password resets requested from one address in an hour; 0 is no limit."""
 DPGEO_FAILED_SIGN_INS = env.int("DPGEO_FAILED_SIGN_INS", default=20)
-"""Most failures within 15 minutes from one address, and half as many for one account; 0 is none."""
+"""Most failures in 15 minutes from one address; for one account, half as many. 0 is no limit."""
 DPGEO_ROWS_PER_SHARD = env.int(
     "DPGEO_ROWS_PER_SHARD", default=env.int("DPGEO_ROWS_A_PART", default=5_000_000)
 )
@@ -226,7 +226,7 @@ DPGEO_ROWS_PER_SHARD = env.int(
 
 DPGEO_ROWS_A_PART is its former name, read for one more version."""
 DPGEO_TASKS_A_MINUTE = env.int("DPGEO_TASKS_A_MINUTE", default=200_000)
-"""Most tasks planned for one address, counted once for every allocation; 0 is no limit."""
+"""Most tasks planned a minute for one address, counted once for each allocation; 0 is no limit."""
 
 CELERY_BROKER_URL = env.str("CELERY_BROKER_URL", default="filesystem://")
 CELERY_TASK_IGNORE_RESULT = True

@@ -1,4 +1,4 @@
-"""A gunicorn worker that shares connections fairly and refuses as the API does."""
+"""A gunicorn worker that shares connections fairly and answers 414 as the API does."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ class SharingWorker(ThreadWorker):  # type: ignore[misc]
     def finish_request(self, conn: TConn, fs: Future[Any]) -> None:
         """Take a connection back from its thread."""
         self._busy -= 1
-        # true even of the busiest worker, or a new visitor could wait for ever
+        # Even the busiest worker accepts now, or a new visitor could wait for ever.
         self._may_accept = True
         super().finish_request(conn, fs)
 
     def set_accept_enabled(self, enabled: bool) -> None:
-        """Accept connections, or stop accepting; gunicorn asks again after every event."""
+        """Accept connections if `_may_accept`; gunicorn calls this again after every event."""
         super().set_accept_enabled(enabled and self._may_accept)
 
     def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: BaseException) -> None:

@@ -1,13 +1,14 @@
 """Advice on the contribution bound, from the publisher's public guesses.
 
 The count of one place has two errors: a small contribution bound l leaves visits out, a large one
-increases the noise. Let n people have M places each, of which a share p is this one. Of a person's
-M places l are kept at random, so about n p (M - l) of the place's count are missing, with variance
-n (M - l) p (1 - p), and the noise has variance of about 2 l^2/epsilon^2:
+increases the noise. Let n people have M places each, and let the place be the share p of all these.
+Of a person's M places l are kept at random, so about n p (M - l) of the place's count are missing,
+with variance n (M - l) p (1 - p), and the noise has a variance of about 2 l^2/epsilon^2. Relative
+to the true count, the mean square error is
     MSE(l) = n (M - l) p (1 - p) + n^2 p^2 (M - l)^2 + 2 l^2/epsilon^2    for l <= M,
-relative to the true count; it is smallest at
+which is smallest at
     l* = (2 n^2 p^2 M + n p (1 - p))/(2 n^2 p^2 + 4/epsilon^2), clipped to 1 and M.
-(Seed 001, whose equation 22 mis-states the first term.) No private data are read.
+(Fan and Jin 2015, whose equation 22 mis-states the first term.) No private data are read.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ MOST_RECORDS = 100_000
 class Guess:
     """Public guesses: people, places per person, and the share of one busy place.
 
-    Raises InvalidInput that names the field.
+    Raises InvalidInput, whose `field` is the guess at fault.
     """
 
     people: int

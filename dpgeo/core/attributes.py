@@ -1,4 +1,4 @@
-"""Public attributes: facts about every report that are no secret.
+"""Public attributes: values of every report that are not secret.
 
 A publisher declares a column whose values are public already and do not follow from a position,
 such as the version of an app, and lists the few values to be distinguished. Any other value, or
@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 OTHER = "other"
-"""Value of a report whose own value is not declared."""
+"""Stands for every value that is not declared, and for a missing one."""
 
 MOST_COMBINATIONS = 1_000_000
-"""Largest number of combinations of all attributes' values, each stored as one number."""
+"""Largest number of combinations of all attributes' values; reports store a single number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,16 +40,17 @@ class Attribute:
 
 
 def combinations(attributes: Sequence[Attribute]) -> int:
-    """Count the combinations of values, including OTHER."""
+    """Count the combinations of all attributes' values, OTHER being one value of each."""
     return math.prod(_shape(attributes))
 
 
 def combine(
     codes: Sequence[NDArray[np.int64]], attributes: Sequence[Attribute]
 ) -> NDArray[np.int32]:
-    """Number the combination of each report, int32 (n,).
+    """Return the number of each report's combination of values, int32 (n,).
 
-    `codes` are int64 (n,) for each attribute: indices among its values, with OTHER last.
+    `codes` holds, for each attribute, the reports' values as indices, int64 (n,); the last index
+    stands for OTHER.
     """
     numbers = np.ravel_multi_index(tuple(codes), _shape(attributes))
     return np.asarray(numbers, dtype=np.int32)
@@ -58,7 +59,7 @@ def combine(
 def separate(
     numbers: NDArray[np.int32], attributes: Sequence[Attribute]
 ) -> dict[str, NDArray[np.object_]]:
-    """Return the values of numbered combinations (n,), as text (n,) by column."""
+    """Return each column's values as text (n,), given the numbers of combinations (n,)."""
     codes = np.unravel_index(numbers, _shape(attributes))
     return {
         attribute.column: np.array([*attribute.values, OTHER], dtype=object)[code]

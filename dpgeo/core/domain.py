@@ -1,8 +1,9 @@
-"""Domain: public declarations about where people may be, before any row is read.
+"""Domain: public declarations about where people may be, made before any row is read.
 
-It holds a study area, the time zone of its times, named layers (zones to count in, places to choose
-among, densities known beforehand) and the public attributes of reports. Mechanisms name a layer by
-a parameter. All of it is public input, chosen from maps and never from the data.
+A domain holds a study area, the time zone of its times, named layers (zones to count in, places to
+choose among, densities known beforehand) and the public attributes of reports. Mechanisms have
+parameters for the names of the layers they use. All of it is public input, chosen from maps and
+never from the data.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ class LayerKind(StrEnum):
 
 
 PublicLayer = Zones | Places | Density
-"""Any declared layer."""
+"""The types of declared layers."""
 
 L = TypeVar("L", bound=PublicLayer)
 
@@ -55,7 +56,7 @@ class Domain:
     attributes: tuple[Attribute, ...] = ()
 
     def layer(self, name: str, kind: type[L]) -> L:
-        """Return a layer of this kind by name. Raises InvalidInput."""
+        """Return the layer of this name and type. Raises InvalidInput if there is none."""
         layer = self.layers.get(name)
         if not isinstance(layer, kind):
             known = [each for each, other in self.layers.items() if isinstance(other, kind)]

@@ -9,10 +9,10 @@ from dpgeo.core.errors import InvalidInput
 from dpgeo.core.number_text import number_text
 
 MICRO = 1_000_000
-"""Micro-epsilon in one epsilon."""
+"""Number of micro-epsilon in an epsilon of 1."""
 
 MAX_EPSILON = 1000
-"""A larger epsilon gives no protection and is taken for a typing error."""
+"""Largest accepted epsilon; a larger one gives no protection and must be a typing error."""
 
 LEAST = Decimal(1) / MICRO
 
@@ -24,7 +24,7 @@ TOO_FINE = "Has more than six decimals; round it so that the ledger can hold it 
 def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilon") -> Fraction:
     """Read a positive epsilon of at most six decimals.
 
-    Raises InvalidInput for zero, negatives, NaN, infinities, more decimals and above MAX_EPSILON.
+    Raises InvalidInput for anything else, also for an epsilon above MAX_EPSILON.
     """
     try:
         number = value if isinstance(value, Fraction) else Decimal(number_text(value))
@@ -54,7 +54,7 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
 
 
 def to_micro(epsilon: Fraction) -> int:
-    """Convert to whole micro-epsilon. Raises ValueError where the result is not whole."""
+    """Convert an epsilon to micro-epsilon. Raises ValueError where the result is not whole."""
     micro = epsilon * MICRO
     if micro.denominator != 1:
         raise ValueError(f"{epsilon} is not a whole number of micro-epsilon")

@@ -21,12 +21,12 @@ class DpgeoError(Exception):
 
     @property
     def template(self) -> str:
-        """The sentence without its values, as catalogues know it."""
+        """The sentence with its fields unfilled, under which catalogues list translations."""
         return self.phrase.template
 
     @property
     def values(self) -> Mapping[str, Value]:
-        """What fills the sentence's fields."""
+        """The values that fill the sentence's fields."""
         return self.phrase.values
 
     @property
@@ -52,4 +52,7 @@ class Conflict(DpgeoError):
 
 
 class PrivacyError(DpgeoError):
-    """A mechanism tried to measure something it had not declared; nothing was drawn."""
+    """A request that breaks a privacy rule, such as an undeclared measurement.
+
+    No noise was drawn for it.
+    """

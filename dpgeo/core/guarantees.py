@@ -14,21 +14,21 @@ from dpgeo.phrases import shown_by_scripts, translatable
 
 
 class Unit(StrEnum):
-    """The privacy unit, in which neighbouring datasets differ."""
+    """Privacy units; neighbouring datasets differ by one unit, added or removed."""
 
     PERSON = translatable("person")
     RECORD = translatable("record")
 
 
 class Counting(StrEnum):
-    """What a cell counts."""
+    """What is counted in a cell: distinct people, or visits."""
 
     PEOPLE = shown_by_scripts("people")
     VISITS = shown_by_scripts("visits")
 
 
 class Bounding(StrEnum):
-    """Contribution bounding: which of a person's places are counted beyond the bound."""
+    """Contribution bounding: which places are kept of a person who has too many."""
 
     RANDOM = "random"
     POPULAR = "popular"
@@ -42,7 +42,7 @@ class Notion(StrEnum):
 
 
 SCALE = {Notion.PURE_DP: 10**6, Notion.GEO_IND: 10**12}
-"""Ledger units in one epsilon (one epsilon per metre for geo-indistinguishability)."""
+"""Whole ledger units in an epsilon of 1 (geo-indistinguishability: of 1 per metre)."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,9 +64,10 @@ class PureDP:
 class GeoInd:
     """Geo-indistinguishability: odds change by at most exp(epsilon * metres moved).
 
-    epsilon is stored in whole pico-epsilon per metre. It holds for all reports of one privacy unit
-    together, each moved by that many metres: n reports of epsilon e each have n e. It hides where a
-    report was made, but neither that it was made nor how many there are.
+    These are the odds of any output when all reports of one privacy unit are moved, each by at most
+    that many metres: n reports perturbed with epsilon e each have n e together. The guarantee hides
+    where a report was made, but neither that it was made nor how many there are. Epsilon is stored
+    in whole pico-epsilon per metre.
     """
 
     notion: ClassVar[Notion] = Notion.GEO_IND
@@ -89,14 +90,17 @@ Guarantee = PureDP | GeoInd
 
 
 def guarantee(notion: Notion, epsilon: Fraction, unit: Unit) -> Guarantee:
-    """Build a guarantee of a notion. Raises ValueError for an inexact epsilon."""
+    """Build a guarantee of a notion.
+
+    Raises ValueError for an epsilon per metre that is not a whole number of pico-epsilon.
+    """
     if notion is Notion.PURE_DP:
         return PureDP(epsilon, unit)
     return GeoInd(whole_units(notion, epsilon), unit)
 
 
 def whole_units(notion: Notion, epsilon: Fraction) -> int:
-    """Convert to ledger units. Raises ValueError where the result is not whole."""
+    """Convert an epsilon to ledger units. Raises ValueError where the result is not whole."""
     units = epsilon * SCALE[notion]
     if units.denominator != 1:
         raise ValueError(f"{epsilon} is not a whole number of the ledger's units")

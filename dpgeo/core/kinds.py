@@ -1,4 +1,4 @@
-"""Registry of the kinds of release, for filters, names and rules."""
+"""Registry of the kinds of release, by which pages filter and name releases."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from dpgeo.phrases import translatable
 class Kind:
     """A kind of map that mechanisms release.
 
-    `title` names one release of it and `plural` all of them. `cells` says that people are counted
-    in the cells of a grid, so that a map can be rehearsed and tasks planned on it; the planner
-    offers kinds made `for_planning` first.
+    `title` is the heading of one such map and `plural` that of several. With `cells`, people are
+    counted in the cells of a grid, so that publishers can preview the noise on invented data and
+    tasks can be planned on the map. The task planner lists kinds with `for_planning` first.
     """
 
     key: str

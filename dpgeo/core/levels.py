@@ -18,10 +18,10 @@ from dpgeo.core.guarantees import SCALE, Notion
 from dpgeo.core.number_text import number_text
 
 MAX_LEVEL = 1000
-"""A larger level gives no protection and is taken for a typing error."""
+"""Largest accepted level; a larger one gives no protection and must be a typing error."""
 
 MAX_RADIUS = 20_000_000
-"""Metres; half the circumference of the earth, the largest possible distance."""
+"""Largest radius in metres: half the circumference of the earth, no distance is larger."""
 
 MOST_LOGARITHM = 1000
 """Levels are recognised as logarithms of whole numbers up to this one."""
@@ -36,7 +36,7 @@ _LOGARITHM = re.compile(r"ln\s*\(?\s*([0-9]{1,9}(?:\.[0-9]{1,9})?)\s*\)?", re.IG
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A level within a radius in whole metres; `text` is as written, such as "ln 4"."""
+    """A level, whose `text` is such as "ln 4", within a radius in whole metres."""
 
     text: str
     radius: int
@@ -66,7 +66,8 @@ class Level:
 def parse_level(value: object, *, field: str = "level") -> str:
     """Read a level, "ln(4)" or "1.4", and normalise it to "ln 4", "1.4".
 
-    Raises InvalidInput for text that is no number, not above 0, or above MAX_LEVEL.
+    Raises InvalidInput for text that is not a number, and for a number that is not above 0, is
+    above MAX_LEVEL or has too many decimals.
     """
     text = str(value).strip()
     match = _LOGARITHM.fullmatch(text)
@@ -118,9 +119,11 @@ def format_level(pico: int, radius: int) -> str:
 
 
 def level_text(pico: int, radius: int) -> str:
-    """Format the level within a radius: "ln 4" if it is that rounded down, or "1.386".
+    """Format a level within a radius as a logarithm ("ln 4") or a decimal ("1.386").
 
-    Decimals are rounded up to six places, so the stated level is never below the actual one.
+    `pico` is the level's epsilon per metre, in whole pico-epsilon. The text is a logarithm if the
+    logarithm's own epsilon, rounded down, is `pico` or one more. Decimals are rounded up to six
+    places. The stated level is therefore never below the actual one.
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))
@@ -133,8 +136,8 @@ def level_text(pico: int, radius: int) -> str:
 def remaining_level_text(pico: int, radius: int) -> str:
     """Format a remaining budget as a level, rounded down so that it can be spent.
 
-    Levels are charged in whole units, rounded down, so slightly more than ln 4 remains of ln 16
-    after ln 4 was spent: an excess of up to a millionth is still written "ln 4".
+    Charges are rounded down to whole units of the ledger, so slightly more than ln 4 remains of
+    ln 16 after ln 4 was spent. An excess of up to a millionth is still written "ln 4".
     """
     exact = Fraction(pico * radius, SCALE[Notion.GEO_IND])
     number = round(math.exp(min(float(exact), 10)))

@@ -12,7 +12,7 @@ from dpgeo.spatial.ground_grid import NEAREST, snapped_apart
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 
 LEAST_RATE = Fraction(1, 1 << 56)
-"""Smallest epsilon / sensitivity: noise stays below 2^63 except with probability e^-128."""
+"""Smallest epsilon / sensitivity; its noise stays below 2^63 except with probability e^-128."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,25 +50,25 @@ class DiscreteLaplace:
         return 2 * math.exp(-rate) / math.expm1(-rate) ** 2
 
     def margin(self, confidence: float = 0.95) -> int:
-        """Return the smallest m with P(|noise| <= m) >= confidence, exactly."""
+        """Return the smallest whole m with P(|noise| <= m) >= confidence, up to rounding."""
         # P(|noise| > m) = 2 a^(m+1) / (1+a)
         return self._least(math.log((1 - confidence) / 2)) - 1
 
     def threshold(self, chance: float = 1e-3) -> int:
-        """Return the smallest whole t with P(noise >= t) <= chance, for empty cells."""
+        """Return the smallest whole t >= 1 that an empty cell reaches with at most this chance."""
         # P(noise >= t) = a^t / (1+a) for t >= 1
         return max(1, self._least(math.log(chance)))
 
     def list_threshold(self, cells: int, percent: int) -> int:
-        """Return max(1, ceil(eta ln(cells)/rate)), eta = percent/100.
+        """Return the threshold max(1, ceil(eta ln(cells)/rate)), eta = percent/100.
 
-        The rate includes the contribution bound. About cells^(1 - eta)/2 of that many empty cells
-        are expected to reach the threshold.
+        The rate includes the contribution bound. If all `cells` are empty, about cells^(1 - eta)/2
+        of them are expected to reach the threshold.
         """
         return max(1, math.ceil(Fraction(percent, 100) * Fraction(math.log(cells)) / self.rate))
 
     def _least(self, log_chance: float) -> int:
-        """Return the smallest k >= 0 with a^k / (1+a) <= exp(log_chance), about."""
+        """Return the smallest k >= 0 with a^k / (1+a) <= exp(log_chance), up to rounding."""
         rate = float(self.rate)
         log_norm = math.log1p(math.exp(-rate))
         k = max(0, math.floor(-(log_chance + log_norm) / rate))
@@ -95,7 +95,10 @@ any path.
 """
 
 PLACEMENT_ULPS = 128
-"""Rounding errors in placing a point, in units of 2^-53 of the earth's radius: see below."""
+"""Rounding errors in placing a point, in units of 2^-53 of the earth's radius.
+
+`PlanarLaplace` lists them.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,32 +106,36 @@ class PlanarLaplace:
     """Noise of positions: density exp(-rate * metres) on the sphere, then a grid.
 
     `epsilon` is declared and charged for all reports of one privacy unit together, in epsilon per
-    WGS84 metre; each of `sensitivity` reports gets an equal share. Perturbed positions are snapped
-    to the public `GroundGrid` of `step` metres. Before, positions are snapped to one of
-    `input_step` millimetres, or of `step` where that is 0, as it is in releases before 0.2.
+    WGS84 metre; each of `sensitivity` reports gets an equal share, the property `declared`.
+    Positions are snapped to a public `GroundGrid` of `input_step` millimetres, perturbed, and
+    snapped to another one of `step` metres. Releases before 0.2 have an `input_step` of 0: both
+    grids then have the step `step`.
 
-    Guarantee for positions as reported. Snapping moves each of two positions by at most 0.75 input
-    steps, so those d apart are at most d + 1.5 input steps apart afterwards: the odds change by at
-    most exp(declared (d + 1.5 input steps)) per report, for every d. (Two that are snapped alike
-    are not told apart at all; a bound in d alone cannot hold across an edge of the grid.) That
-    holds between 85 degrees north and south, where all study areas lie. Nearer to the poles, where
-    a row may have a single point, snapping moves a position by at most 1.25 input steps: 2.5 for
-    two.
+    Guarantee for positions as reported. Snapping moves a position by at most 0.75 input steps, so
+    two positions at distance d are at most d + 1.5 input steps apart after snapping. The odds
+    change by at most exp(declared (d + 1.5 input steps)) per report, for every d. (Two positions
+    that are snapped to the same point are not told apart at all. A bound in d alone cannot hold:
+    two positions on either side of an edge of the grid may be as close as you like.) That holds
+    between 85 degrees north and south, where all study areas lie. Nearer to the poles, where a row
+    may have a single point, snapping moves a position by at most 1.25 input steps, which makes at
+    most 2.5 for two positions.
 
-    Finite precision. Let e be the largest distance between a computed point and the ideal one:
-    PLACEMENT_ULPS units of 2^-53 of the earth's radius, which cover errors of the angle (13 of them
-    at the antipode), of sines, cosines and arcs (32) and of finding the nearest grid point (16),
-    and 16 such units of the scale 1/rate for the logarithm. A point lies in a region C of outputs
-    only if the ideal one lies in C widened by e, and does if the ideal one lies in C narrowed by e.
-    C is at least 0.6 and at most 1.5 steps wide, so widening adds at most the share
+    Finite precision. Let e be the largest distance between a computed point and the ideal one. It
+    is at most PLACEMENT_ULPS units of 2^-53 of the earth's radius, which cover errors of the angle
+    (13 units at the antipode), of sines, cosines and arcs (32) and of finding the nearest grid
+    point (16), plus 16 units of 2^-53 of the scale 1/rate, for the logarithm. Let C be the region
+    of points that are snapped to one output. A computed point can lie in C only if the ideal one
+    lies in C widened by e, and it does lie in C if the ideal one lies in C narrowed by e. C is at
+    least 0.6 and at most 1.5 steps wide, so widening adds at most the share
     eta = 7 e/step exp(2.2 rate step) of its mass (7 bounds circumference by area in steps, the
-    exponential bounds the density at the rim relative to the middle), to which 2^-50 is added for
-    rounding of the acceptance. So the odds of any output change by (1 + eta)/(1 - eta) beyond the
-    ideal ones (cf. Andres et al. 2013, theorem 4.1), and grid points are at least 0.6 steps apart:
-    the loss per metre is ln((1 + eta)/(1 - eta))/(0.6 input steps), the `correction`. The sampler
-    runs at the rate (declared - correction)/WGS84_STRETCH.
+    exponential bounds the density at the rim relative to the middle); 2^-50 is added to eta for
+    rounding of the acceptance. So the odds of any output change by at most a factor of
+    (1 + eta)/(1 - eta) beyond the ideal ones (cf. Andres et al. 2013, theorem 4.1). Two different
+    snapped positions are at least 0.6 input steps apart, so the loss per metre is at most
+    ln((1 + eta)/(1 - eta))/(0.6 input steps), the property `correction`. The sampler runs at the
+    rate (declared - correction)/WGS84_STRETCH.
 
-    Raises InvalidInput (field "level") where the correction is at least half of what is declared.
+    Raises InvalidInput (field "level") where the correction is at least half of `declared`.
     """
 
     epsilon: Fraction
@@ -159,7 +166,7 @@ class PlanarLaplace:
 
     @property
     def snapping(self) -> float:
-        """Step in metres of the grid to which positions are snapped beforehand."""
+        """Step in metres of the grid to which positions are snapped before perturbation."""
         return self.input_step / 1000 if self.input_step else float(self.step)
 
     def snapped_apart(self, metres: Fraction | int) -> Fraction:
@@ -167,7 +174,7 @@ class PlanarLaplace:
         return snapped_apart(metres, self.input_step or 1000 * self.step)
 
     def loss_within(self, metres: Fraction | int) -> Fraction:
-        """Return the largest log-odds between two positions of a report up to `metres` apart."""
+        """Return the largest log-odds of any output between positions up to `metres` apart."""
         return self.declared * self.snapped_apart(metres)
 
     @property
@@ -198,8 +205,9 @@ class PlanarLaplace:
     def radius(self, share: float) -> float:
         """Return the radius in metres that holds a `share` of displacements.
 
-        P(r > s) = (exp(-rate s) (rate R sin(s/R) + cos(s/R)) + exp(-rate pi R)) / (1 +
-        exp(-rate pi R)) on the sphere, by parts; solved by bisection to a millimetre.
+        Integration by parts on the sphere gives P(r > s) = (exp(-rate s) (rate R sin(s/R) +
+        cos(s/R)) + exp(-rate pi R)) / (1 + exp(-rate pi R)). It is solved for s by bisection, to a
+        millimetre.
         """
         low, high = 0.0, math.pi * EARTH_RADIUS_METRES
         while high - low > 1e-3:
@@ -234,5 +242,5 @@ Noise = DiscreteLaplace | PlanarLaplace
 
 
 def noise_from_json(document: dict[str, Any]) -> Noise:
-    """Read either kind of noise; only planar Laplace has a step."""
+    """Read planar Laplace noise if the document has a "step", else discrete Laplace."""
     return (PlanarLaplace if "step" in document else DiscreteLaplace).from_json(document)

@@ -1,4 +1,4 @@
-"""Public parameters of mechanisms, from which forms, schemas and docs follow."""
+"""Public parameters of mechanisms; forms, schemas and docs are generated from them."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ P = TypeVar("P")
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Parameter:
-    """One parameter as forms, schemas and docs see it. `kind` is int, bool or str.
+    """One parameter of a mechanism. Its `kind` is int, bool or str.
 
-    A text is one of `choices` or, with a `layer`, the name of a declared layer of that kind, which
-    may be empty if `optional`. Any other text is parsed by `read`, and `pattern` describes it.
-    `deprecated` names are still accepted in its place.
+    A parameter of kind str is one of three: the name of a declared layer of the kind `layer`, which
+    may be empty if `optional`; a text that `read` accepts, described by the regular expression
+    `pattern`; or one of `choices`. `deprecated` lists former names that are still accepted.
     """
 
     name: str
@@ -56,9 +56,10 @@ def param(
 ) -> Any:
     """Declare a field of a parameter dataclass; bounds are inclusive.
 
-    `beyond` advises users who ask for more than `high`. `layer` makes it the name of a declared
-    layer of the dataset; empty means the only one, or none if `optional`. `read` normalises a text
-    and raises InvalidInput for invalid ones. `deprecated` are its former names.
+    `beyond` is advice for users who ask for more than `high`. With `layer`, the value is the name
+    of a declared layer of that kind; an empty name means the only such layer of the dataset, or
+    none if `optional`. `read` normalises a text and raises InvalidInput for an invalid one.
+    `deprecated` lists former names of the parameter.
     """
     metadata = {
         "description": description,
@@ -101,8 +102,8 @@ def parameters(cls: type[Any]) -> list[Parameter]:
 def parse_parameters(cls: type[P], values: Mapping[str, object]) -> P:
     """Read parameters from JSON or form strings; missing ones take their defaults.
 
-    Deprecated names are read as the present ones. Raises InvalidInput that names the parameter:
-    unknown or misspelt, given under two names, of the wrong type, or out of its bounds.
+    Deprecated names are accepted for the present ones. Raises InvalidInput, whose `field` is the
+    parameter at fault: unknown, given under two names, of the wrong type, or out of its bounds.
     """
     known = {parameter.name: parameter for parameter in parameters(cls)}
     current = deprecated_names(cls)
@@ -131,10 +132,11 @@ def layers_named(params: Any) -> list[str]:
 
 
 def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
-    """Fill in empty layer names if there is only one layer of that kind.
+    """Fill in each empty layer name if the dataset has only one layer of that kind.
 
-    `known` are the declared layers of a dataset. Raises InvalidInput that lists those of the kind
-    asked for.
+    `known` maps the names of the dataset's declared layers to their kinds. An empty name that is
+    optional stays empty. Raises InvalidInput for a name that is not declared, and lists the
+    declared layers of that kind.
     """
     settled: dict[str, str] = {}
     for parameter in parameters(type(params)):
@@ -152,8 +154,8 @@ def settle_layers(params: P, known: Mapping[str, LayerKind]) -> P:
 def json_schema(cls: type[Any]) -> dict[str, Any]:
     """Return the JSON Schema (draft 2020-12) of the parameters; it allows no others.
 
-    `x-layer` marks the name of a declared layer of the dataset and gives its kind. Former names are
-    listed as deprecated.
+    For a parameter that takes the name of a declared layer, `x-layer` is the layer's kind. Former
+    names are listed as deprecated.
     """
     properties = {parameter.name: _property(parameter) for parameter in parameters(cls)}
     for parameter in parameters(cls):

@@ -1,4 +1,4 @@
-"""Released: the arrays that noise has paid for, all of which may be public.
+"""Released: the results of mechanisms, paid for with budget, so that they may be public.
 
 Everything shown of a dataset is a deterministic function of one `Released`.
 """
@@ -27,15 +27,15 @@ Product = Literal["Summary statistics", "Dataset", "Synthetic data"]
 class Content:
     """What a mechanism releases: a frozen dataclass of arrays and plain fields.
 
-    Its annotations are all that the codec needs, and its type is what layers, range answers and
-    wording of its own are registered for.
+    The codec that stores it needs nothing but the annotations of its fields. Layers, range answers
+    and special wording are registered by its type.
     """
 
     most_bytes: ClassVar[int] = 512 * 1024**2
-    """Limit on all arrays together, decompressed: four times a grid of 4096 x 4096 cells."""
+    """Limit on all arrays together, decompressed: four int64 grids of 4096 x 4096 cells."""
 
     product: ClassVar[Product] = "Summary statistics"
-    """Type of product, as the registry of deployments names it."""
+    """Type of product, in the words of the Differential Privacy Deployments Registry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -43,8 +43,8 @@ class GridRelease(Content):
     """A noisy count for every cell of a grid.
 
     `counts` is int64 of the grid's shape, raw (negatives included); cells that do not touch the
-    study area are exactly 0, since they are publicly known to be empty. With a `threshold` above 0,
-    counts below it are shown as 0 beside the raw ones.
+    study area are exactly 0, since they are publicly known to be empty. If `threshold` is above 0,
+    a second layer shows the counts with those below the threshold set to 0.
     """
 
     grid: Grid
@@ -57,8 +57,9 @@ class GridRelease(Content):
 class SlicesRelease(Content):
     """A noisy count for every cell in every slice of local time.
 
-    `counts` is int64 (s, rows, columns), raw as in `GridRelease`, in the order of the slices;
-    `keys` and `titles` (s,) name them, and `time_zone` is the zone of their times.
+    `counts` is int64 (s, rows, columns), raw as in `GridRelease`, in the order of the slices.
+    `keys` (s,) are the slices' names in files, `titles` (s,) those for readers, and `time_zone` is
+    the zone of their times.
     """
 
     grid: Grid
@@ -71,11 +72,12 @@ class SlicesRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartitionRelease(Content):
-    """Noisy cells, and noisy totals of disjoint boxes chosen from them.
+    """Noisy counts of cells, and noisy totals of disjoint boxes chosen from those counts.
 
-    `boxes` is int32 (n, 4): first row, row after the last, first column, column after the last.
-    Together the boxes cover the grid. `totals` is int64 (n,); a box that does not touch the study
-    area has total 0. `answers` is the method of estimating cells: "uniform" or "least-squares".
+    `counts` is as in `GridRelease`. `boxes` is int32 (n, 4): first row, row after the last, first
+    column, column after the last. Together the boxes cover the grid. `totals` is int64 (n,); a box
+    that does not touch the study area has total 0. `answers` is the method of estimating cells:
+    "uniform" or "least-squares".
     """
 
     grid: Grid
@@ -93,9 +95,9 @@ class TreeRelease(Content):
 
     Nodes are ordered by level. `boxes` is int32 (n, 4) as in `PartitionRelease`, and each holds a
     cell that touches the study area. `level` is int32 (n,), 0 for the roots, and `parent` is int32
-    (n,), the index of the parent node, -1 for a root. `measured` says which nodes have a noisy
-    count of their own, all leaves among them, and `counts` is int64 (n,), 0 where there is none.
-    `noises` has the noise of each level's counts.
+    (n,), the index of the parent node, -1 for a root. `measured`, bool (n,), marks the nodes that
+    have a noisy count of their own; all leaves do. `counts` is int64 (n,), 0 for the other nodes.
+    `noises` holds the noise of each level's counts.
     """
 
     grid: Grid
@@ -111,12 +113,13 @@ class TreeRelease(Content):
 class PhasedRelease(Content):
     """Noisy counts of boxes in several phases, and a surface inferred from them.
 
-    The boxes of one phase are disjoint, each hold a cell that touches the study area, cover all
-    such cells, and were chosen from the counts of earlier phases alone. `boxes` is int32 (n, 4) as
-    in `PartitionRelease`, `phase` int32 (n,), ascending from 0, `counts` int64 (n,) raw; `noises`
-    has each phase's noise. `surface` is float64 of the grid's shape: the expected count of each
-    cell given all phases, 0 in cells that do not touch the study area. It is stored and not
-    recomputed, so that a release does not change when the inference improves.
+    The boxes of one phase are disjoint and cover all cells that touch the study area; each box
+    holds at least one such cell. The boxes were chosen from the counts of earlier phases alone.
+    `boxes` is int32 (n, 4) as in `PartitionRelease`, `phase` int32 (n,), ascending from 0, `counts`
+    int64 (n,) raw; `noises` holds the noise of each phase. `surface` is float64 of the grid's
+    shape: the expected count of each cell given all phases, 0 in cells that do not touch the study
+    area. It is stored and not recomputed, so that a release does not change when the inference
+    improves.
     """
 
     grid: Grid
@@ -131,8 +134,8 @@ class PhasedRelease(Content):
 class SparseRelease(Content):
     """The cells whose noisy counts reach a public threshold.
 
-    `cells` is int64 (n,), ascending numbers row * columns + column of cells that touch the study
-    area, and `counts` int64 (n,) their noisy counts, each at least `threshold`.
+    `cells` is int64 (n,): the numbers, row * columns + column, of cells that touch the study area,
+    in ascending order. `counts`, int64 (n,), are their noisy counts, each at least `threshold`.
     """
 
     grid: Grid
@@ -170,10 +173,10 @@ class ZonesRelease(Content):
 class ContourRelease(Content):
     """A noisy count for every cell, and the surface on which contours are drawn.
 
-    `counts` is int64 of the grid's shape as in `GridRelease`, `surface` float64 of the same shape:
-    expected counts, never negative and 0 in cells that do not touch the study area, stored for the
-    reason given in `PhasedRelease`. `lines` is float64 (m,), ascending: the densities of the
-    contours in people per square kilometre of ground.
+    `counts` is int64 of the grid's shape as in `GridRelease`. `surface` is float64 of the same
+    shape: expected counts, never negative and 0 in cells that do not touch the study area. It is
+    stored and not recomputed, for the reason given in `PhasedRelease`. `lines` is float64 (m,),
+    ascending: the densities of the contours in people per square kilometre of ground.
     """
 
     grid: Grid
@@ -194,11 +197,13 @@ class PointsRelease(Content):
     `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees, each in the study area,
     sorted by longitude, latitude, time and attributes. `time` is int64 (n,) in seconds since 1970,
     rounded as declared, NO_TIME where a report has none, and of size 0 where times are dropped.
-    `prior` names the public layer used for remapping, "" without remapping. Every privacy unit has
-    `padded` points, some of which are padding; 0 means no padding. `attributes` are the public
-    attributes of every report, and `combination` int32 (n,) numbers their values
-    (`core.attributes`), of size 0 without any. `density` is float64 of the grid's shape, adds up to
-    n, and is stored for the reason given in `PhasedRelease`; it took `updates` iterations.
+    `prior` is the name of the public layer used for remapping, "" without remapping. If `padded` is
+    not 0, reports were made up so that every privacy unit has exactly `padded` points; 0 means no
+    padding. `attributes` are the attributes declared public (columns and their values), the same
+    for all reports. `combination` is int32 (n,): for each report, the number of its combination of
+    values (`core.attributes.combine`); of size 0 without attributes. `density` is float64 of the
+    grid's shape and adds up to n; `updates` is the number of iterations that estimated it. It is
+    stored and not recomputed, for the reason given in `PhasedRelease`.
     """
 
     most_bytes = 8 * 1024**3  # a thousand million points, or half as many with times
@@ -221,13 +226,15 @@ class PointsRelease(Content):
 class LocationsRelease(Content):
     """Places drawn for virtual users, and noisy counts by unit and cluster.
 
-    Candidate places are public: `longitude` and `latitude` float64 (m,) in degrees, `unit` and
-    `cluster` int32 (m,). `levels` are the levels that stay visible, `unit_paths` their finest
-    units, each with the names of all units that contain it, from the widest to the finest;
-    `centre_longitude` and `centre_latitude` float64 (k,) are the clusters' centres. A bin is a pair
-    of unit and cluster that holds a place: `bin_unit` and `bin_cluster` int32 (b,), `counts` int64
-    (b,) its raw noisy number of records. `person` int32 (e,) are fresh labels of virtual users,
-    below `people`, ascending, and `place` int32 (e,) the places drawn for them.
+    The m candidate places are public: `longitude` and `latitude` are float64 (m,) in degrees,
+    `unit` and `cluster` int32 (m,) the indices of each place's unit and cluster. `levels` are the
+    visible levels of the hierarchy. `unit_paths` holds, for each unit of the finest visible level,
+    the names of the units that contain it and its own, from the widest to the finest.
+    `centre_longitude` and `centre_latitude`, float64 (k,), are the centres of the clusters. A bin
+    is a pair of unit and cluster that share a place: `bin_unit` and `bin_cluster` are int32 (b,),
+    and `counts`, int64 (b,), the raw noisy numbers of records. `person`, int32 (e,), are fresh
+    labels of virtual users, from 0 to `people` - 1, ascending, and `place`, int32 (e,), the places
+    drawn for them.
     """
 
     product = "Synthetic data"
@@ -268,9 +275,11 @@ CONTENT_TYPES: tuple[type[Content], ...] = (
 class Released:
     """The immutable result of one run of a mechanism.
 
-    `bound` is the contribution bound: the most cells (people) or records (visits) of one privacy
-    unit; `bounding` says which are kept beyond it. `about` is the publisher's description (title,
-    dataset, publisher, licence, ...), so that every file can be regenerated from this alone.
+    `bound` is the contribution bound. Where people are counted, it is the largest number of cells
+    in which one privacy unit counts; where visits are counted, the largest number of its records
+    that count. `bounding` says how these are chosen for a privacy unit that has more. `trace` lists
+    what was spent and the noise it paid for. `about` is the publisher's description (title,
+    dataset, publisher, licence, ...), so that every file can be regenerated from this object alone.
     """
 
     mechanism: str

@@ -1,4 +1,4 @@
-"""Declared spends of a mechanism, and the published trace of its measurements."""
+"""Spends: the measurements a mechanism declares, and the trace of what it measured."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from dpgeo.core.noise import Noise, noise_from_json
 class Spend:
     """One declared measurement: a label, unique in its plan, and its epsilon.
 
-    An `unallocated` spend is not measured itself. It is divided into measurements whose epsilons
-    add up to it exactly, by fractions computed from earlier noisy answers.
+    An `unallocated` spend is not measured itself. It is divided, by fractions computed from earlier
+    noisy answers, into measurements whose epsilons add up to it exactly.
     """
 
     label: str
@@ -30,8 +30,8 @@ class Spend:
 class Measured:
     """One line of the trace: the epsilon spent, and the noise it paid for.
 
-    `noise` is None where there are no such counts: the spend was charged unused, or it paid for
-    `splits` (decisions to split boxes) or `choices` of places, which are drawn and show no count.
+    `noise` is None where the epsilon bought no noisy counts or points: it was charged unused, or it
+    paid for random decisions to split boxes (`splits`) or random choices of places (`choices`).
     """
 
     label: str

@@ -16,9 +16,9 @@ DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sun
 class TimeSlices:
     """Slices numbered from 0: `keys` (s,) for file names, `titles` (s,) for readers.
 
-    `of_hour` (168,) is the slice of each hour of a local week, starting on Monday. Together the
-    slices cover the week, so every time is in exactly one of them. Raises ValueError where they do
-    not, or where a key has no title.
+    `of_hour` (168,) is the number of the slice of each hour of a local week, starting on Monday.
+    So every time is in exactly one slice. Raises ValueError where a slice has no hour, an hour has
+    no slice, or a key has no title.
     """
 
     keys: tuple[str, ...]
@@ -70,7 +70,7 @@ def _hours(length: int) -> TimeSlices:
 
 
 def _days(keys: tuple[str, ...], titles: tuple[str, ...], of: Callable[[int], int]) -> TimeSlices:
-    """Divide the week into whole days: `of(day)` is the slice of a day; Monday is 0."""
+    """Divide the week into whole days; `of` maps a day, Monday being 0, to its slice."""
     return TimeSlices(keys, titles, tuple(of(hour // 24) for hour in range(HOURS_A_WEEK)))
 
 

@@ -29,7 +29,7 @@ from dpgeo.releases.models import Release
 MOST_TASKS = 10_000
 
 MOST_GEOCASTS = 100
-"""Most tasks with regions in one request: each may take hundreds of regions."""
+"""Most tasks with regions in one request: each task may need hundreds of regions."""
 
 LONGEST_NAME = 200
 
@@ -149,7 +149,7 @@ def _name(task: Any, number: int) -> str:
 
 
 def _rows(request: PlanRequest, plans: Sequence[Plan]) -> list[dict[str, Any]]:
-    """Build the answers to all tasks, column by column: there may be ten thousand."""
+    """Build the answers to all tasks, column by column, as there may be ten thousand tasks."""
     ways = {plan.allocation.value: _planned(plan) for plan in plans}
     columns = zip(
         request.names,

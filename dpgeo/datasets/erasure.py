@@ -113,7 +113,7 @@ def erase(upload: Upload, lease: JobLease) -> None:
 def _replace(upload: Upload, current: Upload, lease: JobLease, **result: Any) -> list[str]:
     """Replace all older versions by the new one; return their canonical files' names.
 
-    Jobs that have not drawn noise yet use the new version: its rows are the old rows without the
+    Releases without a committed draw use the new version: its rows are the old rows without the
     person, and nobody has seen a draw from the old ones.
     """
     dataset = upload.dataset

@@ -203,7 +203,10 @@ def _check_places(dataset: Dataset, places: Places) -> None:
 
 
 def _document(file: BinaryIO, kind: str, apart: Mapping[str, str]) -> dict[str, Any]:
-    """Read a file or a table of places as one JSON object. Raises ValueError."""
+    """Read a file or a table of places as one JSON object. Raises ValueError.
+
+    `apart` are the key and name columns of a table, for `read_gazetteer`.
+    """
     content = file.read(MAX_BYTES + 1)
     if len(content) > MAX_BYTES:
         raise InvalidValue(

@@ -217,7 +217,7 @@ class LayerKindChoice(models.TextChoices):
 
 
 class PublicLayer(models.Model):
-    """Immutable public geometry beside the study area, such as wards.
+    """Immutable public geometry in addition to the study area, such as wards.
 
     `stored_name` names a private file: GeoJSON in the form in which it is read again, with its
     `sha256` and the number of `features`.

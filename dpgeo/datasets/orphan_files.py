@@ -1,4 +1,4 @@
-"""Deletion of orphan files, which killed processes left behind and no row names.
+"""Deletion of orphan files: killed processes left them, and no row names them.
 
 A file is stored before the row that names it, so a file without a row may be about to get one.
 Files younger than `SAFE_AGE` or than the oldest unfinished job are therefore kept: a machine that

@@ -1,4 +1,4 @@
-"""The privacy statement for the people in a dataset, from its whole budgets."""
+"""The privacy statement to the people in a dataset, about its total budgets."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from dpgeo.phrases import Phrase
 
 
 def promise_of(dataset: Dataset, unit: Unit) -> Phrase:
-    """State in one or two plain sentences what the whole budgets of a dataset protect.
+    """State in one or two plain sentences what a dataset's total budgets protect.
 
-    The sentences speak of presence, and of whereabouts where points may be published too. `unit` is
-    the privacy unit.
+    The sentences are about presence in the dataset and, if points may be published too, about
+    whereabouts. `unit` is the privacy unit.
     """
     total = dataset.ledger.total
     points = points_ledger(dataset.ledger)

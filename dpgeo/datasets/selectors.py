@@ -70,8 +70,8 @@ def ready_upload(dataset: Dataset) -> Upload | None:
 def rests_on_columns(dataset: Dataset) -> bool:
     """Whether a release depends on the dataset's columns, which then stay fixed.
 
-    Releases that wait, run or have drawn noise do. Those cancelled or failed before noise was drawn
-    measured nothing.
+    Releases that wait, run or have drawn noise depend on them. Releases that were cancelled or
+    failed before noise was drawn do not: they measured nothing.
     """
     nothing_drawn = Q(job__state__in=(JobState.CANCELLED, JobState.FAILED), job__drawing=False)
     return dataset.releases.exclude(nothing_drawn, blob_name="").exists()

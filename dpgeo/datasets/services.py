@@ -62,9 +62,10 @@ def dataset_create(
 ) -> Dataset:
     """Declare a dataset with its own budget or on a shared ledger.
 
-    A `points_budget` is declared beside a budget of its own; a shared ledger brings its own budget
-    for points. `created_by` is None for the operator at the console. Raises InvalidInput, which
-    names the field, and NotAllowed if a user without the right to grant budgets asks for one.
+    A dataset with its own `budget` may have a `points_budget` too; on a shared ledger, the budget
+    for points is shared as well. `created_by` is None for the operator at the console. Raises
+    InvalidInput, which names the field, and NotAllowed if a user without the right to grant budgets
+    asks for one.
     """
     if budget is not None and created_by and not may_grant_budget(created_by, organisation):
         raise NotAllowed(

@@ -107,7 +107,7 @@ def upload_preview(*, upload: Upload) -> Preview:
 def upload_look(*, upload: Upload) -> Upload:
     """Parse a new file at once, so that an unreadable one fails immediately.
 
-    If the machine is too busy, the next visit of its page parses it.
+    If the machine is too busy, the file is parsed when somebody next opens its page.
     """
     with suppress(InvalidInput, Conflict):
         upload_preview(upload=upload)
@@ -235,8 +235,9 @@ def schema_of(dataset: Dataset, columns: Columns) -> Schema:
 def _check_columns(dataset: Dataset, upload: Upload, columns: Columns) -> None:
     """Raise InvalidInput unless the columns fit the privacy unit and the file.
 
-    Some formats do not show all columns in their first rows. Their names are then checked only
-    until the columns are fixed: nothing fixed may depend on which rows come first.
+    In some formats the first rows do not show all columns. Files in these formats are checked for
+    the columns' names only until the dataset's declaration is frozen: afterwards, whether a file is
+    accepted may not depend on which of its rows come first.
     """
     wanted = schema_of(dataset, columns).wanted
     seen = upload_preview(upload=upload)

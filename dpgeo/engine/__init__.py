@@ -1,1 +1,1 @@
-"""Where canonical data is read, bounded and aggregated (DuckDB). No noise."""
+"""Reading, bounding and counting of canonical files with DuckDB, without noise."""

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 SALT_BYTES = 16
 
 MEMORY_BYTES = 1 << 30
-"""DuckDB's memory limit; the process needs some 300 MB beyond it."""
+"""DuckDB's memory limit; the process as a whole needs some 300 MB more."""
 
 SPILL_BYTES = 64 << 30
 """Limit on DuckDB's temporary files."""
@@ -26,10 +26,10 @@ Parameters = dict[str, str | int | float | list[int]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CanonicalFile:
-    """The file at `path` and the settings of its readers.
+    """The file at `path` and the settings with which it is read.
 
     `salt` is 16 secret bytes. What does not fit into `memory_bytes` is spilled to `folder`, or to
-    the system's temporary folder. Raises ValueError for a salt of another length.
+    the system's temporary folder if that is None. Raises ValueError for a salt of another length.
     """
 
     path: Path
@@ -44,7 +44,7 @@ class CanonicalFile:
 
     @contextmanager
     def scratch(self) -> Iterator[Path]:
-        """Open a scratch folder, removed afterwards."""
+        """Create a scratch folder that is removed afterwards."""
         with tempfile.TemporaryDirectory(prefix="dpgeo-count-", dir=self.folder) as name:
             yield Path(name)
 
@@ -70,7 +70,7 @@ class CanonicalFile:
             connection.close()
 
     def salt_words(self) -> Parameters:
-        """Return the salt as the two numbers that queries take."""
+        """Return the salt as the two 64-bit parameters of queries."""
         half = SALT_BYTES // 2
         return {
             "salt_high": int.from_bytes(self.salt[:half]),

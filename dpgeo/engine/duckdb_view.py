@@ -1,22 +1,23 @@
 """Private view of a canonical Parquet file, bounded and counted by DuckDB.
 
-Contribution bounding. Every row (visits) or every distinct pair of person and cell (people) gets a
-key: a hash of the salt, the person and the row's own content in the high bits, the cell's number in
-the low ones. A person's sample is the `bound` smallest keys (simple random sampling, Fan and Jin
-2015), and the cells are read back from them. Zones replace cells in the same way: an item is then a
-row in a zone, so that overlapping zones add up to at most `bound` as well. With `popular` bounding,
-the rank of the place precedes the hash (`privacy.bounding`).
+Contribution bounding. Items are sampled: the rows where visits are counted, the distinct pairs of
+person and cell where people are counted. Every item gets a key, whose high bits are a hash of the
+salt, the person and the item's own content, and whose low bits are the number of its cell. A
+person's sample is the `bound` smallest keys (simple random sampling, Fan and Jin 2015), and the
+cells are read back from these keys. Where zones are counted, a zone takes the place of the cell: a
+row in two zones makes two items, so that a person adds at most `bound` to overlapping zones as
+well. With `popular` bounding, the rank of the place precedes the hash (`privacy.bounding`).
 
 Privacy argument. For a fixed salt the sample of a person is a function of that person's own rows:
-a key does not depend on other rows, on their order or on their number, given the ranks, which are
-public. Removing a person therefore removes that person's at most `bound` counts and changes no
-other, whatever the quality of the hash: the L1 sensitivity is `bound`. Grouping is by all 128 bits
-of the person, so two people never share a sample.
+given the ranks, which are public, a key does not depend on other rows, on their order or on their
+number. Removing a person therefore removes that person's sample, which adds at most `bound` to the
+counts, and changes nobody else's, whatever the quality of the hash: the L1 sensitivity is `bound`.
+Grouping is by all 128 bits of the person, so two people never share a sample.
 
 Ties. A key has 64 bits, of which a grid of 4096 x 4096 cells takes 24, so 40 are left for the hash
-(34 at 32768 x 32768), and some 12 fewer where there are ranks. Two items of one person agree in 40
-bits with probability 2^-40; the cell's number then decides, which is still a function of the
-person's own rows. Only the uniformity of the choice suffers, by as little.
+(34 on a grid of 32768 x 32768), and some 12 fewer where there are ranks. Two items of one person
+agree in 40 bits with probability 2^-40. The cell's number then decides, which is still a function
+of the person's own rows: only the uniformity of the choice suffers, and as little as that.
 
 Utility. DuckDB's hash of several values is an XOR of single hashes, under which the smallest of
 three items is the same one half of the time; the outer hash mixes again, which makes the choice
@@ -54,7 +55,7 @@ if TYPE_CHECKING:
     import duckdb
 
 HEAP_BYTES = 50
-"""Measured memory of one key of one person, which `min(key, bound)` reserves in advance."""
+"""Measured memory of each of the `bound` keys for which `min(key, bound)` reserves space."""
 
 LIST_BYTES = 40
 """Measured memory of one key in `list(key)`, including its sorted copy."""
@@ -63,7 +64,7 @@ HEAP_LIMIT = 999_999
 """Largest number of keys that DuckDB's `min(key, n)` supports."""
 
 # The same float64 operations as `Grid.locate`, in the same order, so that both agree bit for bit.
-# DuckDB sorts NaN above all numbers; the upper comparison drops it.
+# DuckDB sorts NaN above all numbers, so the comparison with the upper limit drops it.
 _IN_CELLS = """
 WITH located AS (
     SELECT *,
@@ -113,8 +114,9 @@ _PEOPLE = """, items AS (
     FROM (SELECT DISTINCT person_high, person_low, cell FROM rows_inside)
 )"""
 
-# The person of a zoned record is its number in the file, which identifies records; in the hash it
-# would make a record's sampled zones depend on the records before it.
+# Where records are the privacy unit, the person of a row with a zone is the record's number in the
+# file. The hash leaves it out: with it, the zones sampled for a record would depend on the records
+# before it in the file.
 _RECORDS = """, items AS (
     SELECT person_high, person_low, cell,
         hash(hash($salt_high::UBIGINT, $salt_low::UBIGINT, x, y, time, cell)) AS word
@@ -125,7 +127,7 @@ _RANDOM = """, keyed AS (
     SELECT person_high, person_low, (word & $hash_bits::UBIGINT) | cell AS key FROM items
 )"""
 
-# The index into the table of ranks is that of `RankTable`, in the same whole numbers.
+# The index into the table of ranks is computed as in `RankTable.of_cells`, in whole numbers.
 _POPULAR = """, keyed AS (
     SELECT person_high, person_low, rank | (word & $hash_bits::UBIGINT) | cell AS key
     FROM items JOIN ranks ON ranks.place =
@@ -165,10 +167,10 @@ SELECT count(*), approx_count_distinct(hash(person_high, person_low)) FROM read_
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sampling:
-    """How rows are sampled; the counts do not depend on it.
+    """Method of sampling rows, which affects time and memory, but not the counts.
 
-    `heap` keeps a person's smallest keys in memory reserved in advance; otherwise all keys are
-    listed and sorted. Neither can spill to disk, so people are divided over `passes`.
+    With `heap`, a person's smallest keys are kept in memory that is reserved in advance; otherwise
+    all keys are listed and sorted. Neither can spill to disk, so people are divided over `passes`.
     """
 
     heap: bool
@@ -180,8 +182,9 @@ def choose_sampling(
 ) -> Sampling:
     """Choose the sampling and the number of passes that fit half of `memory`.
 
-    Every thread reserves its own heap for a person whose rows it meets. Distinct pairs of person
-    and cell, which are collected before, take as much memory as a list.
+    Every thread reserves its own heap for each person whose rows it reads. Where people are
+    counted, distinct pairs of person and cell are collected first, which takes as much memory as
+    the list would.
     """
     heap_bytes = HEAP_BYTES * bound * people * threads
     list_bytes = LIST_BYTES * rows
@@ -259,7 +262,10 @@ class DuckDBView:
 
     @property
     def bound(self) -> int:
-        """Contribution bound: most cells (people) or records (visits) of one privacy unit."""
+        """Contribution bound of a privacy unit.
+
+        It limits the number of its cells where people are counted, of its records where visits are.
+        """
         return self._bound
 
     def histogram(self, grid: Grid) -> PrivateCounts:
@@ -306,9 +312,9 @@ class DuckDBView:
         return PrivateSparseCounts(cells, amounts, size=grid.size, sensitivity=self._bound)
 
     def visits(self, grid: Grid) -> PrivateVisits:
-        """Return the bounded cells, grouped by person.
+        """Return at most `bound` cells of each person, grouped by person.
 
-        People are numbered in reading order, which a measurement has to hide.
+        People are numbered in the order in which they are read, which no measurement may reveal.
         """
         persons, cells, people = [], [], 0
         for person, cell in self._columns(grid, "person", "cell"):
@@ -327,7 +333,7 @@ class DuckDBView:
         return PrivateCounts(counts, sensitivity=self._bound)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count people by the region (n,) of one random place each."""
+        """Count people by region (n,), each in the region of one of their places at random."""
         view = copy.copy(self)
         view._bound, view._popularity = 1, None
         if isinstance(regions, Zones):
@@ -343,9 +349,9 @@ class DuckDBView:
     def positions(
         self, *, time_step: int | None, attributes: bool = False, shard: Shard = WHOLE
     ) -> PrivatePositions:
-        """Return at most `bound` reports of each privacy unit, in chunks, sampled by time.
+        """Return at most `bound` reports of each privacy unit, in chunks.
 
-        Raises InvalidInput (field "bound") where times cannot decide (`BoundedReports`).
+        `dpgeo.engine.reports` says how they are sampled.
         """
         return BoundedReports(
             self._file,
@@ -431,7 +437,7 @@ class DuckDBView:
     def _keyed(
         self, connection: duckdb.DuckDBPyConnection, regions: CountedRegions, parameters: Parameters
     ) -> str:
-        """Build the SQL of an item's key; adds its salt and bits to `parameters`.
+        """Build the SQL of an item's key, and add what it needs to `parameters`.
 
         A key consists of the rank of the item's place, if there are ranks, the hash and the cell.
         """

@@ -1,8 +1,8 @@
 """Assignment of positions to declared zones.
 
 Rows are read in chunks and each position is located by itself, so the output does not depend on
-where the file was divided. Memory is bounded: chunks are smaller where many zones overlap, by a
-public bound.
+where the file was divided. To limit memory, chunks are smaller where many zones overlap; their size
+follows from the zones alone, which are public.
 """
 
 from __future__ import annotations
@@ -20,10 +20,11 @@ PAIRS = 500_000
 
 
 def write_zoned(source: Path, target: Path, zones: Zones, unit: Unit, pairs: int = PAIRS) -> None:
-    """Write person, position, time and the number of a zone for each pair.
+    """Write a row for each pair of a position and a zone that contains it.
 
-    Where the privacy unit is a record, its number in the file replaces the person. It identifies
-    records and must not affect any sampling, since it depends on the records before.
+    A row of `target` is that of `source`, with the zone's number as its cell. Where the privacy
+    unit is a record, the record's number in the file replaces the person. That number must not
+    affect any sampling, since it depends on the records before it.
     """
     import pyarrow as pa
     import pyarrow.parquet as pq

@@ -1,1 +1,1 @@
-"""Uploaded files become one canonical file: schema, readers, writer. No noise."""
+"""Ingestion of uploaded files into canonical files: schema, readers, writer. No noise."""

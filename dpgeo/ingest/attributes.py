@@ -17,7 +17,7 @@ from dpgeo.ingest.text import is_text, lenient_text
 
 
 def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[np.int32]:
-    """Number each row's combination of values (n,); no row is refused for its values.
+    """Return the number of each row's combination of values (n,); refuse no row.
 
     Values are compared as text, without surrounding blanks and in Unicode's composed form.
     """
@@ -26,7 +26,7 @@ def number_attributes(batch: Batch, attributes: Sequence[Attribute]) -> NDArray[
 
 
 def _codes(values: Any, attribute: Attribute) -> NDArray[np.int64]:
-    """Return the index (n,) of each value among the declared; their number if absent."""
+    """Return each value's index (n,) among the declared ones, or their count for OTHER."""
     text = lenient_text(values) if is_text(values.type) else values.cast(pa.string())
     declared = pa.array(attribute.values, pa.string())
     index = pc.index_in(pc.utf8_normalize(text, form="NFC"), value_set=declared)

@@ -22,9 +22,9 @@ PREVIEW_ROWS = 200
 class Batch:
     """Rows from a reader.
 
-    `rows` int64 (n,) are row numbers for examples; `fields` holds a pyarrow array (n,) for each
-    column of `Schema.wanted`, text where the format has nothing else. `done` of `total` is the
-    reader's progress.
+    `rows` int64 (n,) are row numbers, by which examples of refused rows are listed. `fields` holds
+    a pyarrow array (n,) for each column of `Schema.wanted`, as text where the format has nothing
+    else. `done` of `total` is the reader's progress.
     """
 
     rows: NDArray[np.int64]
@@ -50,8 +50,8 @@ class Head:
 class ReadRows(Protocol):
     """Reads the rows of a file in batches.
 
-    `crs` is the coordinate reference system that the owner declared. Unusable rows are refused to
-    the tally. Raises InvalidInput for problems that do not concern single rows.
+    `crs` is the coordinate reference system that the owner declared. Rows that cannot be used are
+    counted in `tally`. Raises InvalidInput for problems that do not concern single rows.
     """
 
     def __call__(
@@ -61,7 +61,7 @@ class ReadRows(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Reader:
-    """A format's reader: all rows in batches, and the first PREVIEW_ROWS as text.
+    """A format's reader: `read` gives all rows, `head` the first PREVIEW_ROWS as text.
 
     Both raise InvalidInput. One row must never affect how another is read.
     """
@@ -71,7 +71,7 @@ class Reader:
 
 
 class Sieve:
-    """Tracks the accepted rows of a batch; a row is refused for its first reason."""
+    """Tracks the accepted rows of a batch; a row is refused once, for its first reason."""
 
     def __init__(self, rows: NDArray[np.int64], tally: Tally) -> None:
         self.kept: NDArray[np.bool_] = np.ones(len(rows), dtype=bool)
@@ -79,7 +79,7 @@ class Sieve:
         self._tally = tally
 
     def refuse(self, failing: NDArray[np.bool_], reason: Reason, values: Any = None) -> None:
-        """Refuse rows where `failing`; `values` (pyarrow array or sequence) give examples."""
+        """Refuse rows where `failing`; `values` (pyarrow array or sequence) are for examples."""
         index = np.flatnonzero(self.kept & failing)
         if not len(index):
             return
@@ -100,7 +100,7 @@ def as_python(value: Any) -> object:
 
 
 def as_text(value: Any) -> str:
-    """Convert a value to short text for a preview; geometry becomes readable."""
+    """Convert a value to short text for a preview; geometry in WKB becomes WKT."""
     plain = as_python(value)
     if isinstance(plain, bytes):
         shape = shapely.from_wkb(plain, on_invalid="ignore")

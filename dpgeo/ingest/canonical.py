@@ -5,8 +5,8 @@ uses that row, the declared schema, the dataset's secret key and the list of per
 and nothing else: types are declared, not inferred; no decision depends on the whole file; and a row
 that cannot be used does not affect any other. Removing one person's rows from an upload therefore
 removes exactly that person's rows from the canonical file. The contribution bound, and with it
-every later guarantee, rests on this. The list of erased persons is the same for both files.
-(`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
+every later guarantee, rests on this. The list of erased persons is the same with and without that
+person's rows. (`tests/unit/ingest/test_person_local.py` tests this, byte for byte.)
 """
 
 from __future__ import annotations
@@ -93,7 +93,7 @@ def canonical_rows(
 
 
 def _degrees(batch: Batch, schema: Schema, sieve: Sieve) -> Pair:
-    """Return longitude and latitude, float64 (n,); refused rows are undefined."""
+    """Return longitude and latitude, float64 (n,); those of refused rows have no meaning."""
     crs = schema.columns.crs
     x_axis, y_axis = (LONGITUDE, LATITUDE) if has_limits(crs) else (EASTING, NORTHING)
     if Role.GEOMETRY in batch.fields:
@@ -115,7 +115,7 @@ class _Positions:
 
 
 class CanonicalWriter:
-    """Writes canonical rows in row groups of `ROW_GROUP`, independent of the batches."""
+    """Writes canonical rows in row groups of `ROW_GROUP`, whatever the batches' sizes."""
 
     def __init__(self, writer: pq.ParquetWriter) -> None:
         self._writer = writer

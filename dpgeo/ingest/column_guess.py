@@ -50,7 +50,10 @@ def suggest(names: Sequence[str], geometry: str = "", crs: str = "") -> Columns:
 
 
 def _likeliest(names: Sequence[str], words: list[str]) -> str:
-    """Return the first name that is, or contains as a word, the first matching one of `words`."""
+    """Return the first name that contains a word of `words`, trying these in order.
+
+    A word of a single letter must be the whole name. Returns "" if no name contains any of them.
+    """
     parts = [
         {name.lower(), *re.findall(r"[a-z]+", re.sub(r"([a-z])([A-Z])", r"\1 \2", name).lower())}
         for name in names
@@ -65,7 +68,7 @@ def _likeliest(names: Sequence[str], words: list[str]) -> str:
 def hints(
     names: Sequence[str], rows: Sequence[Sequence[str]], columns: Columns, area: StudyArea | None
 ) -> list[Phrase]:
-    """Return sentences about suspicious values in the first rows, given the columns."""
+    """Return sentences about suspicious values in the first rows of the given columns."""
     if not rows:
         return []
     sentences = []
@@ -117,7 +120,7 @@ def _position_hints(
 def _look_swapped(
     lon: NDArray[np.float64], lat: NDArray[np.float64], area: StudyArea | None
 ) -> bool:
-    """Whether the rows fit, or fit an area far better, with swapped coordinates."""
+    """Whether swapping the coordinates makes them valid, or puts most into the area."""
     if (np.abs(lat) > 90).sum() * 2 > len(lat):
         return bool((np.abs(lon) <= 90).all())
     return area is not None and bool(

@@ -64,7 +64,7 @@ EASTING, NORTHING = replace(LONGITUDE, limit=inf), replace(LATITUDE, limit=inf)
 
 
 def numbers(values: Any, axis: Axis, sieve: Sieve) -> NDArray[np.float64]:
-    """Parse coordinates as float64 (n,); not finite in refused rows.
+    """Parse coordinates as float64 (n,); values of refused rows have no meaning.
 
     Text must be a plain decimal number with a point. It is rounded to the nearest double, so a
     number and its shortest text give the same position.
@@ -93,9 +93,10 @@ def _parsed(values: Any, axis: Axis, sieve: Sieve) -> Any:
 
 
 def points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
-    """Parse points in WKT or WKB to coordinates, float64 (n,) each.
+    """Parse points to coordinates, float64 (n,) each.
 
-    They are not finite where the row is refused. The column's type, text or bytes, decides.
+    A column of text is read as WKT, a column of bytes as WKB. The values of refused rows have no
+    meaning.
     """
     if is_words(values.type):
         return _text_points(values, x_axis, y_axis, sieve)
@@ -118,7 +119,7 @@ def points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
 
 
 def _text_points(values: Any, x_axis: Axis, y_axis: Axis, sieve: Sieve) -> Pair:
-    """Parse `POINT (x y)`; a height or measure is ignored."""
+    """Parse texts such as `POINT (x y)`; a height or measure is ignored."""
     text = readable_text(values, sieve)
     sieve.refuse(mask(pc.is_null(text)) | mask(pc.equal(text, "")), Reason.GEOMETRY_MISSING)
     sieve.refuse(mask(pc.match_substring_regex(text, WKT_OTHER)), Reason.GEOMETRY_NOT_POINT, text)

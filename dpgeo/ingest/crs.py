@@ -1,9 +1,10 @@
 """Declared projection of an upload's coordinates, and conversion to WGS84.
 
 A projection is declared by its code in a public register and by nothing else: definitions as text
-could name files on this machine. Of the several transformations between two datums one is chosen,
-by the code and the study area, and used for all rows. PROJ's habit of trying the next one where one
-fails would depend on single rows as well, but would leave a seam where two meet.
+could name files on this machine. There may be several transformations between two datums. One is
+chosen, by the code and the study area, and used for all rows. PROJ by itself would try the next
+transformation for a position where the first fails. That too would depend on single rows alone, but
+it would leave a seam where two transformations meet.
 """
 
 from __future__ import annotations
@@ -72,7 +73,8 @@ def check_crs(crs: str, bounds: Bounds) -> None:
 def to_wgs84(x: NDArray[np.float64], y: NDArray[np.float64], crs: str, bounds: Bounds) -> Pair:
     """Convert eastings and northings, float64 (n,), to longitude and latitude.
 
-    Results are not finite where there is none. `bounds` are the study area's, in degrees.
+    A position that cannot be converted gives values that are not finite. `bounds` are the study
+    area's, in degrees.
     """
     if crs in IN_DEGREES:
         return x, y
@@ -126,7 +128,7 @@ def _way(crs: str, bounds: Bounds) -> Any:
     set_network_enabled(False)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # that a better grid could be fetched from the network
+            warnings.simplefilter("ignore")  # warnings that the network has a better grid
             group = TransformerGroup(
                 _system(crs), WGS84, always_xy=True, area_of_interest=AreaOfInterest(*bounds)
             ).transformers

@@ -3,8 +3,8 @@
 One line is one row. CSV libraries let a quoted field span several lines, so a single stray
 quotation mark can absorb the rows of other people into a field, and removing one person's row could
 change everyone's. Here quotation marks have a meaning only within their own line, and a line that
-leaves one open is refused alone. The cost is that line breaks inside quotes are not supported;
-nothing a map needs contains one.
+leaves a quotation open is refused alone. The cost is that line breaks inside quotes are not
+supported; nothing a map needs contains one.
 
 A line ends at LF, CRLF or CR. Empty lines are not rows. Within a line, a field may be quoted as a
 whole and then contain delimiters, and doubled quotation marks (RFC 4180).
@@ -31,10 +31,11 @@ Positions = NDArray[np.int64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Lines:
-    """Lines of a block: `starts` and `ends` (n,) are byte positions in `block`, `numbers` (n,)
-    the lines' numbers in the file. `done` is the number of bytes of the file read so far.
+    """Lines of a block of bytes.
 
-    A line longer than `MAX_LINE_BYTES` is cut to its first bytes and marked in `too_long`.
+    `starts` and `ends` (n,) are byte positions in `block`, and `numbers` (n,) the lines' numbers in
+    the file. `done` is the number of bytes of the file read so far. A line longer than
+    `MAX_LINE_BYTES` is cut to its first bytes and marked in `too_long`.
     """
 
     block: bytes
@@ -112,8 +113,11 @@ def _decodes(text: bytes) -> bool:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Split:
-    """The fields of lines. `delimiters` are those outside quotes, in the whole block; `first` and
-    `count` (n,) select the delimiters of each line.
+    """The positions of fields in a block of lines.
+
+    `delimiters` are the positions of all delimiters outside quotes in the block. Of these, line i
+    has `count[i]`, beginning at index `first[i]`. `unclosed` and `stray` (n,) mark lines with a
+    quotation mark that is never closed or is out of place.
     """
 
     delimiters: Positions

@@ -52,9 +52,9 @@ def read_csv(
 ) -> Iterator[Batch]:
     """Yield the rows of a CSV file in batches; fields are pyarrow string arrays.
 
-    A CSV file states no coordinate reference system, so `crs` cannot be checked. Lines without the
-    header's number of fields are refused to the tally. Raises InvalidInput when the header is
-    unusable or lacks a declared column.
+    A CSV file states no coordinate reference system, so `crs` cannot be checked. Lines with more or
+    fewer fields than the header are refused. Raises InvalidInput when the header is unusable or
+    lacks a declared column.
     """
     total = path.stat().st_size
     with path.open("rb") as file:
@@ -67,7 +67,7 @@ def read_csv(
 def read_header(file: IO[bytes]) -> Header:
     """Read the header, the first line that is not blank, leaving `file` after it.
 
-    The delimiter is the one of comma, semicolon, tab and bar that gives most columns. Raises
+    The delimiter is the one of comma, semicolon, tab and bar that gives the most columns. Raises
     InvalidInput (field "file") when there is no usable header.
     """
     head = file.read(MAX_HEADER_BYTES + 1)
@@ -104,7 +104,7 @@ def _header_text(line: bytes) -> str:
 
 
 def read_head(path: Path) -> Head:
-    """Return the first rows, each cut or filled up to the header's width."""
+    """Return the first rows, cut or filled up to as many cells as the header has."""
     with path.open("rb") as file:
         header = read_header(file)
         head = io.BytesIO(file.read(HEAD_BYTES))
@@ -120,7 +120,7 @@ def read_head(path: Path) -> Head:
 
 
 def _columns(text: str) -> tuple[str, list[str]]:
-    """Return the delimiter that gives most columns, and their names."""
+    """Return the delimiter that gives the most columns, and the columns' names."""
     delimiter = max(DELIMITERS, key=lambda mark: _width(text, mark))
     try:
         names = next(csv.reader([text], delimiter=delimiter, strict=True))
@@ -134,7 +134,7 @@ def _columns(text: str) -> tuple[str, list[str]]:
 
 
 def _width(text: str, delimiter: str) -> int:
-    """Count the columns of a delimiter, 0 if a name would be too long for the library."""
+    """Count the columns that a delimiter gives; 0 if a name is too long for the library."""
     try:
         return len(next(csv.reader([text], delimiter=delimiter)))
     except csv.Error:
@@ -168,8 +168,8 @@ def _batch(
 def _strings(block: bytes, start: Positions, end: Positions) -> Any:
     """Return the unquoted fields from `start` to `end` as a pyarrow string array.
 
-    The fields and the gaps between them tile the block, so together they form one Arrow array over
-    the bytes in place; every second element of it is a field.
+    Fields and the gaps between them alternate in the block. Together they form one Arrow array over
+    the block's own bytes, of which every second element is a field.
     """
     if not len(start):
         return pa.array([], pa.string())

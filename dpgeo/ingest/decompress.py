@@ -3,8 +3,8 @@
 The output is bounded by an absolute size and by its ratio to the input. Names in an archive are
 never used for writing, and nothing inside is unpacked again.
 
-These limits, and a checksum error at the end, refuse the whole file: a compressed file is one text,
-of which no part can be trusted alone (see `geojson_reader` for the argument).
+A file beyond these limits, or with a checksum error at its end, is refused as a whole: it is one
+text, of which no part can be trusted alone (see `geojson_reader` for the argument).
 """
 
 from __future__ import annotations
@@ -50,10 +50,10 @@ def unpacked(
     *,
     enough: int = MAX_BYTES,
 ) -> tuple[Path, str]:
-    """Yield the path and name of the file to read, unpacked if necessary.
+    """Return the path and name of the file to read, unpacked if necessary.
 
-    It is unpacked into `folder`, up to about `enough` bytes. `tick` is called meanwhile. Raises
-    InvalidInput (field "file") for files that are not packed properly.
+    A packed file is unpacked into `folder`, up to about `enough` bytes; `tick` is called after each
+    chunk. Raises InvalidInput (field "file") for files that are not packed properly.
     """
     head = _head(path)
     if head.startswith(GZIP):
@@ -142,7 +142,7 @@ def _copy(
     tick: Callable[[], None],
     enough: int,
 ) -> None:
-    """Unpack into `target`; `read()` bounds the packed bytes consumed."""
+    """Unpack into `target`; `read()` returns at least the packed bytes consumed so far."""
     written = 0
     with target.open("wb") as file:
         while written < enough and (chunk := content.read(CHUNK_BYTES)):

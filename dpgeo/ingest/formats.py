@@ -1,6 +1,6 @@
 """Registry of upload formats; readers are imported when used.
 
-A new format is one module, its reader, and one line of `FORMATS`.
+A new format takes one module, which holds its reader, and one line of `FORMATS`.
 """
 
 from __future__ import annotations
@@ -41,8 +41,8 @@ class InputFormat:
     """An upload format: name, reader, suffixes, and how its files are recognised.
 
     `reader` is "module.ATTRIBUTE" of this package, a `batch.Reader`. A `sandboxed` format is read
-    in a process of its own (`sandbox`); the others by our own code, from the beginning, in this
-    process.
+    in a process of its own (`sandbox`). The others are read in this process, by our own code, from
+    beginning to end.
     """
 
     title: str
@@ -67,9 +67,9 @@ def _is_json(start: Start) -> bool:
 
 
 def _is_json_sequence(start: Start) -> bool:
-    """Recognise lines of JSON by the file's name, or by having no features list.
+    """Recognise newline-delimited JSON by name, or because it has no features list.
 
-    A name that says "lines" decides, so that no content of the first line can.
+    If the file's name has a suffix of such files, it decides, whatever the first line holds.
     """
     from dpgeo.ingest.geojson_reader import read_preamble
 

@@ -55,7 +55,7 @@ HEAD_BLOCK_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """The start of a document: where its features begin, and the stated system."""
+    """The start of a document: where its features begin, and the system that it states."""
 
     begins: int
     crs: str
@@ -71,8 +71,10 @@ class Feature:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Records:
-    """Texts that should each be a feature, which of them are too long, their numbers, and the
-    reader's progress. A text that is too long may be only its beginning, or blank.
+    """Texts that should each be a feature.
+
+    `too_long` (n,) marks texts that are too long; of these there may be only the beginning, or only
+    blanks. `numbers` (n,) are the records' numbers, and `done` is the reader's progress.
     """
 
     texts: Sequence[bytes]
@@ -110,7 +112,8 @@ def read_document(
 ) -> Iterator[Batch]:
     """Yield the rows of a FeatureCollection in batches, features numbered from 1.
 
-    Raises InvalidInput when it is not JSON throughout or in another system than declared.
+    Raises InvalidInput if the document is not JSON throughout, or if it states another coordinate
+    reference system than the declared one.
     """
     total = path.stat().st_size
     with path.open("rb") as file:
@@ -127,7 +130,7 @@ def read_document(
 
 
 def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Feature]]:
-    """Return the stated system and the first features, of the first `size` records."""
+    """Return the stated system, and the usable features among the first `size` records."""
     file.seek(0)
     crs = ""
     if document:
@@ -151,7 +154,7 @@ def head(file: IO[bytes], size: int, *, document: bool) -> tuple[str, list[Featu
 
 
 def read_head(path: Path, *, document: bool) -> Head:
-    """Return the first features as rows; the names are all that occur in them."""
+    """Return the first features as rows, with a column for every property in them."""
     with path.open("rb") as file:
         crs, features = head(file, PREVIEW_ROWS, document=document)
     names = list(dict.fromkeys(name for each in features for name in each.properties))
@@ -164,7 +167,7 @@ def read_head(path: Path, *, document: bool) -> Head:
 
 
 def _is_text(name: str) -> bool:
-    """Return whether a name can be shown and declared: JSON may escape half a character."""
+    """Return whether a name can be shown and declared: a JSON escape may be half a character."""
     return not any("\ud800" <= sign <= "\udfff" for sign in name)
 
 
@@ -224,7 +227,7 @@ def read_preamble(file: IO[bytes]) -> Preamble | None:
 
 
 def _members(text: str, members: dict[str, Any]) -> int | None:
-    """Read an object's members up to the first element of "features", if any.
+    """Read the members before "features"; return where its elements begin, if any.
 
     Bytes are decoded as Latin-1, so that positions in the text are positions in the file.
     """
@@ -254,7 +257,7 @@ def _after(text: str, place: int, mark: str) -> int | None:
 
 
 def _stated(member: Any) -> str:
-    """Return the code of a "crs" member (GeoJSON of 2008), else its name or ""."""
+    """Return the code in a "crs" member (GeoJSON of 2008), else its name; "" without one."""
     if member is None:
         return ""
     try:
@@ -268,7 +271,7 @@ def _stated(member: Any) -> str:
 
 
 def _check_geometry(wanted: Wanted, stated: str, declared: str) -> None:
-    """Check the geometry's name and system. Raises InvalidInput."""
+    """Check the declared name and system of the geometry. Raises InvalidInput."""
     if Role.GEOMETRY not in wanted:
         return
     if wanted[Role.GEOMETRY] != GEOMETRY:
@@ -294,7 +297,11 @@ def parse(text: bytes) -> tuple[Any, bool]:
 
 
 def feature(text: bytes, *, too_long: bool, document: bool) -> Feature:
-    """Parse a record as a feature. Raises Unusable, or in a document ValueError."""
+    """Parse a record as a feature.
+
+    Raises Unusable for a record that is refused alone, and ValueError for a record that is not JSON
+    and for which the whole document is refused.
+    """
     if too_long and not document:
         raise Unusable(Reason.LINE_TOO_LONG)
     try:
@@ -338,7 +345,7 @@ def _batch(
 
 
 def _features(records: Records, sieve: Sieve, *, document: bool) -> list[Feature]:
-    """Parse the records' features; refused ones are empty."""
+    """Parse the records' features; refused records become empty features."""
     parsed, refused = [], Refusals()
     for index, text in enumerate(records.texts):
         try:

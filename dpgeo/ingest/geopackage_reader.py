@@ -45,7 +45,7 @@ ENVELOPE_BYTES = {0: 0, 1: 32, 2: 48, 3: 48, 4: 64}
 
 @dataclass(frozen=True, slots=True)
 class Layer:
-    """The layer of points: table, columns, geometry column, and stated system."""
+    """The layer of points: table, columns, geometry column, and stated coordinate system."""
 
     table: str
     names: list[str]
@@ -103,7 +103,7 @@ def _shown_geometry(value: object) -> str:
 
 @contextmanager
 def opened(path: Path) -> Iterator[sqlite3.Connection]:
-    """Open the database, able to read only what a GeoPackage must have."""
+    """Open the database read-only, with limits and without trusting its schema."""
     _check_size(path)
     address = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
     with closing(sqlite3.connect(address, uri=True, isolation_level=None)) as connection:
@@ -190,7 +190,7 @@ def _only_points(connection: sqlite3.Connection) -> tuple[str, str, Any]:
 
 
 def _system(connection: sqlite3.Connection, number: Any) -> str:
-    """Return the file's name of a coordinate system; "" if undefined."""
+    """Return the code that the file gives for a coordinate system; "" if undefined."""
     if number in (-1, 0):
         return ""
     row = connection.execute(
@@ -219,7 +219,7 @@ def _authorizer(tables: Sequence[str]) -> Any:
 def read_rows(
     connection: sqlite3.Connection, layer: Layer, names: Sequence[str]
 ) -> Iterator[tuple[Any, ...] | None]:
-    """Yield the columns of each row, text as bytes; None for a huge row."""
+    """Yield the columns of each row, text as bytes; None for a row that is too large."""
     connection.text_factory = bytes
     row_id = _row_id(layer.names)
     table, columns = _name(layer.table), ", ".join(map(_name, names))
@@ -250,7 +250,7 @@ def _one_row(connection: sqlite3.Connection, query: str, last: int) -> tuple[Any
 
 
 def _row_id(names: Sequence[str]) -> str:
-    """Return a name of the row id that is not the name of a column."""
+    """Return one of SQLite's names for the row id that is not the name of a column."""
     taken = {name.lower() for name in names}
     return next(name for name in ("rowid", "oid", "_rowid_", "") if name not in taken)
 
@@ -307,9 +307,9 @@ def _geometries(values: Sequence[object], _: str, sieve: Sieve) -> Any:
 
 
 def well_known_binary(value: object) -> bytes:
-    """Return a geometry without its header, cut to the length of a point.
+    """Return a geometry's well-known binary, cut just beyond MAX_FIELD_BYTES.
 
-    Raises Unusable.
+    The header that GeoPackage adds is left out. Raises Unusable.
     """
     if not isinstance(value, bytes) or len(value) < 8 or value[:2] != b"GP":
         raise Unusable(Reason.GEOMETRY_UNREADABLE)

@@ -30,9 +30,9 @@ def ingest(
     Compressed and binary files are read in a separate process (`sandbox`). `key` (16 to 64 bytes)
     is the dataset's secret for the persons' hashes, and `erased` has the hashes (16 bytes) of
     persons whose rows are refused. `progress(done, total)` is called a few times a second and at
-    the end, in bytes for text and rows for binary formats; an exception from it stops the work.
-    Memory does not grow with the file. `target` appears complete or not at all. A file with no
-    usable row gives an empty canonical file.
+    the end, in bytes for text formats and in rows for binary ones; an exception from it stops the
+    work. Memory does not grow with the file. `target` appears complete or not at all. A file with
+    no usable row gives an empty canonical file.
 
     Raises InvalidInput for problems that do not concern single rows: not a table, no header, a
     declared column missing or of an impossible type.

@@ -76,7 +76,7 @@ class _Scanner:
         return ends
 
     def _quotes(self, block: bytes, data: NDArray[np.uint8]) -> NDArray[np.int64]:
-        """Return quotation marks preceded by an even number of backslashes."""
+        """Return the positions of quotation marks after an even number of backslashes."""
         quotes: NDArray[np.int64] = np.flatnonzero(data == QUOTE)
         if not self.escapes and b"\\" not in block:
             return quotes
@@ -126,7 +126,7 @@ def read_elements(file: IO[bytes], block_bytes: int = BLOCK_BYTES) -> Iterator[E
 
 
 def read_rest(file: IO[bytes]) -> dict[str, Any]:
-    """Return the members after the array. Raises InvalidInput."""
+    """Return the document's members after the array. Raises InvalidInput."""
     trailing = file.read(MAX_REST_BYTES + 1)
     try:
         members = json.loads(b'{"":0' + trailing)

@@ -37,7 +37,8 @@ CRS84 = {"id": {"authority": "OGC", "code": "CRS84"}}
 """GeoParquet's default coordinate reference system of a column."""
 
 UNUSABLE_METADATA = (ValueError, LookupError, TypeError, AttributeError, RecursionError)
-"""What metadata of another form than GeoParquet's raise, however deeply they are nested."""
+"""Errors that metadata cause if they have another form than GeoParquet's or are nested too deeply.
+"""
 
 
 def read_parquet(
@@ -68,7 +69,7 @@ def read_parquet(
 
 
 def read_head(path: Path) -> Head:
-    """Return the first rows, read a few columns at a time to limit buffers.
+    """Return the first rows, read a few columns at a time to save memory.
 
     Cells of columns without a name are empty: the library finds columns by their names.
     """
@@ -165,7 +166,7 @@ def _check_footer(path: Path) -> None:
 def _group_sizes(metadata: Any) -> list[tuple[int, int]]:
     """Return the stated unpacked bytes and the rows of each row group.
 
-    Sizes of single columns are not read: on a damaged footer that ends the process.
+    Sizes of single columns are not read: with a damaged footer, reading them ends the process.
     """
     groups = map(metadata.row_group, range(metadata.num_row_groups))
     return [(group.total_byte_size, group.num_rows) for group in groups]
@@ -178,7 +179,7 @@ def _affordable_rows(metadata: Any) -> int:
 
 
 def _plain(column: Any) -> Any:
-    """Return a column without extension types, and with dictionaries only of text."""
+    """Return a column without extension types; only text stays a dictionary."""
     if isinstance(column, pa.ExtensionArray):
         column = column.storage
     if pa.types.is_dictionary(column.type):
@@ -226,7 +227,7 @@ def _is_whole_decimal(kind: Any) -> bool:
 
 NUMERIC: tuple[Callable[[Any], bool], ...] = (pa.types.is_integer, pa.types.is_floating)
 PLAIN = (*NUMERIC, pa.types.is_boolean, is_text)
-"""Types of a public attribute."""
+"""Types that a column of a public attribute may have."""
 
 ALLOWED: dict[str, tuple[Callable[[Any], bool], ...]] = {
     Role.LONGITUDE: (*NUMERIC, pa.types.is_decimal, is_text),
@@ -259,7 +260,7 @@ def primary_geometry(schema: Any) -> tuple[str, str]:
 
 
 def _stated(column: Mapping[str, Any]) -> str:
-    """Return the code, else the name, of a geometry column's stated system, or ""."""
+    """Return the code, else the name, of the system that a column states; "" without one."""
     crs = column.get("crs", CRS84)
     if crs is None:
         return ""
@@ -270,9 +271,12 @@ def _stated(column: Mapping[str, Any]) -> str:
 
 
 def _check_geometry(name: str, metadata: Mapping[bytes, bytes], declared: str) -> None:
-    """Refuse a geometry column whose metadata do not state WKB in the declared system.
+    """Refuse a geometry column whose metadata contradict WKB in the declared system.
 
-    Without metadata it is assumed; points in another system lie outside the study area.
+    GeoParquet metadata must describe the column. Without "crs" there, the column is in OGC:CRS84,
+    the default of GeoParquet. A "crs" of null states nothing, so the declared system is assumed. A
+    file without GeoParquet metadata is not checked at all. If such points are in another system
+    after all, they usually lie outside the study area and are refused for that.
     """
     if b"geo" not in metadata:
         return

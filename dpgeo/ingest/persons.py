@@ -16,12 +16,13 @@ from dpgeo.ingest.report import Reason
 from dpgeo.ingest.text import is_text, mask, readable_text
 
 MISSING = ["", "null", "none", "nan", "nat", "na", "n/a", "<na>", r"\n", "undefined"]
-"""Texts by which files mark missing values, in lower case. Taken as one person, all rows without a
-person would be bounded together, and the guarantee would hold for none of them."""
+"""Texts by which files mark missing values, in lower case. If such a text were taken for a person,
+all rows without a person would be bounded together, and the guarantee would hold for none of them.
+"""
 
 EXPONENT = r"^[+-]?[0-9]+(?:[.,][0-9]+)?[eE]\+[0-9]+$"
 """Long numbers as spreadsheets and data frames shorten them: 1.23457E+11 stands for a million
-persons. Bounded together, none of them would have the guaranteed protection."""
+persons. If these were bounded together, none of them would have the guaranteed protection."""
 
 LARGEST_EXACT_FLOAT = 2**53
 

@@ -19,13 +19,16 @@ from dpgeo.spatial.area import StudyArea
 
 ROWS_SHOWN = 20
 LONGEST_WAIT = 300
-"""Seconds after which the machine counts as too busy; `sandbox_worker` bounds processor time."""
+"""Longest time in seconds for a preview, after which the machine counts as too busy;
+`sandbox_worker` limits the processor time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Preview:
-    """Column names, the first rows as text (cut short), suggested columns ("" for none), and
-    sentences about suspicious values. Private: it shows rows.
+    """What an owner sees of an upload before declaring its schema. Private.
+
+    `columns` are the column names, `rows` the first rows as text (cut short), `suggested` the
+    suggested columns ("" for none), and `hints` sentences about suspicious values.
     """
 
     columns: list[str]
@@ -52,12 +55,12 @@ class Preview:
 def preview(
     path: Path, file_name: str, area: StudyArea | None = None, folder: Path | None = None
 ) -> Preview:
-    """Preview the head of an upload. `area` improves the hints; `folder`, by default the system's
-    temporary folder, is for unpacking.
+    """Preview the head of an upload.
 
+    `area` improves the hints. `folder`, by default the system's temporary folder, is for unpacking.
     For files that are neither compressed nor binary only the head is read, whatever the size.
-    Raises InvalidInput (field "file") when it cannot be read as a table at all, and Conflict where
-    the machine is too busy.
+    Raises InvalidInput (field "file") when the file cannot be read as a table at all, and Conflict
+    where the machine is too busy.
     """
     if not is_packed(path) and not sniff(path, file_name).sandboxed:
         return preview_here(path, file_name, area)

@@ -22,7 +22,8 @@ MAX_FIELD_BYTES = 1_000
 class Reason(StrEnum):
     """Reason why a row is refused; the first that applies is used.
 
-    Each depends on the row and the declared schema alone.
+    Each depends on the row and the declared schema alone, and PERSON_ERASED also on whether the
+    row's person was erased.
     """
 
     LINE_TOO_LONG = translatable("the line is longer than 65,536 bytes")
@@ -68,9 +69,10 @@ class Reason(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Example:
-    """A refused row. `row` is the line of a text file (the header is line 1), else counts from 1.
+    """A refused row: its number, the reason, and the offending value, cut short.
 
-    `value` is the offending value, cut short.
+    In a file of lines `row` is the line's number (the header is line 1); in others rows count from
+    1.
     """
 
     row: int
@@ -109,9 +111,10 @@ class Tally:
     def refuse(
         self, reason: Reason, rows: NDArray[np.int64], value: Callable[[int], object]
     ) -> None:
-        """Count `rows` (numbers) as refused; `value(i)` is the value of row i.
+        """Count `rows`, given by their numbers, as refused for a reason.
 
-        It is called for the first few rows only.
+        `value(i)` returns the offending value of the i-th of them. It is called only for the few
+        that become examples.
         """
         self.refused[reason] += len(rows)
         examples = self.examples.setdefault(reason, [])
@@ -130,7 +133,10 @@ class Tally:
 
 
 def shorten(value: object) -> str:
-    """Shorten to at most `LONGEST_EXAMPLE` characters, without control characters."""
+    """Return a value as text of at most `LONGEST_EXAMPLE` characters.
+
+    Control characters and others that cannot be printed are replaced.
+    """
     if isinstance(value, bytes):
         value = value[: 4 * LONGEST_EXAMPLE].decode(errors="replace")
     text = "" if value is None else str(value)

@@ -1,9 +1,10 @@
 """Sandbox process with limits for reading compressed and binary files.
 
-C libraries read them, and a malicious or damaged file can crash a process or exhaust its memory. So
-they run in a separate process: with no settings, no secrets in its environment, little memory
-beyond its libraries', no core dump, a folder of its own that is removed with it, and termination if
-it sends no message for too long. Its messages are lines of JSON; its output is a file.
+C libraries read such files, and a malicious or damaged file can crash a library's process or
+exhaust its memory. So the libraries run in a separate process: with no settings, no secrets in its
+environment, little memory beyond its libraries', no core dump, a folder of its own that is removed
+with it, and termination if it sends no message for too long. Its messages are lines of JSON; its
+output is a file.
 
 Plain text formats are read by our own code, which bounds its memory, and stay in this process.
 """
@@ -49,14 +50,17 @@ def run(
     silence: float = 120,
     limit: float | None = None,
 ) -> T:
-    """Run a task of `sandbox_worker`, which may write in `folder`; `read` its result.
+    """Run a task of `sandbox_worker` on a request; return its parsed result.
 
-    `progress` is called with its messages and stops it by raising. It is also stopped after
-    `silence` seconds without a message, beyond the processor time of a task, or after `limit`
-    seconds in all, for which a busy machine may be the cause. Raises InvalidInput for problems of
-    the file: what the worker refuses, and its termination by the file or by the first two limits;
-    Conflict after `limit` seconds; OSError as the worker met it; RuntimeError for internal errors,
-    and for messages that `sandbox_worker` never sends, whatever error they cause here.
+    `read` parses the result. The worker may write in `folder`. `progress` is called with each
+    progress message of the worker, and stops the worker by raising. The worker is also stopped
+    after `silence` seconds without a message, if it exceeds the processor time of its task, and
+    after `limit` seconds in all, which a busy machine may cause.
+
+    Raises InvalidInput for problems of the file: the worker refuses it, it crashes the worker, or
+    the worker is silent or computes for too long. Raises Conflict after `limit` seconds, OSError
+    for the system's errors that the worker reports, and RuntimeError for internal errors and for
+    messages that `sandbox_worker` never sends.
     """
     environment = {name: os.environ[name] for name in KEPT if name in os.environ}
     process = subprocess.Popen(  # noqa: S603 - our own module, with no argument from outside
@@ -92,7 +96,7 @@ def _send(process: subprocess.Popen[bytes], request: Mapping[str, Any]) -> None:
         process.stdin.write(json.dumps(request).encode() + b"\n")
         process.stdin.flush()
     except BrokenPipeError:
-        return  # the process has ended; the reason is determined below
+        return  # the process has ended; `run` finds out why
 
 
 def _messages(

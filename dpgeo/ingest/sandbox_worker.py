@@ -91,7 +91,7 @@ def limit_memory() -> None:
 
 
 def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
-    """Return the last message: the result of the task."""
+    """Run a task and return the last message: its result, a refusal or a failure."""
     try:
         limit_memory()
         return {"result": TASKS[task](request, say)}
@@ -108,7 +108,7 @@ def answer(task: str, request: dict[str, Any], say: Say) -> dict[str, Any]:
         if error.errno is None:
             return {"failed": _place(error)}
         return {"errno": error.errno}
-    except Exception as error:  # the parent distinguishes it from problems of the file
+    except Exception as error:  # which is no problem of the file
         return {"failed": _place(error)}
 
 
@@ -119,7 +119,7 @@ def _place(error: BaseException) -> str:
 
 
 def main() -> None:
-    """Reserve standard output for messages; print from libraries goes to stderr."""
+    """Reserve standard output for messages; whatever libraries print goes to stderr."""
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
     resource.setrlimit(resource.RLIMIT_NOFILE, (MAX_OPEN_FILES,) * 2)
     if sys.argv[1] == "preview":

@@ -30,11 +30,11 @@ class Role(StrEnum):
 
 
 Wanted = Mapping[str, str]
-"""The columns to read: by `Role`, and those of public attributes by `attribute_key`."""
+"""Names of the columns to read, by `Role` or, for public attributes, by `attribute_key`."""
 
 
 def attribute_key(attribute: Attribute) -> str:
-    """Return the key of a public attribute, in place of a role."""
+    """Return the key of a public attribute's column, in place of a role."""
     return f"attribute {attribute.column}"
 
 
@@ -48,14 +48,14 @@ ROLE_NAMES = {
 
 
 def role_name(key: str) -> Phrase:
-    """What people call a role, or the public attribute that a key stands for."""
+    """Return what people call a role, or the public attribute that a key stands for."""
     if key in set(Role):
         return ROLE_NAMES[Role(key)]
     return Phrase("attribute {name}", name=key.removeprefix("attribute "))
 
 
 def field_of(key: str) -> str:
-    """Return the input field that declared a role's or attribute's column."""
+    """Return the input field in which a role's or attribute's column is declared."""
     return f"columns.{key}" if key in set(Role) else "public_attributes"
 
 
@@ -106,12 +106,12 @@ class Columns:
 
 @dataclass(frozen=True, slots=True)
 class Schema:
-    """Everything besides the row on which a row's meaning depends; public, frozen.
+    """The public rules by which rows are read, fixed beforehand.
 
-    `time_zone` (IANA name) is that of times written without an offset. The values of `attributes`
-    are public. Raises InvalidInput when the columns do not determine a position, a person is needed
-    and not declared, one column has two roles, or the time zone or the coordinate system is
-    unknown.
+    What a row means depends on the row and these rules alone. `time_zone` (IANA name) is that of
+    times written without an offset. The values of `attributes` are public. Raises InvalidInput when
+    the columns do not determine a position, a person is needed and not declared, one column has two
+    roles, or the time zone or the coordinate system is unknown.
     """
 
     columns: Columns

@@ -41,7 +41,7 @@ def mask(condition: Any) -> NDArray[np.bool_]:
 
 
 def readable_text(values: Any, sieve: Sieve) -> Any:
-    """Convert text or bytes, perhaps a dictionary, to a trimmed pyarrow string array.
+    """Convert text or bytes, or a dictionary of them, to trimmed pyarrow strings.
 
     Refuses rows whose value is too long or not UTF-8; they come back as null.
     """
@@ -54,18 +54,18 @@ def readable_text(values: Any, sieve: Sieve) -> Any:
 
 
 def lenient_text(values: Any) -> Any:
-    """Convert like `readable_text`; null instead of a refusal."""
+    """Convert like `readable_text`, but to null where that would refuse the row."""
     words, codes, _ = bounded(values)
     text = pc.ascii_trim_whitespace(_decode(words)[0])
     return text if codes is None else text.take(codes)
 
 
 def bounded(values: Any) -> tuple[Any, Any, NDArray[np.bool_]]:
-    """Return the distinct values as large_binary, null where over `MAX_FIELD_BYTES`; the value
-    index of each row (None: one each, in order); and which rows have too long a value.
+    """Return values, the index of each row's value, and which rows' are too long.
 
-    A dictionary's long value is dropped before it is repeated for every row that uses it; a
-    dictionary with more values than rows is expanded.
+    Values are large_binary, null where longer than `MAX_FIELD_BYTES`. The index is None if there is
+    one value for each row, in order. A dictionary's long value is dropped before it is repeated for
+    every row that uses it; a dictionary with more values than rows is expanded.
     """
     codes = values.indices if pa.types.is_dictionary(values.type) else None
     words = (values.dictionary if codes is not None else values).cast(pa.large_binary())

@@ -27,13 +27,13 @@ DAY = 86_400
 
 
 def seconds(values: Any, time_zone: str, sieve: Sieve) -> NDArray[np.int64]:
-    """Parse times to seconds, int64 (n,), rounded down; refused rows are undefined.
+    """Parse times to seconds, int64 (n,), rounded down.
 
     Text is ISO 8601 (`2024-03-31`, `2024-03-31T02:30`, `2024-03-31 02:30:00.5+02:00`) or seconds
     since 1970, numbers are seconds since 1970, and Parquet's dates and timestamps are used
-    directly. Times without an offset are read in `time_zone` by `local_to_utc`. A row whose
-    declared time is missing or unreadable is refused: a release for a time window must know for
-    every row whether it belongs.
+    directly. The values of refused rows have no meaning. Times without an offset are read in
+    `time_zone` by `local_to_utc`. A row whose declared time is missing or unreadable is refused: a
+    release for a time window must know of every row whether it lies in the window.
     """
     sieve.refuse(mask(pc.is_null(values)), Reason.TIME_MISSING)
     if is_text(values.type):
@@ -50,9 +50,10 @@ def seconds(values: Any, time_zone: str, sieve: Sieve) -> NDArray[np.int64]:
 def local_to_utc(local: NDArray[np.int64], time_zone: str) -> NDArray[np.int64]:
     """Convert seconds, int64 (n,), of local time in `time_zone` to UTC.
 
-    Where clocks change, a time that occurs twice is the first of the two, and a skipped one is read
-    with the offset from before (02:30 on the night to summer time is 03:30). That is `fold=0` of
-    Python's `datetime` (PEP 495), computed once for each day with a constant offset.
+    When clocks change, a time that occurs twice is taken as the first of the two, and a time that
+    is skipped is read with the offset from before the change: 02:30 in the night when summer time
+    begins is 03:30. This is `fold=0` of Python's `datetime` (PEP 495). On a day without a change
+    the offset is computed only once.
     """
     zone = ZoneInfo(time_zone)
     days, day_of = np.unique(local // DAY, return_inverse=True)
@@ -75,7 +76,7 @@ def _offset(local: int, zone: ZoneInfo) -> int:
 def _bounded(
     numeric: NDArray[np.float64] | NDArray[np.int64], sieve: Sieve, values: Any
 ) -> NDArray[np.int64]:
-    """Round to whole seconds; refuse rows outside the supported years."""
+    """Round down to whole seconds; refuse rows outside the supported years."""
     fits = (numeric >= EARLIEST) & (numeric <= LATEST)
     sieve.refuse(~fits, Reason.TIME_RANGE, values)
     return np.floor(np.where(fits, numeric, 0)).astype(np.int64)
@@ -126,7 +127,7 @@ def _from_iso(text: Any, time_zone: str) -> tuple[NDArray[np.int64], NDArray[np.
     readable &= (day >= 1) & (day <= length)
     days = first.astype("datetime64[D]").astype(np.int64) + day - 1
     clock = np.where(readable, days * DAY + hour * 3600 + minute * 60 + second, 0)
-    clock = clock.clip(EARLIEST - 2 * DAY, LATEST + 2 * DAY)  # beyond is refused, not computed
+    clock = clock.clip(EARLIEST - 2 * DAY, LATEST + 2 * DAY)  # times beyond are refused
     zone = parts.field("zone")
     offset, known = _zone_offsets(zone)
     local = mask(pc.equal(zone, ""))
@@ -144,7 +145,7 @@ def _whole(digits: Any) -> NDArray[np.int64]:
 
 
 def _zone_offsets(zone: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return seconds east of Greenwich of offsets, and whether each is possible."""
+    """Return each written offset in seconds east of Greenwich, and whether it is possible."""
     encoded = zone.fill_null("").dictionary_encode()
     offsets = [_written_offset(name) for name in encoded.dictionary.to_pylist()]
     which = encoded.indices.to_numpy()

@@ -1,9 +1,9 @@
 """Values of formats in which every value has its own type: JSON and SQLite.
 
-A column's type does not depend on other rows. In GDAL it does: it turns `9007199254740993` into the
-neighbouring `9007199254740992` as soon as any other feature has a fraction in that column, which
-makes two persons one, and text in a GeoPackage's INTEGER column into 0. That is why GDAL does not
-read uploads.
+Here the type of a value does not depend on other rows. In GDAL it does: as soon as any feature has
+a fraction in a column, GDAL turns a `9007199254740993` in that column into the neighbouring
+`9007199254740992`, which makes two persons one. It also turns text in a GeoPackage's INTEGER column
+into 0. That is why GDAL does not read uploads.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class Refusals:
         self._rows.setdefault(reason, []).append(row)
 
     def tell(self, sieve: Sieve, values: Sequence[object]) -> None:
-        """Refuse the rows; `values`, one a row, are for the examples."""
+        """Refuse the collected rows; `values`, one for each row, are for the examples."""
         for reason, rows in self._rows.items():
             failing = np.zeros(len(values), dtype=bool)
             failing[rows] = True
@@ -49,8 +49,10 @@ class Refusals:
 
 
 def texts(values: Sequence[object], role: str, sieve: Sieve) -> Any:
-    """Convert values of one field, one a row, to a pyarrow binary array of texts (perhaps not
-    UTF-8, null where missing). Refuses rows whose value has no text.
+    """Convert the values of one field, one for each row, to a pyarrow binary array.
+
+    Each text is perhaps not UTF-8, and null where the value is missing. Refuses rows whose value
+    cannot become text.
     """
     converted: list[bytes | None] = []
     refused = Refusals()
@@ -65,10 +67,10 @@ def texts(values: Sequence[object], role: str, sieve: Sieve) -> Any:
 
 
 def as_text(value: object, role: str) -> bytes | None:
-    """Convert one value to text, cut just beyond the length that is refused.
+    """Convert one value to text, cut just beyond the greatest length that is accepted.
 
-    A person's float must be whole and exact. Booleans have a text in public attributes, where other
-    unsupported values count as missing. Raises Unusable.
+    A person's float must be whole and exact. In a public attribute, a boolean becomes "true" or
+    "false", and any other unsupported value counts as missing. Raises Unusable.
     """
     if value is None:
         return None

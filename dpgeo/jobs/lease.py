@@ -34,7 +34,7 @@ REPORT_SECONDS = 1.0
 
 
 class ProgressCallback(Protocol):
-    """Callback for every step, in the process that runs the job, for a terminal."""
+    """Callback that shows each step on a terminal, in the process that runs the job."""
 
     def __call__(self, step: Phrase, done: int, total: int) -> None:
         """Report progress; `total` is 0 if the length of the step is not known."""
@@ -90,7 +90,11 @@ class JobLease:
         )
 
     def renew(self) -> None:
-        """Renew the lease; within a transaction, hold it to its end. Raises LeaseLost."""
+        """Renew the lease. Raises LeaseLost.
+
+        Within a transaction the update also locks the job's row, so no other worker can take the
+        lease before the transaction ends.
+        """
         services.job_renew(job_id=self.job_id, lease=self.token)
 
     def set_drawing(self) -> None:
@@ -118,9 +122,9 @@ def job_run(
 ) -> bool:
     """Lease a job and run it to its end or failure; False if it cannot be leased.
 
-    An error that a person can fix fails the job with its message. After any other error the job is
-    returned to be tried again, and the log gets only the error's type and traceback: its message
-    may quote private data.
+    A DpgeoError, which a person can act on, fails the job, and its message is stored as the reason.
+    After any other error the job returns to the queue for another attempt. Only that error's type
+    and traceback are logged, because its message may quote private data.
     """
     token = services.job_lease(job_id=job_id)
     if token is None:

@@ -1,6 +1,6 @@
-"""The table of background jobs, the authoritative queue.
+"""Table of background jobs, which is the authoritative queue.
 
-The broker only wakes workers.
+The message broker only wakes workers.
 """
 
 from __future__ import annotations
@@ -64,5 +64,5 @@ class Job(models.Model):
 
     @property
     def step_phrase(self) -> Phrase:
-        """What is being done, for any language."""
+        """The current step as a phrase, which can be shown in any language."""
         return read_phrase(self.step)

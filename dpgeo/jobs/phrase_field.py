@@ -15,13 +15,13 @@ else:
     _TextField = models.TextField
 
 START = '{"template": '
-"""What every stored phrase begins with, and no sentence does."""
+"""How every stored phrase begins, and no plain sentence."""
 
 
 def read_phrase(text: str) -> Phrase:
-    """Read a stored phrase; return any other text as it is.
+    """Read a stored phrase; make any other text a phrase that shows it unchanged.
 
-    Loading a row must never fail because of its text: the ledger is settled from these rows.
+    Loading a job must never fail because of a text in its row: refunds depend on these rows.
     """
     if not text.startswith(START):
         return Phrase.from_json(text)
@@ -32,7 +32,7 @@ def read_phrase(text: str) -> Phrase:
 
 
 def store_phrase(phrase: Phrase) -> str:
-    """Write a phrase as text: "" if empty, English if its values are not JSON."""
+    """Return a phrase as JSON; "" if empty, its English if JSON cannot hold its values."""
     try:
         return json.dumps(phrase.to_json()) if phrase else ""
     except TypeError:
@@ -40,7 +40,7 @@ def store_phrase(phrase: Phrase) -> str:
 
 
 class PhraseField(_TextField):
-    """A text column of phrases; migrations know it as a text column."""
+    """A column of phrases, which migrations treat as an ordinary text column."""
 
     def from_db_value(self, value: str | None, *_: object) -> Phrase:
         return read_phrase(value or "")

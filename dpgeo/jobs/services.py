@@ -1,7 +1,8 @@
 """Writes on jobs, each a conditional UPDATE, so that concurrent workers are safe.
 
-A worker leases a job and renews the lease while it lives. When it dies, the lease expires and the
-reaper wakes another worker. A job whose noise may have been drawn (`drawing`) is never refunded.
+A worker leases a job, and renews the lease as long as the worker lives. If the worker dies, the
+lease expires, and the reaper wakes another worker. A job whose noise may have been drawn
+(`drawing`) is never refunded.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ LONGEST_WAKE_AFTER = timedelta(minutes=5)
 """Longest time between two offers of a job that waits in a long queue."""
 
 MAX_ATTEMPTS = 5
-"""Attempts after which an unfinished job has failed."""
+"""Number of attempts after which a job that is still unfinished is failed."""
 
 DONE = Phrase("Done")
 
@@ -62,8 +63,8 @@ class Reaped:
 def job_create(*, task: str, job_id: UUID | None = None, drawing: bool = False) -> Job:
     """Create a queued job; nothing runs before `job_wake`.
 
-    `drawing` marks a job that belongs to a job which is no longer refunded. Raises IntegrityError
-    if a job with that id exists.
+    `drawing` is set for a job that is part of another one which can no longer be refunded, such as
+    a shard of a release. Raises IntegrityError if a job with that id exists.
     """
     job = Job.objects.create(id=job_id or uuid.uuid4(), task=task, drawing=drawing)
     transaction.on_commit(lambda: _log_queued(job), robust=True)
@@ -91,7 +92,7 @@ def job_wake(*, job: Job) -> None:
 
 
 def job_lease(*, job_id: UUID) -> UUID | None:
-    """Lease a job that waits or whose lease has expired; None if there is no such job."""
+    """Lease a job that is waiting or whose lease has expired; None if it cannot be leased."""
     now = timezone.now()
     lease = uuid.uuid4()
     taken = (
@@ -119,7 +120,7 @@ def job_renew(*, job_id: UUID, lease: UUID) -> None:
 
 
 def job_set_drawing(*, job_id: UUID, lease: UUID) -> None:
-    """Record before any draw that the job is not refunded. Raises LeaseLost."""
+    """Record, before noise is drawn, that the job is not refunded. Raises LeaseLost."""
     _update_leased(job_id, lease, drawing=True)
 
 
@@ -136,9 +137,9 @@ def job_return(*, job_id: UUID, lease: UUID) -> None:
 
 
 def job_fail(*, job_id: UUID, lease: UUID, reason: Phrase) -> None:
-    """Fail a job and refund it if it drew no noise; `reason` is for its owner alone.
+    """Fail a job, and refund it if it drew no noise. Raises LeaseLost.
 
-    Raises LeaseLost.
+    `reason` is private: only those who may see private facts see it.
     """
     if not _end_unfinished(Job.objects.filter(pk=job_id, lease=lease), JobState.FAILED, reason):
         raise LeaseLost
@@ -187,9 +188,10 @@ def jobs_reap() -> Reaped:
 
 
 def _is_due(job: Job, now: datetime) -> bool:
-    """Whether to offer an idle job again; the intervals double.
+    """Whether to offer an idle job to the workers again; the intervals double.
 
-    Otherwise a long queue would fill the broker with messages about jobs that only wait.
+    At constant intervals, a long queue would fill the broker with messages about jobs that only
+    wait.
     """
     if job.woken_at is None or job.state != JobState.QUEUED:
         return True
@@ -216,7 +218,7 @@ def _release_lease(job_id: UUID, lease: UUID, **changes: object) -> None:
 
 
 def _end_unfinished(jobs: QuerySet[Job], state: JobState, reason: Phrase) -> bool:
-    """End the one job of a queryset without a result; refund it if no noise was drawn."""
+    """Fail or cancel the only job in a queryset; refund it if no noise was drawn."""
     ending = {**CLEARED, "state": state, "failure": reason, "finished_at": timezone.now()}
     job = jobs.first()
     if job is None:
@@ -247,6 +249,6 @@ def _exhausted(job: Job) -> Phrase:
 
 
 def _stored_step(step: Phrase) -> str:
-    """Return a step that fits the column, in English if it is too long."""
+    """Return a step as stored: as JSON if that fits the column, else in English, cut short."""
     stored = store_phrase(step)
     return stored if len(stored) <= LONGEST_STEP else str(step)[:LONGEST_STEP]

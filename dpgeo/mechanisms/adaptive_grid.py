@@ -9,17 +9,18 @@ Privacy argument. A privacy unit adds at most l in total to the cells of the gri
 view). The total, the squares and the partitions are sums of those same cells, with every cell in at
 most one region of each (`PrivateCounts.regroup`), so each vector has L1 sensitivity l, and
 measuring it with epsilon_k is epsilon_k-differentially private. m1 is a function of the noisy total
-and public parameters, each m2 one of the noisy counts of the squares: given earlier outputs the
-regions are public. Adaptive sequential composition adds the three epsilons up to epsilon. Cells
-outside the study area are empty by its public declaration and are in no region.
+and public parameters, and each m2 is a function of a square's noisy count and public parameters:
+given earlier outputs the regions are public. Adaptive sequential composition adds the three
+epsilons up to epsilon. Cells outside the study area are empty by its public declaration and are in
+no region.
 
-Utility. With N the noisy total (at least 1), e what the pilot measurement leaves of epsilon and a
-share alpha of it spent on the squares, m1 = max(10, ceil(sqrt(N e/(10 l))/4)) and, for a square of
-noisy count n', m2 = max(1, ceil(sqrt(max(n', 0) (1 - alpha) e/(5 l)))): the sizes at which the
-noise of a region and the unevenness inside it cause about equal error. Squares are divided along
-the lines of a fine grid, so that m1 and m2 never exceed its cells. The counts of all levels are
-reconciled by inverse variances (`postprocess.consistency`); margins of error are exact for the
-partitions' own counts.
+Utility. Let N be the noisy total (at least 1), e the epsilon that remains once the total is paid
+for, and alpha the share of e that is spent on the squares. Then
+m1 = max(10, ceil(sqrt(N e/(10 l))/4)), and for a square of noisy count n',
+m2 = max(1, ceil(sqrt(max(n', 0) (1 - alpha) e/(5 l)))). At these sizes the noise of a region and
+the unevenness inside it cause about equal error. Squares are divided along the lines of a fine
+grid, so that m1 and m2 never exceed its cells. The counts of all levels are reconciled by inverse
+variances (`postprocess.consistency`); margins of error are exact for the partitions' own counts.
 
 References. Qardaji, Yang and Li 2013 (arXiv 1209.1322), with the corrections in
 docs/mechanisms/adaptive-grid.md.
@@ -123,13 +124,13 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def squares_along(total: int, rate: float) -> int:
-    """Compute m1 for a noisy total; `rate` is epsilon/l after the total."""
+    """Compute m1 for a noisy total; `rate` is e/l, e what remains after the total."""
     records = max(total, 1)
     return max(FEWEST_SQUARES, math.ceil(math.sqrt(records * rate / COARSE_CONSTANT) / 4))
 
 
 def partitions_along(counts: NDArray[np.int64], rate: float) -> NDArray[np.int64]:
-    """Compute m2 (n,) for noisy counts (n,); `rate` is epsilon/l of the partitions."""
+    """Compute m2 (n,) for noisy counts (n,); `rate` is the partitions' epsilon over l."""
     along = np.ceil(np.sqrt(np.maximum(counts, 0) * rate / FINE_CONSTANT))
     return np.maximum(along, 1).astype(np.int64)
 

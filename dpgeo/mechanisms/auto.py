@@ -1,26 +1,27 @@
 """Auto: a pilot measurement, counts in phases, and a surface inferred from all.
 
-Idea. Buy a rough total first: it tells how much detail epsilon can resolve. Count an even grid of
-about as many squares as stand out from the noise at that total. Then count boxes that are split
-wherever the surface inferred so far expects more than a few noise scales: small squares where
-people crowd and large ones elsewhere. The last such partition gives the map of measured counts. The
-counts of all phases together give one surface of cells by empirical Bayes estimation, in which
+Idea. Buy a rough total first: it tells how much detail epsilon can resolve. Count an even grid with
+about as many squares as will stand out from the noise, given that total. Then count boxes that are
+split wherever the surface inferred so far expects more than a few noise scales: small squares where
+people crowd and large ones elsewhere. The boxes of the last phase give the map of measured counts.
+The counts of all phases together give one surface of cells by empirical Bayes estimation, in which
 neighbouring boxes show how much of a noisy count is noise.
 
-Privacy argument. Every phase counts disjoint, public squares, sums of the same bounded cells, with
-every cell in at most one square (`PrivateCounts.regroup`), to which a privacy unit adds at most l
-in total: a vector of L1 sensitivity l, measured with f epsilon, is f epsilon-differentially
-private. Which squares a phase counts, with which share of epsilon and under which label follows
-from public inputs and the noisy counts of earlier phases alone. Shares are chosen after the pilot
-measurement, but always add up exactly to the declared unallocated epsilon (`Meter.divide`). Fix a
-whole sequence of outputs: the form of every phase is then the same on any two neighbouring
-datasets, and the odds of the sequence differ by at most the product of e^(f epsilon) over its
-phases, e^epsilon. The surface, the choice of squares and everything else is post-processing.
-Squares outside the study area are known to be empty and not counted.
+Privacy argument. Every phase counts disjoint, public squares. Their counts are sums of the same
+bounded cells, with every cell in at most one square (`PrivateCounts.regroup`), and a privacy unit
+adds at most l to them in total: measuring this vector of L1 sensitivity l with a share f of epsilon
+is f epsilon-differentially private. Which squares a phase counts, with which share of epsilon and
+under which label follows from public inputs and the noisy counts of earlier phases alone. Shares
+are chosen after the pilot measurement, but always add up exactly to the declared unallocated
+epsilon (`Meter.divide`). Fix a whole sequence of outputs: the form of every phase is then the same
+on any two neighbouring datasets, and the odds of the sequence differ by at most the product of
+e^(f epsilon) over its phases, which is e^epsilon. The surface, the choice of squares and everything
+else is post-processing. Squares outside the study area are known to be empty and not counted.
 
 Utility. Each box of the last phase carries exact noise of scale l/(f epsilon), f being at least
-LAST_SHARE. On range counts over location maps the error of the inferred surface is 0.55 of the best
-other mechanism's error; docs/mechanisms/accuracy.md has the figures and where it loses.
+LAST_SHARE. On range counts over location maps the error of the inferred surface is 0.55 times that
+of the best other mechanism; docs/mechanisms/accuracy.md gives the figures, and says where auto is
+worse.
 
 References. Adaptive grids: Qardaji, Yang and Li 2013; least squares on trees: Hay, Rastogi, Miklau
 and Suciu 2010; empirical Bayes: Robbins 1956; privacy of adaptively chosen epsilons: Rogers, Roth,
@@ -60,8 +61,8 @@ LAST_SHARE = Fraction(40, 100)
 """Smallest share of epsilon for the last phase."""
 
 MANY, VERY_MANY = 3000.0, 30_000.0
-"""Thresholds on the expected total in units of l/epsilon: above the first, boxes are chosen only
-once; above the second, a coarser even grid is counted as well, because large boxes would otherwise
+"""Thresholds on the expected total, in units of l/epsilon. Above the first, boxes are chosen only
+once. Above the second, a coarser even grid is counted as well, because large boxes would otherwise
 have the noise of many squares."""
 
 PER_SQUARE = 40.0
@@ -95,7 +96,7 @@ class Phase:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare a fiftieth for the pilot measurement, and unallocated epsilon."""
+    """Declare a fiftieth of epsilon for the pilot; the rest is allocated after it."""
     pilot = epsilon * PILOT_SHARE
     return [
         Spend(label=PILOT, epsilon=pilot),
@@ -106,7 +107,8 @@ def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
 def phases_after(signal: float, inside: NDArray[np.bool_]) -> list[Phase]:
     """Choose phases for an expected total; shares add up to 1 - PILOT_SHARE.
 
-    Squares of the even grid hold PER_SQUARE of those units on average, within the study area.
+    `signal` is that total in units of l/epsilon. Squares of the even grid hold PER_SQUARE of these
+    units on average, within the study area.
     """
     depth = len(inside).bit_length() - 1
     filled = float(inside.mean())

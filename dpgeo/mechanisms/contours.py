@@ -7,14 +7,15 @@ expect around any place.
 Privacy argument. The squares are public and disjoint. A privacy unit adds at most l in total to the
 counts (bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
 epsilon-differentially private. Surface and lines are computed from the noisy counts and public
-parameters alone; "by the noise" means by quantiles of its public distribution, never by what was
-counted. Cells outside the study area are empty by its public declaration.
+parameters alone; where `levels` is "noise", the first line follows from quantiles of the noise's
+public distribution, never from what was counted. Cells outside the study area are empty by its
+public declaration.
 
 Utility. Squares carry noise of scale about l/epsilon. With `inferred` smoothing a cell is shrunk
 towards the value expected from its surroundings, which has the smallest error where few people are;
-`blurred` takes a fixed weighted mean of nine cells; `none` keeps the noise. The first line "by the
-noise" is at the value that at most one empty cell in a thousand reaches, so the area inside it is
-almost certainly not empty.
+`blurred` takes a fixed weighted mean of nine cells; `none` keeps the noise. Where `levels` is
+"noise", the first line is at the value that at most one empty cell in a thousand reaches, so the
+area inside it is almost certainly not empty.
 
 References. Xiong, Zhang and Zhu 2017, as described in Zhu, Li, Zhou and Yu, Differential Privacy
 and Applications, section 13.3.2. The source adds real-valued noise without bounding a person's

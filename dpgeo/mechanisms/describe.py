@@ -28,7 +28,10 @@ def parameter_table(mechanism: Mechanism) -> str:
 
 
 def renew_table(page: str, mechanism: Mechanism) -> str:
-    """Return the page with a new table. Raises ValueError without the comments."""
+    """Return the page with its parameter table renewed.
+
+    Raises ValueError if the page lacks the two comments that enclose the table.
+    """
     before, begin, rest = page.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not begin or not end:

@@ -2,16 +2,18 @@
 
 Idea. Spend a part of epsilon on noisy counts of fine cells. Divide the map with a kd-tree grown on
 those noisy cells until the cells of a box differ only by their noise. Spend the remainder on fresh
-counts of the boxes: one draw of noise for a whole quiet district, small boxes where people crowd.
+counts of the boxes. A whole quiet district then has one draw of noise, while boxes are small where
+people crowd.
 
 Privacy argument. The cells are public and disjoint, and a privacy unit adds at most l in total to
 them (bounded by the view), so measuring them with epsilon1 is epsilon1-differentially private. The
-tree is grown on those noisy counts and public facts alone: post-processing. Given the boxes, which
-are then public and disjoint, a privacy unit adds at most l in total to their counts, because they
-are sums of the same bounded cells, every cell in at most one box (`PrivateCounts.regroup`);
-measuring them with epsilon2 is epsilon2-differentially private. Adaptive sequential composition
-gives epsilon1 + epsilon2 = epsilon. Cells outside the study area are empty by its public
-declaration: they are set to 0, left out of every box, and every box holds a cell that is inside.
+tree is grown on those noisy counts and public facts alone, so it is post-processing. Given the
+boxes, which are then public and disjoint, a privacy unit adds at most l in total to their counts,
+because they are sums of the same bounded cells, every cell in at most one box
+(`PrivateCounts.regroup`); measuring them with epsilon2 is epsilon2-differentially private. Adaptive
+sequential composition gives epsilon1 + epsilon2 = epsilon. Cells outside the study area are empty
+by its public declaration: they are set to 0, left out of every box, and every box holds a cell that
+is inside.
 
 Utility. A box carries noise of scale l/epsilon2 whatever its size, so sums over large regions are
 far more accurate than on a uniform grid. Dividing a box evenly among its cells adds an error from
@@ -114,7 +116,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> PartitionRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a partition's count; there are at most as many as cells.
+    """Forecast the noise of a partition's count; at most, there is one for each cell.
 
     The actual number of partitions depends on the data and is not forecast.
     """

@@ -2,10 +2,11 @@
 
 Idea. A public hierarchy, such as country, city and street, lists the candidate places. Its finest
 levels are hidden: records go to their nearest place, places are clustered, and persons are assigned
-to a public number of virtual users. A bin is a visible unit crossed with a cluster. The number of
-records of each virtual user in each bin is made noisy; that many of their places are kept, or
-public ones added, and each is replaced by a nearby place of its bin. Published are the places drawn
-under fresh labels, the clusters, and noisy counts of the bins.
+to a public number of virtual users. A bin holds the places of one visible unit that are in one
+cluster. The number of records of each virtual user in each bin is made noisy. Of their places in
+the bin, that many are kept; if they have fewer, public places of the bin are added. Each is then
+replaced by a nearby place of the bin. Published are the places so drawn, with fresh labels of the
+virtual users, the clusters, and noisy counts of the bins.
 
 Privacy argument. The hierarchy, the number N of virtual users and the first centres are public.
 Every person is assigned to one of the N by an independent draw, so adding a person adds at most l
@@ -16,12 +17,14 @@ whole epsilon, clustering C, weights W and replacement R, where C + W + R = E:
       joint sensitivity 3 l and l (`privacy.vector_sums`; bins are disjoint);
     - counts of every pair of virtual user and bin: W, of sensitivity l;
     - the replacement, given these counts: R (`privacy.exponential_mechanism`).
-They add up to E for a person. For a single record of a person with at most l records it is E/l.
+They add up to E for a person. For a single record of a person with at most l records, the loss is
+at most E/l.
 
-Utility. Noise adds about l/W spurious places to every bin of every one of the N: with E = 1, l = 1
-and 80 bins, about 160 where people have perhaps 16. The forecast states their number before
-anything is paid. Where it is large, private clusters show the same hot spots far better. Of p
-persons, each has a virtual user alone with probability about e^(-p/N).
+Utility. Noise adds about l/(2 W) spurious places to every bin of each of the N virtual users: with
+E = 1, W = 1/4, l = 1 and 80 bins, about 160 to each of them, while people have perhaps 16. The
+forecast states their number before anything is paid. Where that is large, private clusters show the
+same hot spots far better. Of p persons, each has a virtual user alone with probability about
+e^(-p/N).
 
 References. Zhu, Li, Zhou and Yu 2017, section 12.4 (Xiong, Zhu, Niu and Li 2014). Its proof is
 incomplete: noise on the objective protects no centre, candidates and sensitivity come from private
@@ -166,7 +169,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> LocationsRelease
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a bin's count, and the number of noise places.
+    """Forecast the noise of a bin's count, and the number of places that are noise.
 
     Raises InvalidInput for parameters that do not suit the places, or would need too much memory.
     """
@@ -224,7 +227,7 @@ def _alone(places: Places, params: Params) -> tuple[Phrase, ...]:
 
 
 def _caution(params: Params, epsilon: Fraction, bound: int, bins: int) -> tuple[Phrase, ...]:
-    """Warn where many places of a virtual user are noise, and name the alternative."""
+    """Warn if many places of a virtual user are noise, and suggest private clusters."""
     each = bins * spurious_places(params, epsilon, bound)
     if each * 4 < bound:
         return ()
@@ -257,13 +260,13 @@ def _places(params: Params, domain: Domain) -> Places:
 
 @lru_cache(maxsize=8)
 def _blocks(area: StudyArea, cells: int) -> Places:
-    """Cache the blocks, since a form asks for them at every keystroke."""
+    """Return the blocks of a grid; cached, since a form asks for them at every keystroke."""
     return Places.of_cells(area, cells)
 
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Describe the hierarchical sensitivities; cached by the layer itself."""
+    """Describe the hierarchical sensitivities of a layer; cached for each layer."""
     return tuple(places.hiding())
 
 

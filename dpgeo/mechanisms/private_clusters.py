@@ -4,14 +4,14 @@ Idea. k-means on noisy sums: starting from centres spread evenly over the study 
 move each towards the mean of the records nearest to it. Then the records around each final centre
 are counted once more. Only centres and counts are published.
 
-Privacy argument. Positions are rounded to the cells of a public grid, at most l a person. A round
-measures, for each cluster, how many records are nearest to its centre and the sums of their
-coordinates: vectors (1, x, y) of records, each in one cluster, with coordinates of at most 1 in
-units of half the frame. One person changes them by at most 3 l in total, to which the noise is
-scaled (`privacy.vector_sums`); the new centres are post-processing. The last measurement is a
-histogram over the regions around the final centres, which are public by then, of sensitivity l. The
-first centres follow from the study area alone. So each measurement costs its declared epsilon, and
-they add up to the whole.
+Privacy argument. Positions are rounded to the cells of a public grid, and at most l of each person
+are kept. A round measures, for each cluster, how many records are nearest to its centre and the
+sums of their coordinates: vectors (1, x, y) of records, each in one cluster, with coordinates of at
+most 1 in units of half the frame. One person changes them by at most 3 l in total, and the noise is
+scaled to that (`privacy.vector_sums`); the new centres are post-processing. The last measurement is
+a histogram over the regions around the final centres, which are public by then, of sensitivity l.
+The first centres follow from the study area alone. So each measurement costs its declared epsilon,
+and they add up to the whole.
 
 Utility. A count carries exact noise of scale l (rounds + 1)/epsilon. The error of a centre of n
 records is some 3 l (rounds + 1)/(n epsilon) half frames. With few people one round is best, since

@@ -5,12 +5,12 @@ depth, so that one draw of noise per box is enough however deep the tree becomes
 down to streets and empty country stays one box. Then count the leaves.
 
 Privacy argument. A privacy unit adds at most l in total to the cells of the grid (bounded by the
-view). The splits are epsilon1-differentially private by the argument in `privacy.private_quadtree`,
-which is the Meter's own: only which boxes were split is released. Given the tree, its leaves are
-public and disjoint, and their counts are sums of the same bounded cells, every cell in at most one
-leaf (`PrivateCounts.regroup`), so measuring them with epsilon2 is epsilon2-differentially private.
-Adaptive sequential composition gives epsilon1 + epsilon2 = epsilon. Boxes outside the study area
-are empty by its public declaration and are left out.
+view). The splits are epsilon1-differentially private by the argument in `privacy.private_quadtree`.
+They are drawn by the Meter, which releases only which boxes were split. Given the tree, its leaves
+are public and disjoint, and their counts are sums of the same bounded cells, every cell in at most
+one leaf (`PrivateCounts.regroup`), so measuring them with epsilon2 is epsilon2-differentially
+private. Adaptive sequential composition gives epsilon1 + epsilon2 = epsilon. Boxes outside the
+study area are empty by its public declaration and are left out.
 
 Utility. Leaves hold few people or are single cells, and each carries fresh noise of scale
 l/epsilon2 whatever its size. A box is split when it holds clearly more than delta = l (7/3) ln 4 /
@@ -97,7 +97,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast the noise of a partition's count; there are at most as many as cells.
+    """Forecast the noise of a partition's count; at most, there is one for each cell.
 
     The actual number of partitions depends on the data and is not forecast.
     """

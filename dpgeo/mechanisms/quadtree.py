@@ -12,15 +12,15 @@ losses. Squares outside the study area are empty by its public declaration and a
 methods of inference are post-processing; with `surroundings`, a frame whose side is no power of two
 is embedded in one whose side is, so that all squares of a level have the same size.
 
-Utility. A query uses few large squares and many small ones, so a level's epsilon grows with d.
+Utility. A query uses few large squares and many small ones, so the epsilon of level d grows with d.
 epsilon_d proportional to 2^(d/3) is best when squares are just added up (Cormode et al., lemma 3).
 Here all levels are reconciled by inverse variances (`postprocess.consistency`), by which small
 squares also support large ones, and 2^(d/2) does better: the error does not depend on the data, and
-over boxes of all sizes it is 11 % less on 128 x 128 cells, 9 % less on 512 x 512. Shares are
-rounded to whole thousandths of the frame's. Since the squares do not depend on the data, the
+over boxes of all sizes it is 11 % less on 128 x 128 cells and 9 % less on 512 x 512. Shares are
+rounded to whole thousandths of the frame's share. Since the squares do not depend on the data, the
 standard errors of the reconciled counts are the true ones. With `inference = surroundings` auto's
 empirical Bayes surface is computed from the same counts: its error is smaller where people are few
-for the noise, and about the same where they are many (docs/mechanisms/quadtree.md).
+compared with the noise, and about the same where they are many (docs/mechanisms/quadtree.md).
 
 References. Cormode, Procopiuc, Srivastava, Shen and Yu 2012 (private spatial decompositions); Hay,
 Rastogi, Miklau and Suciu 2010.
@@ -75,7 +75,7 @@ class Params:
 
 
 def plan(params: Params, epsilon: Fraction) -> Sequence[Spend]:
-    """Declare a share of epsilon for every level, the frame's first."""
+    """Declare a share of epsilon for every level, from the frame down."""
     levels = range((params.cells - 1).bit_length() + 1)
     weights = [round(1000 * 2 ** (level / 2)) for level in levels]
     if params.allocation == "equal":
@@ -121,7 +121,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> TreeRelease | Ph
 
 
 def pyramid(inside: NDArray[np.bool_]) -> tuple[list[NDArray[np.int32]], list[NDArray[np.int32]]]:
-    """Return the squares (n, 4) and parents (n,) of every level from the frame.
+    """Return the squares (n, 4) and parents (n,) of every level, from the frame down.
 
     Parents are indices into the concatenated levels, -1 for the frame.
     """

@@ -1,4 +1,4 @@
-"""Registry of mechanisms, from which forms, API, docs and tests follow.
+"""Registry of mechanisms, by which forms, API, docs and tests find them.
 
 The first is the default.
 """
@@ -66,7 +66,7 @@ def find_mechanism(key: str) -> Mechanism:
 
 
 def current_parameters(key: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Rename deprecated parameters of a stored release."""
+    """Return a stored release's parameters, with deprecated names replaced."""
     names = deprecated_names(MECHANISMS[key].params) if key in MECHANISMS else {}
     return {names.get(name, name): value for name, value in values.items()}
 

@@ -88,9 +88,9 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SparseRelease:
 
 
 def threshold_of(params: Params, noise: DiscreteLaplace, cells: int) -> int:
-    """Return T for so many cells. Raises InvalidInput if too many would pass.
+    """Return the threshold T. Raises InvalidInput if too many empty cells would pass.
 
-    It depends on public facts alone: the cells are those of the study area's bounds.
+    T depends on public facts alone: `cells` counts those that touch the study area's bounds.
     """
     threshold = params.threshold or noise.list_threshold(cells, params.strictness)
     expected = cells * passing_chance(noise, threshold)

@@ -10,11 +10,11 @@ array is l, and one `measure` with epsilon is epsilon-differentially private: th
 repeated releases, and their number costs nothing. Cells outside the study area are empty by the
 public declaration of the area; setting them to 0 is post-processing.
 
-Utility. Every cell of every slice carries noise of scale about l/epsilon, as a map of all times
-would, while the people of a cell are divided among its slices: use coarser cells than for a single
-map. The contribution bound holds over all slices, so people who are in many places or at many times
-lose more of their contributions. Counts of people are of those present in the slice: a person who
-is there at two times of the day is in both.
+Utility. Every cell of every slice carries noise of scale about l/epsilon, as in a map of all times.
+But the people of a cell are divided among its slices, so use coarser cells than for a single map.
+The contribution bound holds over all slices, so people who are in many places or at many times lose
+more of their contributions. A count of people is of those present in the slice: a person who is
+there in two slices counts in both.
 
 References. Dwork, McSherry, Nissim and Smith 2006.
 """
@@ -64,7 +64,7 @@ class Params:
 
     @property
     def time_slices(self) -> TimeSlices:
-        """The slices of that name."""
+        """The slices that the parameter `slices` names."""
         return TIME_SLICES[self.slices]
 
 
@@ -91,7 +91,7 @@ def release(view: PrivateView, params: Params, meter: Meter) -> SlicesRelease:
 
 
 def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> Forecast:
-    """Forecast a cell's noise. Raises InvalidInput without times."""
+    """Forecast a cell's noise. Raises InvalidInput for data without times."""
     grid = Grid.over(domain.area, params.cells)
     slices = params.time_slices
     zone = _time_zone(domain)
@@ -114,7 +114,7 @@ def forecast(params: Params, epsilon: Fraction, bound: int, domain: Domain) -> F
 
 
 def _time_zone(domain: Domain) -> str:
-    """Return the zone of local times. Raises InvalidInput without times."""
+    """Return the zone of local times. Raises InvalidInput for data without times."""
     if not domain.time_zone:
         raise InvalidInput(
             "This dataset has no time column. Choose another mechanism, or declare a dataset "

@@ -4,12 +4,13 @@ Idea. Cut the study area's frame into equal squares and count in each.
 
 Privacy argument. The cells are public and disjoint. A privacy unit adds at most l in total to the
 counts (bounded by the view), so the vector's L1 sensitivity is l, and one `measure` with epsilon is
-epsilon-differentially private. Cells outside the study area are empty by the public declaration
-of the area; setting them to 0 is post-processing.
+epsilon-differentially private. Cells outside the study area are empty by the public declaration of
+the area; setting them to 0 is post-processing.
 
 Utility. Every cell carries the same noise of scale about l/epsilon, whatever it holds; a region of
-m cells carries sqrt(m) times as much. Where cells are many and most are empty, counts below the
-threshold T = max(1, ceil(eta l ln(n)/epsilon)) can be shown as 0 beside the raw ones.
+m cells carries sqrt(m) times as much. Where cells are many and most are empty, counts below a
+threshold can be shown as 0 beside the raw ones: T = max(1, ceil(eta l ln(n)/epsilon)) for n cells
+and a strictness of 100 eta percent.
 
 References. Dwork, McSherry, Nissim and Smith 2006; Xiao, Xiong, Fan and Goryczka (DPCube),
 algorithm 1.

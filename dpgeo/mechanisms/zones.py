@@ -8,8 +8,8 @@ person and a zone (people) or of a record and a zone (visits), whether zones ove
 vector's L1 sensitivity is l, and one `measure` with epsilon is epsilon-differentially private.
 
 Utility. Every zone carries the same noise of scale about l/epsilon, whatever its size and however
-many there are. Where a person is in more zones than l, all but l are dropped, so counts come out
-too small. Records outside all zones are not counted.
+many there are. If a person is in more than l zones, all but l of them are dropped, so counts come
+out too small. Records outside all zones are not counted.
 
 References. Dwork, McSherry, Nissim and Smith 2006.
 """

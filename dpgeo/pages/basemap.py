@@ -21,22 +21,22 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE, to_degrees
 
 SURROUNDINGS = 1.5
-"""Width of the map's surroundings on each side, in sides of the study area."""
+"""Reach of the map beyond the study area on each side, in lengths of its longer side."""
 
 DETAIL = 3000
-"""Bends and islands smaller than this fraction of the area's side are left out."""
+"""Bends and islands are left out below the area's longer side divided by this number."""
 
 PLAIN_DETAIL = 1000
-"""The same, for a map that only needs rough orientation."""
+"""The same divisor for a map that only needs rough orientation."""
 
 SOURCE_DETAIL = 2e-4
-"""Degrees below which the source has no bends to simplify."""
+"""Size in degrees below which the source has no bends, so that simplifying changes nothing."""
 
 
 def basemap(area: StudyArea) -> dict[str, Any]:
     """Return land, land inside the area, and coast, as GeoJSON in degrees.
 
-    "bounds" are west, south, east, north of what is covered. Depends on public inputs alone.
+    "bounds" are the west, south, east and north of the map. Depends on public inputs alone.
     """
     bounds = surroundings(area)
     land = _near_land(land_polygons(land_file()), bounds, area)
@@ -139,7 +139,7 @@ def _coast(land: NDArray[np.object_], bounds: tuple[float, float, float, float])
 
 
 def _parts(shapes: Any, kind: str) -> list[Any]:
-    """Return the simple shapes of a kind, without other remains of clipping."""
+    """Return the simple shapes of a kind; clipping may leave others, such as points."""
     return [part for part in shapely.get_parts(shapes) if part.geom_type == kind]
 
 

@@ -31,7 +31,7 @@ Bounds = tuple[float, float, float, float]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """The filters of a visitor; `misread` names the invalid ones."""
+    """The filters of a visitor; `misread` lists those that are invalid."""
 
     search: str = ""
     kind: str = ""
@@ -63,7 +63,7 @@ class Wanted:
 
 @dataclass(frozen=True, slots=True)
 class Facet:
-    """A filter of one click: the number of maps it selects, and its address."""
+    """A filter to click: the number of maps that it selects, and its address."""
 
     title: str
     count: int
@@ -166,7 +166,7 @@ def _date(given: Mapping[str, str], name: str, misread: list[str]) -> datetime.d
         return None
     try:
         day = datetime.date.fromisoformat(text)
-        # The day after it must exist.
+        # The filter needs the following day, so that day must exist too.
         if day.year < datetime.MAXYEAR:
             return day
     except ValueError:

@@ -23,7 +23,7 @@ MOST_COMPARED = 30
 
 @dataclass(frozen=True, slots=True)
 class Comparable:
-    """Another map of the same kind and data."""
+    """Another map of the same dataset and kind."""
 
     key: str
     title: str

@@ -15,7 +15,8 @@ TABLE_ROWS = 20
 class Row:
     """One large count with its margin: of a box of cells, a zone or a cluster.
 
-    `name` is empty if it has none; the middle is in degrees, None for named shapes.
+    `name` is empty for boxes of cells. `latitude` and `longitude` are those of the middle, in
+    degrees; they are None for zones, which have names.
     """
 
     name: str

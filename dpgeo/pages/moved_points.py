@@ -1,4 +1,4 @@
-"""Facts of perturbed points for the public pages."""
+"""What the public pages say about perturbed points."""
 
 from __future__ import annotations
 
@@ -15,10 +15,11 @@ from dpgeo.postprocess.layers import BoxLayer, Layer
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Moved:
-    """Perturbed points; `near` and `far` are radii that hold half and 95 %.
+    """Perturbed points.
 
-    Some points stand for nobody if they are `padded`; `placed` points were moved by remapping with
-    a public prior.
+    Noise moves half of the points by less than `near` metres, and 95 % by less than `far` metres.
+    If `padded`, some points stand for invented reports. If `placed`, every point was moved once
+    more, by remapping with a public prior.
     """
 
     points: int
@@ -35,12 +36,12 @@ class Moved:
     updates: int
     cell_metres: float
     rows: tuple[Row, ...]
-    """Where most of the points came from, as far as it can be estimated."""
+    """The cells from which most of the points are estimated to come."""
 
 
 @singledispatch
 def moved_of(content: Content, released: Released, drawn_layers: Sequence[Layer]) -> Moved | None:
-    """Return how the points of a content were moved; None where nothing was."""
+    """Return how the points of a release were moved; None for content without points."""
     return None
 
 

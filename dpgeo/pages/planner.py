@@ -64,7 +64,7 @@ def plannable() -> list[Release]:
 
 
 def _of_kinds(*kinds: Kind) -> QuerySet[Release]:
-    """Return the public maps of these kinds, without those that each show one time alone."""
+    """Return the public maps of these kinds, except maps by time."""
     keys = [
         key
         for key, mechanism in MECHANISMS.items()

@@ -54,7 +54,7 @@ class Chart:
     strips: tuple[Strip, ...]
     fullest: Strip
     sides: str
-    """Format of the strips' labels in `figures.degrees`, so that no two labels are equal."""
+    """Argument of `figures.degrees` for the labels, with enough decimals to tell them apart."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,10 +72,11 @@ class Bar:
 
 @dataclass(frozen=True, slots=True)
 class SpendLine:
-    """One paid measurement; `share` is its part of the whole in per cent.
+    """One paid measurement; `share` is its part of the release's cost in per cent.
 
-    `drawn` counts have noise of `scale`; `splits` are decisions where to cut and `choices` of
-    places, which have none.
+    `drawn` says whether it drew noise, whose scale is `scale` for counts. A measurement without
+    drawn noise either decided where to divide the map (`splits`), or replaced private places
+    by public ones (`choices`), or was paid for and not needed.
     """
 
     label: str
@@ -93,8 +94,8 @@ class SpendLine:
 class Figures:
     """Measured counts of a layer's features, such as boxes of cells, zones or clusters.
 
-    `size` is their number, `standing` how many of them are above the noise; `cell_metres` is 0 if
-    there are no cells.
+    `size` is the number of features, and `standing` the number of those that stand out from the
+    noise; `cell_metres` is 0 if there are no cells.
     """
 
     features: Features
@@ -121,7 +122,7 @@ class Figures:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Summary:
-    """The figures of one release; `unit` and `counting` are values of their enumerations."""
+    """The figures of one release; `unit` and `counting` are values of Unit and Counting."""
 
     unit: str
     counting: str
@@ -177,7 +178,7 @@ class Summary:
     def shift_of_one(self) -> float:
         """Return how far one unit can shift a published count, in scales of its noise.
 
-        A person who is counted in several cells of a box shifts the box's count by as many.
+        A person who is counted in k cells of a box shifts the box's count by k.
         """
         drawn = [spend for spend in self.spends if spend.scale]
         in_cells = self.has_cells and self.figures is not None and not self.figures.boxes
@@ -186,7 +187,7 @@ class Summary:
 
 
 FIELDS = 5
-"""Incremented whenever the fields of a summary change, so that no older one is read."""
+"""Incremented when the fields of a summary change, so that no older cached one is read."""
 
 
 def summary_of(release: Release) -> Summary:

@@ -20,7 +20,7 @@ def say(what: Phrase | DpgeoError) -> str:
 
 
 def script_words() -> dict[str, str]:
-    """Return the scripts' English texts with their translations; none in English."""
+    """Return the scripts' English texts with their translations; empty on English pages."""
     language = to_locale(get_language() or "en")
     return _catalogue_of_scripts(language)
 

@@ -1,4 +1,4 @@
-"""Measured regions, and how they compose a query region."""
+"""Measured regions, and how a query region is composed of them."""
 
 from __future__ import annotations
 
@@ -19,10 +19,16 @@ from dpgeo.spatial.zones import Zones
 Shares = NDArray[np.float64]
 
 NEGLIGIBLE = 1e-9
-"""A share this near to 0 or 1 is rounded to it: far above rounding errors, far below a person."""
+"""A share this near to 0 or 1 is rounded to it.
+
+That is far above rounding errors, and far too little for a person.
+"""
 
 SLIVER = 1e-6
-"""Zones that share less than this part of the smaller one only touch, as imprecise borders do."""
+"""Zones that overlap by less than this part of the smaller one count as disjoint.
+
+Borders are imprecise.
+"""
 
 UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing."
 
@@ -31,8 +37,9 @@ UNCOVERED = "Part of the region lies in no zone that was used, and adds nothing.
 class Cover:
     """Whole and partial measured regions that make up a query region.
 
-    `whole` counts the whole ones by their noise, `total` is the sum of their values; the partial
-    ones have `values`, `rates` and `shares` (n,).
+    `whole` is the number of whole regions by their noise, and `total` the sum of their values. For
+    the partial regions, `values`, `rates` and `shares` (n,) are their noisy counts, the rates of
+    their noise and the shares of their ground that lie in the query region.
     """
 
     whole: dict[DiscreteLaplace, int]
@@ -91,14 +98,14 @@ def _cover(
     shares: Shares,
     notes: tuple[str, ...] = (),
 ) -> Cover:
-    """Build a cover from values (n,), indices of noises (n,) and shares (n,)."""
+    """Build a cover from the regions' values, indices into `noises` and shares, (n,) each."""
     whole = shares == 1.0
     partial = (shares > 0.0) & ~whole
     rates = np.array([float(each.rate) for each in noises])
     counts = np.bincount(noise[whole], minlength=len(noises))
     wholes: dict[DiscreteLaplace, int] = {}
     for each, count in zip(noises, counts.tolist(), strict=True):
-        if count:  # Levels may carry equal noise.
+        if count:  # Two levels of a tree may have equal noise.
             wholes[each] = wholes.get(each, 0) + count
     return Cover(
         whole=wholes,
@@ -144,7 +151,7 @@ class Listed(Areas):
 
 
 class ZoneAreas(Areas):
-    """Zones; overlapping ones are not added up."""
+    """Zones, of which an answer adds up only disjoint ones."""
 
     def __init__(
         self, zones: Zones, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
@@ -197,7 +204,7 @@ class ZoneAreas(Areas):
 
 
 def _disjoint(order: NDArray[np.intp], overlaps: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Choose disjoint regions of n greedily, in the given order."""
+    """Choose disjoint regions greedily, in the given order; return which (n,) are chosen."""
     others: dict[int, list[int]] = {}
     for one, other in overlaps.tolist():
         others.setdefault(one, []).append(other)
@@ -209,7 +216,7 @@ def _disjoint(order: NDArray[np.intp], overlaps: NDArray[np.int64]) -> NDArray[n
 
 
 class Cells(Areas):
-    """All cells of a grid; whole ones are found by the outline."""
+    """All cells of a grid; only cells on the outline of a query region can be cut."""
 
     def __init__(
         self, grid: Grid, counts: NDArray[np.int64], noise: DiscreteLaplace, area: StudyArea
@@ -241,7 +248,7 @@ class Cells(Areas):
 
 
 class Tree(Areas):
-    """A tree of boxes: its leaves or, if `fixed`, larger squares of lower noise."""
+    """A tree of boxes: its leaves or, if the boxes are `fixed`, larger ones of lower noise."""
 
     def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
         self._content = content
@@ -256,7 +263,7 @@ class Tree(Areas):
         self._answers = self._leaf | (self._better() if fixed else False)
 
     def _better(self) -> NDArray[np.bool_]:
-        """Return which nodes have no more noise than the best combination below them."""
+        """Return which nodes have no more noise than the best combination of nodes below them."""
         content = self._content
         own = np.array([noise.variance for noise in content.noises])[content.level]
         own = np.where(content.measured, own, np.inf)
@@ -271,7 +278,7 @@ class Tree(Areas):
         return np.asarray(content.measured & (own <= below))
 
     def cover(self, region: Any) -> Cover:
-        """Cover the query region from the root down, with parts of leaves."""
+        """Cover the query region from the roots down; only leaves are used in part."""
         content = self._content
         nodes = np.flatnonzero(content.parent < 0)
         covering, covering_shares = [nodes[:0]], [np.zeros(0)]

@@ -6,8 +6,9 @@ those sums is the generalised least-squares solution. On a tree it takes one pas
 down, as in Hay, Rastogi, Miklau and Suciu 2010, here with inverse variances instead of their
 equal-noise weights and for any shape of tree and any set of measured nodes.
 
-Up. Let y be a node's noisy count of variance v, and C the sum of its children's z, of variance W,
-the sum of their s. The estimate of a node's count from what was measured at and below it is
+Up. Let y be a node's noisy count, of variance v, and z the estimate of its count from what was
+measured at and below it, of variance s. Let C be the sum of its children's z, whose variance W is
+the sum of their s. Then
     z = y, s = v                                    for a leaf,
     z = (y W + C v)/(v + W), s = v W/(v + W)        for a measured inner node,
     z = C, s = W                                    for an unmeasured inner node.
@@ -36,7 +37,7 @@ LEAST_VARIANCE = 1e-100
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Consistent:
-    """Estimates (n,) of all nodes, equal to their children's sum, and variances (n,)."""
+    """Estimates (n,) of all nodes, each the sum of its children's, and their variances (n,)."""
 
     value: Floats
     variance: Floats
@@ -77,9 +78,9 @@ def consistent(
 def _combine(
     value: Floats, error: Floats, below: Floats, below_variance: Floats, inner: NDArray[np.bool_]
 ) -> None:
-    """Compute z and s from y and v in place, for nodes with children."""
+    """Compute z and s of the module docstring from y and v, in place, for inner nodes."""
     both = np.where(np.isfinite(error), error + below_variance, 1.0)
-    # Each weight is its own quotient: 1 minus the other could lose all its digits.
+    # Each weight is a quotient of its own: 1 minus the other weight could lose all its digits.
     own = np.where(np.isfinite(error), below_variance / both, 0.0)
     children = np.where(np.isfinite(error), error / both, 1.0)
     value[inner] = (value * own + below * children)[inner]
@@ -94,7 +95,7 @@ def _share(
     nodes: slice,
     parents: NDArray[np.integer[Any]],
 ) -> None:
-    """Pass the parents' differences from their children's sums down a level; in place."""
+    """Divide the differences of parents from their children's sums among the children, in place."""
     child = np.flatnonzero(parents >= 0) + nodes.start
     parents = parents[parents >= 0]
     fraction = error[child] / below_variance[parents]

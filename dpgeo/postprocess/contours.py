@@ -61,9 +61,9 @@ def make_surface(
 ) -> Floats:
     """Compute expected counts (rows, columns), never negative, 0 outside the area.
 
-    Unsmoothed, they are the non-negative counts nearest to the noisy ones with the same total;
-    blurred, each cell first shares its count with its neighbours inside; inferred, noisy cells are
-    shrunk towards the values expected from their surroundings (see `surface`).
+    With NONE, they are the non-negative counts nearest to the noisy ones with the same total. With
+    BLURRED, each cell first shares its count with its neighbours inside. With INFERRED, noisy cells
+    are shrunk towards the values expected from their surroundings (`postprocess.surface`).
     """
     if smoothing is Smoothing.INFERRED:
         measurements = NodeMeasurements(padded(inside))
@@ -92,8 +92,9 @@ def line_values(
     """Return the densities (m,) of the lines per square kilometre, ascending.
 
     There are at most `most`. With NOISE, the first line is the value that at most one empty cell in
-    a thousand reaches, and each further one is twice the last; otherwise lines start at `first` and
-    double, or rise by equal steps. Lines above the whole surface are left out.
+    a thousand reaches, and each line is twice the one before. Otherwise the first line is `first`;
+    with DOUBLING each line is twice the one before, with EQUAL lines are `first` apart. Lines above
+    the whole surface are left out.
     """
     area = grid.ground_areas
     start = float(first)
@@ -120,7 +121,7 @@ def draw_lines(
 def draw_bands(
     surface: Floats, grid: Grid, values: Sequence[float], area: StudyArea
 ) -> NDArray[np.object_]:
-    """Draw bands between each value and the next: MultiPolygons (m,) in degrees."""
+    """Draw bands from each value to the next, the last without end: MultiPolygons (m,)."""
     generator = _generator(surface, grid)
     uppers = [*values[1:], math.inf][: len(values)]
     bands = [_polygons(generator, low, high) for low, high in zip(values, uppers, strict=True)]

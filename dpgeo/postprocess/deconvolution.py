@@ -1,16 +1,16 @@
 """Deconvolution of perturbed points by iterative Bayesian update.
 
 Idea. A report from fine cell j is published in fine cell i with a known probability A[i, j]: planar
-Laplace noise, then the map into the study area. Expectation maximisation for the mixture
-y ~ sum_j p_j A[., j] repeatedly multiplies p by A'(y / A p) (Agrawal and Aggarwal 2001; Richardson
-1972 and Lucy 1974 in optics). Both the observations and the estimate use cells finer than those of
-the result; the estimate is summed over them at the end.
+Laplace noise is added, then the point is truncated to the study area. Expectation maximisation for
+the mixture y ~ sum_j p_j A[., j] repeatedly multiplies p by A'(y / A p) (Agrawal and Aggarwal 2001;
+Richardson 1972 and Lucy 1974 in optics). Both the observations and the estimate use cells finer
+than those of the result; the estimate is summed over them at the end.
 
-Kernel. Noise is a convolution, computed by FFT on a frame wide enough to avoid wrap-around; the map
-into the area is applied after it, fine cell by fine cell, so that edges and holes are accurate to a
-fine cell. Web Mercator stretches with latitude: rows are divided into bands within which metres
-differ by less than BAND, each with its own kernel. Snapping to a grid of a hundredth of the radius
-adds 1/10,000 to the noise variance and is neglected.
+Kernel. Noise is a convolution, computed by FFT on a frame wide enough to avoid wrap-around.
+Truncation is applied after it, fine cell by fine cell, so that edges and holes are accurate to a
+fine cell. Web Mercator stretches with latitude: rows are divided into bands, each with its own
+kernel, within which the size of cells on the ground differs by less than BAND. Snapping to a grid
+of a hundredth of the radius adds 1/10,000 to the noise variance and is neglected.
 
 Stopping. Too many updates fit the noise. The published points are therefore split into two halves
 by their index alone; one half is fitted while the likelihood of the other is watched. All points
@@ -43,30 +43,32 @@ FINEST_SIDE = 768
 """Largest number of fine cells along a side, so that an update takes a fraction of a second."""
 
 FINE_SCALE = 1.0
-"""Largest width of fine cells in noise scales, as far as the two limits allow."""
+"""Largest width of fine cells in noise scales, unless FINEST_SIDE or MOST_FINE_CELLS forbids it."""
 
 MOST_FINE_CELLS = 4
-"""Largest number of fine cells along a cell: where cells are much wider than the noise, finer ones
-add nothing."""
+"""Largest number of fine cells along the side of a cell.
+
+Where cells are much wider than the noise, more fine cells add nothing.
+"""
 
 TAIL = 1e-3
 """Share of reports displaced beyond the frame's margin, where the kernel ends."""
 
 BAND = 0.01
-"""Relative change of metres within a band of rows."""
+"""Largest relative difference in the size of cells on the ground within a band of rows."""
 
 MOST_UPDATES = 150
 
 MORE = 2
-"""Updates of all points for each update of half of the points."""
+"""Factor from the best number of updates of half of the points to that of all points."""
 
 PATIENCE = 6
-"""Updates without a better likelihood of the other half after which fitting stops."""
+"""Fitting stops after this many updates that do not raise the likelihood of the other half."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Recovered:
-    """Expected reports in each cell, and the number of updates."""
+    """Expected reports in each cell, and the number of updates that estimated them."""
 
     density: Floats
     updates: int
@@ -75,9 +77,9 @@ class Recovered:
 class Channel:
     """The linear map of noise and truncation on distributions over fine cells.
 
-    `fine` is a grid that covers the same ground as the given one; `margin` is the number of fine
-    cells around it that noise may reach before a report is mapped back. `staying` is the
-    probability (rows, 1) of being published in one's own cell, away from the edges.
+    `fine` is a grid of fine cells that covers the same ground as `grid`. `margin` is the number of
+    fine cells around it that noise may reach before a point is truncated. `staying` (rows, 1) is
+    the probability that a report away from the edges is published in its own fine cell.
     """
 
     def __init__(
@@ -112,7 +114,7 @@ class Channel:
         return np.asarray(counted, dtype=np.float64).reshape(self.fine.shape)
 
     def backward(self, ratio: Floats) -> Floats:
-        """Return A' r: the mean of r over where a cell's reports are published."""
+        """Return A' r: the mean of r over the cells in which each cell's reports are published."""
         side = self.fine.rows + 2 * self.margin
         framed = np.zeros(self._shape)
         framed[:side, :side] = ratio.ravel()[self._target].reshape(side, side)
@@ -172,8 +174,8 @@ def recover(
 ) -> Recovered:
     """Estimate the density of the reports behind published points (n,) in degrees.
 
-    It adds up to their number. `prior` is a public density on the grid to start from, uniform by
-    default.
+    The density adds up to the number of points. `prior` is a public density on the grid from which
+    the iteration starts, uniform by default.
     """
     if not len(longitude):
         return Recovered(np.zeros(grid.shape), 0)
@@ -194,7 +196,7 @@ def recover(
 
 
 def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
-    """Update a density (summing to 1) by observed counts, both of the fine shape."""
+    """Update a density, which sums to 1, by observed counts; both have the fine grid's shape."""
     expected = channel.forward(density)
     ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 1e-300)
     updated = density * channel.backward(ratio)
@@ -208,7 +210,7 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Return the updates on one half that maximise the other's likelihood."""
+    """Return the number of updates on `fitted` that maximises the likelihood of `watched`."""
     if not (fitted.any() and watched.any()):
         return 1
     best, likeliest = 1, -math.inf
@@ -240,7 +242,7 @@ def _histogram(cells: NDArray[np.int64], size: int, channel: Channel) -> Floats:
 
 
 def _split_in_halves(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Choose half of the points by a well-mixed bit of their index alone (SplitMix64)."""
+    """Choose half of the points, by a well-mixed bit of their index alone (SplitMix64)."""
     state = np.arange(len(cells), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -268,15 +270,16 @@ def _bands(grid: Grid) -> list[slice]:
     wanted = max(1, math.ceil((sizes.max() - sizes.min()) / BAND))
     number = ((sizes - sizes.min()) / (sizes.max() - sizes.min() + 1e-300) * wanted).astype(int)
     number = np.minimum(number, wanted - 1)
-    # Across the equator rows of one size are in two bands, which does no harm.
+    # Rows of the same size on both sides of the equator are in two bands, which does no harm.
     edges = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), grid.rows]
     return [slice(first, after) for first, after in itertools.pairwise(edges)]
 
 
 def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
-    """Return displacement probabilities (2 reach + 1, 2 reach + 1) of a cell.
+    """Return the probabilities of displacement from a cell to those up to `reach` cells away.
 
-    The density is averaged over parts of both cells that are small against the noise scale.
+    Their shape is (2 reach + 1, 2 reach + 1). The density of the noise is averaged over parts of
+    both cells that are small against the noise scale.
     """
     parts = min(16, max(2, math.ceil(4 * noise.rate * metres)))
     weights = parts - np.abs(np.arange(1 - parts, parts))

@@ -30,12 +30,12 @@ LEAST_MEAN, GREATEST_MEAN = 0.1, 64.0
 """Smaller means are covered by the point mass at 0; larger ones lie beyond the grid."""
 
 CLEAR = 35.0
-"""A count this many b above 0 is its own estimate, with variance 2."""
+"""A count of more than this many b is its own estimate, with a variance of 2 b^2."""
 
 GREATEST_VARIANCE = 20.0
 STEPS = 60
 FEWEST = 40
-"""With fewer counts than this the weights are not fitted and stay as they began."""
+"""With fewer counts than this the weights are not fitted and keep their initial values."""
 
 PSEUDO_COUNT = 0.02
 """Prior pseudo-count of each gamma distribution."""
@@ -48,8 +48,8 @@ ZERO_SHARE, ZERO_LIMITS = 0.03, (1.0, 20.0)
 class Posterior:
     """Means and variances (n,) of true counts, and the likelihood of the noisy ones.
 
-    `log_likelihood` is that of all counts under the fitted weights, without the counts above CLEAR;
-    0 where there were too few counts to fit.
+    `log_likelihood` is that of the counts under the fitted weights, without the counts of the last
+    bin (above 39 b); it is 0 where there were too few counts to fit.
     """
 
     mean: Floats
@@ -89,8 +89,8 @@ def posterior(values: Floats, guesses: Floats) -> Posterior:
 class _Model:
     """Tables that do not depend on any count.
 
-    `priors` (guesses, components, x) are the components' distributions of x, `chances` (guesses,
-    components, y) those of the noisy value; components that a guess does not have are all 0.
+    `priors` (guesses, components, x) are the components' distributions of the true count, `chances`
+    (guesses, components, y) those of the noisy one. Components that a guess does not use are all 0.
     """
 
     x: Floats

@@ -1,25 +1,26 @@
 """kd-tree on noisy cells, whose boxes can be divided evenly with little error.
 
-It uses noisy counts and public facts alone, so growing it costs no privacy. Variances are those of
-the noise, and n counts the cells of a box that touch the study area; all others are left out.
+The tree uses noisy counts and public inputs alone, so growing it costs no privacy. Variances are
+those of the noise. For a box, n is the number of its cells that touch the study area, and S the sum
+of their noisy counts; all other cells are left out.
 
-Where a box is split. Of all splits along rows and columns, at the one that reduces the sum of
-squared deviations from the mean most (DPCube, algorithm 3). Since the squares add up to the same on
-both sides, it is the split with the greatest S1^2/n1 + S2^2/n2.
+Where a box is split. Of all splits along rows and columns, the one is chosen that most reduces the
+sum of squared deviations from the mean (DPCube, algorithm 3). Since the sum of the squares is the
+same for every split, it is the split with the greatest S1^2/n1 + S2^2/n2.
 
-Whether it is split. On *evidence* that noise alone does not explain the cells:
+Whether a box is split. It is split on *evidence* that noise alone does not explain its cells:
 - their variance exceeds v1 (1 + 3 sqrt(5/n)), v1 being a noisy cell's variance: three standard
   deviations of the variance of n Laplace draws, whose kurtosis is 6; or
 - the best of m splits gains more than 2 v1 (ln m + 3), where a split chosen beforehand would gain
   v1 times a chi-square of one degree of freedom.
-And on *suspicion*, where noise would hide an unevenness that matters: sums of many cells are so
-noisy that half a city may leave no trace in them, while a fresh total of each half costs little.
-For a split of a box into shares f and 1 - f, let d = S1 - f S be the observed imbalance,
-t^2 = 4 f (1 - f) (0.2 T)^2 its prior variance, T the expected total of the box,
-v = v1 n f (1 - f) the noise variance of d, and k = t^2/(t^2 + v). The expected square of the true
-imbalance is k^2 d^2 + (1 - k) t^2; the box is split in its middle when that exceeds four times the
-variance of a box's fresh total. T is f T + k d for the children and max(S, 0) + sqrt(n v1) for the
-root.
+It is also split on *suspicion*, where noise would hide an unevenness that matters: sums of many
+cells are so noisy that half a city may leave no trace in them, while a fresh total of each half
+costs little. For a split of a box into shares f and 1 - f of its cells, let d = S1 - f S be the
+observed imbalance, T the expected total of the box, t^2 = 4 f (1 - f) (0.2 T)^2 the prior variance
+of the imbalance, v = v1 n f (1 - f) the noise variance of d, and k = t^2/(t^2 + v). The expected
+square of the true imbalance is k^2 d^2 + (1 - k) t^2. The box is split in its middle when that
+exceeds four times the variance of a box's fresh total. The expected total of the root is
+max(S, 0) + sqrt(n v1); that of the first child is f T + k d, that of the second the rest of T.
 
 The constants 0.2, 4 and 3 (in the gain) were chosen on generated maps (mixtures, cascades, roads,
 spikes, corners, bands; 1e3 to 1e7 points), on which errors change by at most a quarter when any of
@@ -54,7 +55,7 @@ WORTH = 4.0
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rule:
-    """When to split: the variances of a noisy cell and of a fresh total.
+    """Rule for when to split, with the variances of a noisy cell and of a fresh total.
 
     Without `suspicion` boxes are split on the first kind of evidence alone, as in DPCube.
     """
@@ -72,11 +73,14 @@ class _Tables:
     sums: NDArray[np.integer[Any]]
     squares: NDArray[np.int64]
     rough_squares: Floats | None
-    """In floating point, where all squares together do not fit."""
+    """The squares in floating point; None if the sum of all squares fits 63 bits."""
 
     def squares_of(self, boxes: Boxes) -> Floats:
-        """Sum the squares of boxes. Integers wrap around where large counts fill a large grid, but
-        a box whose sum fits 63 bits is exact all the same; for others floating point suffices."""
+        """Sum the squares of boxes.
+
+        Integers wrap around where large counts fill a large grid. The sum of a box is exact all the
+        same if it fits 63 bits; for other boxes floating point suffices.
+        """
         exact = box_sums(self.squares, boxes).astype(np.float64)
         table = self.rough_squares
         if table is None:
@@ -105,9 +109,9 @@ class _Level:
 class _Cuts:
     """All splits of a level's boxes, box after box, rows before columns.
 
-    `box` is the box of each split, `lines` the number of rows, or columns, before it, `size` and
-    `total` n and S of that half; `starts` is where each box's splits begin. `valid` splits leave
-    cells inside on both sides.
+    `box` is the box of each split, and `lines` the number of rows, or columns, before the split.
+    `size` and `total` are n and S of the half before it. `starts` is where each box's splits begin.
+    `valid` splits leave cells that touch the study area on both sides.
     """
 
     box: NDArray[np.int64]
@@ -123,9 +127,10 @@ class _Cuts:
 class _Runs:
     """A level's splits as runs (2n,): those across rows, then across columns.
 
-    In a flattened summed-area table, the corners of the split after k lines are at `base + k step`
-    plus `far` and plus `near`; the two corners shared by all splits of a run are at `base` plus
-    these. `length` is the number of splits, `breadth` the number of cells in each line.
+    In a flattened summed-area table, the half of a box before the split after k lines has two
+    corners at `base + k step + far` and `base + k step + near`, and two at `base + far` and
+    `base + near`, which all splits of a run share. `length` is the number of splits, `breadth` the
+    number of cells in each line.
     """
 
     length: NDArray[np.int64]
@@ -164,11 +169,11 @@ class _Runs:
 def grow_kdtree(
     cells: NDArray[np.int64], inside: NDArray[np.bool_], rule: Rule
 ) -> NDArray[np.int32]:
-    """Grow boxes int32 (n, 4) that cover the grid, by first row, then column.
+    """Grow boxes, int32 (n, 4), that cover the grid, sorted by first row and first column.
 
     `cells` are noisy counts (rows, columns); those not `inside` are ignored. A box is (first row,
-    row after the last, first column, column after the last), and every box holds a cell that is
-    inside (if none is, there is one box).
+    row after the last, first column, column after the last). Every box holds a cell that is inside;
+    if no cell is, there is one box.
     """
     if not inside.all():
         cells = np.where(inside, cells, 0)
@@ -287,7 +292,7 @@ def _argmax(cuts: _Cuts, score: Floats) -> NDArray[np.intp]:
 
 
 def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
-    """Return each box's best split, and how much squared deviation it removes."""
+    """Return each box's best split, and by how much it reduces the squared deviations."""
     other = level.total[cuts.box] - cuts.total
     with np.errstate(divide="ignore", invalid="ignore"):
         score = cuts.total**2 / cuts.size + other**2 / (level.size[cuts.box] - cuts.size)
@@ -296,7 +301,7 @@ def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
 
 
 def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
-    """Return the split that halves the inside cells most evenly."""
+    """Return each box's most even split; evenness counts double across the longer side."""
     rows, columns = np.diff(level.boxes)[:, ::2].T
     longer = cuts.across_rows == (rows >= columns)[cuts.box]
     smaller = np.minimum(cuts.size, level.size[cuts.box] - cuts.size)
@@ -313,7 +318,7 @@ def _uneven(tables: _Tables, level: _Level, rule: Rule) -> NDArray[np.bool_]:
 def _imbalance(
     cuts: _Cuts, cut: NDArray[np.intp], level: _Level, rule: Rule
 ) -> tuple[Floats, Floats]:
-    """Return T of the half before the split, and the expected true imbalance."""
+    """Return T of the half before the split, and the expected square of the imbalance."""
     share = cuts.size[cut] / level.size
     observed = cuts.total[cut] - share * level.total
     spread = share * (1 - share)

@@ -1,7 +1,7 @@
 """Noisy counts of quadtree nodes, and their least-squares tree.
 
-Nodes are numbered by level; level l is an array (2^l, 2^l), see `pyramid`. Counts of one node from
-several measurements are combined by inverse variances. A *leaf* is a measured node below which
+The nodes of level l form an array (2^l, 2^l), see `pyramid`. Counts of one node from several
+measurements are combined by inverse variances. A *leaf* is a measured node below which
 nothing was measured. Nodes outside the study area are known to be empty: of size, value and
 variance 0.
 """
@@ -30,7 +30,7 @@ class Tree:
 
 
 class NodeMeasurements:
-    """All measurements so far over a square of 2^depth cells a side."""
+    """All measurements so far of the nodes of a square with 2^depth cells a side."""
 
     def __init__(self, inside: NDArray[np.bool_]) -> None:
         """`inside` (2^depth, 2^depth) is the mask of the cells that touch the study area."""
@@ -45,7 +45,7 @@ class NodeMeasurements:
         self.precision = [np.zeros_like(size) for size in sizes]
 
     def add(self, nodes: Masks, counts: NDArray[np.int64], scale: float) -> None:
-        """Add counts of nodes by level, row and column, with noise of `scale`.
+        """Add counts of nodes, ordered by level, row and column, with Laplace noise of `scale`.
 
         The nodes are disjoint and together cover every cell that is inside.
         """
@@ -72,11 +72,11 @@ class NodeMeasurements:
         return leaves
 
     def scales(self) -> list[Floats]:
-        """Return the Laplace scale of each node's combined count; 0 if none."""
+        """Return the Laplace scale of each node's combined count; 0 for unmeasured nodes."""
         return [np.sqrt(ratio(np.full_like(each, 0.5), each)) for each in self.precision]
 
     def tree(self, leaves: Masks, value: list[Floats], variance: list[Floats]) -> Tree:
-        """Reconcile the tree by least squares, given the leaves and variances.
+        """Reconcile the tree by least squares, given values and variances of the leaves.
 
         Going up, the sum of a node's children is combined with its own count by inverse variances;
         going down, the remaining difference goes to the children in proportion to their variances
@@ -112,7 +112,7 @@ class NodeMeasurements:
         return values, variances, sums, sum_variances
 
     def raw_tree(self, leaves: Masks) -> Tree:
-        """Reconcile the counts as measured."""
+        """Reconcile the combined counts as measured, with their own variances."""
         variance = [ratio(np.ones_like(each), each) for each in self.precision]
         return self.tree(leaves, self.value, variance)
 

@@ -4,15 +4,15 @@ Whole counts. The sum S of independent discrete Laplace noises is a symmetric wh
 characteristic function phi(u), the product of (1-a)^2/((1-a)^2 + 4a sin^2(u/2)) over its terms,
 a = exp(-rate). By Fourier inversion on the whole numbers
     P(|S| <= m) = 1/pi int_0^pi phi(u) sin((m + 1/2) u)/sin(u/2) du,
-which is evaluated by Gauss-Legendre quadrature where phi is above e^-30, and gives the smallest m
-with 95 % coverage. For one term it is the exact quantile of `DiscreteLaplace.margin`.
+which is evaluated by Gauss-Legendre quadrature where phi is above e^-30. The margin is the smallest
+m with 95 % coverage. For one term it is the exact quantile of `DiscreteLaplace.margin`.
 
 Shares of counts. X + F is Laplace noise of scale 1/rate, where F is independent of X and between -1
 and 1 (X is the difference of two geometric variables, each the integer part of an exponential one
 whose fractional part is independent of it). So a sum of shares w X is treated as a sum of Laplace
-variables, whose 95 % quantile is at most that of a single one in standard errors, ln 20/sqrt 2: the
-more terms, the lighter the tail. This bound, and the largest share as an allowance for F, are
-confirmed by computation and not proved (tests/statistical/test_range_coverage.py).
+variables. In standard errors, its 95 % quantile is at most that of a single variable, ln 20/sqrt 2:
+the more terms, the lighter the tail. The largest share is added to allow for F. That both suffice
+is confirmed by computation and not proved (tests/statistical/test_range_coverage.py).
 """
 
 from __future__ import annotations
@@ -30,14 +30,17 @@ PANELS, NODES = 128, 32
 """Panels and nodes of the quadrature: about ten nodes for each wave of the integrand."""
 
 LEAST_LOG = 30.0
-"""phi is treated as 0 below e to the minus this."""
+"""phi is treated as 0 where -ln phi exceeds this."""
 
 FEW = 1000
-"""Up to this many terms of a kind are counted exactly; more are rounded up to three digits."""
+"""Up to this many terms of equal noise are counted exactly; more are rounded up to three digits."""
 
 
 def margin_of_sum(terms: Mapping[DiscreteLaplace, int]) -> int:
-    """Return the smallest m with P(|sum| <= m) >= 95 %, by counts of noises."""
+    """Return the smallest m with P(|sum| <= m) >= 95 %.
+
+    `terms` gives the number of terms of the sum with each noise.
+    """
     rounded = tuple((noise, _few_digits(count)) for noise, count in terms.items() if count)
     if not rounded:
         return 0

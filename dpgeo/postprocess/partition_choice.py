@@ -15,10 +15,10 @@ def even(measurements: NodeMeasurements, level: int) -> Masks:
 
 
 def where_expected(measurements: NodeMeasurements, cells: Floats, limit: float) -> Masks:
-    """Choose nodes by splitting while more than `limit` is expected in one.
+    """Choose nodes by splitting every node in which more than `limit` is expected.
 
     `cells` are expected counts (2^depth, 2^depth). A node with one cell inside the study area is
-    never split, since its children would tell nothing more.
+    never split, since one child would have the same count and the others none.
     """
     chosen: Masks = []
     reached = np.ones((1, 1), dtype=np.bool_)

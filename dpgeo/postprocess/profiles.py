@@ -2,8 +2,8 @@
 
 Strips add up released counts alone, so they cost nothing. Like the margin of the map's total, a
 strip's margin is the root sum of squares of its terms' margins, which is never too narrow for the
-noise. A box of cells that spans several strips adds to each the share of its width in that strip:
-how unevenly people are spread within it is unknown and in no margin.
+noise. A box of cells that spans several strips adds to each in proportion to its width in that
+strip: how unevenly people are spread within the box is unknown, and no margin includes it.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Profiles:
 
 
 def profiles(layer: BoxLayer) -> Profiles | None:
-    """Compute the strips of a measured layer; None if low counts are not listed."""
+    """Compute the strips of a measured layer; None if it leaves out low counts or is empty."""
     if layer.least_listed is not None or not len(layer):
         return None
     top, bottom, left, right = np.asarray(layer.boxes, dtype=np.int64).T

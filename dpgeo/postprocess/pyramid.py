@@ -11,18 +11,18 @@ Floats = NDArray[np.float64]
 
 
 def depth(shape: tuple[int, int]) -> int:
-    """Return the fewest levels below the root for a grid's shape."""
+    """Return the smallest depth of a quadtree that covers a grid of this shape."""
     return (max(shape) - 1).bit_length()
 
 
 def padded(cells: NDArray[Any]) -> NDArray[Any]:
-    """Pad an array with 0 to a square of a power of two, at south and east."""
+    """Pad an array with 0, in the south and east, to a square whose side is a power of two."""
     side = 1 << depth((cells.shape[0], cells.shape[1]))
     return np.pad(cells, ((0, side - cells.shape[0]), (0, side - cells.shape[1])))
 
 
 def pooled(values: Floats, side: int) -> Floats:
-    """Sum over blocks, (side, side)."""
+    """Sum over square blocks; the result is (side, side)."""
     block = len(values) // side
     if block == 1:
         return values
@@ -30,13 +30,13 @@ def pooled(values: Floats, side: int) -> Floats:
 
 
 def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
-    """Repeat every value over its block of (side, side) cells."""
+    """Repeat every value over a square block; the result is (side, side)."""
     block = side // len(values)
     return values.repeat(block, axis=0).repeat(block, axis=1)
 
 
 def neighbours(values: Floats) -> Floats:
-    """Sum the eight neighbours: 1/6 of those beside, 1/12 of the corners."""
+    """Average the eight neighbours with weight 1/6 for those beside, 1/12 for the corners."""
     wide = np.zeros((len(values) + 2, len(values) + 2))
     wide[1:-1, 1:-1] = values
     beside = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]

@@ -5,16 +5,16 @@ the query's edge cuts adds the share of its ground (within the study area) that 
 unevenly people are spread in it is unknown, and no interval includes it. Outside the study area
 there is publicly nobody.
 
-Which counts. Only counts of fresh noise: cells of a grid, the last counts of a partition or of
-phases, leaves of a tree, listed cells of a sparse grid, zones. Noisy counts from which a partition
-was grown are left out, since their own noise would decide whether they are used. The squares of a
-quadtree do not depend on the data, so a larger square is used wherever its noise is lower than that
-of its parts together. Of overlapping zones a disjoint selection is used that covers much of the
-query region; it follows from their outlines alone.
+Which counts. Only counts with fresh noise are used: cells of a grid, the last counts of a partition
+or of phases, leaves of a tree, listed cells of a sparse grid, zones. Noisy counts from which a
+partition was grown are left out, since their own noise would decide whether they are used. The
+squares of a quadtree do not depend on the data, so a larger square is used wherever its noise is
+lower than that of its parts together. Of overlapping zones a disjoint selection is used that covers
+much of the query region; it follows from their outlines alone.
 
-Intervals. They cover 95 % of the noise of the sum, exactly where it consists of whole counts, see
-`postprocess.noise_sums`. They are intervals of the bounded counts of people in each measured
-region: a person in two regions is counted in both.
+Intervals. They cover 95 % of the noise of the sum, and exactly that where the sum consists of whole
+counts, see `postprocess.noise_sums`. What they contain is the sum of the bounded counts of the
+measured regions: a person in two regions is counted in both.
 """
 
 from __future__ import annotations
@@ -43,9 +43,9 @@ OUTSIDE = "The region lies outside the study area, where nobody was counted."
 class RangeAnswer:
     """An estimate and half the width of its 95 % interval.
 
-    `exact` says that the interval includes all errors: those of the noise of whole counts. `areas`
-    is the number of measured regions added up, `cut` the number of those added in part. `notes` are
-    for readers.
+    If `exact`, only whole counts were added up, and their noise is the only error. `areas` is the
+    number of measured regions added up, `cut` the number of those added in part. `notes` are for
+    readers.
     """
 
     estimate: float

@@ -8,14 +8,15 @@ is nearer to the report on average over people distributed as the prior.
 Privacy. Remapping is a function of the perturbed point and public numbers alone: it costs nothing,
 whatever the prior.
 
-Method. The posterior is computed on cells no wider than half of the noise scale, within the
-distance that all but TAIL of the reports stay in; the median by Weiszfeld's iteration from the
-mean. To the distance from a cell's centre the mean distance within a cell is added, by squares, so
-that there is no division by zero. Points are remapped by bilinear interpolation between the medians
-of the cells around them, so the cost is limited however many points there are. That points beyond
-the study area were mapped to its edge is neglected: a point on an edge is treated as displaced to
-that place. There are at most FINEST_SIDE cells across the area; where these are wider than COARSEST
-noise scales, remapping would move points further than noise does, and points are left unchanged.
+Method. The posterior is computed on cells no wider than half of the noise scale, within a distance
+that only the share TAIL of the reports exceeds. The median is computed by Weiszfeld's iteration
+from the mean. The distance to a cell is the root of the sum of squares of the distance to its
+centre and the mean distance within a cell, so that there is no division by zero. Points are
+remapped by bilinear interpolation between the medians of the cells around them, so the cost is
+limited however many points there are. It is neglected that points beyond the study area were
+truncated to its edge: a point on the edge is treated as if noise had moved it there. There are at
+most FINEST_SIDE cells across the area; where these are wider than COARSEST noise scales, remapping
+would move points further than noise does, and points are left unchanged.
 
 References. Chatzikokolakis, ElSalamouny and Palamidessi, PoPETs 2017(4); Weiszfeld 1937.
 """
@@ -37,7 +38,7 @@ from dpgeo.spatial.projection import ground_scale, to_degrees, to_mercator
 Floats = NDArray[np.float64]
 
 FINE_SCALE = 0.5
-"""Largest width of cells in noise scales, as far as FINEST_SIDE allows."""
+"""Largest width of cells in noise scales, unless FINEST_SIDE forbids it."""
 
 FINEST_SIDE = 512
 
@@ -56,14 +57,15 @@ WITHIN = 0.3826
 UPDATES = 8
 
 CHUNK = 1 << 16
-"""Distances computed at a time."""
+"""Number of distances computed at a time."""
 
 
 def idle(noise: PlanarLaplace, prior: Density, area: StudyArea) -> list[Phrase]:
-    """Explain why a prior would hardly change the points; nothing where it would.
+    """Explain why a prior would hardly change the points; return [] where it would.
 
-    Within a region as wide as the circle that holds 95 % of the reports, a prior expects people
-    evenly, and most points come from no other region.
+    A prior expects people to be spread evenly within each of its areas. So it hardly changes points
+    where areas are at least as wide as the circle, around a point, that holds the point's report
+    with a probability of 95 %: most reports then lie in the same area as their points.
     """
     if _too_coarse(_grid(area, noise), noise):
         none = Phrase(
@@ -175,7 +177,7 @@ class Medians:
 def _mean(weight: Floats, steps: NDArray[np.int64]) -> tuple[Floats, Floats]:
     """Return mean column and row (n,) of weights (n, rows, columns) at these steps.
 
-    It is 0 where all weights are 0, as for an area with nothing within reach.
+    Both are 0 where all weights are 0, as for a point with no part of the area within reach.
     """
     columns, rows = weight.sum(axis=1), weight.sum(axis=2)
     total = rows.sum(axis=1)

@@ -14,21 +14,26 @@ import numpy as np
 from dpgeo.postprocess.pyramid import Floats, ratio
 
 REACH = 1 / 6
-"""Standard deviation of the averages' weights, in sides of the map. On generated tables and
-products, errors fall up to about this value and hardly beyond; on other maps it hardly matters."""
+"""Standard deviation of the weights of the averages, in sides of the map.
+
+On generated tables and products, errors fall as REACH rises to about this value, and hardly fall
+beyond it; on other maps it hardly matters.
+"""
 
 TRUST = 0.1
 STRIPS = 32
-"""Largest number of strips averaged over. Averages are smooth, and on large maps this takes a
-hundredth of the time."""
+"""Largest number of strips of rows, or columns, over which averages are computed.
+
+Averages are smooth enough for that, and on large maps it takes a hundredth of the time.
+"""
 
 NEXT_TO_NOTHING = 1e-12
 
 
 class RowColumnModel:
-    """Rows and columns of a square of nodes with `sizes` (side, side).
+    """The model of a square of nodes that hold `sizes` cells each, (side, side).
 
-    With `alone`, no node's own value affects the averages of its own row, column or surroundings.
+    With `alone`, a node's own value is left out of the averages from which it is expected.
     """
 
     def __init__(self, sizes: Floats, *, alone: bool = False) -> None:
@@ -37,7 +42,7 @@ class RowColumnModel:
         self._weights = _weights(side)
         own = self._weights[np.arange(side) * len(self._weights) // side, np.arange(side)]
         self._own = own if alone else None
-        # Factors that turn sums into densities; `both` is multiplied by the node's size.
+        # Factors that turn weighted sums into densities.
         row, column, both = self._sums(sizes)
         trusted = (1 + TRUST) ** 2
         self._row, self._column = (

@@ -50,7 +50,10 @@ def size(layer: Layer) -> int:
 
 
 def standing_out(layer: Layer) -> int:
-    """Return how many have counts, or lie in boxes with counts, above the noise."""
+    """Return how many cells, zones or clusters stand out from the noise.
+
+    A cell does if the box that holds it does.
+    """
     return int(_sizes(layer)[_standing(layer)].sum())
 
 
@@ -66,7 +69,7 @@ def _sizes(layer: Layer) -> NDArray[np.int64]:
 
 
 def counted(layer: Layer) -> tuple[Numbers, NDArray[np.float64], NDArray[np.float64]]:
-    """Return value, margin and threshold, (n,). Raises ValueError if absent."""
+    """Return value, margin and threshold, (n,). Raises ValueError if the layer has none."""
     if layer.value is None or layer.margin is None or layer.threshold is None:
         raise ValueError(f"The layer {layer.name} has no counts with margins.")
     return layer.value, layer.margin, layer.threshold

@@ -1,16 +1,16 @@
 """Surface of cells inferred from noisy counts of quadtree nodes.
 
 `infer` turns all node measurements into expected counts of cells, even within each leaf. It runs
-ROUNDS rounds. Each guesses every leaf from the others, shrinks its noisy count by empirical Bayes
-(`empirical_bayes`), and reconciles leaves and all counts above them by least squares with the
-*posterior* variances, so that remaining differences go to uncertain leaves and not to those that
-are almost surely empty.
+ROUNDS rounds. Each round guesses every leaf from the others, shrinks the leaf's noisy count towards
+the guess (`empirical_bayes`), and reconciles leaves and all counts above them by least squares with
+the *posterior* variances, so that remaining differences go to uncertain leaves and not to those
+that are almost surely empty.
 
-There are two guesses, after two ways in which places are alike: from all nearby cells, or from the
-same row and column (`row_column_model`). Both are tried, and the one with the higher likelihood is
-used (empirical Bayes again): rows and columns must win by CLEARLY, unless one cell holds much of
-the total, as the cell of zeros does in a table of attributes. `quiet` then shrinks together all
-leaves that do not stand out, and `smooth` bends the surface within large leaves towards their
+There are two kinds of guess: from all nearby cells, or from the same row and column
+(`row_column_model`). Both are tried, and the one with the higher likelihood is used (empirical
+Bayes again). The row-column model must win by CLEARLY, or by less if one cell holds much of the
+total, as the cell of zeros does in a table of attributes. `quiet` then shrinks together all leaves
+that do not stand out, and `smooth` bends the surface within large leaves towards their
 surroundings, or their row and column.
 """
 
@@ -30,29 +30,34 @@ from dpgeo.postprocess.row_column_model import RowColumnModel
 ROUNDS = 3
 
 NEXT_TO_NOTHING = 1e-9
-"""A small part of a count, so that a parent's count can be divided among children guessed empty."""
+"""A tiny count, added so that a count can be divided among children that are guessed empty."""
 
 CLEARLY, NOT_UNLIKELY = 10.0, -2.0
-"""Smallest gain in log-likelihood for which the row-column model is used; the second where one cell
-is expected to hold more than MUCH of the total. On generated maps that are not tables, chance and
-the shape of crowds brought gains up to 9. Where one cell held more than MUCH, tables brought -3 to
-21, and crowds around that cell mostly -2 to -25: few counts cannot tell the two apart, and tables
-are then likelier."""
+"""Smallest gains in log-likelihood for which the row-column model is used.
+
+The second applies where one cell is expected to hold more than MUCH of the total. On generated maps
+that are not tables, chance and the shape of crowds brought gains up to 9. Where one cell held more
+than MUCH, tables brought gains of -3 to 21, and crowds around that cell mostly of -2 to -25. Few
+counts cannot tell tables and crowds apart; where one cell holds that much, tables are likelier.
+"""
 
 MUCH = 1 / 3
 
 ENOUGH = 40
-"""With fewer leaves than this the likelihood is not fitted, and no model is preferred."""
+"""With fewer leaves than this the likelihood is not fitted, and guesses are from nearby cells."""
 
 HOPELESS = -20.0
-"""Difference in log-likelihood at which the row-column model is given up, which saves time. Of the
-cases it won on generated maps, none was behind by more than 2 after the first round."""
+"""Gain in log-likelihood below which the row-column model is given up early, to save time.
+
+Of the generated maps on which it won in the end, it was behind on none by more than 2 after the
+first round.
+"""
 
 QUIET = 10.0
-"""Leaves with fewer expected noise scales than this do not stand out.
+"""Leaves whose expected count is below this many noise scales do not stand out.
 
-On generated maps of 1e3 to 1e6 points, 10 gives 1 % less error than 5. Shrinking by strata of
-expected counts, each by its own factor, gives 3 to 14 % more.
+On generated maps of 1e3 to 1e6 points, a value of 10 gives 1 % less error than 5. Shrinking leaves
+in groups of similar expected count, each group by its own factor, gives 3 to 14 % more error.
 """
 
 BLURS = 12
@@ -116,9 +121,9 @@ def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> 
 def _guess(
     measurements: NodeMeasurements, cells: Floats, bent: Floats | None, level: int
 ) -> Floats:
-    """Guess the nodes of a level from nearby cells or the row-column model.
+    """Guess the nodes of a level from nearby cells or, given `bent`, by the row-column model.
 
-    In the latter case the geometric mean of the two is taken.
+    With the model, the guess is the geometric mean of the model's and that from nearby cells.
     """
     near = _surroundings(measurements, cells, level)
     if bent is None:
@@ -130,7 +135,10 @@ def _guess(
 
 
 def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
-    """Divide counts by what surely exceeds the noise; evenly below the leaves."""
+    """Guess cells by dividing counts downwards: in proportion to what surely exceeds the noise.
+
+    Below the leaves, counts are divided evenly.
+    """
     shares = []
     for level, value in enumerate(tree.value):
         deviation = np.sqrt(tree.variance[level])
@@ -140,7 +148,7 @@ def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
 
 
 def _downwards(measurements: NodeMeasurements, shares: list[Floats], root: Floats) -> list[Floats]:
-    """Divide the root's count, at least 0, in proportion to the shares of each level."""
+    """Divide the root's count, 0 if negative, down the levels in proportion to `shares`."""
     counts = [np.maximum(root, 0.0)]
     for level in range(1, measurements.depth + 1):
         share = np.where(measurements.sizes[level] > 0, shares[level], 0.0)
@@ -179,7 +187,7 @@ def _shrunk(
 
 
 def _surroundings(measurements: NodeMeasurements, cells: Floats, level: int) -> Floats:
-    """Guess nodes from half the parent's and half the neighbours' density."""
+    """Guess nodes from the mean of their parent's density and their neighbours'."""
     counts = pooled(cells, 1 << level)
     if level == 0:
         return counts
@@ -193,8 +201,8 @@ def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
     """Shrink leaves that do not stand out by the positive part of 1 - V/S^2.
 
     S is their total expected count and V the variance of their least-squares total (James and Stein
-    1961): each alone is too small to be seen, but their common bias would distort sums over large
-    empty regions.
+    1961). The bias of one such leaf is too small to be seen, but together they would distort sums
+    over large empty regions.
     """
     leaves, cells = measurements.leaves(), surface.cells
     variance = measurements.raw_tree(leaves).variance
@@ -215,7 +223,7 @@ def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
 def _variance_of_union(
     measurements: NodeMeasurements, chosen: Floats, variance: list[Floats]
 ) -> float:
-    """Return the variance of a sum of cells, by the largest nodes they fill."""
+    """Return the variance of the sum of `chosen` cells, from the largest nodes they fill."""
     total = 0.0
     filled_above = np.zeros((1, 1), dtype=np.bool_)
     for level, size in enumerate(measurements.sizes):

@@ -2,22 +2,22 @@
 
 Where a person visited more regions than the contribution bound l, l of them are kept.
 
-Random. Those with the smallest keyed hash of their own content (SRA of Fan and Jin 2015). This
-costs nothing.
+Random. The places whose content has the smallest keyed hashes are kept (SRA of Fan and Jin 2015).
+This costs no epsilon.
 
-Popular. Those that lie in the most popular regions of a public list (HPA of the same source), ties
-broken by the same keyed hash. Popularity comes from a paid pilot measurement: every person adds one
-of their places, chosen at random, to the count of its region.
+Popular. The places that lie in the most popular regions of a public list are kept (HPA of the same
+source); the same keyed hash breaks ties. Popularity comes from a pilot measurement, which is paid
+for: every person adds one of their places, chosen at random, to the count of its region.
 
 Privacy argument of `popular`. A person adds 1 to the popularity of one region, chosen by a function
 of their own rows and the salt, so the vector over the whole public list has L1 sensitivity 1, and
 measuring it with epsilon/10 is (epsilon/10)-differentially private. Fix its noisy outcome. Ranks
-are a function of it alone. For a fixed salt, which l places of a person are kept is then a function
-of that person's own rows, so adding or removing a person changes no other person's choice: all
-counts keep the L1 sensitivity l that `random` gives them, given any outcome of the pilot
-measurement. Adaptive composition adds the two shares up to epsilon. (Every person adds a single
-place. The source uses the minimum number of places over all persons, which depends on the data;
-with d places a person, both signal and noise would be d times as large.)
+are a function of that outcome alone. For a fixed salt, which l places of a person are kept is then
+a function of that person's own rows, so adding or removing a person changes no other person's
+choice: given any outcome of the pilot measurement, all counts keep the L1 sensitivity l that
+`random` gives them. Adaptive composition adds the two shares up to epsilon. (Every person adds a
+single place. The source uses the smallest number of places that any person has, which depends on
+the data; with d places a person, both signal and noise would be d times as large.)
 
 The public list. It holds the zones where zones are counted, and otherwise the cells of a coarse
 grid over the same frame, POPULAR_CELLS along each side: over millions of cells the popularity would
@@ -58,7 +58,7 @@ POPULAR_CELLS = 64
 
 
 def split(epsilon: Fraction, bounding: Bounding) -> tuple[list[Spend], Fraction]:
-    """Return the spends of contribution bounding and what they leave of epsilon."""
+    """Return the spends of contribution bounding and the epsilon that remains."""
     if bounding is Bounding.RANDOM:
         return [], epsilon
     pilot = epsilon * PILOT_SHARE
@@ -78,7 +78,7 @@ class Popularity:
     counts: NDArray[np.int64]
 
     def table(self, regions: CountedRegions) -> RankTable:
-        """Return the ranks for these regions. Raises ValueError where they do not match."""
+        """Return the ranks for `regions`. Raises ValueError if other zones were measured."""
         if isinstance(self.regions, Zones) or isinstance(regions, Zones):
             if self.regions is not regions:
                 raise ValueError("Popularity was measured on other regions.")
@@ -94,10 +94,11 @@ class Popularity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankTable:
-    """Popularity ranks, int64 (rows * columns,), from 0; equal counts share one.
+    """Popularity ranks, int64 (rows * columns,), from 0; equal counts have the same rank.
 
-    A cell of a grid of R x C cells has the rank of the table's cell that holds its centre, computed
-    in whole numbers: row (2r + 1) rows // 2R, column (2c + 1) columns // 2C.
+    The cell in row r and column c of a grid of R x C cells has the rank of the table's cell that
+    holds its centre, computed in whole numbers: row (2r + 1) rows // 2R, column
+    (2c + 1) columns // 2C.
     """
 
     ranks: NDArray[np.int64]

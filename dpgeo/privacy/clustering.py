@@ -58,8 +58,8 @@ def update_centres(
 
     A step is the noisy mean minus the old centre, times t^2/(t^2 + s^2): s is the noise standard
     deviation of the mean, and t, half the distance to the nearest other centre, serves as the prior
-    spread of true means. A step ends where another centre becomes the nearest, since the mean of a
-    cluster lies within it.
+    spread of true means. A step ends where another centre becomes the nearest, since the true mean
+    of a cluster lies within that cluster.
     """
     west, south, east, north = grid.mercator_bounds
     reliable = sums[:, 0] * noise.rate.numerator >= noise.rate.denominator

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Opaque:
-    """Base class that refuses printing, comparing, iterating and copying."""
+    """Base class that refuses comparison, iteration, conversion, copying and any change."""
 
     __slots__ = ()
 
@@ -25,12 +25,12 @@ class Opaque:
 
 
 class PrivateCounts(Opaque):
-    """Integer counts over public regions that one privacy unit changes by at most
-    `sensitivity` in total (L1).
+    """Integer counts over public regions, of known L1 sensitivity.
 
-    The values can be regrouped and measured through the Meter, and read in no other way:
-    printing, comparing, iterating, copying, pickling and conversion to an array are refused, and
-    so is any change. This guards against mistakes, not against code that sets out to cheat.
+    Adding or removing one privacy unit changes all counts together by at most `sensitivity`. The
+    values can be regrouped and measured through the Meter, and read in no other way: comparing,
+    iterating, copying, pickling and conversion to an array are refused, and so is any change;
+    printing shows no values. This guards against mistakes, not against code that sets out to cheat.
     """
 
     __slots__ = ("__values", "_sensitivity")
@@ -65,7 +65,8 @@ class PrivateCounts(Opaque):
         """Add counts up by region: `region` has the counts' shape and holds 0..regions-1.
 
         A count whose region is negative is dropped. Every count goes to at most one region, so
-        the L1 sensitivity does not grow. Raises ValueError for other labels, which are public.
+        the L1 sensitivity does not grow. Raises ValueError for other values of `region`, which is
+        public.
         """
         labels = np.asarray(region)
         if labels.dtype.kind not in "iu" or labels.shape != self.shape:

@@ -1,4 +1,6 @@
-"""Production randomness keyed by the system; only `dpgeo.releases` imports it.
+"""Production randomness under keys of the operating system.
+
+Only `dpgeo.releases` imports this module.
 
 Every stream is the keystream of ChaCha20 (RFC 8439) under a 256-bit key taken from the operating
 system when the stream is opened, so two streams are as independent as the operating system's keys.
@@ -15,7 +17,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, CipherContext, algori
 from numpy.typing import NDArray
 
 WORDS_PER_KEY = 1 << 32
-"""Words after which a key is renewed; ChaCha20's 32-bit block counter would last 8 times longer."""
+"""Words drawn under one key; ChaCha20's 32-bit block counter would last for 8 times as many."""
 
 
 class SystemEntropy:

@@ -15,16 +15,18 @@ changes what is kept there by at most one substitution: with w <= n it may push 
 first w, with w > n it takes the place of the last one appended. So the kept places differ in at
 most l substitutions, each within a bin. For any t, t', c the weights differ by a factor of at most
 e^(rK), and so do their sums over c: the log-ratio of the probabilities of a choice is at most
-2 r K = epsilon/l. Draws are independent; a multiset's probability is a sum over assignments of
-products in which at most l factors differ, each by at most e^(epsilon/l): in all at most epsilon.
-Fresh labels prevent linking persons between releases. []
+2 r K = epsilon/l. Draws are independent. An outcome is a multiset of places, whose probability is a
+sum, over the assignments of its places to draws, of products in which at most l factors differ,
+each by a factor of at most e^(epsilon/l). So the log-ratio of the probabilities of any outcome is
+at most epsilon. Fresh labels prevent linking persons between releases.
 
 Finite precision. A candidate is proposed uniformly (by rejection, exactly) and accepted if a
 geometric G of rate r, drawn exactly by `sampler`, is at least q: with probability exp(-r q),
 exactly. No weight is ever rounded. Distances are computed in floating point, but they enter only
 through q, a whole number between 0 and K, and the argument holds for any such q. The mean number of
 proposals is at most e^(epsilon/(2 l)) and at most the number of places in the bin. Proposals are
-counted cyclically from the place itself, so zero words leave a place unchanged.
+counted cyclically from the place itself, so that random words of 0, as in tests, leave a place
+unchanged.
 
 References. McSherry and Talwar 2007 (exponential mechanism); Zhu, Li, Zhou and Yu 2017, section
 12.4.3. Their candidates and distances come from private data; here both are public.
@@ -57,8 +59,8 @@ class Bins:
     """Disjoint public bins of places.
 
     `of_place` (n,) is the bin of each place, `order` (n,) lists places by bin and rank, `start`
-    (bins + 1,) is where each bin starts in that order, `rank` (n,) is the rank of each place within
-    its bin, and `diameter` (bins,) is in metres.
+    (bins + 1,) is where each bin starts in `order`, `rank` (n,) is the rank of each place within
+    its bin, `diameter` (bins,) is in metres, and `at` are the places' positions.
     """
 
     of_place: Ints
@@ -73,7 +75,7 @@ class Bins:
 
     @classmethod
     def ranked(cls, of_place: Ints, bins: int, at: Centres, away: NDArray[np.float64]) -> Bins:
-        """Build bins with places ordered by `away` (n,) from the bin's centre."""
+        """Build bins whose places are ranked by `away` (n,), the distance to the bin's centre."""
         order = np.lexsort((np.arange(len(of_place)), away, of_place))
         start = np.searchsorted(of_place[order], np.arange(bins + 1))
         rank = np.empty(len(order), dtype=np.int64)
@@ -86,7 +88,8 @@ class Bins:
 def fit_to_counts(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tuple[Ints, Ints]:
     """Truncate or extend each person's places (m,) in a bin to the number in `wanted`.
 
-    `wanted` is w, (persons, bins); returns the persons and the places kept or appended.
+    `wanted` (persons, bins) is w of the module docstring. Returns the persons and places of all
+    places kept or appended.
     """
     group = persons * len(bins) + bins.of_place[places]
     order = np.lexsort((bins.rank[places], group))
@@ -104,7 +107,7 @@ def fit_to_counts(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tupl
 
 
 def replace_places(places: Ints, bins: Bins, rate: Fraction, random: RandomWords) -> Ints:
-    """Draw a place of the same bin for each (m,), by the exponential mechanism."""
+    """Draw a substitute from the same bin for each place (m,), by the exponential mechanism."""
     drawn = np.empty(len(places), dtype=np.int64)
     for begin in range(0, len(places), CHUNK):
         chunk = slice(begin, begin + CHUNK)
@@ -143,7 +146,8 @@ def draw_uniform(size: Ints, random: RandomWords) -> Ints:
     """Draw a whole number from 0 to size - 1 for each size (n,), exactly uniformly."""
     outcomes = size.astype(np.uint64)
     words = random.words(len(size)).copy()
-    # 2^64 mod size: the words of the last, incomplete round are rejected and drawn again.
+    # 2^64 mod size: that many of the largest words are rejected and drawn again, so that every
+    # remainder is equally likely.
     over = (np.uint64(0) - outcomes) % outcomes
     last = ~over
     while (again := np.flatnonzero(words > last)).size:

@@ -33,10 +33,10 @@ from dpgeo.spatial.grid import Grid
 class Forecast:
     """Expected noise of a release, from public inputs alone.
 
-    `region` names what is counted ("cell"), `regions` is the largest number of them, `noise` is the
-    noise of each count or point, and `ground_metres` is the side of the smallest region on the
-    ground. `cautions` are warnings for whoever pays, and `facts` are
-    sentences that follow from public inputs, such as how far apart hidden places are.
+    `region` is the name of one counted region, such as "cell", and `regions` the largest possible
+    number of regions. `noise` is the noise of each count or point, and `ground_metres` the side of
+    the smallest region on the ground. `cautions` are warnings for whoever spends the budget.
+    `facts` are sentences that follow from public inputs, such as how far apart hidden places are.
     """
 
     region: str
@@ -49,7 +49,7 @@ class Forecast:
 
     @property
     def region_plural(self) -> str:
-        """The regions' name where there are many; `plural` gives what is no plural in s."""
+        """The plural of `region`: `plural` if it is given, else `region` with an s."""
         return self.plural or f"{self.region}s"
 
     @property
@@ -69,7 +69,7 @@ class Forecast:
 
     @property
     def radii(self) -> tuple[float, float] | None:
-        """Radii in metres within which 50 % and 95 % of the points are displaced."""
+        """Distances in metres by which 50 % and 95 % of the points are displaced at most."""
         if not isinstance(self.noise, PlanarLaplace):
             return None
         return self.noise.radius(0.5), self.noise.radius(0.95)
@@ -78,7 +78,7 @@ class Forecast:
 def forecast_cells(
     domain: Domain, cells: int, noise: Noise, *, region: str, cautions: tuple[Phrase, ...] = ()
 ) -> Forecast:
-    """Forecast the noise of each cell of a grid, or of each of fewer regions."""
+    """Forecast the noise of each cell of a grid, or of regions that are at most as many."""
     grid = Grid.over(domain.area, cells)
     return Forecast(
         region=region,
@@ -93,9 +93,9 @@ def forecast_cells(
 class Sharded:
     """The two halves of a mechanism that perturbs points in shards.
 
-    `move(view, params, meter, shard)` perturbs the reports of one shard of the privacy units, with
-    all of the plan's epsilon, and `content(perturbed, params, domain)` builds the content from the
-    perturbed reports of all shards together.
+    `move(view, params, meter, shard)` perturbs the reports of one shard of the privacy units, each
+    with the whole epsilon of the plan. `content(perturbed, params, domain)` builds the content from
+    the perturbed reports of all shards together.
 
     Privacy argument. Every privacy unit is in exactly one shard, so its reports are perturbed once,
     as they would be on a single worker: the noise of the shards is independent, as is the noise of
@@ -109,17 +109,17 @@ class Sharded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
-    """A mechanism: public facts, a plan made without data, and the release itself.
+    """A mechanism: its description, its plan, which is made without data, and its release.
 
     `plan(params, epsilon)` declares spends that add up to epsilon; `release(view, params, meter)`
     measures them; `forecast(params, epsilon, bound, domain)` says beforehand how noisy the release
-    will be. `kind` is the kind of map, by which catalogues are filtered, and `by_time` says that
-    each of its layers shows one time alone. `notion` is the privacy notion. Where that is not pure
-    differential privacy, the cost follows from the parameters and the contribution bound:
+    will be. `kind` is the kind of map, by which catalogues are filtered, and with `by_time` each
+    layer of the release shows one time slice alone. `notion` is the privacy notion. Where that is
+    not pure differential privacy, the cost follows from the parameters and the contribution bound:
     `price(params, bound, area)` is the epsilon per metre of one privacy unit's reports together,
     and raises InvalidInput for parameters that do not fit the area. `regions(params, domain)` is
-    the public list on which the popularity of places is measured; without it, contribution bounding
-    is random. `sharded` is set where large files may be divided into shards.
+    the public list of regions whose popularity is measured; without it, contribution bounding is
+    random. `sharded` is set where large files may be divided into shards.
     """
 
     key: str
@@ -143,7 +143,7 @@ def checked_plan(
     epsilon: Fraction,
     bounding: Bounding = Bounding.RANDOM,
 ) -> Sequence[Spend]:
-    """Return the plan, checked to cost epsilon exactly. Raises PrivacyError otherwise."""
+    """Return the plan. Raises PrivacyError unless its spends add up to epsilon exactly."""
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
     if not isinstance(params, mechanism.params):
@@ -193,7 +193,7 @@ def run(
 
 @dataclass(frozen=True, slots=True)
 class PublicContext:
-    """The public facts of a private view."""
+    """The public properties of a private view."""
 
     domain: Domain
     unit: Unit
@@ -217,7 +217,7 @@ def run_shard(
     entropy: Entropy,
     shard: Shard,
 ) -> PerturbedShard:
-    """Run a sharded mechanism once on one shard. The result must not be published yet."""
+    """Run a sharded mechanism once on one shard. Its result must not be published alone."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
     perturbed = _sharded(mechanism).move(view, params, meter, shard)
     return PerturbedShard(perturbed, meter.finish())
@@ -231,9 +231,9 @@ def combine_shards(
     about: Mapping[str, str],
     shards: Sequence[PerturbedShard],
 ) -> Released:
-    """Merge shards into one release, sorted so that they cannot be told apart.
+    """Merge shards into one release, in which nobody can tell which shard a report was in.
 
-    Raises PrivacyError for shards of different plans.
+    Raises PrivacyError for shards whose plans differ.
     """
     first = shards[0]
     if any(shard.trace != first.trace for shard in shards):

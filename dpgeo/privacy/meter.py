@@ -5,22 +5,25 @@ discrete Laplace noise of rate epsilon/sensitivity to an integer vector whose L1
 computed from the contribution bound, so each measurement is epsilon-differentially private
 (Ghosh, Roughgarden and Sundararajan 2009), and adaptive sequential composition adds them up
 (Dwork et al. 2006). Every label is spent once, or charged without being used. A label is closed
-before its noise is drawn, so an interrupted draw stays charged. Every refusal precedes the draw it
-refuses and depends on labels and public types alone: what a mechanism asks for follows from public
-inputs and earlier noisy answers, and therefore so does the refusal.
+before its noise is drawn, so an interrupted draw stays charged. A request is refused, with
+PrivacyError, before anything is drawn for it. Refusals depend on labels and public types alone, and
+what a mechanism requests follows from public inputs and earlier noisy answers; so refusals reveal
+nothing more.
 
 `grow_tree` draws the splits of a quadtree; its argument is in `privacy.private_quadtree`. As with
 `measure`, its cost is the declared epsilon and its noise follows from the counts' own sensitivity.
 
 `measure_sparse` returns the cells whose noisy counts reach a public threshold. Its outcome has the
 distribution of `measure` over all cells followed by that threshold, which is post-processing. Each
-occupied cell gets its own noise. Which of all cells pass by noise alone, and with what value, is
-drawn by `privacy.sparse_threshold`; those of them that are occupied are dropped, since their own
-noise decides. The result is sorted by cell, because another order could separate occupied cells
-from empty ones. Requests that would need too much memory are refused beforehand, by public numbers.
+occupied cell gets its own noise. `privacy.sparse_threshold` draws which cells would reach the
+threshold if all cells were empty. Occupied cells among these are dropped, since their own noise
+decides; each of the others gets a value drawn from the distribution of noise that reaches the
+threshold. The result is sorted by cell, because another order could separate occupied cells from
+empty ones. Requests that would need too much memory are refused before anything is drawn, on public
+numbers alone.
 
-`measure_sums` adds noise to vectors summed over groups, in each column in proportion to what one
-record can add there; its argument is in `privacy.vector_sums`.
+`measure_sums` adds noise to vectors summed over groups; in each column, the noise is in proportion
+to what one record can add to that column. Its argument is in `privacy.vector_sums`.
 
 `perturb` adds planar Laplace noise to positions; its argument is in
 `privacy.planar_laplace_sampler`. Its guarantee is geo-indistinguishability at the declared epsilon
@@ -32,16 +35,17 @@ of privacy units times the contribution bound.
 no measurement and costs nothing, since it reveals nothing; `privacy.person_records` proves that a
 person still changes at most l records afterwards.
 
-`replace` draws substitutes for a person's places, within public bins and as many as an earlier
-noisy count says; its argument is in `privacy.exponential_mechanism`.
+`replace` draws substitutes for the places of virtual users, within public bins; how many it draws
+follows from an earlier noisy count. Its argument is in `privacy.exponential_mechanism`.
 
 Unallocated epsilon is divided by `divide` into measurements whose epsilons add up to it exactly, by
 fractions that may follow from earlier noisy answers. The sum of all epsilons stays as declared,
-whatever the answers. Take any sequence of answers: the fractions that follow from it are the same
-on neighbouring datasets, the log-ratio of its probabilities is the sum of the measurements'
-log-ratios given the answers before, and each is at most that measurement's epsilon; so the whole is
-at most the declared sum. (Choosing epsilons adaptively under a fixed sum is harmless in pure
-differential privacy, though not in general; see Rogers, Roth, Ullman and Vadhan 2016.)
+whatever the answers. Take any sequence of answers. The fractions that follow from it are the same
+on neighbouring datasets. The log-ratio of its probabilities is the sum of the log-ratios of the
+single measurements, each given the answers before it, and each of these is at most the epsilon of
+that measurement; so their sum is at most the declared sum. (Choosing epsilons adaptively under a
+fixed sum is harmless in pure differential privacy, though not in general; see Rogers, Roth, Ullman
+and Vadhan 2016.)
 """
 
 from __future__ import annotations
@@ -76,10 +80,10 @@ from dpgeo.privacy.vector_sums import PrivateSums
 from dpgeo.spatial.truncation import Truncation
 
 MOST_PASSING = 5_000_000
-"""Largest expected number of empty cells that pass, at some 100 bytes each during a release."""
+"""Largest expected number of empty cells that reach a threshold; each takes some 100 bytes."""
 
 PADDING_CHUNK = 131_072
-"""Padding reports generated at a time."""
+"""Number of padding reports generated at a time."""
 
 
 class Meter:
@@ -93,14 +97,14 @@ class Meter:
         self._trace: list[Measured] = []
 
     def noise(self, label: str, sensitivity: int) -> DiscreteLaplace:
-        """Return the noise of counts of this sensitivity under a label."""
+        """Return the noise of counts of this sensitivity measured under a label's epsilon."""
         spend = self._declared(label)
         if spend.unallocated:
             raise PrivacyError("{label!r} is a rest: divide it before measuring.", label=label)
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
-        """Return noisy counts, int64. Raises PrivacyError before any draw."""
+        """Return noisy counts, int64. Raises PrivacyError if refused, with nothing drawn."""
         if type(counts) is not PrivateCounts:
             # A subclass could claim a sensitivity of its own.
             raise PrivacyError("Only private counts that a view made can be measured.")
@@ -111,7 +115,7 @@ class Meter:
         return noisy
 
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
-        """Return noisy sums, int64 (n, m). Raises PrivacyError before any draw.
+        """Return noisy sums, int64 (n, m). Raises PrivacyError if refused, with nothing drawn.
 
         The trace records the noise of a column whose reach is 1.
         """
@@ -125,7 +129,10 @@ class Meter:
         return sums._read_by_meter() + np.column_stack(drawn)
 
     def assign_virtual_user(self, visits: PrivateVisits, people: int) -> PrivateVisits:
-        """Assign persons to `people` virtual users. Raises PrivacyError before any draw."""
+        """Assign persons to `people` virtual users.
+
+        Raises PrivacyError if refused, with nothing drawn.
+        """
         if type(visits) is not PrivateVisits or visits.people or people < 1:
             raise PrivacyError("Private visits are dealt out once, to one made-up person or more.")
         return visits._assign_by_meter(people, self._entropy.stream())
@@ -135,8 +142,9 @@ class Meter:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return new labels of virtual users (m,) and their places (m,), sorted.
 
-        `wanted` (people, bins) is the number of places, from a noisy count of `visits` after
-        `assign_virtual_user`. Raises PrivacyError before any draw.
+        `visits` are those of virtual users (`assign_virtual_user`). `wanted` (people, bins) is the
+        number of places that each of them has in each bin according to a noisy count. Raises
+        PrivacyError if refused, with nothing drawn.
         """
         if type(visits) is not PrivateVisits or visits.size != len(bins.of_place):
             raise PrivacyError("Only private visits to the places of the bins are replaced.")
@@ -177,7 +185,7 @@ class Meter:
     def grow_tree(self, label: str, counts: PrivateCounts, inside: NDArray[np.bool_]) -> GrownTree:
         """Grow a quadtree on counts (rows, columns) over the cells `inside`.
 
-        Raises PrivacyError before any draw.
+        Raises PrivacyError if refused, with nothing drawn.
         """
         if type(counts) is not PrivateCounts or counts.shape != inside.shape:
             raise PrivacyError("A tree is grown on private counts of the mask's shape.")
@@ -195,7 +203,8 @@ class Meter:
     ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
         """Return the cells whose noisy counts reach `threshold`, and these counts.
 
-        Raises PrivacyError before any draw, also where too many empty cells would pass.
+        Raises PrivacyError if refused, with nothing drawn; so are requests in which too many empty
+        cells would reach the threshold.
         """
         if type(counts) is not PrivateSparseCounts or threshold < 1:
             raise PrivacyError("Sparse private counts are measured above a threshold of 1 or more.")
@@ -222,11 +231,12 @@ class Meter:
         input_step: int,
         padded: bool = False,
     ) -> Perturbed:
-        """Perturb reports on the sphere and map them into the area, sorted by the result.
+        """Perturb reports on the sphere and truncate them to the area; sort the results.
 
-        They are snapped beforehand to a grid of `input_step` millimetres. With `padded`, each
-        privacy unit's missing reports are replaced by reports placed anywhere in the area; reports
-        then have no times and no attributes. Raises PrivacyError before any draw.
+        Positions are first snapped to a grid of `input_step` millimetres. With `padded`, reports
+        placed anywhere in the area are added until each privacy unit has as many as the
+        contribution bound; no report may then have a time or attributes. Raises PrivacyError if
+        refused, with nothing drawn.
         """
         if type(positions) is not PrivatePositions:
             raise PrivacyError("Only private positions that a view made can be perturbed.")
@@ -247,12 +257,12 @@ class Meter:
         )
 
     def charge_unused(self, label: str) -> None:
-        """Close a declared measurement without drawing: it stays charged."""
+        """Close a declared measurement without drawing noise; its epsilon stays charged."""
         self._declared(label)
         self._close(label, None)
 
     def finish(self) -> tuple[Measured, ...]:
-        """Return the trace, after charging what was declared and not measured."""
+        """Charge every declared measurement that was not made, and return the trace."""
         for label in tuple(self._open):
             self.charge_unused(label)
         return tuple(self._trace)
@@ -281,7 +291,10 @@ class Meter:
 def _reports(
     positions: PrivatePositions, area: Truncation, padded: bool, stream: RandomWords
 ) -> Iterator[Reports]:
-    """Yield the reports and the padding. Raises PrivacyError for padded times."""
+    """Yield the reports, then the padding.
+
+    Raises PrivacyError where padded reports have times or attributes.
+    """
     for chunk in positions._read_by_meter():
         if padded and not (chunk.time is None and chunk.attributes is None):
             raise PrivacyError(

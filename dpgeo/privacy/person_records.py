@@ -2,13 +2,13 @@
 
 Privacy argument for a public number of virtual users. Their number is declared before anything is
 read, whatever the data. Every real person is assigned to one virtual user by an independent uniform
-draw. A virtual user has all records of the persons assigned to it: none, one or many. Fix the draws
-of all others: adding a person adds at most l records to one virtual user, removes none and
-reassigns nobody. So in the counts of (virtual user, bin) one row grows, by at most l in total: as a
-vector they have L1 sensitivity l, however many virtual users there are. This holds for every
-outcome of the draws, hence also for their mixture. Draws are handed out in the order in which
-persons are read; since they are independent and identically distributed, that order does not
-matter.
+draw. A virtual user has all records of the persons assigned to it, who may be none, one or many.
+Fix the draws of all other persons. Adding a person then adds at most l records to one virtual user,
+removes none and reassigns nobody. So in the table of counts by virtual user and bin one row grows,
+by at most l in total: the table has L1 sensitivity l, however many virtual users there are. This
+holds for every outcome of the draws, hence also for their mixture. Draws are handed out in the
+order in which persons are read; since they are independent and identically distributed, that order
+does not matter.
 """
 
 from __future__ import annotations
@@ -28,13 +28,13 @@ from dpgeo.privacy.sparse import PrivateSparseCounts
 Ints = NDArray[np.int64]
 
 CHUNK = 1 << 18
-"""Persons assigned at a time, since each takes several words while the draw is made."""
+"""Number of persons assigned at a time, which limits the memory of the draw."""
 
 
 class PrivateVisits(Opaque):
     """Items (cells of a grid or numbers of places) of persons numbered from 0.
 
-    One person has at most `sensitivity` of them. Values are read through the Meter only, see
+    A real person has at most `sensitivity` items. Values are read through the Meter only, see
     `Opaque`.
     """
 
@@ -75,7 +75,7 @@ class PrivateVisits(Opaque):
 
     @property
     def sensitivity(self) -> int:
-        """Most items of one person."""
+        """Largest number of items of one real person."""
         return self._sensitivity
 
     @property

@@ -11,26 +11,28 @@ to any other and preserve areas. So for two points x, x' and any z the densities
 of at most exp(rate (d(x', z) - d(x, z))) <= exp(rate d(x, x')) by the triangle inequality, and so
 do the probabilities of any region. Poles and antimeridian are no special cases. Positions are
 snapped to a public grid first; reports of one privacy unit are perturbed independently, and their
-log-ratios add up. What is done to outputs afterwards, snapping and mapping them into the study
-area, depends on the output alone. The cost of finite precision is derived at
+log-ratios add up. What is done to outputs afterwards, snapping and truncation to the study area,
+depends on the output alone. The cost of finite precision is derived at
 `core.noise.PlanarLaplace` and subtracted from the rate beforehand.
 
 Padding. Where every privacy unit must have the same number of reports, missing ones are added: a
-place is drawn uniformly over public cells and perturbed like any other. Let K(x) be the output law
-of a report at x, and u the place drawn. Then K(x) <= exp(rate d(x, u)) K(u) for every u, and
-conversely; averaging over u, the same holds for the mean of K(u) with the largest of these
-distances, D across the cells that touch the area. So whether a report is real or padding changes
-the odds by at most exp(rate D), as much as moving it across the area does: the number of reports of
-a privacy unit is hidden at the price of that distance.
+place is drawn uniformly over public cells and perturbed like any other. Let K(x) be the output
+distribution of a report at x, and u the place drawn. Then K(x) <= exp(rate d(x, u)) K(u) for every
+u, and conversely. Let D be the largest distance across the cells that touch the area, which no
+d(x, u) exceeds; averaging over u, the same holds for the mean of K(u) with D in place of d(x, u).
+So whether a report is real or padding changes the odds by at most exp(rate D), as much as moving it
+across the area does: the number of reports of a privacy unit is hidden at the price of that
+distance.
 
 Attributes. The time and the public attributes of a report are copied unchanged and do not affect
 the noise: neighbouring datasets agree on them, since they are not secret.
 
 Randomness. An exponential is -ln U. U is read from as many random bits as its size needs: leading
 zero words are followed by more words, so every distance can occur, and the relative precision is
-2^-53 at any size. (A plain 53-bit U ends at 36.7/rate, ten kilometres at ln 4 within 200 m: beyond
-that, an output would rule out inputs with certainty.) The acceptance test reads 64 bits. Words are
-inverted, so that zero words, in tests, leave positions unchanged.
+2^-53 at any size. (With a plain 53-bit U, -ln U ends at 36.7, so the sum of two exponentials at
+73.5/rate, ten kilometres at ln 4 within 200 m. Beyond that distance, an output would rule out
+inputs with certainty.) The acceptance test reads 64 bits. The bits of random words are inverted, so
+that words of 0, as in tests, leave positions unchanged.
 """
 
 from __future__ import annotations
@@ -58,15 +60,16 @@ PADDING_CELLS = 256
 """Cells along each side of the grid over which padding reports are scattered."""
 
 LONG = np.uint64(1) << np.uint64(53)
-"""Words from here on give U a relative precision of 2^-53; smaller words are extended."""
+"""Words of at least this give U a relative precision of 2^-53; smaller words are extended."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbed:
-    """Perturbed positions in 1e-7 degrees, int32 (n,), with times and noise.
+    """Reports with perturbed positions, and the noise by which every position was moved.
 
-    `time` and the public `attributes`, int32 (n,), are None where they were not asked for. Rows are
-    sorted by longitude, latitude, time and attributes. `noise` is the noise of each position.
+    `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees. `time`, int64 (n,), and
+    `attributes`, int32 (n,), the numbers of the combinations of public attributes, are None where
+    they were not asked for. Rows are sorted by longitude, latitude, time and attributes.
     """
 
     noise: PlanarLaplace
@@ -118,7 +121,7 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
 def move(
     longitude: Floats, latitude: Floats, noise: PlanarLaplace, random: RandomWords
 ) -> tuple[Floats, Floats]:
-    """Snap, perturb and snap positions (n,) in degrees; longitudes in [-180, 180]."""
+    """Snap, perturb and snap again positions (n,) in degrees; longitudes in [-180, 180]."""
     moved_longitude, moved_latitude = np.empty_like(longitude), np.empty_like(latitude)
     inputs, outputs = GroundGrid(noise.snapping), GroundGrid(noise.step)
     for start in range(0, len(longitude), CHUNK):
@@ -162,7 +165,8 @@ def travel(
 def _propose(rate: float, size: int, random: RandomWords) -> Floats:
     """Draw sums (size,) of two exponentials by the logarithm of a product."""
     words = ~random.words(2 * size)
-    # Uniform on [0, 1) to within 2^-64; short words, where that matters, are replaced below.
+    # Uniform on [0, 1) to within 2^-64. Where that is too coarse, in short words, the factor is 1
+    # here and its exponential is added below.
     uniform = words * 2.0**-64
     short = words < LONG
     uniform[short] = 1.0
@@ -175,7 +179,7 @@ def _propose(rate: float, size: int, random: RandomWords) -> Floats:
 
 
 def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats:
-    """Return -ln U (n,) for each U with a short first word, with more bits."""
+    """Return -ln U (n,) for each U whose first word is short, read from more random bits."""
     zeros = np.zeros(len(words))
     zero = np.flatnonzero(words == 0)
     words = words.copy()

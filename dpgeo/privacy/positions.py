@@ -15,10 +15,11 @@ from dpgeo.privacy.counts import Opaque
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reports:
-    """A chunk of reports: degrees, float64 (n,), and seconds since 1970, int64 (n,).
+    """A chunk of reports: positions in degrees, float64 (n,), with times and attributes.
 
-    `time` is None where it was not asked for; a report without a time has NO_TIME. `attributes`,
-    int32 (n,), are the numbers of public attribute values (`core.attributes`), or None.
+    `time`, int64 (n,), is in seconds since 1970, NO_TIME for a report without a time; the array is
+    None where times were not asked for. `attributes`, int32 (n,), are the numbers of combinations
+    of public attributes (`core.attributes`), None where not asked for.
     """
 
     longitude: NDArray[np.float64]
@@ -43,18 +44,18 @@ WHOLE = Shard(0, 1)
 
 
 def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] | None:
-    """Round times (n,) down to multiples of `step` seconds; None for a step of None."""
+    """Round times (n,) down to multiples of `step` seconds; leave them out if that is None."""
     if step is None:
         return None
     return np.where(time == NO_TIME, NO_TIME, time // step * step)
 
 
 class PrivatePositions(Opaque):
-    """Reports, at most `sensitivity` per privacy unit, for the Meter alone.
+    """Reports, at most `sensitivity` per privacy unit, which the Meter alone may read.
 
     Which reports of a privacy unit are kept must not depend on where they are: moving one report
-    then changes one of the reports to be perturbed, and no other. `missing` returns how many more
-    reports there would be if every privacy unit had `sensitivity` of them.
+    then changes at most one of the reports to be perturbed. `missing` returns how many more reports
+    there would be if every privacy unit had `sensitivity` of them.
     """
 
     __slots__ = ("__chunks", "__missing", "_sensitivity")

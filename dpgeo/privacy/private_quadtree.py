@@ -36,7 +36,7 @@ u is at least 1 on the last and at least delta more on each one before. With a^d
     - with one, they have u >= 1, 1 + delta, ...: at most 1 + 1 + 1/beta + ..., the same;
     - with none, less.
 That is epsilon/l. The argument uses one path only, so depth, shape and the number of boxes do not
-matter: boxes outside the study area may be left out, and the grid may end anywhere. []
+matter: boxes outside the study area may be left out, and the grid may end anywhere.
 
 The draws are compared with -b and not added to it, so that nothing overflows. Noise beyond 63 bits
 would wrap; at the smallest rate allowed its probability is e^-128, which the claim above neglects.
@@ -65,14 +65,14 @@ LOG_FAN_OUT = Fraction(13862943611198907, 10**16)
 """Just above ln 4 = 1.38629436111989061..., so that delta is never too small."""
 
 Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
-"""Decides whether to split boxes with these biased counts (n,): b + X > 0, with fresh noise."""
+"""Decides which boxes to split, given their biased counts b (n,): those with b + X > 0."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownTree:
-    """Boxes int32 (n, 4) by level, with levels and parents' indices int32 (n,).
+    """Boxes, int32 (n, 4), ordered by level, and each box's level and parent, int32 (n,).
 
-    The parent of the root is -1. The whole tree is public.
+    `parent` is the index of the parent's box, -1 for the root. The whole tree is public.
     """
 
     boxes: NDArray[np.int32]
@@ -93,14 +93,14 @@ def split_noise(epsilon: Fraction, sensitivity: int) -> DiscreteLaplace:
 
 
 def bias(noise: DiscreteLaplace) -> int:
-    """Return delta (see module): the smallest safe whole number above lambda ln 4."""
+    """Return delta of the module docstring: lambda ln 4, rounded up to a whole number."""
     return -(-LOG_FAN_OUT // noise.rate)
 
 
 def grow(
     counts: NDArray[np.int64], inside: NDArray[np.bool_], delta: int, split: Split
 ) -> GrownTree:
-    """Split the frame of private `counts` (rows, columns) as the module describes.
+    """Split the frame of private `counts` (rows, columns) as the module docstring describes.
 
     `inside` is the public mask of the study area; cells outside it are left out of all counts.
     """

@@ -90,7 +90,7 @@ def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[n
 
 
 def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
-    """Return a sampler that draws digit by digit; its tables are built beforehand."""
+    """Build the tables of a geometric's digits, and return a sampler that draws from them."""
     if rate < LEAST_RATE:
         raise ValueError(f"The rate of noise must be at least {LEAST_RATE}, to fit 64 bits.")
     digits = []
@@ -114,8 +114,8 @@ class _Table:
     """P(d) proportional to exp(-rate d) on 0..outcomes-1, or on all d >= 0.
 
     `words` are the first 64 bits of the boundaries, ascending, followed by the largest word.
-    `guide` gives, by the leading bits of a word, how many boundaries surely lie below it. From
-    `crowded` on, several boundaries can share these leading bits.
+    `guide` gives, for the leading bits of a word, how many boundaries surely lie below the word.
+    For words from `crowded` on, several boundaries can share these leading bits.
     """
 
     rate: Fraction
@@ -156,7 +156,7 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """Resolve a word equal to a boundary's first 64 bits, by further bits."""
+        """Return the value of a word equal to a boundary's first 64 bits, by reading more bits."""
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -172,8 +172,8 @@ class _Table:
 
 @lru_cache(maxsize=64)
 def _table(rate: Fraction, outcomes: int | None) -> _Table:
-    """Build the table of a digit, or of a geometric up to 2^-20 of its mass."""
-    # 14 > 20 ln 2
+    """Build the table of a digit, or of a geometric except the last 2^-20 of its mass."""
+    # A geometric exceeds 14/rate with probability e^-14 < 2^-20.
     count = outcomes - 1 if outcomes else -(-14 * rate.denominator // rate.numerator)
     ends = np.array(_first_boundaries(rate, outcomes, count), dtype=np.uint64)
     guide_bits = min(GUIDE_BITS, count.bit_length() + 4)
@@ -227,9 +227,9 @@ Bounds = tuple[int, int]
 def _certain_floors(
     powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """Compute floor(2^bits (1-p)/(1-r)) for each p; None where undecided.
+    """Compute floor(2^bits (1-p)/(1-r)) for each p; None if the bounds leave one undecided.
 
-    p are the `powers` and r the `tail`.
+    The bounds of each p are in `powers`, those of r are `tail`.
     """
     one = 1 << precision
     floors = []
@@ -243,7 +243,7 @@ def _certain_floors(
 
 
 def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
-    """Enclose the mass ratio beyond the last outcome, exp(-rate outcomes)."""
+    """Enclose exp(-rate outcomes), the share of mass that a geometric has beyond `outcomes`."""
     return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 
 

@@ -16,10 +16,11 @@ from dpgeo.spatial.grid import Grid
 
 
 class PrivateSparseCounts(Opaque):
-    """Counts of `size` disjoint public cells that one privacy unit changes by at most
-    `sensitivity` in total (L1); all but a private number of cells are 0.
+    """Counts of `size` disjoint public cells, of known L1 sensitivity.
 
-    Values are read through the Meter only, see `Opaque`.
+    Adding or removing one privacy unit changes all counts together by at most `sensitivity`. Which
+    cells are occupied, and how many, is private. Values are read through the Meter only, see
+    `Opaque`.
     """
 
     __slots__ = ("__cells", "__values", "_sensitivity", "_size")
@@ -80,7 +81,8 @@ class PrivateSparseCounts(Opaque):
     def nearest_counts(self, grid: Grid, centres: Centres) -> PrivateCounts:
         """Count the records nearest to each public centre (k,), with the same sensitivity.
 
-        The cells are those of `grid`; each belongs to one centre, whatever the other cells are.
+        The cells are those of `grid`. Each is assigned to one centre, whichever other cells are
+        occupied.
         """
         self._check_grid(grid)
         cluster = nearest(grid, self.__cells, centres)
@@ -89,10 +91,11 @@ class PrivateSparseCounts(Opaque):
         return PrivateCounts(totals, sensitivity=self._sensitivity)
 
     def cluster_sums(self, grid: Grid, centres: Centres) -> PrivateSums:
-        """Sum number, x and y of the records nearest to each public centre (k, 3).
+        """Return number, sum of x and sum of y of the records nearest to each centre (k, 3).
 
-        x is east and y south of the middle of the grid's frame, in half cells: whole numbers with
-        the parity of the grid's sides minus 1, smaller than the sides.
+        The centres are public. x and y are the offsets, east and south, of a cell's centre from the
+        middle of the grid's frame in half cells. They are whole numbers of absolute value below the
+        number of columns or rows.
         """
         self._check_grid(grid)
         cluster = nearest(grid, self.__cells, centres)

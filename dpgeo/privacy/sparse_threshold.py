@@ -21,7 +21,8 @@ both bounds agree. They always do, since p/q is not rational: with y = exp(-1/N)
 denominator of rate and r, a rational p/q would make y, which is transcendental (Lindemann), a root
 of a polynomial.
 
-Words are inverted, which are equally random, so that a zero word does not pass.
+The bits of random words are inverted, which leaves them as random, so that a word of 0, as in
+tests, does not pass.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ from dpgeo.privacy.randomness import RandomWords
 from dpgeo.privacy.sampler import CHUNK, exp_bounds, sample_geometric
 
 ABOVE = 1 + 1e-6
-"""Factor on the number of candidates, so that rounding never leaves too few."""
+"""Factor on the rate r of candidates, so that rounding never leaves too few."""
 
 
 def passing_chance(noise: DiscreteLaplace, threshold: int) -> float:

@@ -23,10 +23,10 @@ from dpgeo.privacy.counts import Opaque
 
 
 class PrivateSums(Opaque):
-    """Sums (n, m) of whole numbers. One privacy unit changes column j by at most
-    `sensitivity` reach[j] in total over all rows.
+    """Sums (n, m) of whole numbers: n groups, m columns.
 
-    Values are read through the Meter only, see `Opaque`.
+    One privacy unit changes column j by at most `sensitivity` times reach[j] in total over all
+    rows. Values are read through the Meter only, see `Opaque`.
     """
 
     __slots__ = ("__values", "_reach", "_sensitivity")

@@ -33,7 +33,10 @@ class PrivateView(Protocol):
 
     @property
     def bound(self) -> int:
-        """Contribution bound: most cells (people) or records (visits) of one privacy unit."""
+        """Contribution bound of a privacy unit.
+
+        It limits the number of its cells where people are counted, of its records where visits are.
+        """
 
     def histogram(self, grid: Grid) -> PrivateCounts:
         """Count by cell, with the grid's shape and L1 sensitivity `bound`."""
@@ -50,13 +53,13 @@ class PrivateView(Protocol):
         """Return at most `bound` reports of each privacy unit of a shard.
 
         Which reports are kept does not depend on where they are. Times are rounded down to
-        multiples of `time_step` seconds, or left out; the domain's public `attributes`, on which
-        nothing else depends, are left out unless asked for. The shard of a privacy unit follows
-        from its identifier, never from its reports' positions.
+        multiples of `time_step` seconds, or left out if that is None. The domain's public
+        attributes are included if `attributes`; nothing else depends on them. The shard of a
+        privacy unit follows from its identifier, never from its reports' positions.
         """
 
     def sparse_histogram(self, grid: Grid) -> PrivateSparseCounts:
-        """Count cells by number, row * columns + column, for very fine grids."""
+        """Count by cell, for very fine grids; a cell's number is row * columns + column."""
 
     def visits(self, grid: Grid) -> PrivateVisits:
         """Return the cells, at most `bound` of each privacy unit, grouped by privacy unit."""
@@ -68,7 +71,10 @@ class PrivateView(Protocol):
         """
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count units by the region (n,) of one random place: L1 sensitivity 1."""
+        """Count privacy units by region (n,), each in that of one random place of its own.
+
+        The L1 sensitivity is 1.
+        """
 
     def preferring(self, popularity: Popularity) -> PrivateView:
         """Return the same view, keeping each person's places in the most popular regions."""

@@ -1,9 +1,9 @@
 """Released blobs in the private storage, named by the jobs that paid for them.
 
-A draw without a row (because the database was restored from a backup, or the worker was killed
-before the commit point) is therefore recovered. It is used instead of drawing again: files made
-from it may have been published, and a second draw would be a second measurement for the price of
-one.
+These names make it possible to recover a draw that no row names, because the database was restored
+from a backup or the worker was killed before the commit point. Such a draw is used instead of
+drawing again: files made from it may have been published, and a second draw would be a second
+measurement for the price of one.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def blob_prefix(job_id: UUID) -> str:
 
 
 def has_stored_blob(job_id: UUID) -> bool:
-    """Return whether a job has stored a blob, whole or not."""
+    """Return whether a job has stored a blob, be it complete or cut short."""
     prefix = blob_prefix(job_id)
     return any(name.startswith(prefix) for name in stored_names(private_storage(), FOLDER))
 
@@ -41,7 +41,8 @@ def has_stored_blob(job_id: UUID) -> bool:
 def commit_blob(release: Release, name: str, blob: bytes) -> bool:
     """Commit a blob to its release; return whether the release names this blob.
 
-    This is the commit point: a row names one blob, once.
+    The update is the commit point: it names a blob only in a row that names none, so the first blob
+    committed is final.
     """
     Release.objects.filter(pk=release.pk, blob_name="").update(
         blob_name=name, blob_sha256=hashlib.sha256(blob).hexdigest()
@@ -53,9 +54,10 @@ def commit_blob(release: Release, name: str, blob: bytes) -> bool:
 def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
     """Commit the stored draw of an earlier attempt; False if there is none.
 
-    Drawn noise is never refunded, so `drawing` is recorded first: by the worker that holds the
-    lease, or by the sweep, which holds none. Raises LeaseLost, and UnreadableRelease for a complete
-    draw that is too large or too new for this software: no second draw is made beside it.
+    Drawn noise is never refunded, so `drawing` is recorded first. `lease` is the lease of the
+    worker that runs the job, or None where no worker holds one, as in the sweep. Raises LeaseLost,
+    and UnreadableRelease for a complete draw that is too large or too new for this software, so
+    that no second draw is made beside it.
     """
     prefix = blob_prefix(release.job_id)
     storage = private_storage()
@@ -65,13 +67,13 @@ def recover_draw(release: Release, lease: JobLease | None = None) -> bool:
                 blob = file.read()
             try:
                 released = decode(blob)
-            except DamagedRelease:  # cut short by a kill: nobody has seen it
+            except DamagedRelease:  # cut short when a worker was killed; nobody has seen it
                 continue
             except UnreadableRelease:
                 _set_drawing(release, lease)
                 raise
             if not is_draw_of(release, released):
-                continue  # the sweep debits it separately
+                continue  # the draw of another request, which the sweep debits separately
             _set_drawing(release, lease)
             commit_blob(release, name, blob)
             return True
@@ -86,7 +88,7 @@ def _set_drawing(release: Release, lease: JobLease | None) -> None:
 
 
 def is_anothers(release: Release, name: str) -> bool:
-    """Whether the stored blob of a release's job belongs to another release."""
+    """Whether a blob stored under a release's job is the draw of another request."""
     with private_storage().open(name, "rb") as file:
         blob = file.read()
     try:
@@ -96,11 +98,12 @@ def is_anothers(release: Release, name: str) -> bool:
 
 
 def is_draw_of(release: Release, released: Released) -> bool:
-    """Whether a blob states the request of a release and what it paid for.
+    """Whether a blob states a release's dataset, cost and request.
 
-    If storages were mixed up, or a database was restored beside that of another installation, a
-    blob may lie under an id that is not its own. An id that is derived from a request's name may
-    also come again, if that name is used for another request after a restore.
+    A blob may be stored under the id of a job that did not draw it. This happens if storages were
+    mixed up, or if a database was restored beside the storage of another installation. It also
+    happens to an id derived from the name that a client gave to its request: after a restore the
+    client may give the same name to another request.
     """
     return (
         released.about.get("dataset_slug") == release.dataset.slug
@@ -110,7 +113,7 @@ def is_draw_of(release: Release, released: Released) -> bool:
 
 
 def stored_blobs() -> Iterator[tuple[UUID, str]]:
-    """Yield the job and the name of every stored blob."""
+    """Yield the job's id and the name of every stored blob."""
     for name in stored_names(private_storage(), FOLDER):
         try:
             yield UUID(name.removeprefix(f"{FOLDER}/")[:36]), name

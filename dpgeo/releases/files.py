@@ -26,9 +26,10 @@ def checksum(path: Path) -> str:
 
 
 def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
-    """Store one artefact with the drafts and list it, unless it is stored.
+    """Store an artefact in the private storage and list it, unless it is listed.
 
-    Two workers build the same bytes, because both read the committed blob.
+    If two workers do so at once, either file may be kept: both build the same bytes, because both
+    read the committed blob.
     """
     existing = release.files.filter(name=built.name).first()
     if existing:
@@ -58,7 +59,7 @@ def keep_file(release: Release, built: BuiltFile) -> ReleaseFile:
 
 
 def compress(path: Path) -> Path:
-    """Write a reproducible gzip copy beside a file (no name, no time)."""
+    """Write a gzip copy beside a file; it is reproducible, without name and time."""
     target = path.with_name(f"{path.name}.gz")
     with (
         path.open("rb") as source,
@@ -72,7 +73,8 @@ def compress(path: Path) -> Path:
 def check_stored(release: Release) -> None:
     """Raise Conflict if files of a draft are missing.
 
-    This happens after a draft was rejected or withdrawn and the database restored from before.
+    This happens if a draft was rejected, or published and withdrawn, which deletes its files, and
+    the database is then restored from an earlier backup.
     """
     for file in release.files.filter(public=False):
         if not private_storage().exists(file.stored_name):
@@ -83,7 +85,7 @@ def check_stored(release: Release) -> None:
 
 
 def make_public(release: Release) -> None:
-    """Move the files of a published release to the public storage; repeatable."""
+    """Move the files of a published release to the public storage; safe to repeat."""
     private, public = private_storage(), public_storage()
     for file in release.files.filter(public=False):
         name = f"{release.pk}/{file.name}"
@@ -96,7 +98,7 @@ def make_public(release: Release) -> None:
 
 
 def remove_all(release: Release) -> None:
-    """Delete every file of a withdrawn or rejected release; its blob stays, private."""
+    """Delete every file of a withdrawn or rejected release; its private blob stays."""
     for file in release.files.all():
         _remove_stored(file)
         file.delete()

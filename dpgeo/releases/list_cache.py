@@ -1,8 +1,8 @@
-"""An in-memory cache of the texts in public lists, keyed by the facts they show.
+"""In-memory cache of the items of public lists, keyed by the values they show.
 
-A text is cached under a digest of the facts that it is made of: the database row that the list
-reads anyway. So no invalidation is needed, the list of releases is queried each time, and response
-times do not depend on what was spent or when jobs ran.
+A list always queries its database rows. The text of an item is cached under a digest of its row,
+which holds every value that the text is made of. If a value changes, so does the digest, and
+nothing has to be invalidated. Response times do not depend on what was spent or when jobs ran.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dpgeo.releases.models import Release
 from dpgeo.releases.selectors import TABLES
 
 MOST_KEPT = 4096
-"""Most cached texts, of some kilobytes each."""
+"""Largest number of cached texts, each of some kilobytes."""
 
 DATASET_FACTS = (
     *("pk", "slug", "title", "description", "licence", "attribution", "unit", "time_zone"),
@@ -30,24 +30,24 @@ DATASET_FACTS = (
     *("organisation__slug", "organisation__name", "organisation__contact"),
     *("ledger__total_units", "ledger__geo__total_units", "ledger__geo__radius"),
 )
-"""The facts that lists show of a dataset, except the corners of its study area."""
+"""The columns that lists show of a dataset, except its study area."""
 
 RELEASE_FACTS = (
     *("pk", "day", "state", "title", "description", "mechanism", "parameters", "notion"),
     *("cost_units", "bound", "counting", "bounding", "published_at", "withdrawn_at"),
     *("blob_sha256", *(f"dataset__{name}" for name in DATASET_FACTS)),
 )
-"""The facts that lists show of a release, except its files, which never change."""
+"""The columns that lists show of a release, except its files, which never change."""
 
 Row = tuple[Any, ...]
-"""The facts of one item, as a named tuple."""
+"""The columns of one release or dataset, as a named tuple."""
 
 Texts = Iterable[tuple[bytes, bool]]
-"""Texts, each with whether the row's facts determine it, so that it can be cached."""
+"""Texts, each with whether its row determines it, so that it can be cached."""
 
 
 class TextCache:
-    """A cache of texts by their facts, with the oldest entries deleted first."""
+    """A cache of texts, keyed by their rows; the oldest entries are deleted first."""
 
     def __init__(self) -> None:
         self._texts: dict[bytes, bytes] = {}
@@ -56,10 +56,10 @@ class TextCache:
     def texts(
         self, rows: Sequence[Row], make: Callable[[Sequence[Row]], Texts], *, beside: object = ""
     ) -> list[bytes]:
-        """Return a text for each row, without empty ones.
+        """Return the text of each row, leaving out empty texts.
 
-        `make` writes the texts that are not cached. `beside` is what else the texts depend on, such
-        as the server's address.
+        `make` writes the texts that are not cached. `beside` is what the texts depend on besides
+        their rows, such as the server's address.
         """
         keys = [_digest((beside, *row)) for row in rows]
         known = {key: self._texts.get(key) for key in keys}
@@ -79,20 +79,21 @@ class TextCache:
 
 
 def release_rows(releases: QuerySet[Release]) -> QuerySet[Any]:
-    """Select the facts of releases, without creating model instances."""
+    """Select the RELEASE_FACTS of releases, without creating model instances."""
     return releases.select_related(None).values_list(*RELEASE_FACTS, named=True)
 
 
 def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
-    """Select the facts of datasets, corners included."""
+    """Select the DATASET_FACTS and study areas of datasets."""
     return datasets.select_related(None).values_list(*DATASET_FACTS, "study_area", named=True)
 
 
 def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that writes releases' texts with two more queries.
+    """Return a function that writes the texts of releases with two queries in all.
 
     A text can be cached if the release still matches its row, is published, and has all its files
-    in the public storage; the statement is the last file written.
+    in the public storage. The statement is written last, so a release that has its statement has
+    all files.
     """
 
     def make(rows: Sequence[Row]) -> Texts:
@@ -113,7 +114,7 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
 
 
 def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that writes the texts of datasets with one more query for all."""
+    """Return a function that writes the texts of datasets with one query in all."""
 
     def make(rows: Sequence[Row]) -> Texts:
         keys = [row[0] for row in rows]
@@ -127,7 +128,7 @@ def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Ro
 
 
 def _facts(thing: object, names: Sequence[str]) -> Row:
-    """Return a model's facts as its row would hold them."""
+    """Return the named fields of a loaded instance, as `values_list(*names)` would select them."""
     return tuple(
         reduce(lambda value, part: getattr(value, part, None), name.split("__"), thing)
         for name in names

@@ -145,36 +145,36 @@ class Release(models.Model):
 
     @property
     def rules(self) -> StateRules:
-        """Return the rules of its state."""
+        """Return the rules of the release's state."""
         return STATES[ReleaseState(self.state)]
 
     @property
     def epsilon(self) -> Fraction:
-        """Return its epsilon, per metre for perturbed points."""
+        """Return the release's epsilon, per metre for perturbed points."""
         return from_units(Notion(self.notion), self.cost_units)
 
     @property
     def cost(self) -> Guarantee:
-        """Return its cost, which is also its guarantee."""
+        """Return the release's cost, which is also its guarantee."""
         return guarantee(Notion(self.notion), self.epsilon, Unit(self.dataset.unit))
 
     @property
     def ledger(self) -> Ledger:
-        """Return the ledger that pays for it."""
+        """Return the ledger that pays for the release."""
         return ledger_for(self.dataset.ledger, Notion(self.notion))
 
     @property
     def cost_words(self) -> str:
-        """Format its cost: "epsilon 0.5", "level ln 4 within 200 m"."""
+        """Format the release's cost: "epsilon 0.5", "level ln 4 within 200 m"."""
         return self.ledger.words(self.cost_units)
 
 
 class ReleaseShard(models.Model):
-    """A shard of a release's people, whose points a job of its own perturbs.
+    """A shard of a release's people; a job of its own perturbs their points.
 
-    It is shard `number` of `total`, from 0, and `upload` is the version of the data that it reads;
-    none of the three changes. `blob_name` names the shard's output, set once, until the release's
-    own blob is committed.
+    Shards are numbered from 0: this is shard `number` of `total`. `upload` is the version of the
+    data that it reads. None of the three changes. `blob_name` names the shard's stored output and
+    is set once. Shards are deleted once the release's own blob is committed.
     """
 
     release = models.ForeignKey(Release, on_delete=models.CASCADE, related_name="shards")
@@ -223,5 +223,5 @@ class ReleaseFile(models.Model):
 
     @property
     def kind(self) -> FileKind:
-        """Format, use and layer, by the file's name."""
+        """The file's format, use and layer, which follow from its name."""
         return file_kind(self.name)

@@ -1,23 +1,27 @@
 """The only access to private data and production noise.
 
-Privacy argument for discarded draws. Drawing again until an attempt succeeds selects among draws,
-unless success is independent of the noise. A mechanism may fail because of what it drew, and a blob
-may be too large for the disk: how well it compresses depends on the noise. So any failure after the
-first draw, up to storing it, ends the job, with no refund and no further attempt; the same bytes
-are offered to the storage several times before that. A worker that is killed, loses its lease or
-cannot reach the database is another matter. Nobody saw what it drew, and the cause came from
-outside: given such an event, which is independent of the noise, the next draw has the distribution
-of the first, and the draw that is seen is the one that was paid for. Its blob is recovered if it
-was stored; otherwise a new attempt draws, at most `MAX_ATTEMPTS` times. One kind of kill may depend
-on the noise: a system that runs out of memory kills the process that uses the most. If that were
-the cause, anything seen would be at most `MAX_ATTEMPTS` times as likely as its epsilon states.
-Mechanisms therefore hold arrays whose sizes are public, or that grow with measurements that were
-paid for.
+Privacy argument for discarded draws. To draw again until an attempt succeeds is to select among
+draws, unless success is independent of the noise. It may depend on the noise: a mechanism may fail
+because of what it drew, and a blob may be too large for the disk, since how well it compresses
+depends on the noise. So any failure between the first draw and the storing of the result ends the
+job, with no refund and no further attempt; before it gives up, the job offers the same bytes to the
+storage several times.
+
+It is different if a worker is killed, loses its lease or cannot reach the database. Nobody saw what
+the worker drew, and the cause came from outside, independent of the noise. Given such an event, the
+next draw has the distribution of the first, and the draw that is seen is the one that was paid for.
+If the worker had stored its blob, that blob is recovered; otherwise a new attempt draws. There are
+at most `MAX_ATTEMPTS` attempts.
+
+One kind of kill may depend on the noise: a system that runs out of memory kills the process that
+uses the most. If draws were discarded in this way, the probability of any output would be at most
+`MAX_ATTEMPTS` times what its epsilon allows. Mechanisms therefore hold only arrays whose sizes are
+public or grow with measurements that were paid for.
 
 What is charged. A failure before a draw, such as a count that does not fit into memory, may reveal
 the size of the data. Members see exact totals anyway, so their epsilon is refunded. API keys see no
-totals and could find them out for nothing by repeated requests: a key's request is paid for once
-the data are opened.
+totals, and could find them out for nothing by repeated requests. Therefore the request of an API
+key is not refunded once the data are opened.
 """
 
 from __future__ import annotations
@@ -61,7 +65,7 @@ T = TypeVar("T")
 class AnnouncedEntropy:
     """Production randomness that records `drawing` before its first word is drawn.
 
-    Counting may fail and be refunded; from the first stream on there is no refund.
+    A job that fails while it counts can be refunded; from the first stream on there is no refund.
     """
 
     def __init__(self, lease: JobLease) -> None:
@@ -70,7 +74,7 @@ class AnnouncedEntropy:
         self.announced = False
 
     def stream(self) -> RandomWords:
-        """Return a new stream. Raises LeaseLost, with nothing drawn."""
+        """Return a new stream of random words. Raises LeaseLost."""
         if not self.announced:
             self._lease.set_drawing()
             self.announced = True
@@ -86,7 +90,8 @@ def read_and_draw(
 ) -> T:
     """Return what `work(view, params, entropy)` draws from an upload for a release.
 
-    Raises the errors of `work` before any draw, and Conflict for every failure after it.
+    Whatever `work` raises before it draws noise is raised unchanged. After that only LeaseLost and
+    DatabaseError are; any other error ends in Conflict, because drawing again is not allowed.
     """
     dataset = release.dataset
     request = request_of(release)
@@ -117,7 +122,7 @@ def read_and_draw(
 
 
 def broken_off(release: Release, error: Exception) -> Conflict:
-    """Return the Conflict after a failed draw; log only type and traceback."""
+    """Return the Conflict for a failure after a draw; log only its type and traceback."""
     place = "".join(traceback.format_tb(error.__traceback__))
     logger.error("release %s: %s\n%s", release.pk, type(error).__name__, place)
     return Conflict(
@@ -130,7 +135,8 @@ def broken_off(release: Release, error: Exception) -> Conflict:
 def store_draw(release: Release, name: str, drawn: bytes) -> str:
     """Store a draw in the private storage; return the name that it has there.
 
-    The same bytes are offered again after each of `STORING_WAITS`; then raises Conflict.
+    After a failure the same bytes are offered again, after each of the waits in `STORING_WAITS`.
+    Raises Conflict if the last attempt fails too.
     """
     for wait in STORING_WAITS:
         try:

@@ -14,9 +14,10 @@ from dpgeo.releases.states import ACTIONS, STATES, states_from
 
 
 def move(release: Release, name: str, **facts: object) -> None:
-    """Move a drawn release to an action's target state. Raises Conflict.
+    """Move a drawn release to an action's target state.
 
-    One conditional update, so that only one of two simultaneous decisions takes effect.
+    This is one conditional update, so that only one of two simultaneous decisions takes effect.
+    Raises Conflict if the release is not drawn, or its state does not allow the action.
     """
     action = ACTIONS[name]
     if action.to is None:
@@ -31,8 +32,9 @@ def move(release: Release, name: str, **facts: object) -> None:
 def publish(release: Release) -> Release:
     """Publish a drawn draft without checking permissions.
 
-    The state changes first and the files are moved to the public storage afterwards, so that no
-    draft is ever in there; until then they are read from the private storage.
+    The state changes first, and the files are moved to the public storage afterwards, so that the
+    public storage never holds files of a draft. Until they are moved, files are served from the
+    private storage.
     """
     files.check_stored(release)
     _check_paid(release)
@@ -55,10 +57,10 @@ def _check_paid(release: Release) -> None:
 
 
 def _promise(release: Release) -> None:
-    """Fix both totals that a release states. Raises Conflict if they no longer hold.
+    """Promise the totals that a release states. Raises Conflict if one has changed.
 
-    The ledger for counts comes first: from then on no budget for points can be declared beside it,
-    so its presence or absence, read next, is final.
+    The ledger for counts comes first. Once its total is promised, no budget for points can be
+    declared for the same people, so the next query finds out for good whether there is one.
     """
     ledger = release.dataset.ledger
     ledger_promise(ledger=ledger, total_units=release.total_units)

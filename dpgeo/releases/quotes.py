@@ -31,15 +31,16 @@ from dpgeo.releases.requests import ReleaseRequest
 from dpgeo.spatial.ground_grid import input_step
 
 MOST_CROWDED = 100_000
-"""If only counts above this stand out, hardly any place on earth has one."""
+"""Count that hardly any place on earth reaches: warn if only larger counts stand out."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Advice:
-    """The best contribution bound for guessed public numbers, and the expected errors.
+    """The best contribution bound under a guess about the data, and expected errors.
 
-    `errors` belong to bounds from 1 to the guessed places of a person, at most `MOST_ADVISED` of
-    them.
+    `error` is the expected error at the requested bound, and `error_at_best` that at the best
+    bound. `errors` are those at `bounds`: about `MOST_ADVISED` bounds from 1 to the guessed number
+    of places of one person.
     """
 
     guess: Guess
@@ -93,7 +94,7 @@ class Quote:
 
     @property
     def warnings(self) -> list[Phrase]:
-        """Return reasons not to pay, from public and guessed numbers alone."""
+        """Return reasons not to pay, which follow from public inputs and guesses alone."""
         least = self.forecast.stands_out_from
         warning = None if least is None else _warning(least, self.guess)
         if warning is None:
@@ -106,7 +107,7 @@ class Quote:
         return self.cost.epsilon
 
     def amount(self, epsilon: Fraction) -> str:
-        """Format an epsilon as a figure of the ledger: "0.5", or a level, "ln 4"."""
+        """Format an epsilon as "0.5" or, for perturbed points, as a level, "ln 4"."""
         if self.cost.notion is Notion.PURE_DP:
             return format_epsilon(epsilon)
         return self.ledger.amount(whole_units(self.cost.notion, epsilon))
@@ -128,7 +129,7 @@ REMEDY = Phrase("Spend more epsilon, lower the bound, or count in larger areas."
 
 
 def _warning(least: int, guess: Guess | None) -> Phrase | None:
-    """Choose the warning if only counts from `least` on stand out, if any."""
+    """Return the warning if only counts from `least` on stand out; None if there is none."""
     if guess is None:
         rare = Phrase(
             "Only counts from {least:,} stand out, which hardly any place has.", least=least
@@ -156,8 +157,8 @@ def release_quote(
 ) -> Quote:
     """Price a request; nothing is reserved and no data are read.
 
-    `guess` holds guessed public numbers, for advice. Raises InvalidInput, which names the field,
-    and BudgetExceeded with the numbers.
+    `guess` is a guess about the data in public numbers, from which the quote advises on the bound.
+    Raises InvalidInput, which names the field, and BudgetExceeded, which states the amounts.
     """
     chosen, params = request.definition, request.params
     plan = checked_plan(chosen, params, request.epsilon, request.bounding)
@@ -186,10 +187,10 @@ def release_quote(
 
 
 def _check_step(ledger: Ledger, forecast: Forecast) -> None:
-    """Raise InvalidInput if the grid is coarser than the radius allows.
+    """Raise InvalidInput if positions are snapped to a grid coarser than promised.
 
-    The snapped locations of a person who moves by the budget's radius could otherwise differ by
-    many times that radius, and the statement on every page would promise too much.
+    On a coarser grid, the snapped positions of a person who moves by the radius could differ by
+    many times that radius. The statement on every page would then promise too much.
     """
     radius, noise = ledger.radius, forecast.noise
     if radius is None or not isinstance(noise, PlanarLaplace):

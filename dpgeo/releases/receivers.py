@@ -1,4 +1,4 @@
-"""Receivers of deleted accounts."""
+"""Signal receivers for deleted accounts."""
 
 from __future__ import annotations
 

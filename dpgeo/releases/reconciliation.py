@@ -36,16 +36,16 @@ from dpgeo.releases.states import ENDED, PUBLIC, STATES, ReleaseState
 logger = logging.getLogger(__name__)
 
 CUT_OFF_AFTER = timedelta(minutes=10)
-"""Age after which an unfinished publication, withdrawal or rejection was interrupted."""
+"""Age after which an unfinished publication, withdrawal or rejection counts as interrupted."""
 
 ADOPTING = (JobState.QUEUED, JobState.FAILED, JobState.DONE)
-"""Job states whose draws are recovered here: a running job recovers its own, a cancelled one none.
-"""
+"""Job states in which the sweep recovers a draw. A running job recovers its own; that of a
+cancelled job is debited only."""
 
 
 @dataclass(frozen=True, slots=True)
 class Swept:
-    """Numbers of what one sweep did."""
+    """What one sweep did: draws adopted and debited, releases completed, files deleted."""
 
     files: int
     adopted: int
@@ -67,10 +67,11 @@ def releases_sweep() -> Swept:
 
 
 def _settle_blobs() -> tuple[int, int]:
-    """Commit the draws of jobs that have none, and debit the draws of unknown jobs.
+    """Commit stored draws of releases that have none; debit draws of unknown jobs.
 
-    A blob that belongs to another release than its job's was drawn all the same. It is debited
-    under an id that is derived from its name, because the job's own id has paid for the other blob.
+    A blob that was stored under a release's job but is the draw of another request was drawn all
+    the same. It is debited under an id that is derived from its name, because the job's own id pays
+    for the release's draw.
     """
     releases = {release.job_id: release for release in Release.objects.select_related("job")}
     adopted = debited = 0
@@ -80,7 +81,7 @@ def _settle_blobs() -> tuple[int, int]:
             debited += _debit_unknown(job, name)
         elif name != release.blob_name and is_anothers(release, name):
             debited += _debit_unknown(uuid5(job, name), name)
-        elif release.job.state == JobState.CANCELLED:  # in a database that has lost the draw
+        elif release.job.state == JobState.CANCELLED:  # the restored database has lost the draw
             debited += _debit_unknown(job, name)
         elif not release.blob_name and release.job.state in ADOPTING and _adopted(release):
             logger.error("release %s: its draw was found again and adopted", release.pk)
@@ -171,14 +172,14 @@ def _complete_deletions() -> int:
 
 
 def _since(states: Iterable[ReleaseState], before: datetime) -> Q:
-    """Filter releases that entered one of these states before a moment."""
+    """Return the filter for releases that entered one of these states before a moment."""
     return reduce(
         Q.__or__, (Q(state=state, **{f"{STATES[state].since}__lt": before}) for state in states)
     )
 
 
 def _complete(halfway: Iterable[Release], complete: Callable[[Release], None]) -> int:
-    """Complete each release and count them; continue after missing files."""
+    """Complete each release and return how many; log missing files and continue."""
     completed = 0
     for release in halfway:
         try:

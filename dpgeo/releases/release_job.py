@@ -1,7 +1,7 @@
 """The job of a release: count, draw once, commit, write files.
 
-Noise is opened in `private_draw`. A worker's draw is in one blob, and the first blob that
-`Release.blob_name` names is final: a later draw is deleted. Everything after that reads the blob,
+Noise is drawn in `private_draw` alone. A worker's draw is stored in one blob. The first blob that
+`Release.blob_name` names is final, and a later draw is deleted. All further steps read the blob,
 never the data. Discarded draws are never logged.
 """
 
@@ -36,10 +36,10 @@ from dpgeo.releases.selectors import released_of
 def work_on(release_id: str, lease: JobLease) -> None:
     """Complete a release: draw unless that is done, write the files, publish.
 
-    Raises UnwritableRelease, with nothing opened or drawn, if this installation cannot write
-    releases at all: that reveals nothing about the data. Such an installation may not read them
-    either, so it does not recover an earlier attempt's draw, which the sweep finds later; but where
-    one is stored, the charge stays.
+    Raises UnwritableRelease if this installation cannot write releases at all. That error reveals
+    nothing about the data: it is raised before anything is opened or drawn. Such an installation
+    may not be able to read releases either, so it does not recover the draw of an earlier attempt,
+    which the sweep does later; but if such a draw is stored, the charge stays.
     """
     release = Release.objects.select_related("dataset__ledger", "upload", "created_by").get(
         pk=release_id
@@ -66,7 +66,7 @@ def work_on(release_id: str, lease: JobLease) -> None:
 
 
 def still_may_publish(release: Release) -> bool:
-    """Whether the requester, unless it is the operator, may still publish.
+    """Whether the requester may still publish; the operator always may.
 
     When an account is deleted, its requests wait for an approver (`receivers.forget_publisher`).
     """
@@ -77,7 +77,7 @@ def still_may_publish(release: Release) -> bool:
 def draw(release: Release, lease: JobLease) -> Released:
     """Count the private data and add noise, once; large files in shards.
 
-    Raises the errors of the count before any draw, and Conflict for every failure after it.
+    Raises the errors of `read_and_draw`, or of `sharding.draw_in_shards`.
     """
     request = request_of(release)
     mechanism = request.definition
@@ -130,17 +130,17 @@ def _points_total(release: Release) -> dict[str, str]:
 
 
 def _prior(release: Release) -> dict[str, str]:
-    """Return the public density that the request named; it never changes."""
+    """Return title and checksum of the requested public density; it never changes."""
     prior = release.layers.filter(kind=LayerKind.DENSITY.value).first()
     return {"prior_title": prior.title, "prior_sha256": prior.sha256} if prior else {}
 
 
 def commit(release: Release, released: Released) -> None:
-    """Commit a draw: one row names one blob. A second draw is deleted.
+    """Store a draw and commit it; delete it if another one was committed before.
 
-    Raises Conflict for a draw that cannot be encoded or stored, and its cost stays spent: whether
-    it can be may depend on its noise and on the data, so a refund would reveal something. What can
-    be checked without the draw was checked before it (`check_encodable`).
+    Raises Conflict for a draw that cannot be encoded or stored. Its cost stays spent: such a
+    failure may depend on the noise and on the data, so a refund would reveal something. Whatever
+    can be checked without the draw was checked before it (`check_encodable`).
     """
     try:
         blob = encode(released)

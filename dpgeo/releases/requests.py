@@ -21,7 +21,7 @@ from dpgeo.releases.models import Release
 from dpgeo.spatial.area import StudyArea
 
 MAX_BOUND = 100_000
-"""Largest contribution bound; with more noise than this nothing is visible."""
+"""Largest contribution bound; beyond it the noise would hide everything."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +50,7 @@ class ReleaseRequest:
         return parse_parameters(self.definition.params, self.parameters)
 
     def cost(self, unit: Unit) -> Guarantee:
-        """Return what it costs and guarantees to each privacy unit."""
+        """Return what the request costs and guarantees to each privacy unit."""
         return guarantee(self.definition.notion, self.epsilon, unit)
 
 
@@ -96,7 +96,7 @@ def columns_of(request: ReleaseRequest) -> dict[str, Any]:
 
 
 def request_of(release: Release) -> ReleaseRequest:
-    """Return the request that a release answers, by its parameters' present names."""
+    """Return a release's request, with its parameters under their present names."""
     return ReleaseRequest(
         mechanism=release.mechanism,
         parameters=current_parameters(release.mechanism, release.parameters),
@@ -126,8 +126,8 @@ def parse_cost(
 ) -> Fraction:
     """Return the epsilon, or the parameters' price. Raises InvalidInput.
 
-    If the parameters determine the price, an empty epsilon is ignored and any other is refused: an
-    ignored number must not look like the price.
+    If the parameters determine the price, an empty epsilon is ignored and any other is refused,
+    because a number that is ignored must not look like the price.
     """
     if mechanism.price is None:
         return parse_epsilon("" if epsilon is None else epsilon)
@@ -163,7 +163,10 @@ def parse_bound(value: int | str, unit: Unit) -> int:
 
 
 def settle_counting(mechanism: Mechanism, value: str, unit: Unit) -> Counting:
-    """Choose what is counted: records for points. Raises InvalidInput."""
+    """Return what is counted; for perturbed points it is always records.
+
+    Raises InvalidInput.
+    """
     if mechanism.notion is Notion.GEO_IND:
         return Counting.VISITS
     return parse_counting(value, unit)

@@ -20,7 +20,7 @@ TABLES = ("dataset__organisation", "dataset__ledger__geo")
 
 
 class ReleaseGone(Release.DoesNotExist):
-    """A release that has ended; strangers learn that, and nothing else about it."""
+    """A release that has ended, of which strangers learn only that it has."""
 
     def __init__(self, gone: Gone) -> None:
         super().__init__(gone.title)
@@ -29,11 +29,11 @@ class ReleaseGone(Release.DoesNotExist):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StoredFile:
-    """A file of a release: `name` in `storage`, compressed under `gzip_name` or "".
+    """A file of a release: `name` in `storage`, and compressed `gzip_name`, or "".
 
-    `sha256` and `size` refer to its uncompressed bytes; `title` is the release's, and `published`
-    whether the release is published. A plain tuple, because building a model takes longer than
-    sending the file.
+    `sha256` and `size` refer to the file's uncompressed bytes. `title` is the release's title, and
+    `published` says whether the release is published. This is no model, because building a model
+    takes longer than sending the file.
     """
 
     title: str
@@ -62,9 +62,9 @@ def releases_visible_to(user: Visitor) -> QuerySet[Release]:
 def release_visible(user: Visitor, release_id: str) -> Release:
     """Return one release if the user may see it.
 
-    Strangers learn of a withdrawn release only that it existed. Raises Release.DoesNotExist, for a
-    stranger's draft as for an unknown id, and its subclass ReleaseGone for a release whose end is
-    public.
+    Strangers see published and withdrawn releases, the latter without files. Raises
+    Release.DoesNotExist, for a stranger's draft as for an unknown id, and its subclass ReleaseGone
+    for a release of which strangers learn only that it has ended.
     """
     known = Q(state__in=KNOWN)
     mine = Q(dataset__organisation__in=organisations_of(user))
@@ -91,7 +91,7 @@ PUBLISHED_FILE = """
     JOIN releases_release AS release ON release.id = file.release_id
     WHERE file.release_id = %s AND file.name = %s AND file.public AND release.state IN ({states})
 """.format(states=", ".join(["%s"] * len(PUBLIC)))  # noqa: S608 - placeholders alone
-"""The most frequent query as plain SQL; building it anew takes longer than running it."""
+"""The most frequent query as plain SQL: Django takes longer to build it than to run it."""
 
 
 def published_file(release_id: str, name: str) -> StoredFile | None:

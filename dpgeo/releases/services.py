@@ -70,10 +70,10 @@ def release_request(
 ) -> Release:
     """Pay for a release and queue its job: both, or neither.
 
-    It is published when done only if the requester may publish; `requested_by` is None for the
-    operator at the console, who may. A request that names its `job_id` can be repeated: it returns
-    the release that it paid for. Raises InvalidInput, BudgetExceeded, NotAllowed, and Conflict if
-    the dataset has no data yet.
+    The release is published when done only if the requester may publish; `requested_by` is None for
+    the operator at the console, who may. A request that names its `job_id` can be repeated: it then
+    returns the release that was paid for the first time. Raises InvalidInput, BudgetExceeded,
+    NotAllowed, and Conflict if the dataset has no data yet.
     """
     if requested_by is not None and not may(requested_by, dataset, "request"):
         raise NotAllowed("You may not request releases of this dataset; ask its stewards.")
@@ -158,7 +158,8 @@ def release_run(*, release_id: str, on_progress: ProgressCallback | None = None)
 def release_publish(*, release: Release, by: User | None) -> Release:
     """Publish a finished draft. `by` is None for the operator at the console.
 
-    Raises NotAllowed without the approver's role, and Conflict unless it is a finished draft.
+    Raises NotAllowed without the approver's role, and Conflict unless the release is a finished
+    draft.
     """
     _check_may(release, by, "publish")
     _check_finished(
@@ -181,11 +182,10 @@ def release_reject(*, release: Release, by: User | None, reason: object) -> Rele
     many could then be had at the price of one. The argument does not cover an approver who knows
     the data and compares the draft with them; only the choice of approvers can prevent that.
 
-    The reason is for members. At its address strangers learn that it was not published, and nothing
-    else about it; no list shows it. `by` is None for the operator at the console.
-
-    Raises NotAllowed without the approver's role, InvalidInput for a missing or overlong reason,
-    and Conflict unless it is a finished draft.
+    Only members see the reason. Strangers who open the release's address learn that it was not
+    published, and nothing else about it; no list shows it. `by` is None for the operator at the
+    console. Raises NotAllowed without the approver's role, InvalidInput for a missing or overlong
+    reason, and Conflict unless the release is a finished draft.
     """
     _check_may(release, by, "reject")
     clean_reason = clean_text(reason, field="reason", longest=LONGEST_REJECTION, required=True)
@@ -240,7 +240,8 @@ def release_cancel(*, release: Release, by: User | None) -> Release:
 def release_retry(*, release: Release, by: User | None) -> Release:
     """Finish a failed release from its committed draw, at no further cost.
 
-    Raises Conflict if there is none: drawing again would be a second draw for one debit.
+    Raises Conflict if there is no committed draw: drawing again would be a second draw for one
+    debit.
     """
     _check_may(release, by, "retry")
     if not release.blob_name:
@@ -250,7 +251,7 @@ def release_retry(*, release: Release, by: User | None) -> Release:
 
 
 def _check_may(release: Release, by: User | None, name: str) -> None:
-    """Raise NotAllowed if the user's role does not suffice; None is the operator."""
+    """Raise NotAllowed if a user's role does not allow an action; None is the operator."""
     action = ACTIONS[name]
     if by is not None and not may(by, release.dataset, action.needs):
         raise NotAllowed(action.denied)

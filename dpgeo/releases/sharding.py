@@ -4,21 +4,21 @@ The job of the release divides its people into shards, each with a job of its ow
 workers. It then perturbs shards itself while any are left, waits for those that other workers have
 leased, and combines them all. So a single worker finishes the release, and any number can help.
 
-Privacy argument. The whole cost is charged, and `drawing` set, before any shard exists. Every
+Privacy argument. Before any shard exists, the whole cost is charged, and `drawing` is set. Every
 person is in one shard of one version of the data, so that their points are perturbed once
 (`privacy.mechanism.Sharded`). A shard's output is committed once: the first blob that
-`ReleaseShard.blob_name` names is final, a later draw is deleted. Until the release's own blob is
-committed nobody sees anything of any shard, and afterwards the shards are deleted. So a worker that
-is killed before its shard is named has revealed nothing, and the shard is drawn again; a worker
-that is killed later has committed its shard. Whether a worker is killed does not depend on its
-noise. A shard that fails after drawing noise ends the release, as with any mechanism.
+`ReleaseShard.blob_name` names is final, and a later draw is deleted. Until the release's own blob
+is committed nobody sees anything of any shard, and afterwards the shards are deleted. So a worker
+that is killed before its shard is named has revealed nothing, and the shard is drawn again; a
+worker that is killed later has committed its shard. Whether a worker is killed does not depend on
+its noise. A shard that fails after drawing noise ends the release, as with any mechanism.
 
 A shard records the number of shards when it is created, and its people follow from that alone,
 independently of the other shards. Shards are created and discarded all together, by the holder of
 the release's lease; and only a complete set of one version and one number is combined. So nobody is
 in two shards of a release. If a person is erased meanwhile, all shards are discarded and drawn from
-the new version. The number of shards follows from the number of rows. It is shown only to those who
-may see that number, and a release of points states how many there are.
+the new version. The number of shards follows from the number of rows, and is shown only to those
+who may see that one. The number of points, in turn, is public in every release of points.
 """
 
 from __future__ import annotations
@@ -74,7 +74,10 @@ POLL_SECONDS = 0.5
 
 
 def number_of_shards(release: Release) -> int:
-    """Return the number of shards, if the mechanism has them, from the file's rows."""
+    """Return the number of shards for a release's number of rows.
+
+    It applies only to mechanisms that can be sharded.
+    """
     rows = int((release.upload.report or {}).get("accepted", 0))
     most: int = settings.DPGEO_ROWS_PER_SHARD
     return max(1, min(-(-rows // most), MAX_SHARDS))
@@ -107,9 +110,9 @@ def draw_in_shards(
 
 
 def _current_shards(release: Release, lease: JobLease, number: int) -> list[ReleaseShard]:
-    """Return all shards of the newest version of the data, by number, written or not.
+    """Return all shards, perturbed or not, of the data's newest version, by number.
 
-    Creates them if there are none, or if those that exist do not match. Raises LeaseLost, and
+    Creates them if there are none, or if the existing ones do not match. Raises LeaseLost, and
     Conflict if a shard failed.
     """
     lease.step(MOVING)  # a process without the lease creates no shards
@@ -229,10 +232,10 @@ def decode_shard(data: bytes) -> mechanisms.PerturbedShard:
 
 
 def discard_shards(release: Release, lease: JobLease | None = None) -> None:
-    """Delete the shards that a release no longer needs, with their jobs and files.
+    """Delete all shards of a release, which no longer needs them, with jobs and files.
 
-    All or none: by the holder of the release's lease, or by the sweep once that job has ended.
-    Workers on a shard lose their lease together with its job. Raises LeaseLost.
+    The holder of the release's lease calls this, or the sweep once the release's job has ended.
+    Workers on a shard lose their lease, because its job is deleted. Raises LeaseLost.
     """
     with transaction.atomic():
         if lease:
@@ -245,7 +248,7 @@ def discard_shards(release: Release, lease: JobLease | None = None) -> None:
 
 
 def sweep_shards() -> int:
-    """Discard the shards of releases that have ended, and delete unnamed files."""
+    """Discard the shards of releases that have ended, and delete old files that no shard names."""
     ended = Release.objects.filter(shards__isnull=False).exclude(job__state__in=UNFINISHED)
     for release in ended.distinct():
         discard_shards(release)

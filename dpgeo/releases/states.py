@@ -1,8 +1,8 @@
 """The table of release states: who sees what, and which actions lead out of each.
 
 Files, tiles, queries, OGC, lists, pages, embedding, desk, admin, API and reconciliation all read
-it. A new state is a line of `STATES`, and a new action a line of `ACTIONS` and its service in
-`services.py`.
+it. A new state is a new line of `STATES`. A new action is a new line of `ACTIONS`, and its service
+in `services.py`.
 """
 
 from __future__ import annotations
@@ -53,10 +53,10 @@ class StateRules:
     """The rules of one release state.
 
     Members of the publisher always see that the release exists and what it is, and its files while
-    there are any. `files` are for strangers if they are public; only then do lists show the
-    release. `known` is whether strangers may read its facts without its files. Without either they
-    get 404 as for an unknown id, or `gone`. `since` names the field with the time at which the
-    state began, and `standing` explains the state on the desk.
+    there are any. Strangers can read the files only if `files` is PUBLIC, and only then do lists
+    show the release. `known` says whether strangers may read its metadata without its files. If
+    they may read neither, they get 404 as for an unknown id, or the answer in `gone`. `since` names
+    the field with the time at which the state began, and `standing` explains the state on the desk.
     """
 
     files: Files
@@ -68,7 +68,7 @@ class StateRules:
 
     @property
     def public(self) -> bool:
-        """Whether everybody sees everything."""
+        """Whether everybody can read the metadata and the files."""
         return self.files is Files.PUBLIC
 
     @property
@@ -132,11 +132,13 @@ STATES: Mapping[ReleaseState, StateRules] = {
 class Action:
     """An action on a release.
 
-    `label` names it on buttons. `needs` is the permission that it takes (`accounts.selectors.may`),
-    `after` the required state of its job, if any, `drawn` whether there must be a draw (True) or
-    may be none (False), `to` the state it leads to, if it changes the state, and `inputs` what its
-    service asks for besides. The remaining fields are texts: for users who may not, for a release
-    in another state, and for the completed action.
+    `label` names the action on buttons. `needs` is the permission that it takes
+    (`accounts.selectors.may`). `after` is the state in which the release's job must be, if that
+    matters. `drawn` says whether there must be a draw (True) or must be none (False), if that
+    matters. `to` is the state to which the action leads, if it changes the state. `inputs` are what
+    its service needs besides the release and the user. The remaining fields are texts: `denied` for
+    users who may not, `untimely` for a release in another state, and `done` for the completed
+    action.
     """
 
     label: str
@@ -203,7 +205,7 @@ def states_from(action: str) -> tuple[ReleaseState, ...]:
 
 
 def is_timely(action: str, state: str, job: Job, *, drawn: bool) -> bool:
-    """Whether an action is possible now for any user, given whether it is drawn."""
+    """Whether a release's state, job and draw allow an action now, whoever asks."""
     needed = ACTIONS[action]
     matches = needed.drawn is None or (drawn if needed.drawn else not job.drawing)
     in_time = needed.after is None or job.state == needed.after
@@ -214,7 +216,7 @@ PUBLIC = tuple(state for state, rules in STATES.items() if rules.public)
 """States whose releases are in lists, with files served to everybody."""
 
 KNOWN = tuple(state for state, rules in STATES.items() if rules.known)
-"""States in which strangers may read a release's facts."""
+"""States in which strangers may read a release's metadata."""
 
 ENDED = tuple(state for state, rules in STATES.items() if not rules.served)
 """Final states, without files."""

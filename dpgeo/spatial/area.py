@@ -112,7 +112,7 @@ class StudyArea:
     def covers(self, longitude: ArrayLike, latitude: ArrayLike) -> NDArray[np.bool_]:
         """Return which positions (n,) in degrees are in the area or on its edge.
 
-        NaN positions are not.
+        A position with a NaN coordinate is not.
         """
         lon = np.asarray(longitude, dtype=np.float64)
         lat = np.asarray(latitude, dtype=np.float64)
@@ -127,7 +127,7 @@ class StudyArea:
 def ground_square_kilometres(shapes: Any) -> Any:
     """Compute areas on the ground of shapes in degrees: one or an array (n,).
 
-    They are measured in the equal-area cylindrical projection of the sphere.
+    The shapes are measured in the equal-area cylindrical projection of the sphere.
     """
     flat = shapely.transform(
         shapes,

@@ -16,12 +16,13 @@ def summed_area(cells: NDArray[Any]) -> NDArray[np.integer[Any]]:
     """Compute the summed-area table of integer or boolean cells (rows, columns).
 
     Its shape is (rows + 1, columns + 1): entry (i, j) is the sum of the first i rows and j columns,
-    so that any box takes four lookups (Crow 1984). int64, or int32 for boolean cells.
+    so that the sum of any box takes four lookups (Crow 1984). The table is int64, or int32 for
+    boolean cells.
     """
     rows, columns = cells.shape
     small = cells.dtype == np.bool_ and cells.size <= np.iinfo(np.int32).max
     number = np.int32 if small else np.int64
-    if cells.dtype == np.bool_ and cells.all():  # as where all cells lie inside the study area
+    if cells.dtype == np.bool_ and cells.all():  # for example, all touch the study area
         return np.multiply.outer(
             np.arange(rows + 1, dtype=number), np.arange(columns + 1, dtype=number)
         )
@@ -50,13 +51,13 @@ def box_sums(table: NDArray[np.integer[Any]], boxes: NDArray[np.integer[Any]]) -
 
 
 def box_image(boxes: NDArray[np.integer[Any]], shape: tuple[int, int]) -> NDArray[np.int32]:
-    """Return the index of each cell's box, -1 if none; boxes are disjoint."""
+    """Return the index of the box of each cell, -1 if none; boxes are disjoint."""
     rows, columns = shape
     corners = np.zeros((rows + 1, columns + 1), dtype=np.int32)
     top, bottom, left, right = np.asarray(boxes).T
     number = np.arange(1, len(boxes) + 1, dtype=np.int32)
-    # A box's number is added at its first and last corners and subtracted at the other two; adding
-    # up along both axes fills exactly the box with it.
+    # A box's number is added at its first and last corners and subtracted at the other two. Adding
+    # up along both axes then fills exactly the cells of the box with that number.
     np.add.at(corners, (top, left), number)
     np.add.at(corners, (bottom, right), number)
     np.subtract.at(corners, (top, right), number)
@@ -72,10 +73,11 @@ def tiles(
 ) -> tuple[NDArray[np.int32], NDArray[np.int64]]:
     """Divide every box into `parts` x `parts` tiles; return tiles and their boxes.
 
-    `parts` is one number or one for each box; a side with fewer cells is divided into its cells.
-    Tiles without a cell of the study area are left out; `inside` is the summed-area table of its
-    mask. Tiles are int32 (n, 4), ordered by box and within a box by row, then column; they are
-    disjoint and lie in their boxes. The second array (n,) gives the box of each tile.
+    `parts` is one number for all boxes or one for each; a side with fewer cells is divided into its
+    cells. `inside` is the summed-area table of the study area's mask; tiles without a cell that
+    touches the area are left out. Tiles are int32 (n, 4), ordered by box and within a box by row,
+    then column; they are disjoint and lie in their boxes. The second array (n,) gives the box of
+    each tile.
     """
     top, bottom, left, right = np.asarray(boxes, dtype=np.int64).T
     down, across = np.minimum(parts, bottom - top), np.minimum(parts, right - left)

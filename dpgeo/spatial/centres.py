@@ -19,10 +19,10 @@ from dpgeo.spatial.grid import Grid
 from dpgeo.spatial.projection import EARTH_RADIUS_METRES, to_degrees, to_mercator
 
 CHUNK = 1 << 15
-"""Cells compared at a time, so that arrays stay in the processor's cache."""
+"""Number of cells assigned at a time, so that arrays stay in the processor's cache."""
 
 CELLS_PER_CENTRE = 24
-"""Fewest cells of the study area for each centre spread over it."""
+"""Fewest cells of the study area for each centre that `spread_evenly` spreads over it."""
 
 SPREADING_ROUNDS = 10
 """Rounds of k-means on the study area's own cells."""
@@ -58,8 +58,9 @@ class Centres:
 class Directions:
     """Unit vectors from the earth's centre to a grid's cells, by tables.
 
-    A cell's vector takes a table lookup and two products, each correctly rounded, so it is the same
-    to the last bit whichever other cells are computed: a sine of a whole array might not be.
+    A cell's vector takes table lookups and two products, each correctly rounded. So it is the same
+    to the last bit, whichever other cells are computed with it. Sines computed anew for each array
+    might differ in the last bit, depending on the rest of the array.
     """
 
     columns: int
@@ -90,7 +91,7 @@ class Directions:
 
 
 def nearest(grid: Grid, cells: NDArray[np.int64], centres: Centres) -> NDArray[np.int64]:
-    """Return the centre nearest on the ground to each cell (n,); first in a tie.
+    """Return the centre nearest on the ground to each cell (n,); the first wins a tie.
 
     The result for a cell depends on that cell and the centres alone. Every operation acts on one
     cell and is correctly rounded. The rounding of matrix products may depend on the other entries,
@@ -120,9 +121,9 @@ def unit_vectors(centres: Centres) -> tuple[NDArray[np.float64], ...]:
 
 
 def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
-    """Compute great-circle metres between positions, one by one; shapes broadcast.
+    """Compute great-circle metres between pairs of positions; shapes broadcast.
 
-    The haversine formula is exact for short distances.
+    The haversine formula, which is used, stays accurate for short distances.
     """
     (lon, lat), (to_lon, to_lat) = (
         [np.radians(angle) for angle in positions.degrees] for positions in (one, other)
@@ -134,9 +135,9 @@ def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=16)
 def spread_evenly(area: StudyArea, number: int) -> Centres:
-    """Spread `number` positions evenly over a study area, by k-means of its own cells.
+    """Spread `number` positions evenly over a study area, by k-means on cells that touch it.
 
-    They depend on public inputs alone, and the same inputs always give the same positions.
+    The positions depend on public inputs alone, and the same inputs always give the same positions.
     """
     grid, cells = _cells_of(area, CELLS_PER_CENTRE * number)
     row, column = np.divmod(cells, grid.columns)
@@ -157,8 +158,9 @@ def spread_evenly(area: StudyArea, number: int) -> Centres:
 def areas_of_influence(centres: Centres, area: StudyArea) -> NDArray[np.object_]:
     """Divide a study area by nearest centre: shapely shapes (k,) in degrees.
 
-    Sides are straight on the map, which over a city differs from the ground by less than a line's
-    width. Of coinciding centres the first has the area; a shape may be empty.
+    Sides are straight on the map. Over a city, they differ from the true sides on the ground by
+    less than the width of a drawn line. Where centres coincide, the first has the area. A shape may
+    be empty.
     """
     positions = np.column_stack([centres.x, centres.y])
     distinct = np.sort(np.unique(positions, axis=0, return_index=True)[1])
@@ -188,7 +190,7 @@ def _polygons(shape: Any) -> Any:
 
 
 def _cells_of(area: StudyArea, least: int) -> tuple[Grid, NDArray[np.int64]]:
-    """Return a grid with at least `least` cells in the area, and their numbers."""
+    """Return a grid with at least `least` cells that touch the area, and those cells."""
     side = 32
     while True:
         grid = Grid.over(area, side)

@@ -23,7 +23,10 @@ from dpgeo.spatial.zones import Zones
 Floats = NDArray[np.float64]
 
 AMOUNTS = ("people", "population", "estimate", "count", "value")
-"""Properties that can hold an area's number, in any case; "estimate" is used in release files."""
+"""Names of properties that can hold an area's number of people, in upper or lower case.
+
+Release files use "estimate".
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -68,16 +71,17 @@ class Density:
 
     @property
     def ground_metres(self) -> float:
-        """Width that the areas of half of the people have at least, as squares."""
+        """Median width in metres of the areas, taken as squares and weighted by their people."""
         width = np.sqrt(ground_square_kilometres(self.zones.shapes)) * 1000
         order = np.argsort(width)
         people = np.cumsum(np.maximum(self.amounts, 0)[order])
         return float(width[order][np.searchsorted(people, people[-1] / 2)])
 
     def within(self, area: StudyArea) -> Self:
-        """Restrict the density to a study area; cut areas keep their share.
+        """Restrict the density to a study area.
 
-        Raises ValueError where nobody is expected in the study area.
+        An area that is cut keeps people in proportion to the part that remains. Raises ValueError
+        where nobody is expected in the study area.
         """
         cut = self.zones.within(area)
         numbers = {key: number for number, key in enumerate(self.zones.keys)}
@@ -88,7 +92,8 @@ class Density:
     def on(self, grid: Grid) -> Floats:
         """Return the people expected in each cell, of the grid's shape.
 
-        An area counts to the cells whose centres are in it, or else to the cell of an inner point.
+        An area's people are divided among the cells whose centres lie in it. Where there are none,
+        all go to the cell that holds an inner point of the area.
         """
         row, column = np.divmod(np.arange(grid.size), grid.columns)
         x = grid.west + (column + 0.5) * grid.cell

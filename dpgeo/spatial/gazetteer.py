@@ -1,7 +1,7 @@
 """Gazetteer tables: a row for each place, with its position and levels.
 
-Columns named longitude and latitude (or lon and lat) hold positions in degrees. Unless levels are
-named, all other columns except the key and name are levels, in order from the widest to the finest.
+Columns named longitude and latitude (or lon and lat) hold positions in degrees. All other columns
+except those of the key and the name are levels, in order from the widest to the finest.
 """
 
 from __future__ import annotations
@@ -19,7 +19,10 @@ SEPARATORS = (",", ";", "\t")
 
 
 def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any]:
-    """Convert a table for `Places.from_geojson`. Raises ValueError."""
+    """Convert a table to a document for `Places.from_geojson`. Raises ValueError.
+
+    `key` and `name` are the columns of the places' keys and names, "key" and "name" if not given.
+    """
     rows = _rows(text)
     header = [column.strip() for column in next(rows, [])]
     _check_header(header)
@@ -36,7 +39,7 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
 
 
 def _rows(text: str) -> Iterator[list[str]]:
-    """Yield non-empty rows, by the most frequent separator in the first line."""
+    """Yield the rows that are not empty; the first line's most frequent separator divides cells."""
     first = text.split("\n", 1)[0]
     separator = max(SEPARATORS, key=first.count)
     try:

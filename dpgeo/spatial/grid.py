@@ -23,17 +23,23 @@ from dpgeo.spatial.projection import (
 )
 
 FRAME_STEP_METRES = 4.096
-"""Divisor of the frame's side, so that any power of two up to 4096 divides it exactly in whole
-millimetres: grids of 64, 256 and 1024 cells over one area nest exactly."""
+"""The side of every frame is a multiple of this.
+
+Dividing it by a power of two up to 4096 then gives whole millimetres, so that grids of 64, 256 and
+1024 cells a side over one area nest exactly.
+"""
 
 BLOCK_SIDES = (512, 64, 8, 1)
 """Sides in cells of the blocks in which a study area's outline is searched."""
 
 BAND_ROWS = 512
-"""Rows of a mask in memory at a time: 16 MB where a grid has 32768 columns."""
+"""Rows of a mask in memory at a time; with 32768 columns they take 16 MB."""
 
 EDGE_METRES = 1e-6
-"""A cell this close to the study area touches it: far above rounding errors, far below a step."""
+"""A cell this close to the study area counts as touching it.
+
+The distance is far above rounding errors and far below the side of a cell.
+"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +60,12 @@ class Grid:
     def over(cls, area: StudyArea, cells: int) -> Self:
         """Build `cells` x `cells` squares over the smallest square around `area`.
 
-        Cells that do not touch the area are known to be empty: see `inside`.
+        Cells that do not touch the area are known to be empty, see `inside`.
         """
         if cells < 1:
             raise ValueError("A grid needs at least one cell along each side.")
         west, south, east, north = area.mercator_bounds
-        # One extra centimetre, so that rounding the corner leaves no edge outside.
+        # One extra centimetre, so that no edge of the area lies outside once the corner is rounded.
         steps = math.floor((max(east - west, north - south) + 0.01) / FRAME_STEP_METRES) + 1
         side = steps * FRAME_STEP_METRES
         return cls(
@@ -143,7 +149,7 @@ class Grid:
         return self._inside_rows(area, 0, self.rows)
 
     def inside_runs(self, area: StudyArea) -> CellRuns:
-        """Return the cells of `inside` as runs, without a mask of the grid."""
+        """Return the cells of `inside` as runs, without building the mask of the whole grid."""
         starts, ends = [], []
         for first in range(0, self.rows, BAND_ROWS):
             mask = self._inside_rows(area, first, min(first + BAND_ROWS, self.rows))
@@ -154,7 +160,7 @@ class Grid:
         return CellRuns(np.concatenate(starts), np.concatenate(ends))
 
     def most_inside(self, area: StudyArea) -> int:
-        """Return an upper bound of `inside`'s count, by the area's bounds."""
+        """Return an upper bound on the number of cells in `inside`, from the area's bounds."""
         rows, columns = self._sides(0, self.rows)
         in_rows, in_columns = _overlap(area, rows, columns)
         return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))
@@ -169,7 +175,8 @@ class Grid:
     def window(self, bounds: tuple[float, float, float, float]) -> tuple[int, int, int, int]:
         """Return the range of cells that touch a box in degrees.
 
-        First row, row after the last, first column, column after the last; empty where none does.
+        The range is (first row, row after the last, first column, column after the last). It is
+        empty where no cell touches the box.
         """
         (west, east), (south, north) = to_mercator(bounds[::2], bounds[1::2])
         top = math.floor((self.north - north - EDGE_METRES) / self.cell)
@@ -195,16 +202,18 @@ class Grid:
         in_rows, in_columns = _overlap(area, rows, columns)
         mask: NDArray[np.bool_] = in_rows[:, None] & in_columns[None, :]
         if not area.is_box:
-            # A cell is also a box in degrees, where the area's sides are straight, as they are for
-            # `StudyArea.covers`; in Web Mercator a long slanted side would be a curve.
+            # Compare in degrees: a cell is a box there as well, and the area's sides are straight
+            # as in `StudyArea.covers`. In Web Mercator a long slanted side is a curve.
             longitudes = to_degrees(columns, 0)[0]
             latitudes = to_degrees(0, rows)[1]
             mask &= self._touching(area.shape, longitudes, latitudes)
         return mask
 
     def _sides(self, first: int, after: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return southern and northern sides (2, n) of some rows, and western and eastern ones of
-        all columns, in Web Mercator metres, each EDGE_METRES beyond the cells.
+        """Return the sides of rows `first` to before `after` and of all columns, each (2, n).
+
+        The former are southern and northern sides, the latter western and eastern ones, in Web
+        Mercator metres, each EDGE_METRES beyond the cells.
         """
         left = self.west + np.arange(self.columns) * self.cell - EDGE_METRES
         right = left + self.cell + 2 * EDGE_METRES
@@ -277,7 +286,7 @@ def _overlap(
 def _split(
     row: NDArray[np.int64], column: NDArray[np.int64], side: int, smaller: int
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return first rows and columns of the smaller blocks within blocks of cells."""
+    """Return the first row and column of each smaller block within blocks of cells."""
     step_row, step_column = np.divmod(np.arange((side // smaller) ** 2), side // smaller)
     rows = row[:, None] + smaller * step_row
     columns = column[:, None] + smaller * step_column

@@ -1,11 +1,13 @@
 """Public grid of points on the sphere, to which positions are snapped.
 
 Rows are circles of latitude one step apart, including the equator. A row of circumference c has
-floor(c / step) evenly spaced points, one of them on the prime meridian; the last rows have six at
-most. So the nearest points of one row are at least 0.6 steps apart (the chord between neighbours
-of n >= 2 points on a circle of circumference c >= n steps is (c/pi) sin(pi/n) >= 2 steps/pi),
-points of different rows at least one step, and no position is further than 0.75 steps from the
-point it is snapped to, up to latitudes where rows have many points.
+floor(c / step) evenly spaced points, one of them on the prime meridian; the rows next to the poles
+have at most six.
+
+Distances. Neighbouring points of one row are at least 0.6 steps apart: the chord between neighbours
+of n >= 2 points on a circle of circumference c >= n steps is (c/pi) sin(pi/n) >= 2 steps/pi. Points
+of different rows are at least one step apart. No position is further than 0.75 steps from the point
+to which it is snapped, except close to the poles, where rows have few points.
 """
 
 from __future__ import annotations
@@ -25,15 +27,17 @@ NEAREST = 0.6
 """Smallest distance between two points of the grid, in steps."""
 
 FURTHEST_SNAP = 0.75
-"""Largest snapping distance between 85 degrees north and south, in steps."""
+"""Largest distance by which snapping moves a position, in steps, up to 85 degrees of latitude."""
 
 
 STEPS = 100
-"""Steps of the outputs' grid in a radius, if a step is then at least a metre."""
+"""Number of steps of the outputs' grid in a radius, unless a step would be less than a metre."""
 
 INPUT_STEPS = 200
-"""Steps of the inputs' grid in a radius: snapping adds 1.5 steps to a distance, less than 1 % of
-the radius."""
+"""Number of steps of the inputs' grid in a radius.
+
+Snapping adds at most 1.5 steps to a distance, which is less than 1 % of the radius.
+"""
 
 
 def grid_step(radius: int) -> int:
@@ -42,14 +46,14 @@ def grid_step(radius: int) -> int:
 
 
 def input_step(radius: int) -> int:
-    """Return the step in millimetres of the grid to which positions are snapped beforehand."""
+    """Return the step in millimetres of the grid to which positions are snapped at first."""
     return radius * 1000 // INPUT_STEPS
 
 
 def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
-    """Return the largest distance in metres of two positions after snapping, from that before.
+    """Return the largest distance after snapping, in metres, of positions `metres` apart.
 
-    `millimetres` is the step of the inputs' grid.
+    `millimetres` is the step of the grid to which they are snapped.
     """
     return metres + 2 * Fraction(FURTHEST_SNAP) * Fraction(millimetres, 1000)
 
@@ -65,14 +69,14 @@ class GroundGrid:
             raise ValueError("A grid needs a step of at least a millimetre.")
 
     def snap(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Snap to the point (n,) nearest in row, then in column.
+        """Snap positions (n,) to the nearest row, then to the nearest point of that row.
 
         Which side a tie goes to is undefined. Any angles are accepted, also beyond 180 degrees.
         """
         row_angle = self.step / EARTH_RADIUS_METRES
         last = math.floor(math.pi / 2 / row_angle)
         snapped = np.clip(np.rint(latitude / row_angle), -last, last) * row_angle
-        # The circumference of the row in steps; at least one point.
+        # The whole steps in the row's circumference; every row has at least one point.
         points = np.maximum(np.floor(np.cos(snapped) * (2 * math.pi / row_angle)), 1)
         column_angle = 2 * math.pi / points
         column = np.rint(longitude / column_angle)

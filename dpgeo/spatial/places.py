@@ -1,7 +1,7 @@
-"""Declared public places: candidate positions in a hierarchy.
+"""Declared public places: candidate positions in a hierarchy of regions.
 
-Everything follows from public inputs: the places of each unit, their distances, and the nearest
-place to a position. A *unit* here is a region of the hierarchy.
+A *unit* here is a region of the hierarchy, not a privacy unit. Everything follows from public
+inputs: the places of each unit, their distances, and the place nearest to a position.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ MOST_PLACES = 200_000
 MOST_LEVELS = 8
 
 EVERYWHERE = "everywhere"
-"""The unit above the widest level."""
+"""Name of the unit above the widest level, which holds all places."""
 
 CELL_LEVELS = ("district", "quarter", "block")
 """Levels of the hierarchy of cells; each unit has 4 x 4 units of the next level."""
@@ -34,16 +34,16 @@ CELL_LEVELS = ("district", "quarter", "block")
 FAN_OUT = 4
 
 FEW = 32
-"""Most positions whose pairs are all compared; of more, only those on the convex hull are."""
+"""Up to this many positions all pairs are compared, else only those of the convex hull."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Places:
     """Positions in degrees (n,), and each one's unit at every level.
 
-    `levels` names the levels; `units` holds, for each place, the names of its units (levels,).
-    Units of one name in different wider units are different units. Raises ValueError that names
-    the place and the remedy.
+    `levels` are the names of the levels, from the widest to the finest; `units` holds, for each
+    place, the names of its units (levels,). Units with the same name in different wider units are
+    different units. Raises ValueError for invalid places; the message says which and what to do.
     """
 
     levels: tuple[str, ...]
@@ -80,10 +80,11 @@ class Places:
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the places from a GeoJSON FeatureCollection of points.
 
-        `key` is the property that holds a place's key, by default "key" or its number. The member
-        "levels" of the collection lists the properties of the levels, from the widest to the
-        finest; without it they are the first feature's other texts, in order, except `name`. Raises
-        ValueError.
+        `key` is the property that holds a place's key, "key" if not given; a place without that
+        property gets its position in the list, from 1, as its key. The collection's member
+        "levels" lists the properties that are levels, from the widest to the finest. Without it,
+        the levels are those properties of the first feature whose values are texts, in order,
+        except `key` and `name` ("name" if not given). Raises ValueError.
         """
         features = document.get("features") if isinstance(document, Mapping) else None
         if not isinstance(features, list) or not features:
@@ -140,8 +141,9 @@ class Places:
     def of_cells(cls, area: StudyArea, cells: int) -> Self:
         """Build places from a grid's cells, in a hierarchy of squares.
 
-        Blocks are the cells, 4 x 4 of them a quarter, 4 x 4 quarters a district. Where fewer than
-        two centres are in the area, all cells that touch it are places.
+        Each cell is a block; 4 x 4 blocks are a quarter, and 4 x 4 quarters a district. The places
+        are the centres of cells that lie in the area. If fewer than two do, they are the centres of
+        all cells that touch the area.
         """
         grid = Grid.over(area, cells)
         number = np.flatnonzero(grid.inside(area))
@@ -181,7 +183,7 @@ class Places:
         )
 
     def check_covered(self, area: StudyArea) -> None:
-        """Raise ValueError that names a place outside a study area."""
+        """Raise ValueError if places lie outside a study area; the message names the first."""
         self._refuse(
             ~area.covers(self.longitude, self.latitude),
             Phrase(
@@ -191,9 +193,10 @@ class Places:
         )
 
     def check_inside(self, level: str, zones: Zones) -> None:
-        """Raise ValueError that names a place outside the zone of its unit of a level.
+        """Raise ValueError if places lie outside the zone of their unit at a level.
 
-        Zones are matched to units by key or name.
+        The zones of a unit are those whose key or name is the unit's name. The message names the
+        first such place, or the first without a zone.
         """
         number = self.levels.index(level)
         unit = np.array([units[number] for units in self.units], dtype=object)
@@ -227,7 +230,7 @@ class Places:
             )
 
     def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
-        """Raise ValueError for the first wrong place, with the number of others."""
+        """Raise ValueError for the first wrong place and the number of others, if any is wrong."""
         misplaced = np.flatnonzero(wrong)
         if misplaced.size:
             others = Phrase(" So do {count:,} more.", count=misplaced.size - 1)
@@ -241,14 +244,14 @@ class Places:
     def parents(self, hidden: int) -> tuple[tuple[str, ...], NDArray[np.int32]]:
         """Return the names of the visible units, and the unit number (n,) of each place.
 
-        `hidden` levels, from the finest on, are hidden. Raises ValueError where there are not so
-        many levels.
+        The finest `hidden` levels are hidden, and units of the next wider level are visible. Raises
+        ValueError unless `hidden` is from 1 to the number of levels.
         """
         paths, unit = self.paths(hidden)
         return tuple(map(unit_name, paths)), unit
 
     def paths(self, hidden: int) -> tuple[tuple[tuple[str, ...], ...], NDArray[np.int32]]:
-        """Return the same as `parents`, with each unit's path of names from the widest on."""
+        """Return the same as `parents`, but each unit as its path of names, widest first."""
         if not 1 <= hidden <= len(self.levels):
             raise InvalidValue(
                 "These places have {count} levels; hide from 1 to {count}.",
@@ -260,14 +263,16 @@ class Places:
         return tuple(distinct), np.array([number[path] for path in paths], dtype=np.int32)
 
     def alone(self, hidden: int) -> list[str]:
-        """Return the names of visible units with a single place, where nothing is hidden."""
+        """Return the names of visible units with a single place, in which nothing is hidden."""
         names, unit = self.parents(hidden)
         size = np.bincount(unit, minlength=len(names))
         return [names[number] for number in np.flatnonzero(size == 1)]
 
     def sensitivity(self, hidden: int) -> float:
-        """Return the hierarchical sensitivity in metres: the largest distance of two places in one
-        of the visible units (Zhu, Li, Zhou and Yu 2017, definition 12.3).
+        """Return the hierarchical sensitivity in metres for a number of hidden levels.
+
+        It is the largest distance between two places of one visible unit (Zhu, Li, Zhou and Yu
+        2017, definition 12.3).
         """
         names, unit = self.parents(hidden)
         at = self.positions
@@ -295,7 +300,7 @@ class Places:
         return Centres.from_degrees(self.longitude, self.latitude)
 
     def nearest_to_cells(self, grid: Grid) -> NearestPlace:
-        """Return a function from cells to their nearest places, to be used for many cells."""
+        """Return a reusable function from cells to their nearest places."""
         return NearestPlace(self, grid)
 
     def _check_words(self) -> None:
@@ -327,7 +332,7 @@ class Places:
             )
 
     def _check_order(self) -> None:
-        """Check that no unit is above another in one row and below it in another."""
+        """Check that no name stands above another for one place and below it for another."""
         above: set[tuple[str, str]] = set()
         for units in self.units:
             above |= {(wide, fine) for i, wide in enumerate(units) for fine in units[i + 1 :]}
@@ -353,7 +358,7 @@ class NearestPlace:
         self._grid = grid
 
     def __call__(self, cells: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers of places (n,) for cells (n,)."""
+        """Return the number of the nearest place (n,) of each cell (n,)."""
         distinct, back = np.unique(cells, return_inverse=True)
         grid = self._grid
         row, column = np.divmod(distinct, grid.columns)

@@ -17,7 +17,7 @@ EARTH_RADIUS_METRES = 6_371_008.8
 """Mean radius of the earth, for true distances and areas on the ground."""
 
 MAX_LATITUDE = 85.0
-"""Positions closer to the poles cannot be drawn in Web Mercator."""
+"""Largest latitude, north or south; Web Mercator maps end just beyond it."""
 
 
 def to_mercator(

@@ -1,8 +1,9 @@
 """Truncation of perturbed points to a study area.
 
-A point in the area stays. Any other goes to a point of the public grid in the area, close to the
-nearest point of the area's outline. The result depends neither on the point's origin nor on other
-points: the map is public, so applying it to the output of a private mechanism costs nothing.
+A point in the area stays. Any other point is replaced by a point of the public grid in the area,
+close to the nearest point of the area's outline. The result depends neither on the point's origin
+nor on other points: truncation is a public function, so applying it to the output of a private
+mechanism costs nothing.
 """
 
 from __future__ import annotations
@@ -21,14 +22,14 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES
 Floats = NDArray[np.float64]
 
 UNITS = 10_000_000
-"""Output units in a degree: outputs have a precision of a centimetre, as files do."""
+"""Output units in a degree: positions are output, as in files, to a centimetre."""
 
 REACH = 3
-"""Steps around the nearest point of the outline in which a grid point is searched."""
+"""Grid points are searched up to this many steps from the nearest point of the outline."""
 
 
 class Truncation:
-    """The map for one area and grid. Raises ValueError without grid points."""
+    """Truncation to one area and grid. Raises ValueError if no grid point is found in the area."""
 
     def __init__(self, area: StudyArea, grid: GroundGrid) -> None:
         self._area, self._grid = area, grid
@@ -44,7 +45,7 @@ class Truncation:
 
     @property
     def area(self) -> StudyArea:
-        """The area that points are mapped into."""
+        """The area to which points are truncated."""
         return self._area
 
     @property
@@ -55,8 +56,8 @@ class Truncation:
     def apply(
         self, longitude: Floats, latitude: Floats
     ) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-        """Map grid points in degrees (n,) into the area, in units of 1e-7 degrees."""
-        # A meridian has two longitudes at the antimeridian: use the one closer to the area.
+        """Truncate grid points in degrees (n,) to the area, in units of 1e-7 degrees."""
+        # A position has many longitudes, 360 degrees apart: use the one closest to the area.
         longitude = longitude - 360 * np.rint((longitude - self._centre) / 360)
         longitude, latitude = longitude.round(7), latitude.round(7)
         outside = np.flatnonzero(~self._area.covers(longitude, latitude))
@@ -80,7 +81,7 @@ class Truncation:
         return nearest[:, 0] / self._squeeze, nearest[:, 1]
 
     def _beside(self, longitude: Floats, latitude: Floats) -> tuple[Floats, Floats]:
-        """Return grid points in the area, as close to these positions as possible."""
+        """Return grid points in the area close to these positions, or else the refuge."""
         result_longitude = np.full(longitude.shape, self._refuge[0])
         result_latitude = np.full(latitude.shape, self._refuge[1])
         unresolved = np.arange(longitude.size)
@@ -106,7 +107,7 @@ class Truncation:
         return (east - 360 * np.rint((east - self._centre) / 360)).round(7), north.round(7)
 
     def _find_refuge(self) -> tuple[float, float]:
-        """Return some grid point in the area, for positions near slivers without any."""
+        """Return some grid point in the area, for positions that have none within REACH."""
         for part in shapely.get_parts(self._area.shape):
             inner = part.representative_point()
             for east, north in self._offsets:

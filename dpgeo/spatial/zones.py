@@ -17,16 +17,16 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.projection import MAX_LATITUDE
 
 MOST_ZONES = 20_000
-"""Most zones; more could neither be distinguished on a map nor counted with useful accuracy."""
+"""Largest number of zones; with more, maps would be unreadable and counts inaccurate."""
 
 MOST_CORNERS = 500_000
-"""Most corners of all zones together, since they are stored in every file."""
+"""Largest number of corners of all zones together, since they are stored in every file."""
 
 LONGEST_NAME = 200
 
 KEY_PROPERTIES = ("key", "code", "id", "gid", "geoid")
 NAME_PROPERTIES = ("name", "title", "label")
-"""Properties that can hold a feature's key and name, in any case."""
+"""Names of properties that can hold a feature's key and name, in upper or lower case."""
 
 POLYGON, MULTIPOLYGON = 3, 6
 """Geometry type numbers of shapely."""
@@ -40,8 +40,8 @@ class Zones:
     """Polygons in degrees (WGS84), each with a unique key and a name.
 
     `shapes` is an array (n,) of shapely polygons and multipolygons. Zones may overlap and need not
-    cover anything; a position on a shared border is in both. Raises ValueError for zones that
-    cannot be used, naming the zone and the remedy.
+    cover the study area; a position on a border that two zones share is in both. Raises ValueError
+    for zones that cannot be used; the message names the zone and the remedy.
     """
 
     keys: tuple[str, ...]
@@ -69,9 +69,9 @@ class Zones:
     def from_geojson(cls, document: Mapping[str, Any], *, key: str = "", name: str = "") -> Self:
         """Read the zones from a GeoJSON FeatureCollection of polygons.
 
-        `key` and `name` are the properties that hold them. By default a key is the feature's id,
-        one of KEY_PROPERTIES or its number in the file; a name is one of NAME_PROPERTIES or the
-        key. Raises ValueError.
+        `key` and `name` are the properties that hold the zones' keys and names. If not given, keys
+        are the features' ids, else one of KEY_PROPERTIES, else the features' numbers in the file;
+        names are one of NAME_PROPERTIES, else the keys. Raises ValueError.
         """
         features = _features(document)
         if len(features) > MOST_ZONES:
@@ -174,7 +174,7 @@ class Locator:
 
 
 def _most_near(bounds: NDArray[np.float64]) -> int:
-    """Return the most boxes (n, 4) that touch one cell of a raster over all."""
+    """Return the largest number of boxes (n, 4) that touch one cell of a raster over them."""
     low, high = bounds[:, :2].min(axis=0), bounds[:, 2:].max(axis=0)
     scale = NEAR_CELLS / np.maximum(high - low, 1e-300)
     west, south = np.clip((bounds[:, :2] - low) * scale, 0, NEAR_CELLS - 1).astype(np.int64).T
@@ -308,7 +308,10 @@ def _column(properties: Sequence[dict[str, str]], wanted: str) -> tuple[str, ...
 
 
 def _usual(properties: Sequence[dict[str, str]], usual: str) -> tuple[str, ...] | None:
-    """Return a property's values, its name in any case, where all features have one."""
+    """Return a property's values; None unless all features have one.
+
+    `usual` is the property's name in lower case; features may write it in upper case.
+    """
     name = next((each for each in properties[0] if each.lower() == usual), None)
     if name is None or not all(each.get(name) for each in properties):
         return None
@@ -330,7 +333,7 @@ def _shapes(features: Sequence[Any], keys: Sequence[str]) -> NDArray[np.object_]
 
 
 def _polygons(shape: Any) -> Any:
-    """Keep the polygons of a shape: cutting leaves stray lines and points."""
+    """Keep the polygons of a shape; cutting also leaves stray lines and points."""
     if shapely.get_type_id(shape) in (POLYGON, MULTIPOLYGON):
         return shape
     parts = [part for part in shapely.get_parts(shape) if shapely.get_type_id(part) == POLYGON]

@@ -6,7 +6,7 @@ from typing import Any, Literal, NotRequired, TypedDict
 
 
 class Advice(TypedDict):
-    """Root mean square errors of a busy place's count, by bound, from guessed numbers."""
+    """Expected errors (root mean square) of a busy place's count, computed from guesses alone."""
 
     best_bound: int
     error: float
@@ -40,14 +40,14 @@ class Answers(TypedDict):
 
 
 class Attribute(TypedDict):
-    """A declared column whose values may be known of every report."""
+    """A public attribute: a declared column whose value anybody may know of every report."""
 
     column: str
     values: list[str]
 
 
 class BoundError(TypedDict):
-    """The error to expect at one bound."""
+    """The error to expect at one contribution bound."""
 
     bound: int
     error: float
@@ -99,7 +99,7 @@ class File(TypedDict):
 
 
 class Forecast(TypedDict):
-    """The noise to expect, computed from public facts alone."""
+    """The noise to expect, computed from public inputs alone."""
 
     region: str
     regions: int

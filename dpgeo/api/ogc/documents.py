@@ -40,7 +40,7 @@ Document = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Collection:
-    """A layer of a published release, in the file with its features."""
+    """A layer of a published release, and the file with the layer's features."""
 
     release: Release
     file: ReleaseFile
@@ -89,14 +89,14 @@ def link(rel: str, href: str, media_type: str, title: str = "") -> Document:
 
 
 def themselves(request: Request, form: str, media_type: str = JSON) -> list[Document]:
-    """Return the links to this answer and to its other form."""
+    """Return the links to this answer as JSON and as a page."""
     json_url, html_url = in_form(request, "json"), in_form(request, "html")
     here, other = ("self", "alternate") if form == "json" else ("alternate", "self")
     return [link(here, json_url, media_type, "As JSON"), link(other, html_url, HTML, "As a page")]
 
 
 def in_form(request: Request, form: str) -> str:
-    """Return the address of this answer in a form."""
+    """Return the address of this answer in a form, json or html."""
     query = request._request.GET.copy()
     query["f"] = form
     return request.build_absolute_uri(f"{request.path}?{query.urlencode()}")
@@ -125,7 +125,7 @@ def conformance(request: Request, form: str) -> Document:
 
 
 def collections(request: Request, form: str, next_url: str | None) -> Document:
-    """Return a page of collections without the collections."""
+    """Return the members of a page of collections, apart from the collections."""
     links = themselves(request, form)
     if next_url:
         links.append(link("next", next_url, JSON if form == "json" else HTML, "Next page"))
@@ -135,7 +135,7 @@ def collections(request: Request, form: str, next_url: str | None) -> Document:
 def collection_document(
     request: AnyRequest, collection: Collection, form: str = "json"
 ) -> Document:
-    """Return one collection; in lists it is the same, except for its form."""
+    """Return one collection; `form` decides which of its own links is "self"."""
     release = collection.release
     here = reverse("ogc:collection", args=[collection.id])
     items = reverse("ogc:items", args=[collection.id])
@@ -167,7 +167,7 @@ def items(
     features: Sequence[Feature],
     following: int | None,
 ) -> Document:
-    """Return a page of features without the features."""
+    """Return the members of a page of features, apart from the features."""
     links = themselves(request, form, GEOJSON)
     if following is not None:
         query = {**request.query_params.dict(), "start": str(following)}

@@ -52,7 +52,7 @@ def read_boxes(text: str) -> list[Box]:
 
 
 def limit_of(most: int, default: int) -> Query:
-    """Declare how many things a page holds; above the most, the most is given."""
+    """Declare the parameter `limit`, the length of a page; more than `most` counts as `most`."""
 
     def read(text: str) -> int:
         if not re.fullmatch(r"[0-9]{1,18}", text) or int(text) < 1:
@@ -140,7 +140,7 @@ COLLECTIONS: tuple[Query, ...] = (limit_of(MAX_COLLECTIONS, DEFAULT_COLLECTIONS)
 
 
 def openapi_parameters(queries: tuple[Query, ...]) -> list[dict[str, Any]]:
-    """Return the same parameters for the OpenAPI 3.0 description."""
+    """Return query parameters for the OpenAPI 3.0 description."""
     return [
         {
             "name": query.name,

@@ -71,7 +71,7 @@ class LandingView(OgcView):
     """The landing page."""
 
     def get(self, request: Request) -> HttpResponse:
-        """Links to everything else."""
+        """Links to the other parts of OGC API - Features."""
         document = documents.landing(request, self.form)
         return self.answer(document, title=document["title"])
 
@@ -174,7 +174,7 @@ class ItemView(OgcView):
 
 @contextmanager
 def opened(collection: Collection) -> Iterator[FeatureFile]:
-    """Open a collection's file. Raises Http404 if it was withdrawn meanwhile."""
+    """Open a collection's file. Raises Http404 if its release was withdrawn meanwhile."""
     try:
         with open_parts(public_storage(), collection.file.stored_name) as file:
             yield FeatureFile(file)

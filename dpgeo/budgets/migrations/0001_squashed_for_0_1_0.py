@@ -1,7 +1,7 @@
-"""Ledgers and their entries, which the database refuses to change, whoever asks.
+"""Ledgers, and their entries, which a database trigger protects from changes.
 
-Deletion is refused by the model and its manager alone: a trigger would also stop the emptying of
-a test database.
+Deletion is refused by the model and its manager alone: a trigger would also stop the emptying of a
+test database.
 """
 
 import django.db.models.deletion

@@ -1,4 +1,4 @@
-"""The database refuses to change a ledger entry, whoever asks."""
+"""Trigger by which the database refuses every change of a ledger entry."""
 
 from importlib import import_module
 

@@ -1,4 +1,4 @@
-"""A ledger says what its amounts mean, and may have one for points beside it."""
+"""Notion of privacy of a ledger, and ledgers for points that belong to one for counts."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ append_only = import_module("dpgeo.budgets.migrations.0001_squashed_for_0_1_0")
 class Migration(migrations.Migration):
     dependencies = [("budgets", "0002_entries_are_append_only")]
     operations = [
-        # On SQLite a changed table is a new one, which has no trigger.
+        # On SQLite Django changes a table by creating a new one, which has no trigger.
         migrations.RunPython(append_only.drop_trigger, append_only.create_trigger),
         migrations.RemoveConstraint("ledger", "ledger_spent_not_negative"),
         migrations.RemoveConstraint("ledger", "ledger_never_overspent"),

@@ -1,4 +1,4 @@
-"""The step of the grid to which positions are snapped, which sentences about points include."""
+"""Step of the grid to which positions are snapped, as sentences about points state it."""
 
 from typing import Any
 
@@ -8,7 +8,11 @@ from django.db.models.functions import Greatest
 
 
 def keep_former_steps(apps: Any, schema_editor: Any) -> None:
-    """Budgets so far may have paid for points snapped to a hundredth of the radius, or a metre."""
+    """Give existing budgets the former step: a hundredth of the radius, or a metre.
+
+    The step was the larger of the two. Points that were paid for from these budgets may have been
+    snapped to a grid of that step.
+    """
     ledgers = apps.get_model("budgets", "Ledger").objects.filter(radius__isnull=False)
     ledgers.update(input_step=Greatest(F("radius") / 100, Value(1)) * 1000)
 

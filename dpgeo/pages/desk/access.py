@@ -20,7 +20,7 @@ def person(request: HttpRequest) -> User:
 
 
 def need(user: User, dataset: Dataset, action: str) -> Dataset:
-    """Return a dataset on which the user may act. Raises Http404 otherwise."""
+    """Return a dataset on which the user may do `action`. Raises Http404 otherwise."""
     if not may(user, dataset, action):
         raise Http404("No such page.")
     return dataset

@@ -130,7 +130,7 @@ def outline_of(area: StudyArea) -> Outline:
 
 @dataclass(frozen=True, slots=True)
 class Mesh:
-    """A grid over an outline, in its units: side and origin of a cell."""
+    """A grid over an outline: its cells' side and its corner, in the outline's units."""
 
     cell: float
     left: float
@@ -144,7 +144,7 @@ class Mesh:
 
 
 def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
-    """Return the grid over an outline, with the ground size of its cells."""
+    """Return the grid over an outline whose cells measure `ground_metres` on the ground."""
     west, _, east, _ = area.mercator_bounds
     scale = outline.width / (east - west)
     _, low, _, high = area.bounds
@@ -160,7 +160,10 @@ def mesh_of(area: StudyArea, outline: Outline, ground_metres: float) -> Mesh:
 
 @dataclass(frozen=True, slots=True)
 class Circles:
-    """Where a perturbed point in the area's middle may lie, in an outline's units."""
+    """Circles around a place inside the area: how far a point there may be moved.
+
+    Centre and radii are in the outline's units.
+    """
 
     x: float
     y: float

@@ -39,7 +39,7 @@ class DeskRenderer(DjangoTemplates):
 
 
 class DeskForm(forms.Form):
-    """A form that shows errors beside their fields, those of the services included."""
+    """A form that shows errors beside their fields, including errors of services."""
 
     default_renderer = DeskRenderer
     use_required_attribute = False
@@ -51,7 +51,7 @@ class DeskForm(forms.Form):
         self.add_error(name if name in self.fields else None, message)
 
     def field_of(self, name: str) -> str:
-        """Return the form's field for an input as services name it."""
+        """Return the form's field for the name by which services know an input."""
         return name
 
 
@@ -78,7 +78,7 @@ MISSING_SIDES = {
 
 
 class DatasetForm(DeskForm):
-    """The public facts of a dataset and its whole privacy budget."""
+    """The form for the public declaration of a dataset and its total privacy budget."""
 
     title = forms.CharField(
         max_length=200,

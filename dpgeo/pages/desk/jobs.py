@@ -33,10 +33,10 @@ STEPS = {
     "releases.run": (_("Counting"), _("Drawing noise"), _("Writing files"), _("Publishing")),
     "datasets.ingest": (_("Reading rows"), _("Storing")),
 }
-"""First words of each task's steps, in order."""
+"""The words with which the steps of each task begin, in order."""
 
 OTHER_STEPS = (_("Moving points"), _("Deleting older versions"))
-"""Steps of jobs without a task of their own on a page."""
+"""Further steps, not drawn as parts of the progress bar; listed to be translated."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from dpgeo.accounts.rate_counters import address_of, count
 
 HOUR = 3600
 LETTERS_AN_HOUR = 3
-"""Most letters to one mailbox.
+"""Most letters to one mailbox in an hour.
 
 Further letters are not sent, and the page does not say so: it must not reveal whether there is an
 account.

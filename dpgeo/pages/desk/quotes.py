@@ -116,7 +116,7 @@ def like(release: Release) -> dict[str, Any]:
 def typed(form: ReleaseForm, data: Mapping[str, Any]) -> dict[str, Any]:
     """Use submitted values as initial values, so that no errors are shown.
 
-    Unticked boxes are absent from a submission.
+    Boxes that were left unticked are absent from a submission; they become False here.
     """
     values = {name: data[name] for name in form.fields if name in data}
     boxes = [name for name, field in form.fields.items() if isinstance(field, BooleanField)]

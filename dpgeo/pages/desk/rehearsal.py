@@ -30,7 +30,7 @@ MOST_ACROSS = 1024
 """Most cells along a side; with more, the browser would be too slow while the user types."""
 
 INVENTED_PEOPLE = 100_000
-"""People on a first map, unless their number was guessed."""
+"""Number of invented people if the publisher has not guessed the number of people."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +79,7 @@ def cells_across(area: StudyArea, ground_metres: float) -> int:
 
 
 def last_public_map(dataset: Dataset, quote: Quote) -> Release | None:
-    """Return the newest published release that counts the same in cells."""
+    """Return the newest published map of cells with the counting of the quote."""
     drawn = [key for key, mechanism in MECHANISMS.items() if mechanism.kind.cells]
     published = dataset.releases.filter(
         state__in=PUBLIC, mechanism__in=drawn, counting=quote.request.counting.value

@@ -38,7 +38,7 @@ def chosen_parameters(release: Release) -> list[tuple[str, object]]:
 
 
 WORDED = {"publish", "reject", "withdraw", "cancel", "retry"}
-"""Actions whose buttons the page words by itself; any other has a plain one."""
+"""Actions for which the page has its own buttons; any other action gets a plain one."""
 
 
 @login_required
@@ -70,7 +70,7 @@ def release(request: HttpRequest, release_id: str) -> HttpResponse:
 
 
 def standing_of(release: Release) -> str:
-    """Describe the state of a release and since when it lasts."""
+    """Describe the state of a release, and when that state began."""
     moment = localtime(getattr(release, release.rules.since))
     day_and_time = date_format(moment, gettext("j F Y, H:i"))
     return gettext(release.rules.standing).format(moment=day_and_time)

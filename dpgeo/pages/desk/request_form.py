@@ -252,7 +252,7 @@ def parameter_field(
 
 
 def layer_choices(parameter: Parameter, declared: Mapping[str, LayerKind]) -> list[tuple[str, str]]:
-    """Return the layers that a parameter may name; an empty one if optional."""
+    """Return the layers that a parameter may name, after an empty choice if optional."""
     names = [(name, name) for name, kind in declared.items() if kind == parameter.layer]
     if parameter.optional:
         return [("", gettext("None")), *names]

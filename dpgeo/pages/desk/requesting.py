@@ -30,7 +30,7 @@ TOKEN_SECONDS = 24 * 3600
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def release_new(request: HttpRequest, slug: str) -> HttpResponse:
-    """Show the form; `step` says whether to review, edit again or pay."""
+    """Show the form; its field `step` says whether to review, edit again or pay."""
     dataset = dataset_for(request, slug, "request")
     if not dataset.uploads.filter(state=UploadState.READY).exists():
         return render(request, "desk/release_wait.html", {"dataset": dataset})

@@ -37,7 +37,7 @@ from dpgeo.pages.templatetags.figures import in_language
 TOO_LARGE = 413
 
 
-@csrf_exempt  # The token is in the body and is checked below, once the user may send a file.
+@csrf_exempt  # `receive` checks the token, which is in the body, once the user may send one.
 @login_required
 @require_http_methods(["GET", "HEAD", "POST"])
 def upload_new(request: HttpRequest, slug: str) -> HttpResponse:

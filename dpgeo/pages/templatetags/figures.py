@@ -72,7 +72,7 @@ def ledger_words(ledger: Ledger, units: int) -> str:
 
 @register.filter
 def price(quote: Quote) -> str:
-    """Format the cost of a quoted release: "0.500", "ln 4"."""
+    """Format the cost of a quoted release: "0.500", or "ln 4" for moved points."""
     return (
         in_language(quote.amount(quote.epsilon))
         if quote.forecast.moves
@@ -82,13 +82,13 @@ def price(quote: Quote) -> str:
 
 @register.filter
 def left_before(quote: Quote) -> str:
-    """Format what is left of the budget that pays for it."""
+    """Format what is left of the budget that pays for the quoted release."""
     return _rest(quote, quote.left_before)
 
 
 @register.filter
 def left_after(quote: Quote) -> str:
-    """Format what would be left of that budget."""
+    """Format what would be left of the budget after the release is paid for."""
     return _rest(quote, quote.left_after)
 
 
@@ -98,7 +98,10 @@ def _rest(quote: Quote, left: Fraction) -> str:
 
 @register.filter
 def report_odds(noise: PlanarLaplace, radius: int) -> str:
-    """Format the odds for one report moved by a radius, with snapping: "4.05"."""
+    """Format the odds factor of one report between positions `radius` apart: "4.05".
+
+    It allows for the snapping of positions to a grid.
+    """
     return in_language(format_odds(noise.loss_within(radius)))
 
 
@@ -150,6 +153,9 @@ def size(value: int) -> str:
 
 @register.filter
 def degrees(value: float, sides: str) -> str:
-    """Format an angle with its hemisphere: `{{ latitude|degrees:"NS" }}`."""
+    """Format an angle with its hemisphere: `{{ latitude|degrees:"NS" }}`.
+
+    The letters may be followed by the number of decimals, which is 4 by default.
+    """
     decimals = sides[2:] or "4"
     return in_language(f"{abs(value):.{decimals}f}° {sides[0] if value >= 0 else sides[1]}")

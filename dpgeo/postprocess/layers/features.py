@@ -11,10 +11,11 @@ from dpgeo.phrases import translatable, translatable_plural
 class Features:
     """What the features of a layer are.
 
-    `look` is the key of their renderer in `frontend/src/layers/registry.ts`. The rest is of those
-    whose values are counts that add up: `one` heads a column of their names, `largest` their
-    ranking; `people` and `visits` head their sum, `standing` says how many stand out, and `bounded`
-    what a person adds (one and several), where it is 1 to some of them.
+    `look` is the key of their renderer in `frontend/src/layers/registry.ts`. With `counts`, their
+    values are counts that add up, and the other fields are texts: `one` heads the column of their
+    names, `largest` their ranking, and `people` or `visits` their sum. `standing` is a sentence on
+    how many stand out from the noise. `bounded`, singular and plural, says how many features a
+    person adds 1 to, where contributions are bounded like that.
     """
 
     look: str

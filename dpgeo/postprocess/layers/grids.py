@@ -55,8 +55,9 @@ def cells_layer(content: GridRelease, area: StudyArea) -> BoxLayer:
 def _above(content: GridRelease, cells: BoxLayer) -> BoxLayer:
     """Set counts below a threshold to 0, so that most empty cells come out empty.
 
-    A cell that keeps its count x + X has error X. A cell set to 0 had x < T - X, so its error is
-    below T plus the margin unless X is below minus the margin: 95 % coverage all the same.
+    Let x be the true count of a cell, X its noise and T the threshold. A cell that keeps its noisy
+    count x + X has the error X. A cell set to 0 had x + X < T, so its error x is less than T plus
+    the margin unless X is below minus the margin: 95 % coverage all the same.
     """
     above = cells.value >= content.threshold
     margin = content.noise.margin()

@@ -17,7 +17,7 @@ EXACT_NOISE = "exact noise"
 """The margin is an exact quantile of the noise of the value."""
 
 NOISE_ONLY = "noise only"
-"""The margin is exact for the noise, and excludes another error of unknown size."""
+"""The margin is exact for the noise, but there is another error, of unknown size."""
 
 NOMINAL = "nominal"
 """The margin follows from a formula whose conditions hold only partly."""
@@ -36,10 +36,10 @@ Numbers = NDArray[np.int64] | NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Layer:
-    """One layer of a release: n features, with or without a value each.
+    """One layer of a release: n features, with or without values.
 
-    `columns` are further columns (n,) for files: numbers, or str in arrays of objects. No margin
-    includes the bias of contribution bounding: values estimate the bounded counts. Arrays may be
+    `columns` are further columns (n,) for files: numbers, or str in arrays of objects. Values
+    estimate the bounded counts: no margin includes the bias of contribution bounding. Arrays may be
     read-only and share memory.
     """
 
@@ -58,9 +58,9 @@ class Layer:
     threshold: NDArray[np.float64] | None = None
     """(n,) the value that at most one empty feature in a thousand reaches."""
     least_listed: int | None = None
-    """Where not None, features of lower values are not listed and only known to be lower."""
+    """Smallest listed value; features not listed have lower ones. None if all are listed."""
     time_slice: bool = False
-    """Whether it is one time slice, in the order of layers; `title` names it."""
+    """Whether the layer shows one time slice alone, which `title` names."""
     columns: dict[str, NDArray[Any]] = field(default_factory=dict)
     features: Features
 
@@ -87,7 +87,7 @@ class BoxLayer(Layer):
 
     @property
     def is_cells(self) -> bool:
-        """Whether every box is one cell, by the layer's kind and not by coincidence."""
+        """Whether every box is one cell by design of the layer, not by coincidence."""
         return "row" in self.columns
 
 
@@ -118,9 +118,9 @@ class PointLayer(Layer):
 def quantisation_step(layer: Layer) -> float:
     """Return the step for rounding in pictures: a quarter noise scale.
 
-    Measured layers have whole numbers of at least 1. Inferred layers, whose shape tells more than
-    their margins suggest, keep STEPS steps below their largest value. Rounded values always fit in
-    32 bits.
+    For measured layers the step is a whole number of at least 1. For inferred layers, whose shape
+    tells more than their margins suggest, it is small enough for STEPS steps up to the largest
+    value. It is always large enough for the number of steps to fit in 32 bits.
     """
     if layer.value is None or not layer.value.size:
         return 1.0
@@ -149,5 +149,5 @@ def noise_columns(
 
 
 def same(value: float, size: int) -> NDArray[Any]:
-    """Repeat a number n times, in the memory of one."""
+    """Return an array (size,) of one repeated number, which takes the memory of one."""
     return np.broadcast_to(np.asarray(value), (size,))

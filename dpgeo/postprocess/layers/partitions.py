@@ -85,13 +85,15 @@ def _estimate(
 
 
 LEAST_VARIANCE = 1e-9
-"""Smallest relative variance of an estimate of a cell, where a total has next to no noise. It
-avoids division by 0 in the projection to non-negative counts."""
+"""Smallest variance of a cell's estimate, relative to that of the cell's own noise.
+
+It avoids division by 0 in the projection to non-negative counts where a total has hardly any noise.
+"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Estimates:
-    """Estimates of n cells, and the nearest non-negative values."""
+    """Estimates of n cells, and the non-negative values nearest to them."""
 
     value: NDArray[np.float64]
     non_negative: NDArray[np.float64]
@@ -141,8 +143,9 @@ def _least_squares(
     weight = _weight(v1, v2, sizes)
     sums = np.bincount(partition, weights=noisy, minlength=len(sizes))
     correction = (content.totals - sums) * weight
-    # An empty cell reaches the threshold when its own noise or its partition's is rare enough, each
-    # with half of the chance, however the partition was grown.
+    # Half of the chance that an empty cell reaches the threshold is for the cell's own noise, the
+    # other half for that of its partition's total, however the partition was grown. The noise of
+    # the partition's other cells is neglected.
     threshold = (1 - weight) * cell.threshold(5e-4) + weight * total.threshold(5e-4)
     value = noisy + correction[partition]
     return Estimates(

@@ -23,15 +23,18 @@ from dpgeo.spatial.area import StudyArea
 from dpgeo.spatial.boxes import box_image, box_sums, summed_area
 
 PER_ROOT, LEAST = 4.0, 0.1
-"""The calibrated margin in noise scales: a multiple of the value's square root, and a minimum.
+"""The calibrated margin, in noise scales, is PER_ROOT times the value's square root, plus LEAST.
 
-Chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a million people, epsilon
-0.1), so that 95 % of the cells of one map with about the same value are covered on nearly all maps;
-`python -m benchmarks coverage` measures it.
+Both were chosen on generated maps (all kinds of `benchmarks/generated.py`, up to a million people,
+epsilon 0.1) so that, on nearly all maps, 95 % of the cells with about the same value are covered.
+`python -m benchmarks coverage` measures this.
 """
 
 STEPS_TO_DOUBLE = 8
-"""Margins are rounded up to this many sizes between a number and its double, for small files."""
+"""Number of sizes, between a number and its double, to which margins are rounded up.
+
+Files with few different margins are small.
+"""
 
 
 @make_layers.register
@@ -103,11 +106,11 @@ def _calibrated(
 ) -> NDArray[np.float64]:
     """Return margins (n,) by values, partition sizes and noisy counts (n,).
 
-    The error of the surface grows about with the square root of its value; no theorem proves this
-    (PER_ROOT). A cell's count also has guaranteed limits in 95 of 100 draws of the noise. Where the
-    cell is the whole partition, these are its count and the margin of that count; elsewhere they
-    are 0 and the most that the partition can hold, its count plus the one-sided quantile. They
-    bound the margin where they are closer.
+    The error of the surface grows about with the square root of its value, which was measured
+    (PER_ROOT) and not proved. A cell's count also has limits that hold in 95 of 100 draws of the
+    noise. Where the cell is the whole partition, they are the partition's noisy count minus and
+    plus its margin. Elsewhere they are 0 and the most that the partition can hold: its noisy count
+    plus the one-sided quantile. The margin is at most the distance to the further limit.
     """
     scale = 1 / float(noise.rate)
     most = np.maximum(counts + noise.margin(0.9), 0)

@@ -80,8 +80,9 @@ def _times(seconds: NDArray[np.int64]) -> NDArray[np.object_]:
 def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
     """Return the expected reports in each cell.
 
-    Margins are nominal: those of counts of the points that noise carries into a cell, without the
-    effect of deconvolution. The threshold is that of points carried into an empty cell.
+    Margins are nominal: they are those of the number of points that noise carries into a cell, and
+    leave out the effect of deconvolution. The threshold is that of the number of points that noise
+    carries into an empty cell.
     """
     row, column = np.nonzero(content.grid.inside(area))
     density = content.density[row, column]
@@ -107,7 +108,7 @@ def _density(content: PointsRelease, area: StudyArea) -> BoxLayer:
 def _carried(
     content: PointsRelease, area: StudyArea
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return expected points in each cell: all, and those from elsewhere."""
+    """Return the points expected in each cell: all, and those carried in from other cells."""
     channel = Channel(content.grid, area, content.noise, factor=1)
     carried = channel.forward(content.density)
     return carried, np.maximum(carried - channel.staying * content.density, 0)

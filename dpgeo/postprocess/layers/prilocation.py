@@ -91,7 +91,7 @@ def _location_layers(content: LocationsRelease, area: StudyArea) -> list[Layer]:
 
 
 def _bins(content: LocationsRelease) -> PointLayer:
-    """Return the measured counts of bins, each at the mean of its places."""
+    """Return the measured counts of bins, each at the mean position of its places."""
     pair = content.bin_unit * np.int64(len(content.centre_longitude)) + content.bin_cluster
     own = content.unit * np.int64(len(content.centre_longitude)) + content.cluster
     bin_number = np.searchsorted(pair, own)
@@ -138,7 +138,7 @@ def _units(content: LocationsRelease) -> list[PointLayer]:
 
 
 def _units_of(content: LocationsRelease, depth: int, level: str, name: str) -> PointLayer:
-    """Return counts of the units of one level, `depth` names from the widest."""
+    """Return counts of the units of one level, whose paths have `depth` names."""
     own = [path[:depth] for path in content.unit_paths]
     paths = sorted(set(own))
     number = {path: index for index, path in enumerate(paths)}
@@ -175,6 +175,6 @@ class _Summed:
         size = np.bincount(group, minlength=groups)
         self.label = EXACT_NOISE if size.max() <= 1 else NOMINAL
         self.note = EXACT if size.max() <= 1 else ADDED
-        # A centre may have no place at all: its count is then publicly known to be 0.
+        # No place may be nearest to a centre: its count is then publicly known to be 0.
         self.margin = np.sqrt(size) * noise.margin()
         self.threshold = np.maximum(np.sqrt(size) * noise.threshold(), 1.0)

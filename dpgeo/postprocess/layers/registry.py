@@ -35,7 +35,7 @@ def make_areas(content: Content, area: StudyArea, mechanism: str) -> Areas:
 
 @singledispatch
 def slice_of(content: Content, layer: str) -> Content:
-    """Return one time slice's counts by layer name. Raises InvalidInput."""
+    """Return the counts of the time slice with this layer's name. Raises InvalidInput."""
     raise InvalidInput(
         "This release has no time slices to choose from; leave this out.", field="layer"
     )

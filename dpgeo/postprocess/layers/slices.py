@@ -25,7 +25,7 @@ def slice_names(content: SlicesRelease) -> list[str]:
 
 
 def slice_grids(content: SlicesRelease) -> list[GridRelease]:
-    """Return each slice (s,) as a release of its own grid."""
+    """Return each slice (s,) as a release of one grid."""
     return [
         GridRelease(grid=content.grid, counts=counts, noise=content.noise)
         for counts in content.counts
@@ -33,7 +33,7 @@ def slice_grids(content: SlicesRelease) -> list[GridRelease]:
 
 
 def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
-    """Stack the features of all slices; the column `name` is the slice."""
+    """Concatenate the features of all slices; the column "name" holds the slices' titles."""
     first = slices[0]
     return dataclasses.replace(
         first,

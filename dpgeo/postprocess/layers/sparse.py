@@ -47,11 +47,12 @@ def _sparse_layers(content: SparseRelease, area: StudyArea) -> list[Layer]:
 def _selected_margin(content: SparseRelease) -> NDArray[np.float64]:
     """Return the half-width of a 95 % interval for a listed cell.
 
-    For a count c, let z = c + X be listed when z >= T. Both ends err with probability at most 1/40.
-    Lower end: P(z <= c - m | z >= T) <= P(X <= -m), at most 1/40 beyond the noise's margin. Upper
-    end: for c <= T, P(z >= T + j | z >= T) = a^j, so c <= T can be ruled out only where
-    a^(z-T) <= 1/40; there P(z - c >= k | z >= T) <= a^k for c > T too, so k = ln 40/rate suffices.
-    Elsewhere the cell may be empty, and the margin is z.
+    For a true count c, let z = c + X be listed when z >= T. Each end of the interval errs with
+    probability at most 1/40. Noise below: P(z <= c - m | z >= T) <= P(X <= -m), which is at most
+    1/40 for m above the noise's margin. Noise above: for c <= T, P(z >= T + j | z >= T) = a^j, so
+    c <= T can be ruled out only where a^(z-T) <= 1/40. There P(z - c >= k | z >= T) <= a^k for
+    c > T too, so k = ln 40/rate suffices. Elsewhere the cell may be empty, and the margin is z, or
+    the noise's margin if that is larger.
     """
     rate = float(content.noise.rate)
     reach = math.log(40) / rate

@@ -62,8 +62,9 @@ def _reconciled(
 ) -> BoxLayer:
     """Reconcile all counts by least squares; return the leaves' estimates.
 
-    Margin and threshold are the standard error times that of Laplace noise, ln 20 / sqrt 2 and
-    ln 500 / sqrt 2: sums of several noises have lighter tails, in standard errors.
+    Margin and threshold are the standard error times the factors that hold for Laplace noise,
+    ln 20 / sqrt 2 and ln 500 / sqrt 2. They suffice for sums of several noises, whose tails are
+    lighter in standard errors.
     """
     variances = np.array([noise.variance for noise in content.noises])[content.level]
     variances = np.where(content.measured, variances, np.inf)

@@ -3,8 +3,8 @@
 The source is Zhu, Li, Zhou and Yu 2017, section 13.3.3. A worker at distance d metres accepts a
 task of reward w with probability
     theta(w, d) = tanh(c w/d)    if w >= w0 and d <= MTD, else 0    (13.7)
-which rises with the reward and falls with the distance; the source's (13.8) has the wrong sign for
-the latter. c is in metres for each unit of reward.
+which rises with the reward and falls with the distance; for the distance, the source's (13.8) has
+the wrong sign. c is in metres for each unit of reward.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike, NDArray
 Floats = NDArray[np.float64]
 
 LEAST, GREATEST = 0.02, 200.0
-"""Range in which the integral is tabulated; below it, tanh is 1 in floating point."""
+"""Range of u in which Phi(u) is tabulated; below it, tanh(1/u) is 1 in floating point."""
 
 INTERVALS = 4096
 
@@ -28,8 +28,8 @@ INTERVALS = 4096
 class Acceptance:
     """The three parameters of the model: c, w0 and MTD.
 
-    `willingness` is c in metres for each unit of reward: at that many metres for each unit offered
-    76 % accept. `least_reward` is w0, `travel_metres` MTD.
+    `willingness` is c, in metres for each unit of reward: 76 % accept a reward of w at a distance
+    of c w metres. `least_reward` is w0, and `travel_metres` is MTD.
     """
 
     willingness: float
@@ -48,8 +48,8 @@ class Acceptance:
 def accepting_area(radius: ArrayLike, pull: ArrayLike) -> Floats:
     """Compute F(r), the integral of s tanh(a/s) ds from 0 to r, in square metres.
 
-    Shapes broadcast. With a = c w the pull of a reward in metres, 2 pi F(r) den workers are
-    expected to accept in a circle of radius r with den workers on every square metre.
+    Shapes broadcast. a = c w is called the pull of a reward, in metres. In a circle of radius r
+    with den workers on every square metre, 2 pi F(r) den workers are expected to accept.
     F(r) = a^2 Phi(r/a); Phi is interpolated by cubics with exact slopes, to about 1e-12.
     """
     radius, pull = np.broadcast_arrays(

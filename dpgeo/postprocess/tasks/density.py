@@ -20,16 +20,16 @@ from dpgeo.spatial.projection import EARTH_RADIUS_METRES, MERCATOR_RADIUS_METRES
 Floats = NDArray[np.float64]
 
 RINGS = 24
-"""Rings around a task, each treated as of even density."""
+"""Number of rings around a task; within a ring the density is treated as even."""
 
 RING_POWER = 1.75
 """Ring k of n ends at (k/n)^1.75 of the travel limit: finer where more people accept."""
 
 FEWEST_POINTS, MOST_POINTS = 8, 48
-"""Points at which a ring's density is sampled: one for each cell it holds, within these limits."""
+"""Smallest and largest number of points at which a ring is sampled; between, one for each cell."""
 
 TOGETHER = 256
-"""Tasks whose surroundings are computed at once, so that arrays stay in the processor's cache."""
+"""Number of tasks computed at once, so that arrays stay in the processor's cache."""
 
 GOLDEN_SHARE = (math.sqrt(5) - 1) / 2
 
@@ -43,11 +43,11 @@ class DensityRule(StrEnum):
 
 @dataclass(frozen=True, eq=False)
 class DensitySurface:
-    """Expected people on each square metre of ground, by cell, never negative.
+    """Density surface: expected people on each square metre of ground, never negative.
 
-    `counts` (rows, columns) are expected people in each cell, `noise` the variance of each cell's
-    own noise, and `lines` (m,) the contour lines of the release, ascending, in people per square
-    metre; empty where it has none.
+    `counts` (rows, columns) are the people expected in each cell, `noise` the variance of each
+    cell's own noise, and `lines` (m,) the contour lines of the release, ascending, in people per
+    square metre; empty for a release without contour lines.
     """
 
     grid: Grid
@@ -92,8 +92,9 @@ class DensitySurface:
     ) -> Floats:
         """Return mean densities (n, k) of rings with radii `edges` (k + 1,).
 
-        Each ring is sampled at points that a golden-ratio lattice spreads evenly over it, from the
-        surface at the resolution of their spacing. Ground distances use the scale at the position.
+        Each ring is sampled at points that a golden-ratio lattice spreads evenly over the ring. The
+        surface is read at a resolution equal to the spacing of these points. Ground distances use
+        the scale of the map at the ring's centre.
         """
         x, y = to_mercator(longitude, latitude)
         scale = np.cosh(y / MERCATOR_RADIUS_METRES) * MERCATOR_RADIUS_METRES / EARTH_RADIUS_METRES
@@ -132,7 +133,7 @@ class DensitySurface:
         """Interpolate bilinearly at a level of the pyramid; 0 outside the grid."""
         surface = self._pyramid[level]
         rows, columns = surface.shape[0] - 2, surface.shape[1] - 2
-        # In cells of this level, from the centre of the first padding cell.
+        # Coordinates in cells of this level, from the centre of the first padding cell.
         column, row = column / 2**level + 0.5, row / 2**level + 0.5
         outside = (column < 0.5) | (column > columns + 0.5) | (row < 0.5) | (row > rows + 0.5)
         column, row = np.clip(column, 0.5, columns + 0.5), np.clip(row, 0.5, rows + 0.5)
@@ -153,10 +154,11 @@ class DensitySurface:
 
 
 def between_lines(density: Floats, lines: Floats) -> Floats:
-    """Apply the source's rule: on a line its value, between two lines their mean.
+    """Return the value of a line on that line, and the mean of two lines between them.
 
-    Beyond the highest line it is that line's value, and below the lowest 0, since the contour map
-    shows nothing there. `lines` (m,) are ascending; shapes of `density` are kept.
+    This is the rule of Zhu, Li, Zhou and Yu 2017 for densities read from a contour map. Above the
+    highest line the result is that line's value, and below the lowest it is 0, since the contour
+    map shows nothing there. `lines` (m,) are ascending; the result has the shape of `density`.
     """
     if not lines.size:
         return np.zeros_like(density)
@@ -172,7 +174,7 @@ def ring_edges(travel_metres: float) -> Floats:
 
 
 def _halved(values: Floats) -> Floats:
-    """Sum over blocks of two by two; an odd last row or column stands alone."""
+    """Sum over blocks of two by two; the last row or column of an odd number is a block alone."""
     rows, columns = values.shape
     even = np.pad(values, ((0, rows % 2), (0, columns % 2)))
     return np.asarray(even.reshape((rows + 1) // 2, 2, (columns + 1) // 2, 2).sum(axis=(1, 3)))

@@ -30,18 +30,18 @@ SAMPLES = 4
 """Points along each side of a region at which the acceptance probability is computed."""
 
 MOST_REGIONS = 2_000
-"""Regions after which the search is given up: such a notice would go to everyone."""
+"""Number of searched regions at which the search is given up: everyone would be notified."""
 
 OUTSIDE = -1
-"""Region of a position outside all regions."""
+"""Stands for the region of a position outside all regions."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Geocast:
-    """Regions (m,) by index, in the order in which they were added.
+    """A task region: the regions (m,) by index, in the order in which they were added.
 
-    `notified` people live in them, `success` is the probability that one accepts, and `reached`
-    says whether that meets the target.
+    `notified` is the expected number of workers in them, `success` the probability that at least
+    one accepts, and `reached` says whether that meets the target.
     """
 
     regions: NDArray[np.int64]
@@ -64,7 +64,7 @@ class Partition:
 
     @cached_property
     def _beside(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Neighbours of all regions, one region after another, and where each one's begin."""
+        """Neighbours of the first region, of the second, ..., and where those of each begin."""
         image = self._labels
         pairs = np.concatenate(
             [
@@ -97,13 +97,14 @@ class Partition:
         target: float,
         share: float = 1.0,
     ) -> Geocast:
-        """Grow a task region around a task; `share` of the people are workers."""
+        """Grow the task region of one task; the part `share` of the people are workers."""
         here = self._here(longitude, latitude)
         first = self.regions_at([longitude], [latitude])
         candidates = first[first >= 0]
         needed = -math.log1p(-target) if target < 1 else math.inf
         predecessor: dict[int, int] = {}
-        # Smallest key first: where most people accept, and among empty regions the nearest.
+        # The smallest key comes first: the region in which most people accept, or, among empty
+        # regions, the one with the highest acceptance probability.
         queue: list[tuple[float, float, int]] = []
         chosen = dict.fromkeys(candidates.tolist())
         accepting, region = 0.0, OUTSIDE
@@ -157,7 +158,7 @@ class Partition:
 
 
 def _way(region: int, predecessor: dict[int, int]) -> list[int]:
-    """Return the regions from the task's own to this one."""
+    """Return the path of regions from the task's own to this one."""
     way = []
     while region != OUTSIDE:
         way.append(region)

@@ -1,7 +1,7 @@
 """Plans for campaigns of tasks on a released map: task regions and rewards.
 
 Everything is computed from a public surface and the operator's own tasks; no private data are read
-and no budget is spent. Each task that cannot be met has a reason, and the others are planned.
+and no budget is spent. A task that cannot be met gets a reason; the other tasks are planned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ Floats = NDArray[np.float64]
 MOST_TRAVEL_METRES = 200_000.0
 
 LARGEST = 1e12
-"""Above any plausible reward, or metres per unit of reward."""
+"""Limit on rewards and on metres per unit of reward, above any plausible one."""
 
 
 class Model(StrEnum):
@@ -46,7 +46,7 @@ class Allocation(StrEnum):
 
 
 class Reason(StrEnum):
-    """Reason why a task has no radius."""
+    """Reason why a task has no radius; PLANNED if it has one."""
 
     PLANNED = ""
     NOT_A_PLACE = "not_a_place"
@@ -95,7 +95,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of an operator. Raises InvalidInput that names the field.
+    """Settings of an operator. Raises InvalidInput, whose `field` is the setting at fault.
 
     `target` is the task success probability, above 0 and up to 1; `total_reward` is divided among
     all tasks; `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD of
@@ -148,10 +148,11 @@ class Tasks:
 class Plan:
     """The plan of each task, arrays (n,); NaN where unknown.
 
-    `success` is the target where there is a radius; else the success probability when everyone
-    within the travel limit is notified at this reward. `notified` people are within `radius`
-    metres, plus or minus `margin` (95 %, the noise alone, nominal), and each accepts with
-    probability `acceptance`.
+    `notified` is the expected number of workers within `radius` metres, or within the travel limit
+    where there is no radius. `margin` is the half-width of its 95 % interval, which is nominal and
+    covers the noise alone. Each of these workers accepts with probability `acceptance`. `success`
+    is the probability that at least one does: the target where there is a radius. `density` is in
+    workers per square metre at the task.
     """
 
     allocation: Allocation
@@ -166,7 +167,7 @@ class Plan:
 
     @property
     def planned(self) -> NDArray[np.bool_]:
-        """Which tasks have a radius."""
+        """Whether each task has a radius (n,)."""
         return np.isfinite(self.radius)
 
 
@@ -207,7 +208,7 @@ def _check(value: float, name: str, low: float, high: float, *, above: bool = Fa
 
 
 def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.object_]:
-    """Return the reason against each task by itself (n,), Reason.PLANNED without one."""
+    """Return the reason (n,) why a task cannot be planned at all, PLANNED if there is none."""
     place = (np.abs(tasks.longitude) <= 180) & (np.abs(tasks.latitude) <= 90)
     inside = area.covers(
         np.where(place, tasks.longitude, np.nan), np.where(place, tasks.latitude, np.nan)
@@ -227,7 +228,7 @@ def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.
 def _reach(
     surface: DensitySurface, tasks: Tasks, chosen: NDArray[np.intp], settings: Settings
 ) -> tuple[Reach, Floats, NDArray[np.object_]]:
-    """Return the reach of the tasks that can be met, and densities and reasons."""
+    """Return the reach of those chosen tasks that can be met; densities and reasons of all."""
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
     density = surface.at(lon, lat, settings.density) * settings.worker_share
     reasons = np.full(len(chosen), Reason.PLANNED, dtype=object)
@@ -279,7 +280,7 @@ def _planned(
         columns["acceptance"][feasible] = expected.acceptance
         noise = surface.noise_at(tasks.longitude[feasible], tasks.latitude[feasible])
         deviation = np.sqrt(math.pi * within**2 * noise) * settings.worker_share
-        # ln 20 / sqrt 2 standard errors hold 95 % of Laplace noise, and more of its sums.
+        # Within ln 20 / sqrt 2 standard errors lie 95 % of Laplace noise, and more of a sum of it.
         columns["margin"][feasible] = deviation * math.log(20) / math.sqrt(2)
     return Plan(allocation=allocation, density=density, reasons=list(reason), **columns)
 

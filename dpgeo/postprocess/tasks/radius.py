@@ -1,19 +1,21 @@
-"""Notification radius for a given task success probability.
+"""Notification radius for a given task success probability E.
 
-Two models of the workers around a task, each solved exactly for all tasks at once.
+Two models of the workers around a task, each solved exactly for all tasks at once. den is the
+density of workers, and theta(w, d) the probability that one at distance d accepts the reward w.
 
 `FieldReach` (the default): workers are a Poisson field of the released density. The number who
 accept within r metres is Poisson with mean
     H(r) = integral over the circle of den(x) theta(w, |x|) dx
 so the probability that anybody does is 1 - exp(-H(r)), and the radius solves H(r) = -ln(1 - E).
 
-`CircleReach` (the source's: Zhu, Li, Zhou and Yu 2017, equations 13.9 to 13.13): the density is
-uniform in the circle, n = pi r^2 den workers all live at the mean distance 2r/3, and
+`CircleReach` (the model of the source: Zhu, Li, Zhou and Yu 2017, equations 13.9 to 13.13): the
+density is uniform in the circle, n = pi r^2 den workers all live at the mean distance 2r/3, and
 E = 1 - (1 - theta)^n. Hence
     r^2 ln((exp(3 c w/r) + 1)/2) = -ln(1 - E)/(pi den)
-whose left side rises with r; the factor r^2 is missing in the source's 13.14. n need not be whole:
-for small n this model predicts certain success where fewer than one worker is expected, which the
-field model does not. The source's 13.16 is not used: it is inaccurate and can be negative.
+whose left side rises with r; the factor r^2 is missing in the source's equation 13.14. n need not
+be whole: for small n this model predicts certain success where fewer than one worker is expected,
+which the field model does not. The source's equation 13.16 is not used, since it is inaccurate and
+can be negative.
 """
 
 from __future__ import annotations
@@ -45,9 +47,10 @@ TOGETHER = 1024
 class Expectation:
     """Expected outcome of n tasks at given rewards, arrays (n,).
 
-    `radius` is in metres, inf where the target is out of reach; there the others hold for
-    notifying everyone within the travel limit. `notified` people are within it, each accepts with
-    probability `acceptance`, and `success` is the probability that anybody does.
+    `radius` is in metres, inf where the target is out of reach; the other values then hold if
+    everyone within the travel limit is notified. `notified` is the expected number of workers
+    within the radius or limit, each of whom accepts with probability `acceptance`; `success` is the
+    probability that at least one does.
     """
 
     radius: Floats
@@ -60,10 +63,10 @@ class Reach(Protocol):
     """Expectations around each of n tasks: all arrays are (n,), distances in metres."""
 
     def radius(self, reward: Floats) -> Floats:
-        """Return the radius that reaches the target, inf where none within the limit does."""
+        """Return the radius that reaches the target, inf where only one beyond the limit would."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius`, with a finite substitute that ranks the tasks where it is inf."""
+        """Return `radius` or, where that is inf, a finite substitute by which tasks are ranked."""
 
     def notified(self, radius: Floats) -> Floats:
         """Return the expected number of workers within a radius."""
@@ -72,9 +75,9 @@ class Reach(Protocol):
         """Return the expected outcome of the rewards (n,) offered."""
 
     def curves(self, rewards: Floats) -> Floats:
-        """Return expected workers (n, g) to notify for rewards (g,) of each task.
+        """Return how many workers (n, g) each task has to notify at each of the rewards (g,).
 
-        It is inf where the target is out of reach.
+        The number is an expectation, and inf where the target is out of reach.
         """
 
     def part(self, chosen: NDArray[np.bool_]) -> Reach:
@@ -85,8 +88,8 @@ class Reach(Protocol):
 class FieldReach:
     """Workers as a Poisson field whose density is the same within each of k rings.
 
-    `edges` (k + 1,) are the rings' radii from 0 to the travel limit, `density` (n, k) workers per
-    square metre in each, and `needed` is -ln(1 - E).
+    `edges` (k + 1,) are the rings' radii from 0 to the travel limit, `density` (n, k) the workers
+    per square metre in each ring, and `needed` is -ln(1 - E).
     """
 
     acceptance_model: Acceptance
@@ -102,7 +105,7 @@ class FieldReach:
         return radii
 
     def _radius(self, pull: Floats, density: Floats) -> Floats:
-        even = pull.size and (pull == pull[0]).all()  # one row of areas serves all tasks
+        even = pull.size and (pull == pull[0]).all()  # then one row of areas serves all tasks
         areas = accepting_area(self.edges, pull[: 1 if even else None, None])
         before, ring, reached = self._crossing(areas, density)
         density_here = np.where(reached, density[np.arange(len(pull)), ring], 1.0)
@@ -120,9 +123,10 @@ class FieldReach:
     def _crossing(
         self, areas: Floats, density: Floats
     ) -> tuple[Floats, NDArray[np.int64], NDArray[np.bool_]]:
-        """Return H at the inner edge of the ring where it reaches `needed`, and that ring.
+        """Return H at the inner edge of the ring where H reaches `needed`, and that ring.
 
-        `areas` (n or 1, k + 1) are the accepting areas within the edges.
+        The third result says whether H reaches `needed` at all. `areas` (n or 1, k + 1) are
+        `accepting_area` at the edges.
         """
         steps = 2 * math.pi * density * np.diff(areas)
         total = np.cumsum(steps, axis=1)
@@ -149,7 +153,7 @@ class FieldReach:
         unmet = ~np.isfinite(radius)
         within = np.where(unmet, self.edges[-1], radius)
         people = self.notified(within)
-        accepting = np.full(len(reward), self.needed)  # what a radius reaches, exactly
+        accepting = np.full(len(reward), self.needed)  # exactly that within the radius, if any
         accepting[unmet] = self.part(unmet).accepting(within[unmet], reward[unmet])
         share = np.divide(accepting, people, out=np.zeros(len(people)), where=people > 0)
         return Expectation(
@@ -187,7 +191,7 @@ class FieldReach:
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class CircleReach:
-    """The paper's circle: `density` (n,) workers per square metre at each task."""
+    """The source's circle: `density` (n,) is in workers per square metre at each task."""
 
     acceptance_model: Acceptance
     needed: float
@@ -275,9 +279,9 @@ def increasing_root(
     high: Floats,
     target: Floats,
 ) -> Floats:
-    """Find where n increasing functions, one unknown each, reach their targets (n,).
+    """Find where n increasing functions, of one unknown each, reach their targets (n,).
 
-    Newton steps, with bisection of the bracket [low, high] where a step would leave it. The bracket
+    The method is Newton's, with bisection where a step would leave the bracket [low, high], which
     must contain the root.
     """
     low, high = low.astype(np.float64), high.astype(np.float64)

@@ -1,8 +1,8 @@
 """Allocation of a total reward among tasks.
 
-`uniform` gives every task the same. `optimised` is the source's (Zhu, Li, Zhou and Yu 2017, section
-13.3.3.2): each gets w0, and the remainder is divided in proportion to the radius that it would need
-at an even reward. `optimal` notifies the fewest people in all:
+`uniform` gives every task the same reward. `optimised` is the method of the source (Zhu, Li, Zhou
+and Yu 2017, section 13.3.3.2): each task gets w0, and the remainder is divided in proportion to the
+radius that each would need if all rewards were equal. `optimal` notifies the fewest people in all:
 
     minimise sum N_i(w_i)   where  sum w_i <= W,  w_i >= w0
 
@@ -11,8 +11,8 @@ evaluated at the same rewards and replaced by its lower convex hull, which makes
 and piecewise linear: the solution takes the steepest edges of all hulls first until W is spent,
 with one task ending within an edge. The result is exact for the hulls and needs no iteration that
 could fail to converge; where N_i is not convex, at most the one task within its edge is inexact
-(Shapley and Folkman). A task that cannot be met below some reward starts from there; where W does
-not suffice for all, those that need least are met.
+(Shapley and Folkman). A task that cannot be met below some reward starts from that reward; where W
+does not suffice for all tasks, those that need the least are met.
 """
 
 from __future__ import annotations
@@ -31,16 +31,16 @@ TOGETHER = 512
 """Tasks whose hulls are computed at once, so that arrays stay in the processor's cache."""
 
 SATISFIED = 4.0
-"""Travel limits that the largest useful reward pulls from: nearly everyone accepts it."""
+"""Pull c w of the largest useful reward, in travel limits: nearly everyone within accepts it."""
 
 
 def uniform(tasks: int, total: float) -> Floats:
-    """Give every task the same, (tasks,)."""
+    """Give every task the same reward, (tasks,)."""
     return np.full(tasks, total / tasks)
 
 
 def optimised(reach: Reach, tasks: int, total: float, least: float) -> Floats:
-    """Allocate by the source's steps 1 to 3: the least reward, then by radius."""
+    """Allocate by the source's steps 1 to 3: the least reward, plus a part by radius."""
     radius = reach.stretch(uniform(tasks, total))
     return np.asarray(least + radius / radius.sum() * (total - least * tasks))
 
@@ -71,7 +71,7 @@ def _from_nothing(most: float) -> Floats:
 def _affordable(
     rewards: Floats, first: NDArray[np.intp], spare: float, least: float
 ) -> NDArray[np.intp]:
-    """Return the index of each task's first reward; 0 for tasks left out."""
+    """Return the index of each task's first reward; 0 for tasks that the total cannot meet."""
     dearness = rewards[first] - least
     order = np.argsort(dearness, kind="stable")
     met = np.zeros(len(first), dtype=np.bool_)
@@ -83,7 +83,7 @@ def _hull(rewards: Floats, people: Floats) -> NDArray[np.bool_]:
     """Return which points (n, g) are corners of each task's lower convex hull.
 
     Andrew's monotone chain for all tasks at once: points that do not lie below the line between
-    their neighbours on the hull are removed until none is left.
+    their neighbours on the hull are removed until there is no such point.
     """
     corner = np.isfinite(people)
     row = np.arange(len(people))
@@ -113,7 +113,7 @@ def _above(rewards: Floats, people: Floats, corner: NDArray[np.bool_]) -> NDArra
 
 
 def _neighbours(corner: NDArray[np.bool_]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return indices of the corners beside each point; -1 and g if none."""
+    """Return the indices of the corners before and after each point; -1 and g if none."""
     size = corner.shape[1]
     index = np.arange(size)
     upto = np.maximum.accumulate(np.where(corner, index, -1), axis=1)
@@ -131,7 +131,7 @@ def _spend(
     first: NDArray[np.intp],
     total: float,
 ) -> Floats:
-    """Start at first rewards and take the steepest edges of the hulls first."""
+    """Spend the total: start at the first rewards and take the hulls' steepest edges first."""
     met = np.isfinite(people[np.arange(len(people)), first])
     task, corner = np.nonzero(hull & met[:, None])
     same = np.flatnonzero(task[1:] == task[:-1])

@@ -1,4 +1,4 @@
-"""Surface of expected people, and regions, of a release, for planning tasks on it."""
+"""Surface of expected people and measured regions of a release, for planning tasks."""
 
 from __future__ import annotations
 
@@ -29,22 +29,23 @@ MOST_CELLS = 1024
 LEAST_VARIANCE = 1e-12
 
 KNOWN = 2.0
-"""Standard errors within which a sum is known, in about 95 of 100 cases."""
+"""In about 95 of 100 cases, a sum lies within this many standard errors of the truth."""
 
 
 def density_surface(released: Released) -> DensitySurface:
     """Return expected people in each cell, never negative.
 
-    Where that layer is not of single cells, each box's count is divided evenly among its cells
-    inside the study area. The total is what the measured counts allow, see `reconciled`. Raises
-    Conflict for a release without counts of boxes, or with time slices.
+    They come from the release's last layer of boxes. If its boxes are not single cells, the count
+    of each box is divided evenly among its cells that touch the study area. The total is one that
+    the measured counts allow, see `reconciled`. Raises Conflict for a release without counts of
+    boxes, or with time slices.
     """
     drawn = layers(released)
     box_layers = _plannable(drawn)
     last, measured = box_layers[-1], box_layers[0]
     step = -(-max(last.grid.shape) // MOST_CELLS)
     people = expected_people(last)
-    if measured.cells.sum() == last.cells.sum():  # else nothing says how many the rest holds
+    if measured.cells.sum() == last.cells.sum():  # else some cells were not measured
         people = reconciled(people, last.cells, measured.value, _variance(measured))
     densities = [each.columns[DENSITY] for each in drawn if DENSITY in each.columns]
     return DensitySurface(
@@ -79,10 +80,11 @@ def reconciled(
     """Scale expected people (n,) to a total that the measured counts allow.
 
     An estimate that shrinks every box towards its surroundings errs in the same direction in many
-    of them. Under strong noise thousands of empty boxes each keep a little, and together more
-    people than the measured counts (m,) allow, whose sum is unbiased: then all are scaled down to
-    the most that the sum's standard error admits. Where the sum stands out from its noise and the
-    boxes hold fewer people, the difference is distributed evenly over the cells.
+    boxes. Under strong noise thousands of empty boxes keep a few people each. Together these can be
+    more than the measured counts (m,) allow, whose sum is unbiased. The estimate is then scaled
+    down to the largest total within KNOWN standard errors of that sum. Where the sum stands out
+    from its noise and the estimate holds fewer people, the difference is distributed evenly over
+    the cells.
     """
     total, error = float(measured.sum()), math.sqrt(float(variance.sum()))
     estimated, most = float(people.sum()), max(total + KNOWN * error, 0.0)
@@ -108,7 +110,7 @@ def _plannable(drawn: Sequence[Layer]) -> list[BoxLayer]:
 
 
 def _variance(layer: BoxLayer) -> Floats:
-    """Return noise variances (n,), as of Laplace noise with the stated margins."""
+    """Return variances (n,): those of Laplace noise with the layer's 95 % margins."""
     return np.asarray(2 * (layer.margin / np.log(20)) ** 2)
 
 
@@ -125,7 +127,7 @@ def _coarser(grid: Grid, step: int) -> Grid:
 
 
 def _pooled(layer: BoxLayer, values: Floats, area: StudyArea, step: int) -> Floats:
-    """Sum values (n,) of boxes over blocks of step x step cells."""
+    """Spread values (n,) of boxes evenly over their cells; sum blocks of step x step cells."""
     grid = _coarser(layer.grid, step)
     if layer.is_cells:
         row, column = layer.boxes[:, 0] // step, layer.boxes[:, 2] // step

@@ -1,4 +1,4 @@
-"""A release says what its cost means, and what may ever be spent on points."""
+"""Notion of privacy of a release's cost, and the total budget for points that it states."""
 
 from __future__ import annotations
 

@@ -5,8 +5,8 @@ class Migration(migrations.Migration):
     dependencies = [("releases", "0007_asked_by_key")]
 
     operations = [
-        # Parts dealt before did not say how many they are: 0 is no whole set, so they are dealt
-        # anew.
+        # Parts created earlier do not record how many there are. The default of 0 never makes a
+        # complete set, so these parts are created anew.
         migrations.AddField(
             model_name="part",
             name="total",

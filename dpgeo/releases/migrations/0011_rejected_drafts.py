@@ -4,7 +4,7 @@ from django.db import migrations, models
 
 
 def rename_state(before: str, after: str) -> Any:
-    """A function that gives releases in one state the other's name."""
+    """Return a function that renames a state of releases."""
 
     def rename(apps: Any, schema_editor: Any) -> None:
         releases = apps.get_model("releases", "Release").objects

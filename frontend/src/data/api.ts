@@ -26,7 +26,7 @@ export type Answers = {
   /** The release's id. */
   release: string;
   counting: CountingEnum;
-  /** The contribution bound: the most areas (people) or records (visits) of one person that are counted. */
+  /** The contribution bound: where people are counted, the most areas in which one person counts; where visits are counted, the most records of one person that count. */
   bound: number;
   /** The confidence level of the intervals. */
   confidence: number;

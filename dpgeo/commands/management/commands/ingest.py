@@ -180,10 +180,10 @@ class Command(BaseCommand):
 
 
 def without_rivals(suggested: dict[str, str], named: dict[str, str]) -> dict[str, str]:
-    """Drop suggested columns that give the location in another way.
+    """Drop suggested columns that give the location in another way than the named ones.
 
-    A time column is never suggested: it is optional, and rows whose time cannot be read are
-    refused.
+    A suggested time column is dropped too: times are optional, and rows whose time cannot be read
+    are refused.
     """
     rivals = {"time"}
     if "geometry" in named:
