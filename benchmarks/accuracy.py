@@ -118,6 +118,12 @@ def _trials(
         released = run(mechanism, CountsView(counts=counts), params, epsilon, entropy, {})
         shown = box_layers(released)
         estimate = spread(shown[-1])
+        if estimate.shape != counts.shape:
+            rows, columns = estimate.shape
+            raise SystemExit(
+                f"{mechanism.key} has {columns} x {rows} cells: give it as many as --cells by "
+                "--param, or choose that many --cells."
+            )
         seconds = time.perf_counter() - started
         answers = range_counts(estimate, boxes)
         # An estimate without people is taken as an even distribution.

@@ -43,9 +43,14 @@ def renew_table(page: str, mechanism: Mechanism) -> str:
 
 
 def describe(pages: Path) -> None:
-    """Renew the tables of all pages in a folder."""
+    """Renew the tables of all pages in a folder. Raises ValueError where a page is missing."""
     for key, mechanism in MECHANISMS.items():
         page = pages / f"{key}.md"
+        if not page.exists():
+            raise ValueError(
+                f"docs/mechanisms/{key}.md is missing: copy uniform-grid.md, and keep the two "
+                "comments around its table."
+            )
         page.write_text(renew_table(page.read_text(), mechanism))
 
 

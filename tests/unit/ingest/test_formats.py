@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import importlib
+import inspect
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
@@ -24,6 +27,37 @@ from tests.unit.ingest.helpers import KEY, schema
 @pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.title)
 def test_every_format_has_a_reader(form: InputFormat) -> None:
     assert isinstance(form.load_reader(), Reader)
+
+
+@pytest.mark.parametrize("form", FORMATS, ids=lambda form: form.title)
+def test_what_a_library_parses_is_read_in_the_sandbox(form: InputFormat) -> None:
+    """A reader without a sandbox may use arrays, and the parsers that Python itself has."""
+    module = importlib.import_module(f"dpgeo.ingest.{form.reader.split('.')[0]}")
+    tree = ast.parse(inspect.getsource(module))
+    names = {alias.name for node in ast.walk(tree) if isinstance(node, ast.Import)
+             for alias in node.names}  # fmt: skip
+    names |= {
+        f"{node.module}.{alias.name}" if node.module == "pyarrow" else str(node.module)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
+    names |= {
+        f"pyarrow.{node.attr}"
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Attribute)
+        and isinstance(node.value, ast.Name)
+        and node.value.id == "pa"
+        and node.attr in {"csv", "dataset", "feather", "ipc", "json", "orc", "parquet"}
+    }
+    arrays = {"numpy", "pyarrow", "pyarrow.compute"}
+    parsers = {
+        name
+        for name in names - arrays
+        if name == "sqlite3" or (name.split(".")[0] not in {*sys.stdlib_module_names, "dpgeo"}
+        and not name.startswith("numpy."))
+    }  # fmt: skip
+    assert form.sandboxed == bool(parsers), parsers
 
 
 def test_file_suffixes_are_declared_once() -> None:
