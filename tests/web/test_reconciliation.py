@@ -202,7 +202,10 @@ def test_an_installation_that_cannot_write_releases_neither_draws_nor_recovers(
     release.refresh_from_db()
     assert (release.job.state, release.job.drawing, release.blob_name) == ("failed", True, "")
     assert "so it makes no releases" in str(release.job.failure)
-    assert_found_and_debited_once(dataset, adopted=1)
+    assert spent(dataset.ledger) == 1_000_000
+    swept = releases_sweep()
+    assert (swept.adopted, swept.debited) == (1, 0)
+    assert spent(dataset.ledger) == 1_000_000
 
 
 def test_a_recovered_draw_is_not_refunded_when_its_files_cannot_be_written(
