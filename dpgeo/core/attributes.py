@@ -59,7 +59,7 @@ def combine(
 def separate(
     numbers: NDArray[np.int32], attributes: Sequence[Attribute]
 ) -> dict[str, NDArray[np.object_]]:
-    """Return each column's values as text (n,), given the numbers of combinations (n,)."""
+    """Return each column's values as text (n,), from numbers of combinations (n,)."""
     codes = np.unravel_index(numbers, _shape(attributes))
     return {
         attribute.column: np.array([*attribute.values, OTHER], dtype=object)[code]

@@ -1,9 +1,9 @@
-"""Domain: public declarations about where people may be, made before any row is read.
+"""Domain: public declarations about where people may be.
 
-A domain holds a study area, the time zone of its times, named layers (zones to count in, places to
-choose among, densities known beforehand) and the public attributes of reports. Mechanisms have
-parameters for the names of the layers they use. All of it is public input, chosen from maps and
-never from the data.
+They are made before any row is read. A domain holds a study area, the time zone of its times, named
+layers (zones to count in, places to choose among, densities known beforehand) and the public
+attributes of reports. Mechanisms have parameters for the names of the layers they use. All of it is
+public input, chosen from maps and never from the data.
 """
 
 from __future__ import annotations

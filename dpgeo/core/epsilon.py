@@ -54,7 +54,7 @@ def parse_epsilon(value: str | int | Decimal | Fraction, *, field: str = "epsilo
 
 
 def to_micro(epsilon: Fraction) -> int:
-    """Convert an epsilon to micro-epsilon. Raises ValueError where the result is not whole."""
+    """Convert to whole micro-epsilon. Raises ValueError if that is not exact."""
     micro = epsilon * MICRO
     if micro.denominator != 1:
         raise ValueError(f"{epsilon} is not a whole number of micro-epsilon")

@@ -100,7 +100,7 @@ def guarantee(notion: Notion, epsilon: Fraction, unit: Unit) -> Guarantee:
 
 
 def whole_units(notion: Notion, epsilon: Fraction) -> int:
-    """Convert an epsilon to ledger units. Raises ValueError where the result is not whole."""
+    """Convert an epsilon to ledger units. Raises ValueError if that is not exact."""
     units = epsilon * SCALE[notion]
     if units.denominator != 1:
         raise ValueError(f"{epsilon} is not a whole number of the ledger's units")

@@ -55,7 +55,7 @@ class DiscreteLaplace:
         return self._least(math.log((1 - confidence) / 2)) - 1
 
     def threshold(self, chance: float = 1e-3) -> int:
-        """Return the smallest whole t >= 1 that an empty cell reaches with at most this chance."""
+        """Return the smallest t >= 1 that empty cells reach with probability <= `chance`."""
         # P(noise >= t) = a^t / (1+a) for t >= 1
         return max(1, self._least(math.log(chance)))
 
@@ -170,11 +170,11 @@ class PlanarLaplace:
         return self.input_step / 1000 if self.input_step else float(self.step)
 
     def snapped_apart(self, metres: Fraction | int) -> Fraction:
-        """Return the largest distance after snapping, in metres, of positions `metres` apart."""
+        """Return how far apart positions `metres` apart may be after snapping, in metres."""
         return snapped_apart(metres, self.input_step or 1000 * self.step)
 
     def loss_within(self, metres: Fraction | int) -> Fraction:
-        """Return the largest log-odds of any output between positions up to `metres` apart."""
+        """Return the largest log-odds of an output, for positions `metres` apart."""
         return self.declared * self.snapped_apart(metres)
 
     @property

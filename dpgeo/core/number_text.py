@@ -4,10 +4,10 @@ from __future__ import annotations
 
 
 def number_text(value: object) -> str:
-    """Return a number's text without surrounding blanks, to be parsed by int, float or Decimal.
+    """Return a number's text without surrounding blanks, for parsing.
 
-    Raises ValueError for text that these would accept but people do not write: "1_0" for 10, and
-    digits of other scripts.
+    Raises ValueError for text that int, float or Decimal would accept but people do not write:
+    "1_0" for 10, and digits of other scripts.
     """
     text = str(value).strip()
     if "_" in text or not text.isascii():

@@ -1,4 +1,4 @@
-"""Public parameters of mechanisms; forms, schemas and docs are generated from them."""
+"""Public parameters of mechanisms, for generated forms, schemas and docs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Released: the results of mechanisms, paid for with budget, so that they may be public.
+"""Released: the results of mechanisms, which are paid for and may be public.
 
 Everything shown of a dataset is a deterministic function of one `Released`.
 """
@@ -72,7 +72,7 @@ class SlicesRelease(Content):
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class PartitionRelease(Content):
-    """Noisy counts of cells, and noisy totals of disjoint boxes chosen from those counts.
+    """Noisy counts of cells, and noisy totals of disjoint boxes chosen from them.
 
     `counts` is as in `GridRelease`. `boxes` is int32 (n, 4): first row, row after the last, first
     column, column after the last. Together the boxes cover the grid. `totals` is int64 (n,); a box

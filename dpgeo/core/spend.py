@@ -1,4 +1,4 @@
-"""Spends: the measurements a mechanism declares, and the trace of what it measured."""
+"""Spends: the measurements a mechanism declares, and the trace of those made."""
 
 from __future__ import annotations
 

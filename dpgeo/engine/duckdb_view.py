@@ -333,7 +333,10 @@ class DuckDBView:
         return PrivateCounts(counts, sensitivity=self._bound)
 
     def popularity(self, regions: Regions) -> PrivateCounts:
-        """Count people by region (n,), each in the region of one of their places at random."""
+        """Count people by region (n,).
+
+        Each person counts in the region of one of their places, chosen at random.
+        """
         view = copy.copy(self)
         view._bound, view._popularity = 1, None
         if isinstance(regions, Zones):

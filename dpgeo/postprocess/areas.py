@@ -98,7 +98,7 @@ def _cover(
     shares: Shares,
     notes: tuple[str, ...] = (),
 ) -> Cover:
-    """Build a cover from the regions' values, indices into `noises` and shares, (n,) each."""
+    """Build a cover from regions' values, indices into `noises` and shares (n,)."""
     whole = shares == 1.0
     partial = (shares > 0.0) & ~whole
     rates = np.array([float(each.rate) for each in noises])
@@ -204,7 +204,7 @@ class ZoneAreas(Areas):
 
 
 def _disjoint(order: NDArray[np.intp], overlaps: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Choose disjoint regions greedily, in the given order; return which (n,) are chosen."""
+    """Choose disjoint regions (n,) greedily, in the given order."""
     others: dict[int, list[int]] = {}
     for one, other in overlaps.tolist():
         others.setdefault(one, []).append(other)
@@ -248,7 +248,7 @@ class Cells(Areas):
 
 
 class Tree(Areas):
-    """A tree of boxes: its leaves or, if the boxes are `fixed`, larger ones of lower noise."""
+    """A tree of boxes: its leaves or, if `fixed`, larger boxes of lower noise."""
 
     def __init__(self, content: TreeRelease, area: StudyArea, *, fixed: bool) -> None:
         self._content = content
@@ -263,7 +263,7 @@ class Tree(Areas):
         self._answers = self._leaf | (self._better() if fixed else False)
 
     def _better(self) -> NDArray[np.bool_]:
-        """Return which nodes have no more noise than the best combination of nodes below them."""
+        """Return which nodes have no more noise than the best nodes below them together."""
         content = self._content
         own = np.array([noise.variance for noise in content.noises])[content.level]
         own = np.where(content.measured, own, np.inf)

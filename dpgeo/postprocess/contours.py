@@ -121,7 +121,7 @@ def draw_lines(
 def draw_bands(
     surface: Floats, grid: Grid, values: Sequence[float], area: StudyArea
 ) -> NDArray[np.object_]:
-    """Draw bands from each value to the next, the last without end: MultiPolygons (m,)."""
+    """Draw bands from each value to the next, the last open: MultiPolygons (m,)."""
     generator = _generator(surface, grid)
     uppers = [*values[1:], math.inf][: len(values)]
     bands = [_polygons(generator, low, high) for low, high in zip(values, uppers, strict=True)]

@@ -114,7 +114,7 @@ class Channel:
         return np.asarray(counted, dtype=np.float64).reshape(self.fine.shape)
 
     def backward(self, ratio: Floats) -> Floats:
-        """Return A' r: the mean of r over the cells in which each cell's reports are published."""
+        """Return A' r: the mean of r over the cells where a cell's reports are published."""
         side = self.fine.rows + 2 * self.margin
         framed = np.zeros(self._shape)
         framed[:side, :side] = ratio.ravel()[self._target].reshape(side, side)
@@ -196,7 +196,7 @@ def recover(
 
 
 def update(channel: Channel, density: Floats, observed: Floats) -> Floats:
-    """Update a density, which sums to 1, by observed counts; both have the fine grid's shape."""
+    """Update a density, which sums to 1, by observed counts, both on the fine grid."""
     expected = channel.forward(density)
     ratio = np.divide(observed, expected, out=np.zeros_like(expected), where=expected > 1e-300)
     updated = density * channel.backward(ratio)
@@ -210,7 +210,7 @@ def _best(
     watched: Floats,
     progress: Callable[[int, int], None] | None,
 ) -> int:
-    """Return the number of updates on `fitted` that maximises the likelihood of `watched`."""
+    """Return how many updates on `fitted` maximise the likelihood of `watched`."""
     if not (fitted.any() and watched.any()):
         return 1
     best, likeliest = 1, -math.inf
@@ -242,7 +242,7 @@ def _histogram(cells: NDArray[np.int64], size: int, channel: Channel) -> Floats:
 
 
 def _split_in_halves(cells: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Choose half of the points, by a well-mixed bit of their index alone (SplitMix64)."""
+    """Choose half of the points by a well-mixed bit of their index (SplitMix64)."""
     state = np.arange(len(cells), dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
     state = (state ^ (state >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     state = (state ^ (state >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
@@ -276,7 +276,7 @@ def _bands(grid: Grid) -> list[slice]:
 
 
 def _offsets(noise: PlanarLaplace, metres: float, reach: int) -> Floats:
-    """Return the probabilities of displacement from a cell to those up to `reach` cells away.
+    """Return the chances of displacement to every cell up to `reach` cells away.
 
     Their shape is (2 reach + 1, 2 reach + 1). The density of the noise is averaged over parts of
     both cells that are small against the noise scale.

@@ -169,7 +169,7 @@ class _Runs:
 def grow_kdtree(
     cells: NDArray[np.int64], inside: NDArray[np.bool_], rule: Rule
 ) -> NDArray[np.int32]:
-    """Grow boxes, int32 (n, 4), that cover the grid, sorted by first row and first column.
+    """Grow boxes, int32 (n, 4), over the grid, ordered by first row and column.
 
     `cells` are noisy counts (rows, columns); those not `inside` are ignored. A box is (first row,
     row after the last, first column, column after the last). Every box holds a cell that is inside;
@@ -301,7 +301,10 @@ def _best_cut(cuts: _Cuts, level: _Level) -> tuple[NDArray[np.intp], Floats]:
 
 
 def _middle_cut(cuts: _Cuts, level: _Level) -> NDArray[np.intp]:
-    """Return each box's most even split; evenness counts double across the longer side."""
+    """Return each box's most even split.
+
+    A split across the longer side counts as twice as even.
+    """
     rows, columns = np.diff(level.boxes)[:, ::2].T
     longer = cuts.across_rows == (rows >= columns)[cuts.box]
     smaller = np.minimum(cuts.size, level.size[cuts.box] - cuts.size)

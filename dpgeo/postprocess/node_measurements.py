@@ -45,9 +45,10 @@ class NodeMeasurements:
         self.precision = [np.zeros_like(size) for size in sizes]
 
     def add(self, nodes: Masks, counts: NDArray[np.int64], scale: float) -> None:
-        """Add counts of nodes, ordered by level, row and column, with Laplace noise of `scale`.
+        """Add counts of nodes, with Laplace noise of `scale`.
 
-        The nodes are disjoint and together cover every cell that is inside.
+        The counts are ordered by level, row and column. The nodes are disjoint and together cover
+        every cell that is inside.
         """
         start = 0
         precision = 1 / (2 * scale**2)

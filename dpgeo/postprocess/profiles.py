@@ -44,7 +44,7 @@ class Profiles:
 
 
 def profiles(layer: BoxLayer) -> Profiles | None:
-    """Compute the strips of a measured layer; None if it leaves out low counts or is empty."""
+    """Compute a measured layer's strips; None if it omits low counts or is empty."""
     if layer.least_listed is not None or not len(layer):
         return None
     top, bottom, left, right = np.asarray(layer.boxes, dtype=np.int64).T

@@ -16,7 +16,7 @@ def depth(shape: tuple[int, int]) -> int:
 
 
 def padded(cells: NDArray[Any]) -> NDArray[Any]:
-    """Pad an array with 0, in the south and east, to a square whose side is a power of two."""
+    """Pad an array with 0, south and east, to a square with a power of two as side."""
     side = 1 << depth((cells.shape[0], cells.shape[1]))
     return np.pad(cells, ((0, side - cells.shape[0]), (0, side - cells.shape[1])))
 
@@ -36,7 +36,7 @@ def expanded(values: NDArray[Any], side: int) -> NDArray[Any]:
 
 
 def neighbours(values: Floats) -> Floats:
-    """Average the eight neighbours with weight 1/6 for those beside, 1/12 for the corners."""
+    """Average the eight neighbours, with weight 1/6 at sides and 1/12 at corners."""
     wide = np.zeros((len(values) + 2, len(values) + 2))
     wide[1:-1, 1:-1] = values
     beside = wide[:-2, 1:-1] + wide[2:, 1:-1] + wide[1:-1, :-2] + wide[1:-1, 2:]

@@ -69,7 +69,7 @@ def _sizes(layer: Layer) -> NDArray[np.int64]:
 
 
 def counted(layer: Layer) -> tuple[Numbers, NDArray[np.float64], NDArray[np.float64]]:
-    """Return value, margin and threshold, (n,). Raises ValueError if the layer has none."""
+    """Return value, margin and threshold (n,). Raises ValueError if there are none."""
     if layer.value is None or layer.margin is None or layer.threshold is None:
         raise ValueError(f"The layer {layer.name} has no counts with margins.")
     return layer.value, layer.margin, layer.threshold

@@ -121,9 +121,9 @@ def _rounds(measurements: NodeMeasurements, leaves: Masks, *, crossed: bool) -> 
 def _guess(
     measurements: NodeMeasurements, cells: Floats, bent: Floats | None, level: int
 ) -> Floats:
-    """Guess the nodes of a level from nearby cells or, given `bent`, by the row-column model.
+    """Guess a level's nodes from nearby cells or, given `bent`, from rows and columns.
 
-    With the model, the guess is the geometric mean of the model's and that from nearby cells.
+    Given `bent`, the guess is the geometric mean of that of the row-column model and that from
     """
     near = _surroundings(measurements, cells, level)
     if bent is None:
@@ -135,7 +135,7 @@ def _guess(
 
 
 def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
-    """Guess cells by dividing counts downwards: in proportion to what surely exceeds the noise.
+    """Guess cells by dividing counts in proportion to what surely exceeds the noise.
 
     Below the leaves, counts are divided evenly.
     """
@@ -148,7 +148,10 @@ def _first_guess(measurements: NodeMeasurements, tree: Tree) -> Floats:
 
 
 def _downwards(measurements: NodeMeasurements, shares: list[Floats], root: Floats) -> list[Floats]:
-    """Divide the root's count, 0 if negative, down the levels in proportion to `shares`."""
+    """Divide the root's count, 0 if negative, among the nodes of each level.
+
+    Siblings get counts in proportion to their `shares`.
+    """
     counts = [np.maximum(root, 0.0)]
     for level in range(1, measurements.depth + 1):
         share = np.where(measurements.sizes[level] > 0, shares[level], 0.0)
@@ -223,7 +226,7 @@ def quiet(measurements: NodeMeasurements, surface: Surface) -> Surface:
 def _variance_of_union(
     measurements: NodeMeasurements, chosen: Floats, variance: list[Floats]
 ) -> float:
-    """Return the variance of the sum of `chosen` cells, from the largest nodes they fill."""
+    """Return the variance of the sum of `chosen` cells, by the largest nodes filled."""
     total = 0.0
     filled_above = np.zeros((1, 1), dtype=np.bool_)
     for level, size in enumerate(measurements.sizes):

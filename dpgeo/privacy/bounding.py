@@ -94,7 +94,7 @@ class Popularity:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class RankTable:
-    """Popularity ranks, int64 (rows * columns,), from 0; equal counts have the same rank.
+    """Popularity ranks, int64 (rows * columns,), from 0, the same for equal counts.
 
     The cell in row r and column c of a grid of R x C cells has the rank of the table's cell that
     holds its centre, computed in whole numbers: row (2r + 1) rows // 2R, column

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 
 class Opaque:
-    """Base class that refuses comparison, iteration, conversion, copying and any change."""
+    """Base class that refuses comparing, iterating, converting, copying and changing."""
 
     __slots__ = ()
 

@@ -75,7 +75,10 @@ class Bins:
 
     @classmethod
     def ranked(cls, of_place: Ints, bins: int, at: Centres, away: NDArray[np.float64]) -> Bins:
-        """Build bins whose places are ranked by `away` (n,), the distance to the bin's centre."""
+        """Build bins whose places are ranked by `away` (n,).
+
+        That is each place's distance from the centre of its bin.
+        """
         order = np.lexsort((np.arange(len(of_place)), away, of_place))
         start = np.searchsorted(of_place[order], np.arange(bins + 1))
         rank = np.empty(len(order), dtype=np.int64)
@@ -107,7 +110,7 @@ def fit_to_counts(persons: Ints, places: Ints, wanted: Ints, bins: Bins) -> tupl
 
 
 def replace_places(places: Ints, bins: Bins, rate: Fraction, random: RandomWords) -> Ints:
-    """Draw a substitute from the same bin for each place (m,), by the exponential mechanism."""
+    """Draw a substitute for each place (m,) from its bin (exponential mechanism)."""
     drawn = np.empty(len(places), dtype=np.int64)
     for begin in range(0, len(places), CHUNK):
         chunk = slice(begin, begin + CHUNK)

@@ -78,7 +78,7 @@ class Forecast:
 def forecast_cells(
     domain: Domain, cells: int, noise: Noise, *, region: str, cautions: tuple[Phrase, ...] = ()
 ) -> Forecast:
-    """Forecast the noise of each cell of a grid, or of regions that are at most as many."""
+    """Forecast the noise of each cell of a grid, or of regions at most as many."""
     grid = Grid.over(domain.area, cells)
     return Forecast(
         region=region,
@@ -109,7 +109,7 @@ class Sharded:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mechanism:
-    """A mechanism: its description, its plan, which is made without data, and its release.
+    """A mechanism: its description, its plan (made without data) and its release.
 
     `plan(params, epsilon)` declares spends that add up to epsilon; `release(view, params, meter)`
     measures them; `forecast(params, epsilon, bound, domain)` says beforehand how noisy the release
@@ -143,7 +143,7 @@ def checked_plan(
     epsilon: Fraction,
     bounding: Bounding = Bounding.RANDOM,
 ) -> Sequence[Spend]:
-    """Return the plan. Raises PrivacyError unless its spends add up to epsilon exactly."""
+    """Return the plan. Raises PrivacyError unless it costs exactly epsilon."""
     if not isinstance(epsilon, Fraction) or epsilon <= 0:
         raise PrivacyError("Epsilon must be an exact fraction above 0.", field="epsilon")
     if not isinstance(params, mechanism.params):
@@ -217,7 +217,7 @@ def run_shard(
     entropy: Entropy,
     shard: Shard,
 ) -> PerturbedShard:
-    """Run a sharded mechanism once on one shard. Its result must not be published alone."""
+    """Run a sharded mechanism on one shard, whose result must not be published alone."""
     meter = Meter(checked_plan(mechanism, params, epsilon), entropy)
     perturbed = _sharded(mechanism).move(view, params, meter, shard)
     return PerturbedShard(perturbed, meter.finish())
@@ -231,7 +231,7 @@ def combine_shards(
     about: Mapping[str, str],
     shards: Sequence[PerturbedShard],
 ) -> Released:
-    """Merge shards into one release, in which nobody can tell which shard a report was in.
+    """Merge shards into one release, from which a report's shard cannot be told.
 
     Raises PrivacyError for shards whose plans differ.
     """

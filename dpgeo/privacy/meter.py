@@ -115,9 +115,10 @@ class Meter:
         return noisy
 
     def measure_sums(self, label: str, sums: PrivateSums) -> NDArray[np.int64]:
-        """Return noisy sums, int64 (n, m). Raises PrivacyError if refused, with nothing drawn.
+        """Return noisy sums, int64 (n, m).
 
-        The trace records the noise of a column whose reach is 1.
+        The trace records the noise of a column whose reach is 1. Raises PrivacyError if refused,
+        with nothing drawn.
         """
         if type(sums) is not PrivateSums:
             raise PrivacyError("Only private sums that a view made can be measured.")

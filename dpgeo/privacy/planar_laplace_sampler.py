@@ -65,7 +65,7 @@ LONG = np.uint64(1) << np.uint64(53)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Perturbed:
-    """Reports with perturbed positions, and the noise by which every position was moved.
+    """Reports with perturbed positions, and the noise that moved each of them.
 
     `longitude` and `latitude` are int32 (n,) in units of 1e-7 degrees. `time`, int64 (n,), and
     `attributes`, int32 (n,), the numbers of the combinations of public attributes, are None where
@@ -121,7 +121,7 @@ def scatter(area: StudyArea, size: int, random: RandomWords) -> tuple[Floats, Fl
 def move(
     longitude: Floats, latitude: Floats, noise: PlanarLaplace, random: RandomWords
 ) -> tuple[Floats, Floats]:
-    """Snap, perturb and snap again positions (n,) in degrees; longitudes in [-180, 180]."""
+    """Snap, perturb and again snap positions (n,), longitudes in [-180, 180] degrees."""
     moved_longitude, moved_latitude = np.empty_like(longitude), np.empty_like(latitude)
     inputs, outputs = GroundGrid(noise.snapping), GroundGrid(noise.step)
     for start in range(0, len(longitude), CHUNK):
@@ -179,7 +179,7 @@ def _propose(rate: float, size: int, random: RandomWords) -> Floats:
 
 
 def _long_exponentials(words: NDArray[np.uint64], random: RandomWords) -> Floats:
-    """Return -ln U (n,) for each U whose first word is short, read from more random bits."""
+    """Return -ln U (n,) for each U with a short first word, from more random bits."""
     zeros = np.zeros(len(words))
     zero = np.flatnonzero(words == 0)
     words = words.copy()

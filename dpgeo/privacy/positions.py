@@ -15,7 +15,7 @@ from dpgeo.privacy.counts import Opaque
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Reports:
-    """A chunk of reports: positions in degrees, float64 (n,), with times and attributes.
+    """A chunk of reports: positions in degrees, float64 (n,), times and attributes.
 
     `time`, int64 (n,), is in seconds since 1970, NO_TIME for a report without a time; the array is
     None where times were not asked for. `attributes`, int32 (n,), are the numbers of combinations
@@ -44,7 +44,7 @@ WHOLE = Shard(0, 1)
 
 
 def round_times(time: NDArray[np.int64], step: int | None) -> NDArray[np.int64] | None:
-    """Round times (n,) down to multiples of `step` seconds; leave them out if that is None."""
+    """Round times (n,) down to multiples of `step` seconds; None without a step."""
     if step is None:
         return None
     return np.where(time == NO_TIME, NO_TIME, time // step * step)

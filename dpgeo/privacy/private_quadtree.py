@@ -70,9 +70,10 @@ Split = Callable[[NDArray[np.int64]], NDArray[np.bool_]]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class GrownTree:
-    """Boxes, int32 (n, 4), ordered by level, and each box's level and parent, int32 (n,).
+    """Boxes, int32 (n, 4), ordered by level, with their levels and parents (n,).
 
-    `parent` is the index of the parent's box, -1 for the root. The whole tree is public.
+    Levels and parents are int32. A parent is the index of a box; that of the root is -1. The whole
+    tree is public.
     """
 
     boxes: NDArray[np.int32]
@@ -100,7 +101,7 @@ def bias(noise: DiscreteLaplace) -> int:
 def grow(
     counts: NDArray[np.int64], inside: NDArray[np.bool_], delta: int, split: Split
 ) -> GrownTree:
-    """Split the frame of private `counts` (rows, columns) as the module docstring describes.
+    """Split the frame of private `counts` (rows, columns); see the module docstring.
 
     `inside` is the public mask of the study area; cells outside it are left out of all counts.
     """

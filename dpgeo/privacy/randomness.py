@@ -19,4 +19,4 @@ class Entropy(Protocol):
     """Opens streams of random words."""
 
     def stream(self) -> RandomWords:
-        """Open a fresh stream, independent of every other, under a key taken at this moment."""
+        """Open a fresh stream, independent of every other, under a newly taken key."""

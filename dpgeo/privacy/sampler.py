@@ -90,7 +90,7 @@ def _in_chunks(draw: Callable[[int], NDArray[np.int64]], size: int) -> NDArray[n
 
 
 def _geometric_sampler(rate: Fraction) -> Callable[[int, RandomWords], NDArray[np.int64]]:
-    """Build the tables of a geometric's digits, and return a sampler that draws from them."""
+    """Build the tables of a geometric's digits; return a sampler that uses them."""
     if rate < LEAST_RATE:
         raise ValueError(f"The rate of noise must be at least {LEAST_RATE}, to fit 64 bits.")
     digits = []
@@ -156,7 +156,7 @@ class _Table:
         return drawn
 
     def _settle(self, word: int, random: RandomWords) -> int:
-        """Return the value of a word equal to a boundary's first 64 bits, by reading more bits."""
+        """Return the value for a word equal to a boundary's 64 bits, by further bits."""
         bits, string = 64, word
         ends = self.words[: self.boundaries]
         first = int(np.searchsorted(ends, np.uint64(word)))
@@ -227,7 +227,7 @@ Bounds = tuple[int, int]
 def _certain_floors(
     powers: Iterator[Bounds] | list[Bounds], tail: Bounds, precision: int, bits: int
 ) -> list[int] | None:
-    """Compute floor(2^bits (1-p)/(1-r)) for each p; None if the bounds leave one undecided.
+    """Compute floor(2^bits (1-p)/(1-r)) for each p; None if one is undecided.
 
     The bounds of each p are in `powers`, those of r are `tail`.
     """
@@ -243,7 +243,7 @@ def _certain_floors(
 
 
 def _exp_bounds_of(rate: Fraction, outcomes: int | None, precision: int) -> Bounds:
-    """Enclose exp(-rate outcomes), the share of mass that a geometric has beyond `outcomes`."""
+    """Enclose exp(-rate outcomes), the mass of a geometric beyond `outcomes`."""
     return exp_bounds(rate * outcomes, precision) if outcomes else (0, 0)
 
 

@@ -91,7 +91,7 @@ class PrivateSparseCounts(Opaque):
         return PrivateCounts(totals, sensitivity=self._sensitivity)
 
     def cluster_sums(self, grid: Grid, centres: Centres) -> PrivateSums:
-        """Return number, sum of x and sum of y of the records nearest to each centre (k, 3).
+        """Return number, sum of x and sum of y of the records nearest to centres (k, 3).
 
         The centres are public. x and y are the offsets, east and south, of a cell's centre from the
         middle of the grid's frame in half cells. They are whole numbers of absolute value below the

@@ -135,7 +135,7 @@ def ground_metres(one: Centres, other: Centres) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=16)
 def spread_evenly(area: StudyArea, number: int) -> Centres:
-    """Spread `number` positions evenly over a study area, by k-means on cells that touch it.
+    """Spread `number` positions evenly over a study area, by k-means on its cells.
 
     The positions depend on public inputs alone, and the same inputs always give the same positions.
     """

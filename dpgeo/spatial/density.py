@@ -71,7 +71,10 @@ class Density:
 
     @property
     def ground_metres(self) -> float:
-        """Median width in metres of the areas, taken as squares and weighted by their people."""
+        """Median width of the areas in metres, weighted by people.
+
+        The width of an area is that of a square of its size.
+        """
         width = np.sqrt(ground_square_kilometres(self.zones.shapes)) * 1000
         order = np.argsort(width)
         people = np.cumsum(np.maximum(self.amounts, 0)[order])

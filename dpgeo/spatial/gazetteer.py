@@ -39,7 +39,7 @@ def read_gazetteer(text: str, *, key: str = "", name: str = "") -> dict[str, Any
 
 
 def _rows(text: str) -> Iterator[list[str]]:
-    """Yield the rows that are not empty; the first line's most frequent separator divides cells."""
+    """Yield non-empty rows, divided at the first line's most frequent separator."""
     first = text.split("\n", 1)[0]
     separator = max(SEPARATORS, key=first.count)
     try:

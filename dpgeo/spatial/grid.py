@@ -149,7 +149,7 @@ class Grid:
         return self._inside_rows(area, 0, self.rows)
 
     def inside_runs(self, area: StudyArea) -> CellRuns:
-        """Return the cells of `inside` as runs, without building the mask of the whole grid."""
+        """Return the cells of `inside` as runs, without a mask of the whole grid."""
         starts, ends = [], []
         for first in range(0, self.rows, BAND_ROWS):
             mask = self._inside_rows(area, first, min(first + BAND_ROWS, self.rows))
@@ -160,7 +160,7 @@ class Grid:
         return CellRuns(np.concatenate(starts), np.concatenate(ends))
 
     def most_inside(self, area: StudyArea) -> int:
-        """Return an upper bound on the number of cells in `inside`, from the area's bounds."""
+        """Return an upper bound on the cells in `inside`, from the area's bounds."""
         rows, columns = self._sides(0, self.rows)
         in_rows, in_columns = _overlap(area, rows, columns)
         return int(np.count_nonzero(in_rows)) * int(np.count_nonzero(in_columns))
@@ -210,7 +210,7 @@ class Grid:
         return mask
 
     def _sides(self, first: int, after: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Return the sides of rows `first` to before `after` and of all columns, each (2, n).
+        """Return the sides (2, n) of rows `first` to before `after`, and of all columns.
 
         The former are southern and northern sides, the latter western and eastern ones, in Web
         Mercator metres, each EDGE_METRES beyond the cells.

@@ -46,12 +46,12 @@ def grid_step(radius: int) -> int:
 
 
 def input_step(radius: int) -> int:
-    """Return the step in millimetres of the grid to which positions are snapped at first."""
+    """Return the step in millimetres of the grid to which inputs are snapped."""
     return radius * 1000 // INPUT_STEPS
 
 
 def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
-    """Return the largest distance after snapping, in metres, of positions `metres` apart.
+    """Return how far apart positions `metres` apart may be after snapping, in metres.
 
     `millimetres` is the step of the grid to which they are snapped.
     """

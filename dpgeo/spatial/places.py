@@ -183,7 +183,7 @@ class Places:
         )
 
     def check_covered(self, area: StudyArea) -> None:
-        """Raise ValueError if places lie outside a study area; the message names the first."""
+        """Raise ValueError if places lie outside a study area, naming the first."""
         self._refuse(
             ~area.covers(self.longitude, self.latitude),
             Phrase(
@@ -230,7 +230,7 @@ class Places:
             )
 
     def _refuse(self, wrong: NDArray[np.bool_], words: Phrase) -> None:
-        """Raise ValueError for the first wrong place and the number of others, if any is wrong."""
+        """Raise ValueError for the first wrong place, if any, and the number of others."""
         misplaced = np.flatnonzero(wrong)
         if misplaced.size:
             others = Phrase(" So do {count:,} more.", count=misplaced.size - 1)
@@ -263,7 +263,7 @@ class Places:
         return tuple(distinct), np.array([number[path] for path in paths], dtype=np.int32)
 
     def alone(self, hidden: int) -> list[str]:
-        """Return the names of visible units with a single place, in which nothing is hidden."""
+        """Return the names of visible units with one place, in which nothing is hidden."""
         names, unit = self.parents(hidden)
         size = np.bincount(unit, minlength=len(names))
         return [names[number] for number in np.flatnonzero(size == 1)]

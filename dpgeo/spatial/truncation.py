@@ -29,7 +29,7 @@ REACH = 3
 
 
 class Truncation:
-    """Truncation to one area and grid. Raises ValueError if no grid point is found in the area."""
+    """Truncation to an area and grid. Raises ValueError if no grid point is inside."""
 
     def __init__(self, area: StudyArea, grid: GroundGrid) -> None:
         self._area, self._grid = area, grid

@@ -33,7 +33,7 @@ def slice_grids(content: SlicesRelease) -> list[GridRelease]:
 
 
 def stacked(slices: Sequence[BoxLayer]) -> BoxLayer:
-    """Concatenate the features of all slices; the column "name" holds the slices' titles."""
+    """Concatenate the features of all slices; the column "name" is the slice's title."""
     first = slices[0]
     return dataclasses.replace(
         first,

@@ -174,7 +174,7 @@ def ring_edges(travel_metres: float) -> Floats:
 
 
 def _halved(values: Floats) -> Floats:
-    """Sum over blocks of two by two; the last row or column of an odd number is a block alone."""
+    """Sum over blocks of two by two; the last may have only one row or column."""
     rows, columns = values.shape
     even = np.pad(values, ((0, rows % 2), (0, columns % 2)))
     return np.asarray(even.reshape((rows + 1) // 2, 2, (columns + 1) // 2, 2).sum(axis=(1, 3)))

@@ -64,7 +64,7 @@ class Partition:
 
     @cached_property
     def _beside(self) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Neighbours of the first region, of the second, ..., and where those of each begin."""
+        """Neighbours of region 0, of region 1, ..., and where those of each begin."""
         image = self._labels
         pairs = np.concatenate(
             [

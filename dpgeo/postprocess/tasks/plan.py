@@ -95,7 +95,7 @@ REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Settings:
-    """Settings of an operator. Raises InvalidInput, whose `field` is the setting at fault.
+    """Settings of an operator. Raises InvalidInput for an invalid one.
 
     `target` is the task success probability, above 0 and up to 1; `total_reward` is divided among
     all tasks; `willingness`, `least_reward` and `travel_metres` are c, w0 and MTD of
@@ -208,7 +208,7 @@ def _check(value: float, name: str, low: float, high: float, *, above: bool = Fa
 
 
 def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.object_]:
-    """Return the reason (n,) why a task cannot be planned at all, PLANNED if there is none."""
+    """Return the reason (n,) why a task cannot be planned at all, PLANNED if none."""
     place = (np.abs(tasks.longitude) <= 180) & (np.abs(tasks.latitude) <= 90)
     inside = area.covers(
         np.where(place, tasks.longitude, np.nan), np.where(place, tasks.latitude, np.nan)
@@ -228,7 +228,10 @@ def _misplaced(tasks: Tasks, area: StudyArea, settings: Settings) -> NDArray[np.
 def _reach(
     surface: DensitySurface, tasks: Tasks, chosen: NDArray[np.intp], settings: Settings
 ) -> tuple[Reach, Floats, NDArray[np.object_]]:
-    """Return the reach of those chosen tasks that can be met; densities and reasons of all."""
+    """Return the reach of the chosen tasks that can be met.
+
+    The second and third result are density and reason of all chosen tasks.
+    """
     lon, lat = tasks.longitude[chosen], tasks.latitude[chosen]
     density = surface.at(lon, lat, settings.density) * settings.worker_share
     reasons = np.full(len(chosen), Reason.PLANNED, dtype=object)

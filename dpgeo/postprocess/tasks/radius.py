@@ -63,10 +63,10 @@ class Reach(Protocol):
     """Expectations around each of n tasks: all arrays are (n,), distances in metres."""
 
     def radius(self, reward: Floats) -> Floats:
-        """Return the radius that reaches the target, inf where only one beyond the limit would."""
+        """Return the radius that reaches the target, inf where it is beyond the limit."""
 
     def stretch(self, reward: Floats) -> Floats:
-        """Return `radius` or, where that is inf, a finite substitute by which tasks are ranked."""
+        """Return `radius` or, where that is inf, a finite substitute to rank tasks by."""
 
     def notified(self, radius: Floats) -> Floats:
         """Return the expected number of workers within a radius."""
@@ -75,7 +75,7 @@ class Reach(Protocol):
         """Return the expected outcome of the rewards (n,) offered."""
 
     def curves(self, rewards: Floats) -> Floats:
-        """Return how many workers (n, g) each task has to notify at each of the rewards (g,).
+        """Return how many workers (n, g) a task has to notify at each reward (g,).
 
         The number is an expectation, and inf where the target is out of reach.
         """
@@ -279,7 +279,7 @@ def increasing_root(
     high: Floats,
     target: Floats,
 ) -> Floats:
-    """Find where n increasing functions, of one unknown each, reach their targets (n,).
+    """Find where n increasing functions of one variable reach their targets (n,).
 
     The method is Newton's, with bisection where a step would leave the bracket [low, high], which
     must contain the root.

@@ -71,7 +71,7 @@ def _from_nothing(most: float) -> Floats:
 def _affordable(
     rewards: Floats, first: NDArray[np.intp], spare: float, least: float
 ) -> NDArray[np.intp]:
-    """Return the index of each task's first reward; 0 for tasks that the total cannot meet."""
+    """Return the index of each task's first reward, 0 if the total cannot meet it."""
     dearness = rewards[first] - least
     order = np.argsort(dearness, kind="stable")
     met = np.zeros(len(first), dtype=np.bool_)
@@ -131,7 +131,7 @@ def _spend(
     first: NDArray[np.intp],
     total: float,
 ) -> Floats:
-    """Spend the total: start at the first rewards and take the hulls' steepest edges first."""
+    """Spend the total: from the first rewards on, along the hulls' steepest edges."""
     met = np.isfinite(people[np.arange(len(people)), first])
     task, corner = np.nonzero(hull & met[:, None])
     same = np.flatnonzero(task[1:] == task[:-1])

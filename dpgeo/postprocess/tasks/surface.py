@@ -1,4 +1,4 @@
-"""Surface of expected people and measured regions of a release, for planning tasks."""
+"""Surface of expected people and measured regions of a release, to plan tasks."""
 
 from __future__ import annotations
 
@@ -127,7 +127,7 @@ def _coarser(grid: Grid, step: int) -> Grid:
 
 
 def _pooled(layer: BoxLayer, values: Floats, area: StudyArea, step: int) -> Floats:
-    """Spread values (n,) of boxes evenly over their cells; sum blocks of step x step cells."""
+    """Spread boxes' values (n,) over their cells; sum blocks of step x step cells."""
     grid = _coarser(layer.grid, step)
     if layer.is_cells:
         row, column = layer.boxes[:, 0] // step, layer.boxes[:, 2] // step
