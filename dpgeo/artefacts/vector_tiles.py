@@ -339,9 +339,10 @@ class _Pen:
 
 
 def _corners(closed: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the corners of a closed ring without repeated points.
+    """Return the corners of a closed ring, leaving out points equal to the one before.
 
-    It uses plain slices, since ten thousand zones have tens of thousands of short rings.
+    Plain slices have less overhead for each call than NumPy's helper functions, which counts here:
+    ten thousand zones have tens of thousands of short rings.
     """
     differ = closed[1:] != closed[:-1]
     moved = differ[:, 0] | differ[:, 1]

@@ -170,7 +170,7 @@ class PlanarLaplace:
         return self.input_step / 1000 if self.input_step else float(self.step)
 
     def snapped_apart(self, metres: Fraction | int) -> Fraction:
-        """Return how far apart positions `metres` apart may be after snapping, in metres."""
+        """Return the largest distance in metres, after snapping, of two places `metres` apart."""
         return snapped_apart(metres, self.input_step or 1000 * self.step)
 
     def loss_within(self, metres: Fraction | int) -> Fraction:

@@ -209,7 +209,10 @@ def _rounded(values: NDArray[np.float64], decimals: int) -> list[Any]:
 def _add_geocasts(
     release: Release, request: PlanRequest, plan: Plan, document: dict[str, Any]
 ) -> None:
-    """Add the regions and their sums for the tasks that the first allocation rewards."""
+    """Add each task's geocast to the document, and sums over all geocasts.
+
+    They use the rewards of `plan`; a task without a reward has None.
+    """
     casts = _geocasts(release, request, plan)
     for row, cast in zip(document["tasks"], casts, strict=True):
         row["geocast"] = cast

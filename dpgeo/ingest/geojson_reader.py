@@ -55,7 +55,7 @@ HEAD_BLOCK_BYTES = 1 << 18
 
 @dataclass(frozen=True, slots=True)
 class Preamble:
-    """The start of a document: where its features begin, and the system that it states."""
+    """What precedes a document's features: the offset where they begin, and the stated CRS."""
 
     begins: int
     crs: str

@@ -185,8 +185,8 @@ def move(view: PrivateView, params: Params, meter: Meter, shard: Shard = WHOLE) 
         time_step=TIME_STEPS[params.time], attributes=params.attributes, shard=shard
     )
     area = _truncation(params, view.domain.area)
-    # Built again afterwards: errors must be raised before anything is drawn.
     epsilon = price(params, view.bound, view.domain.area)
+    # Only for its errors, which must be raised before anything is drawn; `content` builds it again.
     _remapping(params, _noise(params, epsilon, view.bound), view.domain)
     return meter.perturb(
         LABEL, reports, area, input_step=input_step(params.radius), padded=params.padded

@@ -266,7 +266,7 @@ def _blocks(area: StudyArea, cells: int) -> Places:
 
 @lru_cache(maxsize=16)
 def _hiding(places: Places) -> tuple[Phrase, ...]:
-    """Describe the hierarchical sensitivities of a layer; cached for each layer."""
+    """Return the sentences of `Places.hiding` for a layer; cached for each layer."""
     return tuple(places.hiding())
 
 

@@ -1,10 +1,11 @@
 """Row-column model: expected cells under local independence of rows and columns.
 
-Tables of two attributes, and streets along the axes, are unlike crowds: a full row stays full over
-a long distance, and its neighbours may be empty. Let H be the density of a cell's row, V that of
-its column and F that of both together, each averaged with weights that decrease over REACH of the
-side. A map in which rows and columns are independent has density H V / F, exactly. Since H and V
-are uncertain, TRUST times F is added to each.
+Some maps do not look like crowds, such as a table of one attribute against another, or streets
+parallel to the axes: a full row stays full over a long distance, and its neighbours may be empty.
+For a cell, let H be the average density along its row, V along its column and F over the area
+around it, with Gaussian weights of standard deviation REACH times the side of the map. Where rows
+and columns are independent, the density is exactly H V / F. Since H and V are uncertain, TRUST
+times F is added to each, and the result is divided by (1 + TRUST)^2.
 """
 
 from __future__ import annotations
@@ -44,13 +45,11 @@ class RowColumnModel:
         self._own = own if alone else None
         # Factors that turn weighted sums into densities.
         row, column, both = self._sums(sizes)
-        trusted = (1 + TRUST) ** 2
         self._row, self._column = (
             ratio(np.ones_like(sizes), row),
             ratio(np.ones_like(sizes), column),
         )
         self._both = ratio(np.ones_like(sizes), both)
-        self._wanted = sizes / trusted
 
     def expected(self, values: Floats) -> Floats:
         """Return the counts (side, side) that rows and columns of `values` suggest."""

@@ -100,7 +100,7 @@ class Meter:
         """Return the noise of counts of this sensitivity measured under a label's epsilon."""
         spend = self._declared(label)
         if spend.unallocated:
-            raise PrivacyError("{label!r} is a rest: divide it before measuring.", label=label)
+            raise PrivacyError("{label!r} is a remainder: divide it before measuring.", label=label)
         return DiscreteLaplace(spend.epsilon, sensitivity)
 
     def measure(self, label: str, counts: PrivateCounts) -> NDArray[np.int64]:
@@ -135,7 +135,7 @@ class Meter:
         Raises PrivacyError if refused, with nothing drawn.
         """
         if type(visits) is not PrivateVisits or visits.people or people < 1:
-            raise PrivacyError("Private visits are dealt out once, to one made-up person or more.")
+            raise PrivacyError("Private visits are assigned once, to one virtual user or more.")
         return visits._assign_by_meter(people, self._entropy.stream())
 
     def replace(

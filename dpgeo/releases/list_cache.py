@@ -89,11 +89,11 @@ def dataset_rows(datasets: QuerySet[Dataset]) -> QuerySet[Any]:
 
 
 def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that writes the texts of releases with two queries in all.
+    """Return a function that writes the texts of any number of releases, using two queries.
 
     A text can be cached if the release still matches its row, is published, and has all its files
-    in the public storage. The statement is written last, so a release that has its statement has
-    all files.
+    in the public storage. It has all files once it has the statement, which is the last file to be
+    written.
     """
 
     def make(rows: Sequence[Row]) -> Texts:
@@ -114,7 +114,7 @@ def make_of_releases(write: Callable[[Release], bytes]) -> Callable[[Sequence[Ro
 
 
 def make_of_datasets(write: Callable[[Dataset], bytes]) -> Callable[[Sequence[Row]], Texts]:
-    """Return a function that writes the texts of datasets with one query in all."""
+    """Return a function that writes the texts of any number of datasets, using one query."""
 
     def make(rows: Sequence[Row]) -> Texts:
         keys = [row[0] for row in rows]

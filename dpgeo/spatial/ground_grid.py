@@ -51,7 +51,7 @@ def input_step(radius: int) -> int:
 
 
 def snapped_apart(metres: Fraction | int, millimetres: int) -> Fraction:
-    """Return how far apart positions `metres` apart may be after snapping, in metres.
+    """Return the largest distance in metres, after snapping, of two positions `metres` apart.
 
     `millimetres` is the step of the grid to which they are snapped.
     """

@@ -281,7 +281,10 @@ class Places:
         return max(diameter(Centres(at.x[group], at.y[group])) for group in members)
 
     def hiding(self) -> list[Phrase]:
-        """Describe the hierarchical sensitivity for every number of hidden levels."""
+        """Return a sentence for each number of finest levels that can be hidden.
+
+        It says how far apart two places of one visible unit can be; see `sensitivity`.
+        """
         return [
             Phrase(
                 "Hiding {names}: two places of one {unit} are up to {distance:,.3g} km apart.",

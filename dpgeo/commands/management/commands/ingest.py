@@ -121,7 +121,10 @@ class Command(BaseCommand):
             raise
 
     def _columns(self, path: Path, dataset: Dataset | None, options: dict[str, Any]) -> Columns:
-        """Return the named columns, else the fixed ones, else suggested ones."""
+        """Return the columns named by options; for other roles, those suggested by the file.
+
+        If no column is named, a dataset whose columns are frozen already keeps them.
+        """
         with work_folder() as folder:
             seen = preview(path, path.name, folder=folder)
         named = {role: options[role] for role in DECLARED if options[role]}
