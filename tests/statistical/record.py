@@ -121,14 +121,14 @@ def is_fresh(root: Path = ROOT) -> bool:
 def tenth(names: Iterable[str]) -> list[bool]:
     """Return for each case, by name, whether it is in the tenth.
 
-    Every tenth case of each test is, beginning with the first, so that no test is left out.
+    Every tenth case of each file is, beginning with the first, so that no file is left out.
     """
     numbers: dict[str, int] = {}
     chosen = []
     for name in names:
-        test = name.partition("[")[0]
-        chosen.append(numbers.get(test, 0) % 10 == 0)
-        numbers[test] = numbers.get(test, 0) + 1
+        file = name.partition("::")[0]
+        chosen.append(numbers.get(file, 0) % 10 == 0)
+        numbers[file] = numbers.get(file, 0) + 1
     return chosen
 
 
