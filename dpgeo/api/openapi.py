@@ -222,7 +222,7 @@ def recorded_of(name: str) -> list[dict[str, Any]]:
 
 
 def error(status: int, *further: Problem) -> dict[tuple[int, str], OpenApiResponse]:
-    """Return the description of an error: its status's usual problem, and `further`."""
+    """Return an error's description: its status's usual problem and the `further` ones."""
     kinds = (of_status(status), *further)
     response = OpenApiResponse(
         ProblemSerializer,

@@ -99,7 +99,7 @@ def _is_nobodys(job: Job, waited: float, patience: float) -> bool:
 def plain_errors(options: Mapping[str, str]) -> Iterator[None]:
     """Turn errors that a person can fix into CommandErrors that name the option.
 
-    `options` maps the fields whose option is not simply "--" and the field's name.
+    `options` gives the option of each field whose option is not "--" and the field's name.
     """
     try:
         yield

@@ -143,7 +143,7 @@ class UploadAdmin(OrganisationScoped):
 
     @admin.display(description="Report (private)")
     def rows(self, upload: Upload) -> SafeString | str:
-        """Return the numbers of accepted rows and, for each reason, of refused rows."""
+        """Return how many rows were accepted and, for each reason, refused."""
         if upload.state == UploadState.ERASED:
             return "Deleted with its file, because a person was erased."
         if upload.failure:

@@ -152,7 +152,7 @@ def _digest(dataset: Dataset, person: str) -> bytes:
 
 
 def _copy_without(source: Path, target: Path, digest: bytes, lease: JobLease) -> tuple[int, int]:
-    """Copy a canonical file without one person; return how many rows stayed and went."""
+    """Copy a canonical file without one person; return how many rows stay and go."""
     import pyarrow as pa
     import pyarrow.compute as pc
     import pyarrow.parquet as pq

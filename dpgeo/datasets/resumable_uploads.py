@@ -143,7 +143,7 @@ def transfers_sweep(before: datetime) -> int:
 
 
 def _keep(transfer: Transfer, start: int, size: int, name: str) -> None:
-    """Record the position of stored bytes; of two requests for it, the first wins."""
+    """Record the position of stored bytes; of two equal requests, the first wins."""
     try:
         with transaction.atomic():
             Piece.objects.create(transfer=transfer, start=start, size=size, stored_name=name)

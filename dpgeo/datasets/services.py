@@ -147,7 +147,7 @@ def dataset_update(*, dataset: Dataset, changes: Mapping[str, Any]) -> Dataset:
         if facts:
             Dataset.objects.filter(pk=dataset.pk).update(**facts)
         if "study_area" in facts:
-            stored.uploads.update(preview="")  # its hints were computed for the old area
+            stored.uploads.update(preview="")  # previews hold hints for the old area
     dataset.refresh_from_db()
     return dataset
 

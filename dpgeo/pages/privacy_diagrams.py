@@ -77,7 +77,7 @@ def curves(shift: float) -> Curves:
 
 
 def bars(shares: Sequence[float]) -> list[Bar]:
-    """Return a bar for each share, side by side; shares are per cents of 100 in all."""
+    """Return bars side by side for `shares`, per cents that add up to 100."""
     starts = [0.0, *accumulate(shares)]
     return [
         Bar(x=10 * start, width=max(1.0, 10 * share - 2.5), tone=index % 3)
